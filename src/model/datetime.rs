@@ -1,0 +1,118 @@
+//! `Edm.DateTime`: an instant in UTC with a resolution of 100 ns.
+
+use std::fmt;
+
+use chrono::{DateTime, Datelike, NaiveDateTime, Timelike, Utc};
+
+/// An instant between 1601-01-01T00:00:00Z and 9999-12-31T23:59:59.9999999Z (the service's range), in 100 ns ticks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EdmDateTime(i64);
+
+const TICKS_PER_SECOND: i64 = 10_000_000;
+const TICKS_PER_MICRO: i64 = 10;
+
+impl EdmDateTime {
+    /// 1601-01-01T00:00:00Z, the first instant the service holds.
+    pub const MIN: Self = Self(-11_644_473_600 * TICKS_PER_SECOND);
+    /// 9999-12-31T23:59:59.9999999Z, the last instant the service holds.
+    pub const MAX: Self = Self(253_402_300_800 * TICKS_PER_SECOND - 1);
+
+    /// From 100 ns ticks since 1970-01-01T00:00:00Z; `None` outside the service's range.
+    pub fn from_unix_ticks(ticks: i64) -> Option<Self> {
+        (Self::MIN.0..=Self::MAX.0).contains(&ticks).then_some(Self(ticks))
+    }
+
+    /// From microseconds since 1970-01-01T00:00:00Z; `None` outside the service's range.
+    pub fn from_unix_micros(micros: i64) -> Option<Self> {
+        micros.checked_mul(TICKS_PER_MICRO).and_then(Self::from_unix_ticks)
+    }
+
+    /// From microseconds since 1970-01-01T00:00:00Z, moved to the nearest end of the range when outside.
+    pub fn from_unix_micros_saturating(micros: i64) -> Self {
+        Self(micros.saturating_mul(TICKS_PER_MICRO).clamp(Self::MIN.0, Self::MAX.0))
+    }
+
+    /// 100 ns ticks since 1970-01-01T00:00:00Z.
+    pub fn unix_ticks(self) -> i64 {
+        self.0
+    }
+
+    /// Microseconds since 1970-01-01T00:00:00Z, rounded down: what SQL sees.
+    pub fn unix_micros(self) -> i64 {
+        self.0.div_euclid(TICKS_PER_MICRO)
+    }
+
+    /// The next instant, 100 ns later; stays at the end of the range.
+    pub fn next_tick(self) -> Self {
+        Self((self.0 + 1).min(Self::MAX.0))
+    }
+
+    /// Reads the service's ISO 8601 forms: `2021-09-21T00:54:03.1536324Z`, with offset instead of `Z`, with fewer or
+    /// no fraction digits. `None` for anything else or outside the range.
+    pub fn parse(text: &str) -> Option<Self> {
+        let instant = DateTime::parse_from_rfc3339(text).ok()?.with_timezone(&Utc);
+        let ticks = instant
+            .timestamp()
+            .checked_mul(TICKS_PER_SECOND)?
+            .checked_add(i64::from(instant.timestamp_subsec_nanos() / 100))?;
+        Self::from_unix_ticks(ticks)
+    }
+
+    fn naive(self) -> NaiveDateTime {
+        let seconds = self.0.div_euclid(TICKS_PER_SECOND);
+        let nanos = u32::try_from(self.0.rem_euclid(TICKS_PER_SECOND) * 100).unwrap_or_default();
+        DateTime::<Utc>::from_timestamp(seconds, nanos).unwrap_or_default().naive_utc()
+    }
+
+    /// `2021-09-21T00:54:03.1536324Z`: always seven fraction digits, so the text sorts as the instants do.
+    pub fn to_fixed_width(self) -> String {
+        let at = self.naive();
+        format!("{}.{:07}Z", at.format("%Y-%m-%dT%H:%M:%S"), self.0.rem_euclid(TICKS_PER_SECOND))
+    }
+}
+
+impl fmt::Display for EdmDateTime {
+    /// As the service prints it: trailing zeros of the fraction dropped.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = self.naive();
+        let (year, month, day) = (at.year(), at.month(), at.day());
+        write!(f, "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}", at.hour(), at.minute(), at.second())?;
+        let mut fraction = self.0.rem_euclid(TICKS_PER_SECOND);
+        if fraction != 0 {
+            let mut width = 7;
+            while fraction % 10 == 0 {
+                fraction /= 10;
+                width -= 1;
+            }
+            write!(f, ".{fraction:0width$}")?;
+        }
+        f.write_str("Z")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::EdmDateTime;
+
+    #[test]
+    fn prints_as_the_service_does() {
+        for text in ["2021-09-21T00:54:03.1536324Z", "2012-09-18T19:02:48.4767Z", "2020-01-01T00:00:00Z"] {
+            assert_eq!(EdmDateTime::parse(text).unwrap().to_string(), text);
+        }
+        assert_eq!(EdmDateTime::MIN.to_string(), "1601-01-01T00:00:00Z");
+        assert_eq!(EdmDateTime::MAX.to_string(), "9999-12-31T23:59:59.9999999Z");
+    }
+
+    #[test]
+    fn range_is_the_services() {
+        assert_eq!(EdmDateTime::parse("1600-12-31T23:59:59Z"), None);
+        assert_eq!(EdmDateTime::parse("9999-12-31T23:59:59.9999999Z"), Some(EdmDateTime::MAX));
+        assert_eq!(EdmDateTime::from_unix_micros(i64::MAX), None);
+    }
+
+    #[test]
+    fn micros_round_down_before_the_epoch() {
+        let just_before = EdmDateTime::from_unix_ticks(-1).unwrap();
+        assert_eq!(just_before.unix_micros(), -1);
+    }
+}

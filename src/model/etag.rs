@@ -1,0 +1,82 @@
+//! ETags: opaque version marks of stored entities.
+
+use std::fmt;
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use super::EdmDateTime;
+
+/// An entity's version as the store printed it. Opaque: only equality has a meaning.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ETag(Arc<str>);
+
+/// The text is not an ETag: RFC 9110 allows `"..."` and `W/"..."` of visible characters.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{0:?} is not an ETag: expected \"...\" or W/\"...\"")]
+pub struct ETagError(String);
+
+impl ETag {
+    /// # Errors
+    /// [`ETagError`] when the text does not have the shape of an ETag.
+    pub fn parse(raw: &str) -> Result<Self, ETagError> {
+        let opaque = raw.strip_prefix("W/").unwrap_or(raw);
+        let legal = opaque.len() >= 2
+            && opaque.starts_with('"')
+            && opaque.ends_with('"')
+            && opaque.bytes().all(|b| b > b' ' && b != 0x7f)
+            && opaque.bytes().filter(|b| *b == b'"').count() == 2;
+        if legal { Ok(Self(raw.into())) } else { Err(ETagError(raw.to_owned())) }
+    }
+
+    /// The service's form: the entity's Timestamp with `:` percent-encoded.
+    pub fn of_timestamp(timestamp: EdmDateTime) -> Self {
+        let encoded = timestamp.to_string().replace(':', "%3A");
+        Self(format!("W/\"datetime'{encoded}'\"").into())
+    }
+
+    /// Appends what [`ETag::of_timestamp`] would hold, without making an `ETag`: for building columns.
+    pub fn write_of_timestamp(timestamp: EdmDateTime, out: &mut impl fmt::Write) -> fmt::Result {
+        write!(out, "W/\"datetime'")?;
+        for piece in timestamp.to_string().split_inclusive(':') {
+            match piece.strip_suffix(':') {
+                Some(head) => write!(out, "{head}%3A")?,
+                None => out.write_str(piece)?,
+            }
+        }
+        write!(out, "'\"")
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ETag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn has_the_services_form() {
+        let at = EdmDateTime::parse("2021-09-21T00:54:03.1536324Z").unwrap();
+        let etag = ETag::of_timestamp(at);
+        assert_eq!(etag.as_str(), "W/\"datetime'2021-09-21T00%3A54%3A03.1536324Z'\"");
+        assert_eq!(ETag::parse(etag.as_str()), Ok(etag.clone()));
+        let mut column = String::new();
+        ETag::write_of_timestamp(at, &mut column).unwrap();
+        assert_eq!(column, etag.as_str());
+    }
+
+    #[test]
+    fn other_shapes_are_refused() {
+        for bad in ["", "abc", "W/abc", "\"", "\"a\"b\"", "\"a b\""] {
+            assert!(ETag::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What a statement gives back: rows, a command tag, or the start of a COPY.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use arrow::record_batch::RecordBatch;
+use futures::Stream;
+
+use super::error::SqlResult;
+use super::types::SqlType;
+
+/// One column of a result, as RowDescription tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResultColumn {
+    pub name: String,
+    pub sql_type: SqlType,
+    /// OID of the table the column comes from, 0 when it is computed.
+    pub table_oid: u32,
+    /// Its position in that table, from 1; 0 when it is computed.
+    pub attribute: i16,
+}
+
+pub type RowStream = Pin<Box<dyn Stream<Item = SqlResult<RecordBatch>> + Send>>;
+
+/// What executing a statement gives.
+pub enum Outcome {
+    /// Rows to send; the tag is known when they end.
+    Rows(Rows),
+    /// Done, nothing to send but the tag.
+    Done(CommandTag),
+    /// The client is to send rows; feed them to `Session::copy_data`.
+    CopyIn(CopyIn),
+    /// Text to send as CopyData, then the tag.
+    CopyOut(CopyOut),
+}
+
+/// Rows of a statement. Dropping the stream stops the work behind it.
+pub struct Rows {
+    pub columns: Arc<[ResultColumn]>,
+    pub stream: RowStream,
+    pub tag: RowsTag,
+}
+
+/// COPY FROM STDIN has begun.
+pub struct CopyIn {
+    pub format: CopyFormat,
+    pub columns: usize,
+}
+
+/// COPY TO STDOUT.
+pub struct CopyOut {
+    pub format: CopyFormat,
+    pub columns: usize,
+    /// Pieces of output, each a whole number of lines (or, in binary, of tuples).
+    pub stream: Pin<Box<dyn Stream<Item = SqlResult<CopyChunk>> + Send>>,
+}
+
+/// A piece of COPY output.
+pub struct CopyChunk {
+    pub data: bytes::Bytes,
+    pub rows: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CopyFormat {
+    /// Text and CSV.
+    Textual,
+    Binary,
+}
+
+/// The command tag of a statement that returns rows; the row count is added when they end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowsTag {
+    Select,
+    Insert,
+    Update,
+    Delete,
+    Fetch,
+    Explain,
+    Show,
+}
+
+impl RowsTag {
+    pub fn complete(self, rows: u64) -> CommandTag {
+        match self {
+            RowsTag::Select => CommandTag::Counted("SELECT", rows),
+            RowsTag::Insert => CommandTag::Counted("INSERT 0", rows),
+            RowsTag::Update => CommandTag::Counted("UPDATE", rows),
+            RowsTag::Delete => CommandTag::Counted("DELETE", rows),
+            RowsTag::Fetch => CommandTag::Counted("FETCH", rows),
+            RowsTag::Explain => CommandTag::Plain("EXPLAIN"),
+            RowsTag::Show => CommandTag::Plain("SHOW"),
+        }
+    }
+}
+
+/// What CommandComplete says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommandTag {
+    Plain(&'static str),
+    Counted(&'static str, u64),
+}
+
+impl fmt::Display for CommandTag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CommandTag::Plain(text) => f.write_str(text),
+            CommandTag::Counted(text, rows) => write!(f, "{text} {rows}"),
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! The SQL types: their PostgreSQL names, their Arrow form, and how a column carries its declared type.
+//!
+//! Arrow says less than SQL (`varchar(10)` and `jsonb` are both Utf8), so a field whose SQL type is not the obvious one
+//! of its Arrow type carries the SQL name in its metadata under [`TYPE_KEY`]. The metadata is believed only when it
+//! agrees with the Arrow type, because DataFusion may carry it through a cast.
+
+use std::fmt;
+
+use arrow::datatypes::{DataType, Field, IntervalUnit, TimeUnit};
+
+/// Metadata key of a field's declared SQL type, as [`SqlType`]'s `Display` prints it.
+pub const TYPE_KEY: &str = "pg_type";
+
+/// Precision of `numeric` without precision, in decimal digits: the most Arrow's Decimal256 holds.
+pub const BARE_NUMERIC_PRECISION: u8 = 76;
+/// Scale at which `numeric` without scale is computed.
+pub const BARE_NUMERIC_SCALE: i8 = 20;
+/// Most digits of a `numeric(p, s)` held as Arrow Decimal128.
+const DECIMAL128_MAX_PRECISION: u8 = 38;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum SqlType {
+    Bool,
+    Int2,
+    Int4,
+    Int8,
+    Float4,
+    Float8,
+    /// Precision and scale; `None` for bare `numeric`.
+    Numeric(Option<(u8, i8)>),
+    Text,
+    /// Length in characters.
+    Varchar(Option<u32>),
+    /// Length in characters; blank-padded in PostgreSQL.
+    Char(u32),
+    Name,
+    Json,
+    Jsonb,
+    Bytea,
+    Uuid,
+    Date,
+    Time,
+    Timestamp,
+    Timestamptz,
+    Interval,
+    Oid,
+    /// The catalogue's one-byte `"char"`.
+    InternalChar,
+    /// A reference to a relation, printed by name.
+    Regclass,
+    /// A reference to a type, printed by name.
+    Regtype,
+    /// A reference to a function, printed by name.
+    Regproc,
+    /// The catalogue's `int2vector`.
+    Int2Vector,
+    /// The catalogue's `oidvector`.
+    OidVector,
+    /// One-dimensional array.
+    Array(Box<SqlType>),
+    Void,
+    /// A literal or parameter whose type is not known yet; text on the wire.
+    Unknown,
+}
+
+impl SqlType {
+    /// The Arrow type values of this type have in a record batch.
+    pub fn arrow(&self) -> DataType {
+        match self {
+            SqlType::Bool => DataType::Boolean,
+            SqlType::Int2 => DataType::Int16,
+            SqlType::Int4 => DataType::Int32,
+            SqlType::Int8 => DataType::Int64,
+            SqlType::Float4 => DataType::Float32,
+            SqlType::Float8 => DataType::Float64,
+            SqlType::Numeric(Some((p, s))) if *p <= DECIMAL128_MAX_PRECISION => DataType::Decimal128(*p, *s),
+            SqlType::Numeric(Some((p, s))) => DataType::Decimal256(*p, *s),
+            SqlType::Numeric(None) => DataType::Decimal256(BARE_NUMERIC_PRECISION, BARE_NUMERIC_SCALE),
+            SqlType::Text
+            | SqlType::Varchar(_)
+            | SqlType::Char(_)
+            | SqlType::Name
+            | SqlType::Json
+            | SqlType::Jsonb
+            | SqlType::InternalChar
+            | SqlType::Regclass
+            | SqlType::Regtype
+            | SqlType::Regproc
+            | SqlType::Unknown => DataType::Utf8,
+            SqlType::Bytea => DataType::Binary,
+            SqlType::Uuid => DataType::FixedSizeBinary(16),
+            SqlType::Date => DataType::Date32,
+            SqlType::Time => DataType::Time64(TimeUnit::Microsecond),
+            SqlType::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
+            SqlType::Timestamptz => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+            SqlType::Interval => DataType::Interval(IntervalUnit::MonthDayNano),
+            SqlType::Oid => DataType::UInt32,
+            SqlType::Int2Vector => SqlType::Array(Box::new(SqlType::Int2)).arrow(),
+            SqlType::OidVector => SqlType::Array(Box::new(SqlType::Oid)).arrow(),
+            SqlType::Array(item) => DataType::List(Field::new_list_field(item.arrow(), true).into()),
+            SqlType::Void => DataType::Null,
+        }
+    }
+
+    /// A field of this type, carrying the declared type when Arrow alone does not say it.
+    pub fn field(&self, name: &str, nullable: bool) -> Field {
+        let field = Field::new(name, self.arrow(), nullable);
+        if SqlType::of_arrow(field.data_type()) == *self {
+            field
+        } else {
+            field.with_metadata([(TYPE_KEY.to_owned(), self.to_string())].into())
+        }
+    }
+
+    /// The SQL type of a field: its declared type, else the obvious one of its Arrow type.
+    pub fn of_field(field: &Field) -> Self {
+        let declared = field.metadata().get(TYPE_KEY).and_then(|text| SqlType::parse(text));
+        match declared {
+            Some(declared) if arrow_agrees(&declared.arrow(), field.data_type()) => declared,
+            _ => SqlType::of_arrow(field.data_type()),
+        }
+    }
+
+    /// The SQL type that an Arrow type shows as when nothing was declared.
+    pub fn of_arrow(data_type: &DataType) -> Self {
+        match data_type {
+            DataType::Boolean => SqlType::Bool,
+            DataType::Int8 | DataType::UInt8 | DataType::Int16 => SqlType::Int2,
+            DataType::UInt16 | DataType::Int32 => SqlType::Int4,
+            DataType::UInt32 => SqlType::Oid,
+            DataType::Int64 => SqlType::Int8,
+            DataType::UInt64 => SqlType::Int8,
+            DataType::Float16 | DataType::Float32 => SqlType::Float4,
+            DataType::Float64 => SqlType::Float8,
+            DataType::Decimal256(BARE_NUMERIC_PRECISION, BARE_NUMERIC_SCALE) => SqlType::Numeric(None),
+            DataType::Decimal32(p, s)
+            | DataType::Decimal64(p, s)
+            | DataType::Decimal128(p, s)
+            | DataType::Decimal256(p, s) => SqlType::Numeric(Some((*p, *s))),
+            DataType::Binary | DataType::LargeBinary | DataType::BinaryView => SqlType::Bytea,
+            DataType::FixedSizeBinary(16) => SqlType::Uuid,
+            DataType::FixedSizeBinary(_) => SqlType::Bytea,
+            DataType::Date32 | DataType::Date64 => SqlType::Date,
+            DataType::Time32(_) | DataType::Time64(_) => SqlType::Time,
+            DataType::Timestamp(_, None) => SqlType::Timestamp,
+            DataType::Timestamp(_, Some(_)) => SqlType::Timestamptz,
+            DataType::Interval(_) | DataType::Duration(_) => SqlType::Interval,
+            DataType::List(item)
+            | DataType::LargeList(item)
+            | DataType::ListView(item)
+            | DataType::LargeListView(item)
+            | DataType::FixedSizeList(item, _) => SqlType::Array(Box::new(SqlType::of_field(item))),
+            DataType::Dictionary(_, values) => SqlType::of_arrow(values),
+            DataType::RunEndEncoded(_, values) => SqlType::of_field(values),
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null => SqlType::Text,
+            DataType::Struct(_) | DataType::Union(..) | DataType::Map(..) => SqlType::Text,
+        }
+    }
+
+    /// Reads what `Display` prints. `None` for anything else: user input goes through the SQL parser instead.
+    fn parse(text: &str) -> Option<Self> {
+        if let Some(item) = text.strip_suffix("[]") {
+            return Some(SqlType::Array(Box::new(SqlType::parse(item)?)));
+        }
+        if let Some((name, arguments)) = text.strip_suffix(')').and_then(|t| t.split_once('(')) {
+            return match name {
+                "character varying" => Some(SqlType::Varchar(Some(arguments.parse().ok()?))),
+                "character" => Some(SqlType::Char(arguments.parse().ok()?)),
+                "numeric" => {
+                    let (p, s) = arguments.split_once(',')?;
+                    Some(SqlType::Numeric(Some((p.parse().ok()?, s.parse().ok()?))))
+                }
+                _ => None,
+            };
+        }
+        UNPARAMETERISED.iter().find(|t| t.to_string() == text).cloned()
+    }
+}
+
+/// Every type whose name stands alone, for reading names back.
+const UNPARAMETERISED: &[SqlType] = &[
+    SqlType::Bool,
+    SqlType::Int2,
+    SqlType::Int4,
+    SqlType::Int8,
+    SqlType::Float4,
+    SqlType::Float8,
+    SqlType::Numeric(None),
+    SqlType::Text,
+    SqlType::Varchar(None),
+    SqlType::Name,
+    SqlType::Json,
+    SqlType::Jsonb,
+    SqlType::Bytea,
+    SqlType::Uuid,
+    SqlType::Date,
+    SqlType::Time,
+    SqlType::Timestamp,
+    SqlType::Timestamptz,
+    SqlType::Interval,
+    SqlType::Oid,
+    SqlType::InternalChar,
+    SqlType::Regclass,
+    SqlType::Regtype,
+    SqlType::Regproc,
+    SqlType::Int2Vector,
+    SqlType::OidVector,
+    SqlType::Void,
+    SqlType::Unknown,
+];
+
+/// Whether metadata that declares `declared` can be believed on a field of type `actual`: string and binary layouts are
+/// interchangeable, everything else must be equal.
+fn arrow_agrees(declared: &DataType, actual: &DataType) -> bool {
+    match (declared, actual) {
+        (DataType::Utf8, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) => true,
+        (DataType::Utf8, DataType::Dictionary(_, values)) => arrow_agrees(declared, values),
+        (DataType::Binary, DataType::Binary | DataType::LargeBinary | DataType::BinaryView) => true,
+        (DataType::List(a), DataType::List(b)) => arrow_agrees(a.data_type(), b.data_type()),
+        _ => declared == actual,
+    }
+}
+
+impl fmt::Display for SqlType {
+    /// The name PostgreSQL's `format_type` prints.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SqlType::Bool => f.write_str("boolean"),
+            SqlType::Int2 => f.write_str("smallint"),
+            SqlType::Int4 => f.write_str("integer"),
+            SqlType::Int8 => f.write_str("bigint"),
+            SqlType::Float4 => f.write_str("real"),
+            SqlType::Float8 => f.write_str("double precision"),
+            SqlType::Numeric(None) => f.write_str("numeric"),
+            SqlType::Numeric(Some((p, s))) => write!(f, "numeric({p},{s})"),
+            SqlType::Text => f.write_str("text"),
+            SqlType::Varchar(None) => f.write_str("character varying"),
+            SqlType::Varchar(Some(n)) => write!(f, "character varying({n})"),
+            SqlType::Char(n) => write!(f, "character({n})"),
+            SqlType::Name => f.write_str("name"),
+            SqlType::Json => f.write_str("json"),
+            SqlType::Jsonb => f.write_str("jsonb"),
+            SqlType::Bytea => f.write_str("bytea"),
+            SqlType::Uuid => f.write_str("uuid"),
+            SqlType::Date => f.write_str("date"),
+            SqlType::Time => f.write_str("time without time zone"),
+            SqlType::Timestamp => f.write_str("timestamp without time zone"),
+            SqlType::Timestamptz => f.write_str("timestamp with time zone"),
+            SqlType::Interval => f.write_str("interval"),
+            SqlType::Oid => f.write_str("oid"),
+            SqlType::InternalChar => f.write_str("\"char\""),
+            SqlType::Regclass => f.write_str("regclass"),
+            SqlType::Regtype => f.write_str("regtype"),
+            SqlType::Regproc => f.write_str("regproc"),
+            SqlType::Int2Vector => f.write_str("int2vector"),
+            SqlType::OidVector => f.write_str("oidvector"),
+            SqlType::Array(item) => write!(f, "{item}[]"),
+            SqlType::Void => f.write_str("void"),
+            SqlType::Unknown => f.write_str("unknown"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_keeps_its_declared_type() {
+        let parameterised = [
+            SqlType::Varchar(Some(10)),
+            SqlType::Char(3),
+            SqlType::Numeric(Some((12, 2))),
+            SqlType::Numeric(Some((50, 4))),
+        ];
+        let arrays = [SqlType::Array(Box::new(SqlType::Text)), SqlType::Array(Box::new(SqlType::Varchar(Some(3))))];
+        for sql_type in UNPARAMETERISED.iter().chain(&parameterised).chain(&arrays) {
+            if *sql_type == SqlType::Void {
+                continue;
+            }
+            assert_eq!(SqlType::of_field(&sql_type.field("c", true)), *sql_type);
+        }
+    }
+
+    #[test]
+    fn metadata_is_not_believed_after_a_cast() {
+        let field = SqlType::Varchar(Some(10)).field("c", true).with_data_type(DataType::Int32);
+        assert_eq!(SqlType::of_field(&field), SqlType::Int4);
+    }
+}

@@ -1,0 +1,354 @@
+//! Builds the Arrow columns of a scan, cell by cell, from borrowed values.
+//!
+//! Every backend decodes its rows straight into [`EntityColumns`]: no entity, no map and no string per cell stands
+//! between stored bytes and a record batch. How a stored type shows in a column of another type is decided here, once,
+//! for all stores.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, BinaryBuilder, BooleanBuilder, FixedSizeBinaryBuilder, Float64Builder, Int32Builder, Int64Builder,
+    StringBuilder, TimestampMicrosecondBuilder,
+};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use thiserror::Error;
+
+use crate::model::limits::DOUBLE_EXACT_INTEGER_MAX;
+use crate::model::{ETag, EdmDateTime, EdmRef, EdmType, EntityKey, PropertyName};
+
+/// The type a property has in a scan. Stored values of other types widen when nothing is lost: Int32 to Int64, integers
+/// to Double up to 2^53, everything to Text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ColumnType {
+    Text,
+    Int32,
+    Int64,
+    Double,
+    Boolean,
+    DateTime,
+    Guid,
+    Binary,
+}
+
+impl ColumnType {
+    pub fn arrow(self) -> DataType {
+        match self {
+            ColumnType::Text => DataType::Utf8,
+            ColumnType::Int32 => DataType::Int32,
+            ColumnType::Int64 => DataType::Int64,
+            ColumnType::Double => DataType::Float64,
+            ColumnType::Boolean => DataType::Boolean,
+            ColumnType::DateTime => timestamp_type(),
+            ColumnType::Guid => DataType::FixedSizeBinary(16),
+            ColumnType::Binary => DataType::Binary,
+        }
+    }
+
+    /// The column type that shows exactly the values of one EDM type.
+    pub fn of(edm_type: EdmType) -> Self {
+        match edm_type {
+            EdmType::String => ColumnType::Text,
+            EdmType::Int32 => ColumnType::Int32,
+            EdmType::Int64 => ColumnType::Int64,
+            EdmType::Double => ColumnType::Double,
+            EdmType::Boolean => ColumnType::Boolean,
+            EdmType::DateTime => ColumnType::DateTime,
+            EdmType::Guid => ColumnType::Guid,
+            EdmType::Binary => ColumnType::Binary,
+        }
+    }
+}
+
+fn timestamp_type() -> DataType {
+    DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
+}
+
+/// One column of a scan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ScanColumn {
+    PartitionKey,
+    RowKey,
+    /// Timestamp(us, UTC): the 100 ns digit is rounded down.
+    Timestamp,
+    /// Utf8.
+    ETag,
+    Property {
+        name: PropertyName,
+        column_type: ColumnType,
+    },
+    /// Utf8: the name of the EDM type the property has in this row, NULL where it is absent.
+    EdmTypeOf(PropertyName),
+}
+
+/// The columns of a scan, in output order, with their Arrow schema.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScanColumns {
+    columns: Vec<ScanColumn>,
+    schema: SchemaRef,
+}
+
+impl ScanColumns {
+    pub fn new(columns: Vec<ScanColumn>) -> Self {
+        let fields: Vec<Field> = columns
+            .iter()
+            .map(|column| match column {
+                ScanColumn::PartitionKey => Field::new("PartitionKey", DataType::Utf8, false),
+                ScanColumn::RowKey => Field::new("RowKey", DataType::Utf8, false),
+                ScanColumn::Timestamp => Field::new("Timestamp", timestamp_type(), false),
+                ScanColumn::ETag => Field::new("etag", DataType::Utf8, false),
+                ScanColumn::Property { name, column_type } => Field::new(name.as_str(), column_type.arrow(), true),
+                ScanColumn::EdmTypeOf(name) => Field::new(format!("edm_type({name})"), DataType::Utf8, true),
+            })
+            .collect();
+        Self { columns, schema: Arc::new(Schema::new(fields)) }
+    }
+
+    pub fn columns(&self) -> &[ScanColumn] {
+        &self.columns
+    }
+
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// For each column that needs a stored property: its index here and the property's name. A backend resolves these
+    /// once per scan (or per shape), then feeds [`EntityColumns::set`] by index.
+    pub fn properties(&self) -> impl Iterator<Item = (usize, &PropertyName)> {
+        self.columns.iter().enumerate().filter_map(|(index, column)| match column {
+            ScanColumn::Property { name, .. } | ScanColumn::EdmTypeOf(name) => Some((index, name)),
+            ScanColumn::PartitionKey | ScanColumn::RowKey | ScanColumn::Timestamp | ScanColumn::ETag => None,
+        })
+    }
+}
+
+/// A stored value that its column cannot show without loss.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[error(
+    "property \"{property}\" of entity {key} holds {stored} {value:?}, which is not a value of the column's type {expected:?}"
+)]
+pub struct Unfit {
+    pub key: Box<EntityKey>,
+    pub property: PropertyName,
+    pub stored: EdmType,
+    pub value: String,
+    pub expected: ColumnType,
+}
+
+/// Columns under construction. For each entity: [`start`](Self::start), [`set`](Self::set) for the properties it has,
+/// [`finish_row`](Self::finish_row); what was not set becomes NULL.
+#[derive(Debug)]
+pub struct EntityColumns {
+    columns: Arc<ScanColumns>,
+    builders: Vec<Builder>,
+    rows: usize,
+}
+
+#[derive(Debug)]
+enum Builder {
+    Text(StringBuilder),
+    Int32(Int32Builder),
+    Int64(Int64Builder),
+    Double(Float64Builder),
+    Boolean(BooleanBuilder),
+    DateTime(TimestampMicrosecondBuilder),
+    Guid(FixedSizeBinaryBuilder),
+    Binary(BinaryBuilder),
+}
+
+/// Where a row's ETag comes from.
+#[derive(Debug, Clone, Copy)]
+pub enum RowETag<'a> {
+    /// It is the service's form of the row's Timestamp.
+    FromTimestamp,
+    /// As the store printed it.
+    Text(&'a str),
+}
+
+impl EntityColumns {
+    pub fn new(columns: Arc<ScanColumns>) -> Self {
+        let builders = columns.columns.iter().map(Builder::for_column).collect();
+        Self { columns, builders, rows: 0 }
+    }
+
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// Begins a row: fills the columns that every entity has.
+    pub fn start(&mut self, partition: &str, row: &str, timestamp: EdmDateTime, etag: RowETag<'_>) {
+        for (column, builder) in self.columns.columns.iter().zip(&mut self.builders) {
+            match (column, builder) {
+                (ScanColumn::PartitionKey, Builder::Text(b)) => b.append_value(partition),
+                (ScanColumn::RowKey, Builder::Text(b)) => b.append_value(row),
+                (ScanColumn::Timestamp, Builder::DateTime(b)) => b.append_value(timestamp.unix_micros()),
+                (ScanColumn::ETag, Builder::Text(b)) => match etag {
+                    RowETag::Text(text) => b.append_value(text),
+                    RowETag::FromTimestamp => {
+                        // Writing into a builder cannot fail; the empty append ends the value.
+                        let _ = ETag::write_of_timestamp(timestamp, b);
+                        b.append_value("");
+                    }
+                },
+                _ => {}
+            }
+        }
+    }
+
+    /// Sets column `index`, one of [`ScanColumns::properties`], of the row that was started.
+    ///
+    /// # Errors
+    /// The column's type, when this value does not fit it: pass it to [`EntityColumns::unfit`].
+    pub fn set(&mut self, index: usize, value: EdmRef<'_>) -> Result<(), ColumnType> {
+        match &self.columns.columns[index] {
+            ScanColumn::EdmTypeOf(_) => {
+                if let Builder::Text(b) = &mut self.builders[index] {
+                    b.append_value(value.edm_type().name());
+                }
+                Ok(())
+            }
+            ScanColumn::Property { column_type, .. } => {
+                if self.builders[index].append(value) {
+                    Ok(())
+                } else {
+                    Err(*column_type)
+                }
+            }
+            ScanColumn::PartitionKey | ScanColumn::RowKey | ScanColumn::Timestamp | ScanColumn::ETag => Ok(()),
+        }
+    }
+
+    /// The error for a value that [`EntityColumns::set`] refused.
+    pub fn unfit(&self, index: usize, key: EntityKey, value: EdmRef<'_>, expected: ColumnType) -> Option<Unfit> {
+        let ScanColumn::Property { name, .. } = &self.columns.columns[index] else { return None };
+        let value_text: String = value.to_string().chars().take(64).collect();
+        Some(Unfit {
+            key: Box::new(key),
+            property: name.clone(),
+            stored: value.edm_type(),
+            value: value_text,
+            expected,
+        })
+    }
+
+    /// Ends the row: columns that were not set get NULL.
+    pub fn finish_row(&mut self) {
+        self.rows += 1;
+        for builder in &mut self.builders {
+            if builder.len() < self.rows {
+                builder.append_null();
+            }
+        }
+    }
+
+    /// The rows so far as a record batch; the builder starts anew. `None` when there are none.
+    pub fn take(&mut self) -> Option<RecordBatch> {
+        if self.rows == 0 {
+            return None;
+        }
+        let arrays: Vec<ArrayRef> = self.builders.iter_mut().map(Builder::finish).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
+        self.rows = 0;
+        let batch = RecordBatch::try_new_with_options(self.columns.schema.clone(), arrays, &options);
+        Some(batch.expect("builders follow the schema and finish_row keeps them at one length"))
+    }
+}
+
+impl Builder {
+    fn for_column(column: &ScanColumn) -> Self {
+        match column {
+            ScanColumn::PartitionKey | ScanColumn::RowKey | ScanColumn::ETag | ScanColumn::EdmTypeOf(_) => {
+                Builder::Text(StringBuilder::new())
+            }
+            ScanColumn::Timestamp => Builder::for_type(ColumnType::DateTime),
+            ScanColumn::Property { column_type, .. } => Builder::for_type(*column_type),
+        }
+    }
+
+    fn for_type(column_type: ColumnType) -> Self {
+        match column_type {
+            ColumnType::Text => Builder::Text(StringBuilder::new()),
+            ColumnType::Int32 => Builder::Int32(Int32Builder::new()),
+            ColumnType::Int64 => Builder::Int64(Int64Builder::new()),
+            ColumnType::Double => Builder::Double(Float64Builder::new()),
+            ColumnType::Boolean => Builder::Boolean(BooleanBuilder::new()),
+            ColumnType::DateTime => {
+                Builder::DateTime(TimestampMicrosecondBuilder::new().with_data_type(timestamp_type()))
+            }
+            ColumnType::Guid => Builder::Guid(FixedSizeBinaryBuilder::new(16)),
+            ColumnType::Binary => Builder::Binary(BinaryBuilder::new()),
+        }
+    }
+
+    /// False when the value does not fit; nothing was appended then.
+    fn append(&mut self, value: EdmRef<'_>) -> bool {
+        match (self, value) {
+            (Builder::Text(b), EdmRef::String(v)) => b.append_value(v),
+            (Builder::Text(b), other) => {
+                // Mixed types show as text; writing into a builder cannot fail, the empty append ends the value.
+                let _ = write!(b, "{other}");
+                b.append_value("");
+            }
+            (Builder::Int32(b), EdmRef::Int32(v)) => b.append_value(v),
+            (Builder::Int64(b), EdmRef::Int64(v)) => b.append_value(v),
+            (Builder::Int64(b), EdmRef::Int32(v)) => b.append_value(v.into()),
+            (Builder::Double(b), EdmRef::Double(v)) => b.append_value(v),
+            (Builder::Double(b), EdmRef::Int32(v)) => b.append_value(v.into()),
+            (Builder::Double(b), EdmRef::Int64(v)) if v.unsigned_abs() <= DOUBLE_EXACT_INTEGER_MAX => {
+                #[expect(clippy::cast_precision_loss, reason = "exact up to 2^53, as the guard says")]
+                b.append_value(v as f64);
+            }
+            (Builder::Boolean(b), EdmRef::Boolean(v)) => b.append_value(v),
+            (Builder::DateTime(b), EdmRef::DateTime(v)) => b.append_value(v.unix_micros()),
+            (Builder::Guid(b), EdmRef::Guid(v)) => return b.append_value(v.as_bytes()).is_ok(),
+            (Builder::Binary(b), EdmRef::Binary(v)) => b.append_value(v),
+            _ => return false,
+        }
+        true
+    }
+
+    fn append_null(&mut self) {
+        match self {
+            Builder::Text(b) => b.append_null(),
+            Builder::Int32(b) => b.append_null(),
+            Builder::Int64(b) => b.append_null(),
+            Builder::Double(b) => b.append_null(),
+            Builder::Boolean(b) => b.append_null(),
+            Builder::DateTime(b) => b.append_null(),
+            Builder::Guid(b) => b.append_null(),
+            Builder::Binary(b) => b.append_null(),
+        }
+    }
+
+    fn len(&self) -> usize {
+        use arrow::array::ArrayBuilder;
+        match self {
+            Builder::Text(b) => b.len(),
+            Builder::Int32(b) => b.len(),
+            Builder::Int64(b) => b.len(),
+            Builder::Double(b) => b.len(),
+            Builder::Boolean(b) => b.len(),
+            Builder::DateTime(b) => b.len(),
+            Builder::Guid(b) => b.len(),
+            Builder::Binary(b) => b.len(),
+        }
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        match self {
+            Builder::Text(b) => Arc::new(b.finish()),
+            Builder::Int32(b) => Arc::new(b.finish()),
+            Builder::Int64(b) => Arc::new(b.finish()),
+            Builder::Double(b) => Arc::new(b.finish()),
+            Builder::Boolean(b) => Arc::new(b.finish()),
+            Builder::DateTime(b) => Arc::new(b.finish()),
+            Builder::Guid(b) => Arc::new(b.finish()),
+            Builder::Binary(b) => Arc::new(b.finish()),
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! The one contract between SQL and stores: [`TableStore`], with the rules of entity group transactions.
+//!
+//! Reads come out as Arrow columns ([`TableReader::scan`]) or as one entity ([`TableReader::get`]); writes go in as
+//! [`Batch`]es, which can only be built when they are legal entity group transactions. What a store may do better than
+//! the service is a promise ([`Promises`]) that callers ask for, never a backend's name.
+
+mod batch;
+mod columns;
+pub mod payload;
+mod scan;
+mod schema;
+mod store;
+
+pub use batch::{Batch, BatchBuilder, BatchError, IfMatch, Operation};
+pub use columns::{ColumnType, EntityColumns, RowETag, ScanColumn, ScanColumns, Unfit};
+pub use scan::{Direction, KeyRange, ScanRequest, ScanStats, ScanStream};
+pub use schema::{ObservedProperty, ObservedSchema, TypeSet};
+pub use store::{
+    CommitError, GroupError, Promises, Rejection, SnapshotScope, StoreError, TableReader, TableStore, Written,
+};

@@ -1,0 +1,111 @@
+//! What a scan is asked for, and what it reports about itself.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow::record_batch::RecordBatch;
+use futures::Stream;
+
+use super::{ScanColumns, StoreError};
+use crate::model::{Span, TableName};
+
+/// Record batches in key order, each with exactly the asked-for columns and at least one row.
+pub type ScanStream = Pin<Box<dyn Stream<Item = Result<RecordBatch, StoreError>> + Send>>;
+
+/// The entities whose PartitionKey lies in `partitions` and whose RowKey lies in one of `rows`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyRange {
+    pub partitions: Span,
+    /// Ascending, disjoint. The same spans apply in every partition.
+    pub rows: Arc<[Span]>,
+}
+
+impl KeyRange {
+    /// The whole table.
+    pub fn all() -> Self {
+        Self { partitions: Span::ALL, rows: Arc::new([Span::ALL]) }
+    }
+
+    /// The one key this range holds, if it is a point: (PartitionKey, RowKey).
+    pub fn as_point(&self) -> Option<(&Arc<str>, &Arc<str>)> {
+        match &*self.rows {
+            [row] => Some((self.partitions.as_point()?, row.as_point()?)),
+            _ => None,
+        }
+    }
+
+    /// Whether every row of the partitions is in the range.
+    pub fn has_all_rows(&self) -> bool {
+        matches!(&*self.rows, [row] if row.is_all())
+    }
+}
+
+/// Key order, or its reverse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    Forward,
+    Reverse,
+}
+
+/// One scan.
+#[derive(Debug, Clone)]
+pub struct ScanRequest {
+    pub table: TableName,
+    /// Ascending and disjoint by partition, also for a reverse scan. No range: no rows.
+    pub ranges: Arc<[KeyRange]>,
+    pub columns: Arc<ScanColumns>,
+    pub direction: Direction,
+    /// At most this many entities are returned, and hardly more are read.
+    pub limit: Option<usize>,
+    /// Most rows in one record batch.
+    pub batch_rows: usize,
+    /// Where the store counts what the scan cost.
+    pub stats: Arc<ScanStats>,
+}
+
+/// What a scan cost, counted while it runs.
+#[derive(Debug, Default)]
+pub struct ScanStats {
+    entities_scanned: AtomicU64,
+    requests: AtomicU64,
+    bytes: AtomicU64,
+    retries: AtomicU64,
+}
+
+impl ScanStats {
+    /// Entities the store looked at, whether they were returned or not.
+    pub fn add_entities_scanned(&self, n: usize) {
+        self.entities_scanned.fetch_add(n as u64, Ordering::Relaxed);
+    }
+
+    /// Look-ups and range reads for a local store, HTTP requests for a remote one.
+    pub fn add_request(&self) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Bytes of rows read, or of response bodies.
+    pub fn add_bytes(&self, n: usize) {
+        self.bytes.fetch_add(n as u64, Ordering::Relaxed);
+    }
+
+    pub fn add_retry(&self) {
+        self.retries.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub fn entities_scanned(&self) -> u64 {
+        self.entities_scanned.load(Ordering::Relaxed)
+    }
+
+    pub fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    pub fn retries(&self) -> u64 {
+        self.retries.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,180 @@
+//! The trait that every store implements, and the promises it makes.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use thiserror::Error;
+
+use super::{Batch, ObservedSchema, ScanRequest, ScanStream, Unfit};
+use crate::model::{ETag, EdmDateTime, EntityKey, StoredEntity, TableName};
+
+/// What a store guarantees beyond the Table service's own contract. Callers ask here; they never ask which store it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Promises {
+    /// [`TableStore::commit_group`] works: several batches, all or nothing.
+    pub atomic_groups: bool,
+    /// Scans come in key order (UTF-8 bytes).
+    pub ordered_scans: bool,
+    /// What one [`TableReader`] sees as one consistent moment.
+    pub snapshot: SnapshotScope,
+}
+
+/// How far one consistent view reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SnapshotScope {
+    /// One partition, for the length of one request: the service.
+    Partition,
+    /// Every table, for as long as the reader is held.
+    Store,
+}
+
+/// A view to read from. Where the store promises [`SnapshotScope::Store`], everything read through one reader is of one
+/// moment; it holds all commits acknowledged before it was made. Cheap to make: one per statement.
+#[async_trait]
+pub trait TableReader: Send + Sync + 'static {
+    /// All tables, ordered by name ignoring case, spelled as they were created.
+    async fn list_tables(&self) -> Result<Vec<TableName>, StoreError>;
+
+    /// What properties and types were ever seen in the table; never less than what a scan of this reader can meet.
+    ///
+    /// # Errors
+    /// [`StoreError::TableMissing`].
+    async fn observed_schema(&self, table: &TableName) -> Result<Arc<ObservedSchema>, StoreError>;
+
+    /// One entity, whole. `None` when there is none under this key.
+    ///
+    /// # Errors
+    /// [`StoreError::TableMissing`].
+    async fn get(&self, table: &TableName, key: &EntityKey) -> Result<Option<StoredEntity>, StoreError>;
+
+    /// The asked-for columns of the entities in the asked-for ranges, as record batches in key order (reversed on
+    /// request). Nothing is read before the stream is polled, and little ahead of it; dropping the stream stops the
+    /// scan.
+    ///
+    /// # Errors
+    /// [`StoreError::TableMissing`], here or as the stream's first item. In the stream: [`StoreError::Unfit`] for a
+    /// stored value that a column cannot show.
+    fn scan(&self, request: ScanRequest) -> Result<ScanStream, StoreError>;
+}
+
+/// A store of tables: writes, and readers to read from.
+#[async_trait]
+pub trait TableStore: Send + Sync + 'static {
+    fn promises(&self) -> Promises;
+
+    /// A view of everything acknowledged so far.
+    fn reader(&self) -> Arc<dyn TableReader>;
+
+    /// # Errors
+    /// [`StoreError::TableExists`] when a table of this name is there, whatever its spelling's case.
+    async fn create_table(&self, table: &TableName) -> Result<(), StoreError>;
+
+    /// Removes the table with all its entities and its observed schema.
+    ///
+    /// # Errors
+    /// [`StoreError::TableMissing`].
+    async fn drop_table(&self, table: &TableName) -> Result<(), StoreError>;
+
+    /// Applies one entity group transaction: all operations or none. When it returns, the result is durable and later
+    /// readers see it. The future may be dropped at any time: a commit once handed over runs to its end.
+    ///
+    /// Returns one [`Written`] for each operation, in order.
+    ///
+    /// # Errors
+    /// [`CommitError::Rejected`] names the first operation whose precondition failed; nothing was written.
+    async fn commit(&self, batch: Batch) -> Result<Vec<Written>, CommitError>;
+
+    /// Applies several entity group transactions, all or nothing, over any tables and partitions. No key may occur in
+    /// two of them. Only where [`Promises::atomic_groups`] is set.
+    ///
+    /// # Errors
+    /// As [`TableStore::commit`]; also [`StoreError::Unsupported`] where the store promises no groups.
+    async fn commit_group(&self, batches: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError>;
+
+    /// Re-reads the table and drops from its observed schema what no entity has any more.
+    ///
+    /// # Errors
+    /// [`StoreError::TableMissing`].
+    async fn analyze(&self, table: &TableName) -> Result<(), StoreError>;
+}
+
+/// What one operation of a batch left behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Written {
+    /// The entity's new version.
+    Entity { etag: ETag, timestamp: EdmDateTime },
+    /// It was a Delete.
+    Deleted,
+}
+
+/// Why an operation's precondition failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum Rejection {
+    #[error("the entity already exists")]
+    EntityExists,
+    #[error("the entity does not exist")]
+    EntityMissing,
+    #[error("the entity was changed: its ETag is not the expected one")]
+    ETagMismatch,
+}
+
+/// Why a batch was not committed.
+#[derive(Debug, Error)]
+pub enum CommitError {
+    /// The operation at `index` (from 0) found its precondition broken. Nothing was written.
+    #[error("operation {index} on {key}: {reason}")]
+    Rejected { index: usize, key: EntityKey, reason: Rejection },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Why a group of batches was not committed.
+#[derive(Debug, Error)]
+pub enum GroupError {
+    /// The operation at `index` of the batch at `batch` (both from 0) found its precondition broken. Nothing was
+    /// written.
+    #[error("operation {index} of batch {batch} on {key}: {reason}")]
+    Rejected { batch: usize, index: usize, key: EntityKey, reason: Rejection },
+    /// Two batches hold the same key of the same table.
+    #[error("{key} of table {table} occurs in two batches of one group")]
+    DuplicateKey { table: TableName, key: EntityKey },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Why a store could not do what it was asked.
+#[derive(Debug, Clone, Error)]
+pub enum StoreError {
+    #[error("table \"{0}\" does not exist")]
+    TableMissing(TableName),
+    #[error("table \"{0}\" already exists")]
+    TableExists(TableName),
+    #[error(transparent)]
+    Unfit(#[from] Unfit),
+    /// Stored bytes are not what was written: names the file or the key.
+    #[error("damaged data in {place}: {detail}")]
+    Damaged { place: String, detail: String },
+    #[error("no space left on the device: {0}")]
+    DiskFull(String),
+    /// The store cannot be reached or used now.
+    #[error("the store is not available: {0}")]
+    Unavailable(String),
+    /// The store asks for fewer requests, after all retries.
+    #[error("the store throttles requests: {0}")]
+    Throttled(String),
+    /// A commit was sent and no answer came: it may have been applied or not.
+    #[error("it is not known whether the commit was applied: {0}")]
+    OutcomeUnknown(String),
+    #[error("this store does not support {0}")]
+    Unsupported(&'static str),
+    #[error("the store is shutting down")]
+    ShuttingDown,
+}
+
+impl StoreError {
+    /// Whether the same request can succeed later without anybody changing it. `OutcomeUnknown` is not: repeating it
+    /// could apply it twice.
+    pub fn can_retry(&self) -> bool {
+        matches!(self, StoreError::Unavailable(_) | StoreError::Throttled(_) | StoreError::DiskFull(_))
+    }
+}
