@@ -5,6 +5,7 @@ pub mod key_codec;
 pub mod key_range;
 pub mod key_set;
 pub mod outcome;
+pub mod relation;
 pub mod session;
 pub mod types;
 

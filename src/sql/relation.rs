@@ -1,0 +1,107 @@
+//! A table as SQL sees it: its columns, where each one's values come from, and its key.
+//!
+//! The catalogue makes a [`Relation`] for a statement out of the declaration (if there is one) and the store's observed
+//! schema; it never changes afterwards, so a plan made with it stays valid as long as its shape does.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{Schema, SchemaRef};
+
+use super::key_codec::KeyCodec;
+use super::types::SqlType;
+use crate::model::{PropertyName, TableName};
+use crate::table::ColumnType;
+
+/// How a table came to be known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RelationKind {
+    /// It is in the store; nobody declared it. Its columns are what was observed.
+    Found,
+    /// CREATE TABLE with the columns `PartitionKey` and `RowKey`.
+    DeclaredRaw,
+    /// CREATE TABLE with a primary key of its own; the key codec maps it.
+    DeclaredRelational,
+}
+
+/// Where a column's values come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ColumnSource {
+    PartitionKey,
+    RowKey,
+    Timestamp,
+    ETag,
+    /// The key column at this index of the codec's key columns, decoded from PartitionKey and RowKey.
+    KeyPart(usize),
+    /// A stored property, read as `column_type`, then converted to the column's SQL type.
+    Property {
+        name: PropertyName,
+        column_type: ColumnType,
+    },
+}
+
+/// One column.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RelationColumn {
+    /// SQL name, in its stored spelling.
+    pub name: String,
+    pub sql_type: SqlType,
+    pub source: ColumnSource,
+    pub not_null: bool,
+    /// Not part of `SELECT *` (`etag`; the raw keys of a relational table), but selectable by name.
+    pub hidden: bool,
+    /// Source text of the DEFAULT expression.
+    pub default: Option<String>,
+}
+
+/// A table as one statement sees it.
+#[derive(Debug, Clone)]
+pub struct Relation {
+    /// SQL schema: the mount's name, `public` for the default one.
+    pub schema_name: String,
+    /// SQL name, in its declared spelling.
+    pub name: String,
+    /// Name in the store.
+    pub stored: TableName,
+    /// Stable for the table's life.
+    pub oid: u32,
+    pub kind: RelationKind,
+    /// Accepts undeclared properties.
+    pub open: bool,
+    /// Visible columns in order, then the hidden ones.
+    pub columns: Vec<RelationColumn>,
+    /// Maps key columns to PartitionKey and RowKey; for raw keys, the identity.
+    pub codec: Arc<KeyCodec>,
+    /// Arrow schema of `columns`, each field with its SQL type.
+    pub arrow_schema: SchemaRef,
+}
+
+impl Relation {
+    /// The Arrow schema that [`Relation::arrow_schema`] must be for these columns.
+    pub fn schema_of(columns: &[RelationColumn]) -> SchemaRef {
+        let fields: Vec<_> = columns.iter().map(|c| c.sql_type.field(&c.name, !c.not_null)).collect();
+        Arc::new(Schema::new(fields))
+    }
+
+    pub fn column(&self, name: &str) -> Option<(usize, &RelationColumn)> {
+        self.columns.iter().enumerate().find(|(_, c)| c.name == name)
+    }
+
+    /// Indexes of the columns that make up the primary key, in key order.
+    pub fn key_columns(&self) -> Vec<usize> {
+        let position = |wanted: &dyn Fn(&ColumnSource) -> bool| self.columns.iter().position(|c| wanted(&c.source));
+        match self.kind {
+            RelationKind::DeclaredRelational => {
+                (0..self.codec.columns().len()).filter_map(|i| position(&|s| *s == ColumnSource::KeyPart(i))).collect()
+            }
+            RelationKind::Found | RelationKind::DeclaredRaw => [ColumnSource::PartitionKey, ColumnSource::RowKey]
+                .iter()
+                .filter_map(|wanted| position(&|s| s == wanted))
+                .collect(),
+        }
+    }
+
+    /// The name of the primary key constraint, as PostgreSQL would make it.
+    pub fn primary_key_name(&self) -> String {
+        format!("{}_pkey", self.name)
+    }
+}
