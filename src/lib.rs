@@ -24,6 +24,7 @@
 //!
 //! Calls run downwards; `ARCHITECTURE.md` has the table of who may import whom, and a test that holds it.
 
+pub mod backend;
 pub mod model;
 pub mod sql;
 pub mod table;

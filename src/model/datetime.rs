@@ -71,12 +71,13 @@ impl EdmDateTime {
     }
 }
 
-impl fmt::Display for EdmDateTime {
-    /// As the service prints it: trailing zeros of the fraction dropped.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl EdmDateTime {
+    /// Writes the [`fmt::Display`] form with another text in place of each `:`, for where a colon would need escaping.
+    pub(super) fn write_with_colon(self, f: &mut impl fmt::Write, colon: &str) -> fmt::Result {
         let at = self.naive();
         let (year, month, day) = (at.year(), at.month(), at.day());
-        write!(f, "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}", at.hour(), at.minute(), at.second())?;
+        let (hour, minute, second) = (at.hour(), at.minute(), at.second());
+        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}{colon}{minute:02}{colon}{second:02}")?;
         let mut fraction = self.0.rem_euclid(TICKS_PER_SECOND);
         if fraction != 0 {
             let mut width = 7;
@@ -87,6 +88,13 @@ impl fmt::Display for EdmDateTime {
             write!(f, ".{fraction:0width$}")?;
         }
         f.write_str("Z")
+    }
+}
+
+impl fmt::Display for EdmDateTime {
+    /// As the service prints it: trailing zeros of the fraction dropped.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_with_colon(f, ":")
     }
 }
 

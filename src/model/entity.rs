@@ -112,3 +112,71 @@ pub struct StoredEntity {
     pub timestamp: EdmDateTime,
     pub etag: ETag,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(text: &str) -> PropertyName {
+        PropertyName::parse(text).unwrap()
+    }
+
+    fn of_binaries(lengths: impl IntoIterator<Item = usize>) -> Entity {
+        let value = |(i, length)| (name(&format!("p{i}")), EdmValue::Binary(vec![0; length].into()));
+        Entity::new(EntityKey::parse("", "").unwrap(), lengths.into_iter().enumerate().map(value).collect())
+    }
+
+    #[test]
+    fn properties_keep_their_first_order() {
+        let mut properties: Properties =
+            [(name("b"), EdmValue::Int32(1)), (name("a"), EdmValue::Int32(2))].into_iter().collect();
+        properties.set(name("b"), EdmValue::Boolean(true));
+        let names: Vec<&str> = properties.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["b", "a"]);
+        assert_eq!(properties.get("b"), Some(&EdmValue::Boolean(true)));
+        properties.remove("b");
+        assert_eq!((properties.len(), properties.get("b")), (1, None));
+    }
+
+    #[test]
+    fn merge_never_removes() {
+        let mut properties: Properties =
+            [(name("a"), EdmValue::Int32(1)), (name("b"), EdmValue::Int32(2))].into_iter().collect();
+        properties.merge([(name("b"), EdmValue::Int64(3)), (name("c"), EdmValue::Int32(4))].into_iter().collect());
+        let expected =
+            [(name("a"), EdmValue::Int32(1)), (name("b"), EdmValue::Int64(3)), (name("c"), EdmValue::Int32(4))];
+        assert_eq!(properties, expected.into_iter().collect());
+    }
+
+    #[test]
+    fn size_counts_keys_names_and_values() {
+        let key = EntityKey::parse("pé", "😀").unwrap();
+        let properties = [(name("ab"), EdmValue::Int32(1)), (name("c"), EdmValue::string("xyz"))];
+        let entity = Entity::new(key, properties.into_iter().collect());
+        assert_eq!(entity.stored_size(), (4 + 4 + 4) + (8 + 4 + 4) + (8 + 2 + 4 + 6));
+    }
+
+    #[test]
+    fn an_entity_takes_a_mebibyte_and_no_more() {
+        // 4 for the keys; each property 8 + 2 per character of its name + 4 besides its bytes.
+        let overhead = 4 + 10 * (8 + 4 + 4) + 6 * (8 + 6 + 4);
+        let last = ENTITY_MAX_BYTES - overhead - 15 * 65_536;
+        let lengths = |last| std::iter::repeat_n(65_536, 15).chain([last]);
+        assert_eq!(of_binaries(lengths(last)).stored_size(), ENTITY_MAX_BYTES);
+        assert_eq!(of_binaries(lengths(last)).check(), Ok(()));
+        let one_over = PropertyError::EntityTooLarge { bytes: ENTITY_MAX_BYTES + 1 };
+        assert_eq!(of_binaries(lengths(last + 1)).check(), Err(one_over));
+    }
+
+    #[test]
+    fn a_value_beyond_its_limit_is_named() {
+        let source = ValueError::BinaryTooLong { bytes: 65_537 };
+        assert_eq!(of_binaries([1, 65_537]).check(), Err(PropertyError::Value { name: name("p1"), source }));
+    }
+
+    #[test]
+    fn an_entity_holds_252_properties() {
+        assert_eq!(of_binaries(vec![0; 252]).check(), Ok(()));
+        assert_eq!(of_binaries(vec![0; 253]).check(), Err(PropertyError::TooMany { count: 253 }));
+    }
+}

@@ -31,20 +31,16 @@ impl ETag {
 
     /// The service's form: the entity's Timestamp with `:` percent-encoded.
     pub fn of_timestamp(timestamp: EdmDateTime) -> Self {
-        let encoded = timestamp.to_string().replace(':', "%3A");
-        Self(format!("W/\"datetime'{encoded}'\"").into())
+        let mut text = String::with_capacity(48);
+        Self::write_of_timestamp(timestamp, &mut text).expect("writing into a String cannot fail");
+        Self(text.into())
     }
 
     /// Appends what [`ETag::of_timestamp`] would hold, without making an `ETag`: for building columns.
     pub fn write_of_timestamp(timestamp: EdmDateTime, out: &mut impl fmt::Write) -> fmt::Result {
-        write!(out, "W/\"datetime'")?;
-        for piece in timestamp.to_string().split_inclusive(':') {
-            match piece.strip_suffix(':') {
-                Some(head) => write!(out, "{head}%3A")?,
-                None => out.write_str(piece)?,
-            }
-        }
-        write!(out, "'\"")
+        out.write_str("W/\"datetime'")?;
+        timestamp.write_with_colon(out, "%3A")?;
+        out.write_str("'\"")
     }
 
     pub fn as_str(&self) -> &str {

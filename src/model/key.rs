@@ -3,6 +3,7 @@
 //! Keys order by their UTF-8 bytes, PartitionKey first. That is `str` order in Rust and string order in DataFusion, so
 //! no layer ever needs to sort again what a store hands out.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -76,6 +77,13 @@ macro_rules! key_type {
             }
 
             pub fn shared(&self) -> &Arc<str> {
+                &self.0
+            }
+        }
+
+        /// For looking up in sorted and hashed maps: a key orders and hashes as its text.
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
                 &self.0
             }
         }

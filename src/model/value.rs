@@ -178,15 +178,14 @@ impl<'a> EdmRef<'a> {
 }
 
 impl fmt::Display for EdmRef<'_> {
-    /// The text a value has in a column of mixed types: numbers in shortest form, `true`/`false`, ISO 8601, hyphenated
-    /// lower-case GUIDs, `\x` and hex for binary.
+    /// The text a value has in a column of mixed types: numbers in the shortest form that reads back, doubles as
+    /// PostgreSQL prints them, `true`/`false`, ISO 8601, hyphenated lower-case GUIDs, `\x` and hex for binary.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             EdmRef::String(v) => f.write_str(v),
             EdmRef::Int32(v) => write!(f, "{v}"),
             EdmRef::Int64(v) => write!(f, "{v}"),
-            EdmRef::Double(v) if v.is_infinite() => f.write_str(if *v > 0.0 { "Infinity" } else { "-Infinity" }),
-            EdmRef::Double(v) => write!(f, "{v}"),
+            EdmRef::Double(v) => write_double(f, *v),
             EdmRef::Boolean(v) => write!(f, "{v}"),
             EdmRef::DateTime(v) => write!(f, "{v}"),
             EdmRef::Guid(v) => write!(f, "{v}"),
@@ -194,6 +193,108 @@ impl fmt::Display for EdmRef<'_> {
                 f.write_str("\\x")?;
                 v.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
             }
+        }
+    }
+}
+
+/// Shortest digits; from 1e15 up and below 1e-4 with an exponent of a sign and at least two digits.
+fn write_double(f: &mut fmt::Formatter<'_>, v: f64) -> fmt::Result {
+    let magnitude = v.abs();
+    if v.is_nan() || magnitude == 0.0 || (1e-4..1e15).contains(&magnitude) {
+        return write!(f, "{v}");
+    }
+    if v.is_infinite() {
+        return f.write_str(if v > 0.0 { "Infinity" } else { "-Infinity" });
+    }
+    let scientific = format!("{v:e}");
+    match scientific.split_once('e') {
+        Some((digits, exponent)) => {
+            let (sign, exponent) = exponent.strip_prefix('-').map_or(('+', exponent), |e| ('-', e));
+            write!(f, "{digits}e{sign}{exponent:0>2}")
+        }
+        None => f.write_str(&scientific),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_stand_for_types() {
+        for edm_type in EdmType::ALL {
+            assert_eq!(EdmType::from_code(edm_type.code()), Some(edm_type));
+        }
+        assert_eq!(EdmType::from_code(8), None);
+    }
+
+    #[test]
+    fn strings_are_limited_in_utf16_units() {
+        assert_eq!(EdmRef::String(&"a".repeat(32_768)).check(), Ok(()));
+        assert_eq!(EdmRef::String(&"é".repeat(32_768)).check(), Ok(()));
+        assert_eq!(EdmRef::String(&"😀".repeat(16_384)).check(), Ok(()));
+        let one_over = "a".repeat(32_769);
+        assert_eq!(EdmRef::String(&one_over).check(), Err(ValueError::StringTooLong { units: 32_769 }));
+        let one_pair_over = "😀".repeat(16_385);
+        assert_eq!(EdmRef::String(&one_pair_over).check(), Err(ValueError::StringTooLong { units: 32_770 }));
+    }
+
+    #[test]
+    fn binaries_are_limited_in_bytes() {
+        assert_eq!(EdmRef::Binary(&[0; 65_536]).check(), Ok(()));
+        assert_eq!(EdmRef::Binary(&[0; 65_537]).check(), Err(ValueError::BinaryTooLong { bytes: 65_537 }));
+    }
+
+    #[test]
+    fn sizes_follow_the_billing_formula() {
+        let sizes = [
+            (EdmRef::String("aé😀"), 4 + 2 * 4),
+            (EdmRef::Binary(&[1, 2, 3]), 7),
+            (EdmRef::Int32(1), 4),
+            (EdmRef::Int64(1), 8),
+            (EdmRef::Double(1.0), 8),
+            (EdmRef::DateTime(EdmDateTime::MIN), 8),
+            (EdmRef::Guid(Uuid::nil()), 16),
+            (EdmRef::Boolean(true), 1),
+        ];
+        for (value, size) in sizes {
+            assert_eq!(value.stored_size(), size, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn text_of_doubles_is_postgresqls() {
+        let texts = [
+            (0.0, "0"),
+            (-0.0, "-0"),
+            (1.0, "1"),
+            (0.1, "0.1"),
+            (1e-4, "0.0001"),
+            (9.9e-5, "9.9e-05"),
+            (123_456_789_012_345.6, "123456789012345.6"),
+            (1e15, "1e+15"),
+            (-1.5e300, "-1.5e+300"),
+            (5e-324, "5e-324"),
+            (f64::NAN, "NaN"),
+            (f64::NEG_INFINITY, "-Infinity"),
+        ];
+        for (value, text) in texts {
+            assert_eq!(EdmRef::Double(value).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn text_of_other_types() {
+        let texts = [
+            (EdmRef::String("a\"b"), "a\"b"),
+            (EdmRef::Int64(i64::MIN), "-9223372036854775808"),
+            (EdmRef::Boolean(false), "false"),
+            (EdmRef::DateTime(EdmDateTime::MAX), "9999-12-31T23:59:59.9999999Z"),
+            (EdmRef::Guid(Uuid::from_u128(0xAB)), "00000000-0000-0000-0000-0000000000ab"),
+            (EdmRef::Binary(&[0, 255]), "\\x00ff"),
+        ];
+        for (value, text) in texts {
+            assert_eq!(value.to_string(), text);
         }
     }
 }

@@ -195,3 +195,115 @@ impl BatchBuilder {
         Ok(Batch { table: self.table, operations: self.operations, payload_bytes: self.payload_bytes })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::limits::{BINARY_MAX_BYTES, CUSTOM_PROPERTIES_MAX};
+    use crate::model::{EdmValue, Properties, PropertyName, ValueError};
+
+    fn table() -> TableName {
+        TableName::parse("Orders").unwrap()
+    }
+
+    fn insert(partition: &str, row: &str) -> Operation {
+        insert_with(row, partition, Properties::new())
+    }
+
+    fn insert_with(row: &str, partition: &str, properties: Properties) -> Operation {
+        Operation::Insert(Entity::new(EntityKey::parse(partition, row).unwrap(), properties))
+    }
+
+    fn one_property(value: EdmValue) -> Properties {
+        [(PropertyName::parse("a").unwrap(), value)].into_iter().collect()
+    }
+
+    fn push_error(builder: &mut BatchBuilder, operation: Operation) -> BatchError {
+        let (returned, error) = builder.push(operation.clone()).unwrap_err();
+        assert_eq!(returned, operation);
+        error
+    }
+
+    #[test]
+    fn a_hundred_operations_fit_and_no_more() {
+        let mut builder = Batch::builder(table());
+        for row in 0..100 {
+            builder.push(insert("p", &row.to_string())).unwrap();
+        }
+        assert_eq!(push_error(&mut builder, insert("p", "100")), BatchError::TooManyOperations);
+        assert_eq!(builder.build().unwrap().operations().len(), 100);
+    }
+
+    #[test]
+    fn a_refused_operation_leaves_the_rest() {
+        let mut builder = Batch::builder(table());
+        builder.push(insert("p", "1")).unwrap();
+        let bytes = builder.payload_bytes;
+        push_error(&mut builder, insert("q", "2"));
+        assert_eq!((builder.len(), builder.payload_bytes), (1, bytes));
+        builder.push(insert("p", "2")).unwrap();
+    }
+
+    #[test]
+    fn another_partition_is_refused() {
+        let mut builder = Batch::builder(table());
+        builder.push(insert("p", "1")).unwrap();
+        let (held, asked) = (PartitionKey::parse("p").unwrap(), PartitionKey::parse("P").unwrap());
+        assert_eq!(push_error(&mut builder, insert("P", "2")), BatchError::OtherPartition { held, asked });
+    }
+
+    #[test]
+    fn a_second_operation_on_an_entity_is_refused() {
+        let mut builder = Batch::builder(table());
+        let key = EntityKey::parse("p", "1").unwrap();
+        builder.push(insert("p", "1")).unwrap();
+        let delete = Operation::Delete(key.clone(), IfMatch::Any);
+        assert_eq!(push_error(&mut builder, delete), BatchError::DuplicateEntity(key));
+    }
+
+    #[test]
+    fn no_operation_is_no_batch() {
+        assert_eq!(Batch::builder(table()).build(), Err(BatchError::Empty));
+    }
+
+    #[test]
+    fn the_body_is_smaller_than_four_mebibytes() {
+        let mut builder = Batch::builder(table());
+        // 46 entities of 64 KiB binaries are about 4 MiB in base64; the last one, of text, meets the limit exactly.
+        let big = one_property(EdmValue::Binary(vec![0; BINARY_MAX_BYTES].into()));
+        while builder.payload_bytes < EGT_MAX_BYTES - 120_000 {
+            let row = builder.len().to_string();
+            builder.push(insert_with(&row, "p", big.clone())).unwrap();
+        }
+        let text = |units: usize| {
+            let half = |n| EdmValue::string("x".repeat(n));
+            let names = ["a", "b", "c", "d"].map(|name| PropertyName::parse(name).unwrap());
+            let values = [20_000, 20_000, 20_000, units].map(half);
+            insert_with("last", "p", names.into_iter().zip(values).collect())
+        };
+        let with_ten_thousand = builder.payload_bytes + payload::operation_bytes(&table(), &text(10_000));
+        let units_at_limit = 10_000 + EGT_MAX_BYTES - with_ten_thousand;
+        assert_eq!(push_error(&mut builder, text(units_at_limit)), BatchError::TooLarge { bytes: EGT_MAX_BYTES });
+        builder.push(text(units_at_limit - 1)).unwrap();
+        assert_eq!(builder.build().unwrap().payload_bytes(), EGT_MAX_BYTES - 1);
+    }
+
+    #[test]
+    fn an_entity_beyond_a_limit_is_refused_with_its_key() {
+        let key = EntityKey::parse("p", "r").unwrap();
+        let many = |count: usize| {
+            let named = |i| (PropertyName::parse(&format!("p{i}")).unwrap(), EdmValue::Int32(1));
+            insert_with("r", "p", (0..count).map(named).collect())
+        };
+        assert!(Batch::single(table(), many(CUSTOM_PROPERTIES_MAX)).is_ok());
+        assert_eq!(
+            Batch::single(table(), many(CUSTOM_PROPERTIES_MAX + 1)),
+            Err(BatchError::Entity { key: key.clone(), source: PropertyError::TooMany { count: 253 } })
+        );
+        let text = |units| insert_with("r", "p", one_property(EdmValue::string("x".repeat(units))));
+        assert!(Batch::single(table(), text(32_768)).is_ok());
+        let name = PropertyName::parse("a").unwrap();
+        let source = PropertyError::Value { name, source: ValueError::StringTooLong { units: 32_769 } };
+        assert_eq!(Batch::single(table(), text(32_769)), Err(BatchError::Entity { key, source }));
+    }
+}

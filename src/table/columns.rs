@@ -16,7 +16,7 @@ use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use thiserror::Error;
 
 use crate::model::limits::DOUBLE_EXACT_INTEGER_MAX;
-use crate::model::{ETag, EdmDateTime, EdmRef, EdmType, EntityKey, PropertyName};
+use crate::model::{ETag, EdmDateTime, EdmRef, EdmType, EntityKey, PropertyName, StoredEntity};
 
 /// The type a property has in a scan. Stored values of other types widen when nothing is lost: Int32 to Int64, integers
 /// to Double up to 2^53, everything to Text.
@@ -136,6 +136,15 @@ pub struct Unfit {
     pub expected: ColumnType,
 }
 
+impl Unfit {
+    fn new(key: EntityKey, property: PropertyName, value: EdmRef<'_>, expected: ColumnType) -> Self {
+        let stored = value.edm_type();
+        // Enough to recognise the value by; it can be 64 KiB long.
+        let value = value.to_string().chars().take(64).collect();
+        Self { key: Box::new(key), property, stored, value, expected }
+    }
+}
+
 /// Columns under construction. For each entity: [`start`](Self::start), [`set`](Self::set) for the properties it has,
 /// [`finish_row`](Self::finish_row); what was not set becomes NULL.
 #[derive(Debug)]
@@ -143,7 +152,13 @@ pub struct EntityColumns {
     columns: Arc<ScanColumns>,
     builders: Vec<Builder>,
     rows: usize,
+    /// Bytes of the texts and binaries so far.
+    variable_bytes: usize,
 }
+
+/// A record batch ends when its texts and binaries reach this: 64 KiB values times thousands of rows would not fit a
+/// scan's memory, nor Arrow's 32-bit offsets.
+const BATCH_VARIABLE_BYTES: usize = 8 * 1024 * 1024;
 
 #[derive(Debug)]
 enum Builder {
@@ -169,7 +184,7 @@ pub enum RowETag<'a> {
 impl EntityColumns {
     pub fn new(columns: Arc<ScanColumns>) -> Self {
         let builders = columns.columns.iter().map(Builder::for_column).collect();
-        Self { columns, builders, rows: 0 }
+        Self { columns, builders, rows: 0, variable_bytes: 0 }
     }
 
     pub fn rows(&self) -> usize {
@@ -178,6 +193,30 @@ impl EntityColumns {
 
     pub fn is_empty(&self) -> bool {
         self.rows == 0
+    }
+
+    /// Whether it is time to [`take`](Self::take) what there is: `batch_rows` are reached, or values are so long that
+    /// fewer rows make a full batch.
+    pub fn is_full(&self, batch_rows: usize) -> bool {
+        self.rows >= batch_rows.max(1) || self.variable_bytes >= BATCH_VARIABLE_BYTES
+    }
+
+    /// Adds a whole entity as a row, for stores that keep entities as such.
+    ///
+    /// # Errors
+    /// [`Unfit`], as [`EntityColumns::set`].
+    pub fn push(&mut self, stored: &StoredEntity) -> Result<(), Unfit> {
+        let key = &stored.entity.key;
+        self.start(key.partition.as_str(), key.row.as_str(), stored.timestamp, RowETag::Text(stored.etag.as_str()));
+        let columns = Arc::clone(&self.columns);
+        for (index, name) in columns.properties() {
+            if let Some(value) = stored.entity.properties.get(name.as_str()) {
+                self.set(index, value.as_ref())
+                    .map_err(|expected| Unfit::new(key.clone(), name.clone(), value.as_ref(), expected))?;
+            }
+        }
+        self.finish_row();
+        Ok(())
     }
 
     /// Begins a row: fills the columns that every entity has.
@@ -203,7 +242,8 @@ impl EntityColumns {
     /// Sets column `index`, one of [`ScanColumns::properties`], of the row that was started.
     ///
     /// # Errors
-    /// The column's type, when this value does not fit it: pass it to [`EntityColumns::unfit`].
+    /// The column's type, when this value does not fit it: pass it to [`EntityColumns::unfit`]. The row then stays
+    /// unfinished, so nothing more can be built here: the scan ends with the error.
     pub fn set(&mut self, index: usize, value: EdmRef<'_>) -> Result<(), ColumnType> {
         match &self.columns.columns[index] {
             ScanColumn::EdmTypeOf(_) => {
@@ -214,6 +254,7 @@ impl EntityColumns {
             }
             ScanColumn::Property { column_type, .. } => {
                 if self.builders[index].append(value) {
+                    self.variable_bytes += variable_bytes(value);
                     Ok(())
                 } else {
                     Err(*column_type)
@@ -226,14 +267,7 @@ impl EntityColumns {
     /// The error for a value that [`EntityColumns::set`] refused.
     pub fn unfit(&self, index: usize, key: EntityKey, value: EdmRef<'_>, expected: ColumnType) -> Option<Unfit> {
         let ScanColumn::Property { name, .. } = &self.columns.columns[index] else { return None };
-        let value_text: String = value.to_string().chars().take(64).collect();
-        Some(Unfit {
-            key: Box::new(key),
-            property: name.clone(),
-            stored: value.edm_type(),
-            value: value_text,
-            expected,
-        })
+        Some(Unfit::new(key, name.clone(), value, expected))
     }
 
     /// Ends the row: columns that were not set get NULL.
@@ -254,8 +288,22 @@ impl EntityColumns {
         let arrays: Vec<ArrayRef> = self.builders.iter_mut().map(Builder::finish).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
         self.rows = 0;
+        self.variable_bytes = 0;
         let batch = RecordBatch::try_new_with_options(self.columns.schema.clone(), arrays, &options);
         Some(batch.expect("builders follow the schema and finish_row keeps them at one length"))
+    }
+}
+
+fn variable_bytes(value: EdmRef<'_>) -> usize {
+    match value {
+        EdmRef::String(v) => v.len(),
+        EdmRef::Binary(v) => v.len(),
+        EdmRef::Int32(_)
+        | EdmRef::Int64(_)
+        | EdmRef::Double(_)
+        | EdmRef::Boolean(_)
+        | EdmRef::DateTime(_)
+        | EdmRef::Guid(_) => 0,
     }
 }
 
@@ -352,3 +400,6 @@ impl Builder {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

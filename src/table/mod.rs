@@ -4,6 +4,7 @@
 //! [`Batch`]es, which can only be built when they are legal entity group transactions. What a store may do better than
 //! the service is a promise ([`Promises`]) that callers ask for, never a backend's name.
 
+mod apply;
 mod batch;
 mod columns;
 pub mod payload;

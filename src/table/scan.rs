@@ -8,7 +8,7 @@ use arrow::record_batch::RecordBatch;
 use futures::Stream;
 
 use super::{ScanColumns, StoreError};
-use crate::model::{Span, TableName};
+use crate::model::{Cut, EntityKey, Span, TableName};
 
 /// Record batches in key order, each with exactly the asked-for columns and at least one row.
 pub type ScanStream = Pin<Box<dyn Stream<Item = Result<RecordBatch, StoreError>> + Send>>;
@@ -41,11 +41,38 @@ impl KeyRange {
     }
 }
 
+impl KeyRange {
+    /// What is left of this range behind `key`, in scan order: the rest of its partition, then the partitions that
+    /// follow. For scans that stop and go on.
+    pub fn behind(&self, key: &EntityKey, direction: Direction) -> [KeyRange; 2] {
+        let partition = Span::point(key.partition.shared().clone());
+        let row_rest = direction.behind(key.row.shared());
+        let partition_rest = direction.behind(key.partition.shared());
+        [
+            KeyRange {
+                partitions: self.partitions.intersect(&partition),
+                rows: self.rows.iter().map(|span| span.intersect(&row_rest)).collect(),
+            },
+            KeyRange { partitions: self.partitions.intersect(&partition_rest), rows: Arc::clone(&self.rows) },
+        ]
+    }
+}
+
 /// Key order, or its reverse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     Forward,
     Reverse,
+}
+
+impl Direction {
+    /// What comes after `text` in this direction.
+    fn behind(self, text: &Arc<str>) -> Span {
+        match self {
+            Direction::Forward => Span { from: Cut::After(text.clone()), to: Cut::Max },
+            Direction::Reverse => Span { from: Cut::Min, to: Cut::Before(text.clone()) },
+        }
+    }
 }
 
 /// One scan.

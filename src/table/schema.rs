@@ -77,6 +77,13 @@ impl ObservedSchema {
         self.properties.iter().find(|p| p.name.as_str() == name)
     }
 
+    /// What is left when only what `found` holds is still there: the order of first sight stays.
+    #[must_use]
+    pub fn narrowed_to(&self, found: &ObservedSchema) -> Self {
+        let still_there = |known: &ObservedProperty| found.get(known.name.as_str()).cloned();
+        Self { properties: self.properties.iter().filter_map(still_there).collect() }
+    }
+
     /// Adds what these properties show; true when that was news.
     pub fn observe(&mut self, properties: &Properties) -> bool {
         let mut news = false;
@@ -95,5 +102,60 @@ impl ObservedSchema {
             }
         }
         news
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::EdmValue;
+
+    fn properties<const N: usize>(pairs: [(&str, EdmValue); N]) -> Properties {
+        pairs.into_iter().map(|(name, value)| (PropertyName::parse(name).unwrap(), value)).collect()
+    }
+
+    fn seen(schema: &ObservedSchema) -> Vec<(&str, Vec<EdmType>)> {
+        schema.properties().iter().map(|p| (p.name.as_str(), p.types.iter().collect())).collect()
+    }
+
+    #[test]
+    fn observes_each_name_and_type_once() {
+        let mut schema = ObservedSchema::default();
+        assert!(schema.observe(&properties([("b", EdmValue::Int32(1)), ("a", EdmValue::string(""))])));
+        assert!(!schema.observe(&properties([("a", EdmValue::string("x"))])));
+        assert!(schema.observe(&properties([("a", EdmValue::Int32(1)), ("A", EdmValue::Boolean(true))])));
+        let expected =
+            [("b", vec![EdmType::Int32]), ("a", vec![EdmType::String, EdmType::Int32]), ("A", vec![EdmType::Boolean])];
+        assert_eq!(seen(&schema), expected);
+    }
+
+    #[test]
+    fn an_integer_beyond_2_to_the_53_is_news() {
+        let exact = i64::try_from(DOUBLE_EXACT_INTEGER_MAX).unwrap();
+        let mut schema = ObservedSchema::default();
+        for narrow in [0, exact, -exact] {
+            schema.observe(&properties([("a", EdmValue::Int64(narrow))]));
+        }
+        assert!(!schema.get("a").unwrap().types.has_wide_int64());
+        assert!(schema.observe(&properties([("a", EdmValue::Int64(i64::MIN))])));
+        assert!(schema.get("a").unwrap().types.has_wide_int64());
+        assert!(TypeSet::of(EdmRef::Int64(exact + 1)).has_wide_int64());
+    }
+
+    #[test]
+    fn type_sets_survive_their_bits() {
+        for bits in 0..1 << 9 {
+            assert_eq!(TypeSet::from_bits(bits).map(TypeSet::bits), Some(bits));
+        }
+        assert_eq!(TypeSet::from_bits(1 << 9), None);
+    }
+
+    #[test]
+    fn narrowing_drops_what_is_gone_and_keeps_the_order() {
+        let (mut schema, mut found) = (ObservedSchema::default(), ObservedSchema::default());
+        schema.observe(&properties([("c", EdmValue::Int32(1)), ("b", EdmValue::Int32(1)), ("a", EdmValue::Int32(1))]));
+        schema.observe(&properties([("c", EdmValue::string(""))]));
+        found.observe(&properties([("a", EdmValue::Int32(1)), ("c", EdmValue::string(""))]));
+        assert_eq!(seen(&schema.narrowed_to(&found)), [("c", vec![EdmType::String]), ("a", vec![EdmType::Int32])]);
     }
 }

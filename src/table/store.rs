@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use thiserror::Error;
 
 use super::{Batch, ObservedSchema, ScanRequest, ScanStream, Unfit};
+use crate::model::limits::{CUSTOM_PROPERTIES_MAX, ENTITY_MAX_BYTES};
 use crate::model::{ETag, EdmDateTime, EntityKey, StoredEntity, TableName};
 
 /// What a store guarantees beyond the Table service's own contract. Callers ask here; they never ask which store it is.
@@ -81,7 +82,7 @@ pub trait TableStore: Send + Sync + 'static {
     /// Returns one [`Written`] for each operation, in order.
     ///
     /// # Errors
-    /// [`CommitError::Rejected`] names the first operation whose precondition failed; nothing was written.
+    /// [`CommitError::Rejected`] names the first operation that cannot be applied; nothing was written.
     async fn commit(&self, batch: Batch) -> Result<Vec<Written>, CommitError>;
 
     /// Applies several entity group transactions, all or nothing, over any tables and partitions. No key may occur in
@@ -107,7 +108,7 @@ pub enum Written {
     Deleted,
 }
 
-/// Why an operation's precondition failed.
+/// Why an operation cannot be applied to what is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Rejection {
     #[error("the entity already exists")]
@@ -116,23 +117,40 @@ pub enum Rejection {
     EntityMissing,
     #[error("the entity was changed: its ETag is not the expected one")]
     ETagMismatch,
+    /// Both sides of a merge are within the limit, their union is not.
+    #[error("the merged entity would have {count} properties; the Table service allows {CUSTOM_PROPERTIES_MAX}")]
+    TooManyProperties { count: usize },
+    /// Both sides of a merge are within the limit, their union is not.
+    #[error("the merged entity would take {bytes} bytes; the Table service stores {ENTITY_MAX_BYTES} (1 MiB)")]
+    EntityTooLarge { bytes: usize },
 }
 
 /// Why a batch was not committed.
 #[derive(Debug, Error)]
 pub enum CommitError {
-    /// The operation at `index` (from 0) found its precondition broken. Nothing was written.
+    /// The operation at `index` (from 0) found its precondition broken, or would merge
+    /// beyond a limit. Nothing was written.
     #[error("operation {index} on {key}: {reason}")]
     Rejected { index: usize, key: EntityKey, reason: Rejection },
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
+impl CommitError {
+    /// The same error of the batch at this index of a group.
+    pub fn in_group(self, batch: usize) -> GroupError {
+        match self {
+            CommitError::Rejected { index, key, reason } => GroupError::Rejected { batch, index, key, reason },
+            CommitError::Store(error) => GroupError::Store(error),
+        }
+    }
+}
+
 /// Why a group of batches was not committed.
 #[derive(Debug, Error)]
 pub enum GroupError {
-    /// The operation at `index` of the batch at `batch` (both from 0) found its precondition broken. Nothing was
-    /// written.
+    /// The operation at `index` of the batch at `batch` (both from 0) found its precondition broken, or
+    /// would merge beyond a limit. Nothing was written.
     #[error("operation {index} of batch {batch} on {key}: {reason}")]
     Rejected { batch: usize, index: usize, key: EntityKey, reason: Rejection },
     /// Two batches hold the same key of the same table.

@@ -1,0 +1,97 @@
+//! Commits in two steps: everything is checked against what is stored, then everything is written. Each key occurs once
+//! in a commit, so no operation can depend on another one of the same commit.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::{Tables, find};
+use crate::model::{Clock, ETag, EdmDateTime, EntityKey, StoredEntity, TableName};
+use crate::table::{Batch, CommitError, GroupError, Operation, Rejection, Written};
+
+/// Gives out Timestamps, each later than all before it even where the clock stands still or goes back.
+pub(super) struct Stamps<'a> {
+    pub(super) clock: &'a dyn Clock,
+    pub(super) last: EdmDateTime,
+}
+
+impl Stamps<'_> {
+    fn next(&mut self) -> EdmDateTime {
+        self.last = self.clock.now().max(self.last.next_tick());
+        self.last
+    }
+}
+
+/// A batch that was checked and can be written.
+pub(super) struct PlannedBatch {
+    table: TableName,
+    changes: Vec<Change>,
+}
+
+enum Change {
+    Put(StoredEntity),
+    Remove(EntityKey),
+}
+
+impl PlannedBatch {
+    /// # Errors
+    /// As [`crate::table::TableStore::commit`].
+    pub(super) fn new(tables: &Tables, batch: Batch, stamps: &mut Stamps<'_>) -> Result<Self, CommitError> {
+        let table = batch.table().clone();
+        let stored = find(tables, &table)?;
+        let mut changes = Vec::with_capacity(batch.operations().len());
+        for (index, operation) in batch.into_operations().into_iter().enumerate() {
+            let key = operation.key().clone();
+            let change = plan_operation(operation, stored.get(&key).map(Arc::as_ref), stamps);
+            changes.push(change.map_err(|reason| CommitError::Rejected { index, key, reason })?);
+        }
+        Ok(Self { table, changes })
+    }
+
+    pub(super) fn apply(self, tables: &mut Tables) -> Vec<Written> {
+        let Some(table) = tables.get_mut(&self.table) else { return Vec::new() };
+        let table = Arc::make_mut(table);
+        let apply = |change| match change {
+            Change::Put(stored) => {
+                let written = Written::Entity { etag: stored.etag.clone(), timestamp: stored.timestamp };
+                table.put(stored);
+                written
+            }
+            Change::Remove(key) => {
+                table.remove(&key);
+                Written::Deleted
+            }
+        };
+        self.changes.into_iter().map(apply).collect()
+    }
+}
+
+fn plan_operation(
+    operation: Operation,
+    stored: Option<&StoredEntity>,
+    stamps: &mut Stamps<'_>,
+) -> Result<Change, Rejection> {
+    operation.check_precondition(stored.map(|stored| &stored.etag))?;
+    let key = operation.key().clone();
+    let properties = stored.filter(|_| operation.is_merge()).map(|stored| stored.entity.properties.clone());
+    Ok(match operation.into_result(properties)? {
+        Some(entity) => {
+            let timestamp = stamps.next();
+            Change::Put(StoredEntity { entity, timestamp, etag: ETag::of_timestamp(timestamp) })
+        }
+        None => Change::Remove(key),
+    })
+}
+
+/// # Errors
+/// [`GroupError::DuplicateKey`] when two batches hold the same key of the same table.
+pub(super) fn check_disjoint(batches: &[Batch]) -> Result<(), GroupError> {
+    let mut seen = HashSet::new();
+    for batch in batches {
+        for operation in batch.operations() {
+            if !seen.insert((batch.table(), operation.key())) {
+                return Err(GroupError::DuplicateKey { table: batch.table().clone(), key: operation.key().clone() });
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,3 @@
+//! Implementations of the table contract. The layers above see them as `dyn TableStore` only.
+
+pub mod memory;

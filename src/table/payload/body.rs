@@ -1,0 +1,144 @@
+//! The multipart frame of a `$batch` body, and the HTTP request each operation is in it.
+
+use std::fmt::{self, Write};
+
+use uuid::Uuid;
+
+use super::json;
+use crate::model::{EntityKey, TableName};
+use crate::table::{Batch, IfMatch, Operation};
+
+/// The endpoint that lengths are counted with: account names have 3 to 24 characters, this one has 24.
+pub const WIDEST_ENDPOINT: &str = "https://aaaaaaaaaaaaaaaaaaaaaaaa.table.core.windows.net";
+
+/// Bytes around the operations: the opening and closing boundaries. A test holds it to what is written.
+pub const ENVELOPE_BYTES: usize = 236;
+
+/// Bytes one operation adds to the body.
+pub fn operation_bytes(table: &TableName, operation: &Operation) -> usize {
+    let frame = Frame { endpoint: WIDEST_ENDPOINT, id: Uuid::nil(), table };
+    length(|out| frame.write_part(out, 0, operation))
+}
+
+/// Writes the body, which belongs under the header `Content-Type: multipart/mixed; boundary=batch_<id>`.
+///
+/// `endpoint` is scheme and authority, and the account's path where the emulator needs one, without a slash at the end.
+/// `id` becomes the boundaries; it must be random, so that no value holds it.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_body(out: &mut impl Write, endpoint: &str, id: Uuid, batch: &Batch) -> fmt::Result {
+    let frame = Frame { endpoint, id, table: batch.table() };
+    frame.open(out)?;
+    for (index, operation) in batch.operations().iter().enumerate() {
+        frame.write_part(out, index, operation)?;
+    }
+    frame.close(out)
+}
+
+/// What is the same for every operation of a body.
+struct Frame<'a> {
+    endpoint: &'a str,
+    id: Uuid,
+    table: &'a TableName,
+}
+
+impl Frame<'_> {
+    fn open(&self, out: &mut impl Write) -> fmt::Result {
+        let id = self.id;
+        write!(out, "--batch_{id}\r\nContent-Type: multipart/mixed; boundary=changeset_{id}\r\n\r\n")
+    }
+
+    fn close(&self, out: &mut impl Write) -> fmt::Result {
+        let id = self.id;
+        write!(out, "--changeset_{id}--\r\n--batch_{id}--\r\n")
+    }
+
+    fn write_part(&self, out: &mut impl Write, index: usize, operation: &Operation) -> fmt::Result {
+        write!(
+            out,
+            "--changeset_{}\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\nContent-ID: {index:02}\r\n\r\n",
+            self.id
+        )?;
+        self.write_request_line(out, operation)?;
+        write_headers(out, operation)?;
+        if let Some(entity) = operation.entity() {
+            let bytes = length(|out| json::write_entity(out, entity));
+            write!(out, "Content-Length: {bytes}\r\n\r\n")?;
+            json::write_entity(out, entity)?;
+        } else {
+            out.write_str("\r\n")?;
+        }
+        // Belongs to the boundary that follows, not to the content.
+        out.write_str("\r\n")
+    }
+
+    fn write_request_line(&self, out: &mut impl Write, operation: &Operation) -> fmt::Result {
+        let (endpoint, table) = (self.endpoint, self.table);
+        match operation {
+            Operation::Insert(_) => write!(out, "POST {endpoint}/{table}")?,
+            Operation::Merge(..) | Operation::InsertOrMerge(_) => write!(out, "MERGE {endpoint}/{table}")?,
+            Operation::Replace(..) | Operation::InsertOrReplace(_) => write!(out, "PUT {endpoint}/{table}")?,
+            Operation::Delete(..) => write!(out, "DELETE {endpoint}/{table}")?,
+        }
+        if !matches!(operation, Operation::Insert(_)) {
+            write_address(out, operation.key())?;
+        }
+        out.write_str(" HTTP/1.1\r\n")
+    }
+}
+
+fn write_headers(out: &mut impl Write, operation: &Operation) -> fmt::Result {
+    out.write_str("Accept: application/json;odata=minimalmetadata\r\n")?;
+    if operation.entity().is_some() {
+        out.write_str("Content-Type: application/json\r\n")?;
+    }
+    match operation {
+        Operation::Insert(_) => out.write_str("Prefer: return-no-content\r\n")?,
+        Operation::Merge(_, if_match) | Operation::Replace(_, if_match) | Operation::Delete(_, if_match) => {
+            match if_match {
+                IfMatch::Any => out.write_str("If-Match: *\r\n")?,
+                IfMatch::ETag(etag) => write!(out, "If-Match: {etag}\r\n")?,
+            }
+        }
+        // Without If-Match the service takes MERGE and PUT as upserts.
+        Operation::InsertOrMerge(_) | Operation::InsertOrReplace(_) => {}
+    }
+    out.write_str("DataServiceVersion: 3.0;\r\n")
+}
+
+/// `(PartitionKey='..',RowKey='..')`: quotes doubled, then UTF-8 percent-encoded.
+fn write_address(out: &mut impl Write, key: &EntityKey) -> fmt::Result {
+    out.write_str("(PartitionKey='")?;
+    write_url_literal(out, key.partition.as_str())?;
+    out.write_str("',RowKey='")?;
+    write_url_literal(out, key.row.as_str())?;
+    out.write_str("')")
+}
+
+fn write_url_literal(out: &mut impl Write, text: &str) -> fmt::Result {
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.write_char(byte.into())?,
+            b'\'' => out.write_str("%27%27")?,
+            _ => write!(out, "%{byte:02X}")?,
+        }
+    }
+    Ok(())
+}
+
+/// How many bytes something writes.
+fn length(write: impl FnOnce(&mut Length) -> fmt::Result) -> usize {
+    let mut length = Length(0);
+    write(&mut length).expect("counting cannot fail, and no value's Display does");
+    length.0
+}
+
+struct Length(usize);
+
+impl Write for Length {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0 += text.len();
+        Ok(())
+    }
+}

@@ -1,0 +1,82 @@
+//! An entity as the JSON of a write request.
+//!
+//! A type is annotated only where the service would otherwise read another one: Int64, DateTime, Guid and Binary
+//! travel as strings; a Double is written with a point or an exponent, which already says Double, and is annotated
+//! only as the strings `NaN`, `Infinity` and `-Infinity`.
+
+use std::fmt::{self, Write};
+
+use base64::display::Base64Display;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::model::{EdmRef, Entity, PropertyName};
+
+/// Writes the entity, PartitionKey and RowKey first.
+pub(super) fn write_entity(out: &mut impl Write, entity: &Entity) -> fmt::Result {
+    out.write_str("{\"PartitionKey\":")?;
+    write_string(out, entity.key.partition.as_str())?;
+    out.write_str(",\"RowKey\":")?;
+    write_string(out, entity.key.row.as_str())?;
+    for (name, value) in entity.properties.iter() {
+        out.write_char(',')?;
+        write_property(out, name, value)?;
+    }
+    out.write_char('}')
+}
+
+fn write_property(out: &mut impl Write, name: &PropertyName, value: EdmRef<'_>) -> fmt::Result {
+    if is_annotated(value) {
+        write!(out, "\"{name}@odata.type\":\"{}\",", value.edm_type())?;
+    }
+    // A property name is letters, digits and underscores: nothing to escape.
+    write!(out, "\"{name}\":")?;
+    match value {
+        EdmRef::String(v) => write_string(out, v),
+        EdmRef::Int32(v) => write!(out, "{v}"),
+        EdmRef::Int64(v) => write!(out, "\"{v}\""),
+        // Rust's `Debug` of a float is the shortest text with a point or an exponent.
+        EdmRef::Double(v) if v.is_finite() => write!(out, "{v:?}"),
+        EdmRef::Double(_) | EdmRef::DateTime(_) => write!(out, "\"{value}\""),
+        EdmRef::Boolean(v) => write!(out, "{v}"),
+        EdmRef::Guid(v) => write!(out, "\"{v}\""),
+        EdmRef::Binary(v) => write!(out, "\"{}\"", Base64Display::new(v, &STANDARD)),
+    }
+}
+
+fn is_annotated(value: EdmRef<'_>) -> bool {
+    match value {
+        EdmRef::Int64(_) | EdmRef::DateTime(_) | EdmRef::Guid(_) | EdmRef::Binary(_) => true,
+        EdmRef::Double(v) => !v.is_finite(),
+        EdmRef::String(_) | EdmRef::Int32(_) | EdmRef::Boolean(_) => false,
+    }
+}
+
+/// A JSON string: what needs no escape goes out in runs, as it is.
+fn write_string(out: &mut impl Write, text: &str) -> fmt::Result {
+    out.write_char('"')?;
+    for run in text.split_inclusive(needs_escape) {
+        match run.char_indices().next_back() {
+            Some((at, last)) if needs_escape(last) => {
+                out.write_str(run.get(..at).unwrap_or_default())?;
+                write_escape(out, last)?;
+            }
+            _ => out.write_str(run)?,
+        }
+    }
+    out.write_char('"')
+}
+
+fn needs_escape(c: char) -> bool {
+    matches!(c, '"' | '\\' | '\u{0}'..='\u{1f}')
+}
+
+fn write_escape(out: &mut impl Write, c: char) -> fmt::Result {
+    match c {
+        '"' => out.write_str("\\\""),
+        '\\' => out.write_str("\\\\"),
+        '\n' => out.write_str("\\n"),
+        '\r' => out.write_str("\\r"),
+        '\t' => out.write_str("\\t"),
+        _ => write!(out, "\\u{:04x}", u32::from(c)),
+    }
+}

@@ -1,0 +1,17 @@
+//! The `$batch` body of an entity group transaction.
+//!
+//! The service limits the *body* of a transaction, so whether a batch is legal can only be said by whoever can write
+//! that body. It is written here, once, into any [`std::fmt::Write`]: a string that is sent, or a counter. What a store
+//! promises to accept and what goes over the wire can therefore not drift apart.
+//!
+//! A body's length must follow from its operations alone, or moving a table to another account would make legal
+//! transactions illegal. Everything else in it has a fixed width: boundaries are UUIDs, a Content-ID has two digits (a
+//! transaction has at most 100 operations), and lengths are counted with [`WIDEST_ENDPOINT`]. With the endpoint of a
+//! real account in the public cloud a body is as long or shorter.
+
+mod body;
+mod json;
+#[cfg(test)]
+mod tests;
+
+pub use body::{ENVELOPE_BYTES, WIDEST_ENDPOINT, operation_bytes, write_body};
