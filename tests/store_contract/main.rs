@@ -1,0 +1,157 @@
+//! The contract of [`tablegate::table::TableStore`], run against every store.
+//!
+//! Each module holds the tests of one concern, written against the trait alone; a store joins with a type that
+//! implements [`harness::Backend`] in `backends.rs` and a module at the end of this file. A store is done when it
+//! passes.
+
+mod backends;
+mod commits;
+mod concurrency;
+#[expect(dead_code, reason = "for stores that outlive the process")]
+mod durability;
+mod groups;
+mod harness;
+mod model;
+mod observed;
+mod projections;
+mod ranges;
+mod scans;
+mod tables;
+mod values;
+
+/// One test per listed function: each gets a new, empty store of this backend. The compiler reports a function that is
+/// missing here as never used.
+macro_rules! tests {
+    ($backend:ty: $($module:ident { $($test:ident,)+ })+) => {
+        $(mod $module {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $test() {
+                let backend = <$backend as $crate::harness::Backend>::create($crate::harness::system_clock()).await;
+                $crate::$module::$test($crate::harness::Backend::store(&backend)).await;
+            })+
+        })+
+    };
+}
+
+/// What every store must do.
+macro_rules! contract {
+    ($backend:ty) => {
+        tests! { $backend:
+            tables {
+                a_table_is_created_once_whatever_its_case,
+                tables_are_listed_by_name_ignoring_case,
+                names_reach_a_table_in_any_case,
+                what_is_not_there_is_missing,
+                a_dropped_table_takes_its_data_with_it,
+                a_recreated_table_has_its_new_spelling,
+                a_reader_keeps_a_table_that_is_dropped,
+            }
+            commits {
+                insert_of_a_new_key_is_stored,
+                insert_of_an_existing_key_is_rejected,
+                operations_on_a_missing_entity_are_rejected,
+                operations_with_a_stale_etag_are_rejected,
+                operations_with_the_current_etag_are_applied,
+                operations_on_any_version_are_applied,
+                an_etag_of_a_deleted_entity_is_stale_for_its_successor,
+                merge_keeps_what_it_does_not_write,
+                merge_changes_the_type_of_what_it_writes,
+                merge_keeps_the_100_ns_of_what_it_does_not_write,
+                replace_leaves_exactly_the_given_properties,
+                upserts_create_and_overwrite,
+                delete_removes_the_entity_only,
+                a_merge_beyond_the_limits_is_rejected,
+                a_batch_is_all_or_nothing,
+                the_first_failing_operation_is_named,
+                a_batch_mixes_all_operations,
+                a_batch_of_a_hundred_reports_in_order,
+                every_write_changes_etag_and_timestamp,
+                a_commit_into_a_missing_table_is_refused,
+            }
+            values {
+                every_type_keeps_every_bit,
+                the_longest_values_are_kept,
+                an_entity_of_a_mebibyte_is_kept,
+                the_most_properties_are_kept_in_order,
+                property_names_differ_by_case,
+                the_longest_keys_are_kept,
+                entities_of_many_shapes_live_together,
+            }
+            scans {
+                order_is_utf8_bytes_in_both_directions,
+                an_empty_table_yields_nothing,
+                no_range_reads_nothing,
+                a_limit_reads_no_more_entities_than_it_returns,
+                batches_hold_at_most_the_asked_for_rows,
+                long_values_do_not_make_huge_batches,
+                nothing_is_read_before_the_first_poll,
+                a_dropped_scan_stops_reading,
+                a_point_reads_one_entity,
+                a_row_range_reads_exactly_its_rows,
+                a_reader_is_a_snapshot,
+                a_scan_in_progress_does_not_see_later_writes,
+                a_reader_is_a_snapshot_of_all_tables,
+            }
+            ranges {
+                points,
+                row_spans_of_one_partition,
+                prefixes,
+                prefixes_that_end_in_the_greatest_characters,
+                partition_ranges_with_all_rows,
+                partition_ranges_with_row_spans,
+                lists_of_ranges,
+                ranges_without_room,
+            }
+            projections {
+                batches_have_the_asked_for_schema,
+                system_columns_are_those_of_get,
+                no_columns_still_count_rows,
+                absent_properties_are_null,
+                a_property_can_be_asked_for_twice,
+                values_widen_without_loss,
+                mixed_types_show_as_text,
+                edm_type_of_names_the_stored_type,
+                a_value_that_does_not_fit_ends_the_scan_with_its_key,
+                a_value_that_does_not_fit_matters_only_when_read,
+            }
+            observed {
+                every_name_and_type_is_recorded_in_order,
+                wide_integers_are_recorded,
+                merges_and_replaces_are_recorded,
+                analyze_drops_what_is_gone,
+                analyze_of_a_missing_table_is_refused,
+                a_reader_never_meets_an_unrecorded_property,
+            }
+            groups {
+                a_group_spans_tables_and_partitions,
+                a_rejected_group_writes_nothing,
+                a_group_with_a_missing_table_writes_nothing,
+                a_key_occurs_once_in_a_group,
+                the_same_key_in_two_tables_is_two_keys,
+                batches_of_one_partition_can_share_a_group,
+                an_empty_group_is_nothing,
+                readers_see_a_group_whole,
+            }
+            concurrency {
+                one_of_many_conditional_writers_wins,
+                one_of_many_inserts_wins,
+                retried_increments_are_never_lost,
+                an_acknowledged_commit_is_seen_by_later_readers,
+                a_commit_whose_caller_leaves_is_whole,
+                readers_see_batches_whole,
+            }
+            model {
+                random_operations_agree_with_a_sorted_map,
+            }
+        }
+
+        #[tokio::test]
+        async fn timestamps_rise_when_the_clock_does_not() {
+            $crate::commits::timestamps_rise_when_the_clock_does_not::<$backend>().await;
+        }
+    };
+}
+
+mod memory {
+    contract!(crate::backends::Memory);
+}
