@@ -39,9 +39,7 @@ impl KeyRange {
     pub fn has_all_rows(&self) -> bool {
         matches!(&*self.rows, [row] if row.is_all())
     }
-}
 
-impl KeyRange {
     /// What is left of this range behind `key`, in scan order: the rest of its partition, then the partitions that
     /// follow. For scans that stop and go on.
     pub fn behind(&self, key: &EntityKey, direction: Direction) -> [KeyRange; 2] {

@@ -71,11 +71,11 @@ pub async fn preconditions_hold_after_reopening<B: Durable>() {
     write(backend.store(), &orders, Operation::Delete(key("p", "r"), IfMatch::ETag(current))).await;
 }
 
+/// Also where the latest version was deleted, so that nothing stored tells of it: an ETag must never come back.
 pub async fn timestamps_rise_over_reopening<B: Durable>() {
     let backend = B::create(TestClock::at("2020-01-01T00:00:00Z")).await;
     let orders = new_table(backend.store()).await;
     let mut last = EdmDateTime::MIN;
-    // The last write before reopening may be a Delete: its successor is not told from it by what is stored.
     for operation in [Operation::InsertOrMerge(entity("p", "r", [])), Operation::InsertOrMerge(entity("p", "s", []))] {
         let at = operation.key().clone();
         backend.store().commit(batch(&orders, vec![operation])).await.unwrap();

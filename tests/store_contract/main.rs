@@ -152,6 +152,28 @@ macro_rules! contract {
     };
 }
 
+/// What a store that outlives the process must do besides: its backend is [`harness::Durable`].
+#[expect(unused_macros, reason = "the memory store has nothing to reopen")]
+macro_rules! durable_contract {
+    ($backend:ty: $($test:ident,)+) => {
+        mod durability {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $test() {
+                crate::durability::$test::<$backend>().await;
+            })+
+        }
+    };
+    ($backend:ty) => {
+        durable_contract! { $backend:
+            data_is_the_same_after_reopening,
+            tables_are_the_same_after_reopening,
+            observed_schemas_are_the_same_after_reopening,
+            preconditions_hold_after_reopening,
+            timestamps_rise_over_reopening,
+        }
+    };
+}
+
 mod memory {
     contract!(crate::backends::Memory);
 }

@@ -6,8 +6,8 @@
 //!
 //! A body's length must follow from its operations alone, or moving a table to another account would make legal
 //! transactions illegal. Everything else in it has a fixed width: boundaries are UUIDs, a Content-ID has two digits (a
-//! transaction has at most 100 operations), and lengths are counted with [`WIDEST_ENDPOINT`]. With the endpoint of a
-//! real account in the public cloud a body is as long or shorter.
+//! transaction has at most 100 operations), and lengths are counted with [`WIDEST_ENDPOINT`]. With the endpoint of any
+//! account in the public cloud a body is as long or shorter; a store behind a longer one has to count for itself.
 
 mod body;
 mod json;
