@@ -1,12 +1,31 @@
 //! The meaning of SQL: statements become scans and batches. DataFusion lives here and nowhere else.
 
+mod assemble;
+mod catalog;
+mod ddl;
+mod dml;
+pub mod edm;
+pub mod engine;
 pub mod error;
+mod explain;
+pub mod input;
 pub mod key_codec;
 pub mod key_range;
 pub mod key_set;
 pub mod outcome;
+pub mod output;
+mod pg_catalog;
+mod plan;
+mod provider;
+mod reads;
 pub mod relation;
 pub mod session;
+mod settings;
+mod statement;
+mod tuning;
+mod tx;
 pub mod types;
 
+pub use datafusion::common::ScalarValue;
+pub use engine::{Engine, EngineConfig};
 pub use error::{ErrorKind, SqlError};

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use arrow::datatypes::{Schema, SchemaRef};
 
 use super::key_codec::KeyCodec;
+use super::error::{ErrorKind, SqlError};
 use super::types::SqlType;
-use crate::model::{PropertyName, TableName};
+use crate::model::{EntityKey, PropertyName, TableName};
 use crate::table::ColumnType;
 
 /// How a table came to be known.
@@ -71,6 +72,8 @@ pub struct Relation {
     pub columns: Vec<RelationColumn>,
     /// Maps key columns to PartitionKey and RowKey; for raw keys, the identity.
     pub codec: Arc<KeyCodec>,
+    /// For a table without a primary key: the constant PartitionKey of the rows, whose RowKeys the gateway makes.
+    pub generated_partition: Option<String>,
     /// Arrow schema of `columns`, each field with its SQL type.
     pub arrow_schema: SchemaRef,
 }
@@ -80,6 +83,34 @@ impl Relation {
     pub fn schema_of(columns: &[RelationColumn]) -> SchemaRef {
         let fields: Vec<_> = columns.iter().map(|c| c.sql_type.field(&c.name, !c.not_null)).collect();
         Arc::new(Schema::new(fields))
+    }
+
+    /// The same table with only the columns that `SELECT *` shows.
+    pub fn without_hidden(&self) -> Self {
+        let columns: Vec<_> = self.columns.iter().filter(|c| !c.hidden).cloned().collect();
+        Self { arrow_schema: Relation::schema_of(&columns), columns, ..self.clone() }
+    }
+
+    /// Whether a plan made for `earlier` still holds: the same table with the same columns, and perhaps new ones.
+    pub fn still_serves(&self, earlier: &Relation) -> bool {
+        self.oid == earlier.oid
+            && self.stored == earlier.stored
+            && earlier.columns.iter().all(|old| self.column(&old.name).is_some_and(|(_, new)| new == old))
+    }
+
+    /// The error for a key that is there already (23505).
+    pub fn duplicate_key(&self, key: &EntityKey) -> Box<SqlError> {
+        let constraint = self.primary_key_name();
+        let message = format!("duplicate key value violates unique constraint \"{constraint}\"");
+        let mut error = SqlError::new(ErrorKind::UniqueViolation, message);
+        error.detail = Some(self.describe_key(key));
+        error.table = Some(self.name.clone());
+        error.constraint = Some(constraint);
+        error
+    }
+
+    fn describe_key(&self, key: &EntityKey) -> String {
+        format!("Key (PartitionKey, RowKey)=({}, {}) already exists.", key.partition, key.row)
     }
 
     pub fn column(&self, name: &str) -> Option<(usize, &RelationColumn)> {

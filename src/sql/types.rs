@@ -158,7 +158,7 @@ impl SqlType {
     }
 
     /// Reads what `Display` prints. `None` for anything else: user input goes through the SQL parser instead.
-    fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         if let Some(item) = text.strip_suffix("[]") {
             return Some(SqlType::Array(Box::new(SqlType::parse(item)?)));
         }

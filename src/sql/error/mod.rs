@@ -3,6 +3,8 @@
 //! The kind is data; its SQLSTATE is given in `pg/error.rs` and nowhere else. DETAIL says what the facts are, HINT
 //! names the way out.
 
+mod convert;
+
 use std::fmt;
 
 /// What kind of error: one per SQLSTATE this product uses.
@@ -12,6 +14,8 @@ pub enum ErrorKind {
     Syntax,
     /// 0A000: valid SQL, or a transaction, that this product does not do.
     FeatureNotSupported,
+    /// 0A000: a prepared statement would no longer give the columns it was described with.
+    PlanChanged,
     /// 42P01
     UndefinedTable,
     /// 42P07
@@ -182,6 +186,13 @@ impl SqlError {
     #[must_use]
     pub fn with_hint(mut self: Box<Self>, hint: impl Into<String>) -> Box<Self> {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// Names the column the error is about.
+    #[must_use]
+    pub fn for_column(mut self: Box<Self>, column: &str) -> Box<Self> {
+        self.column.get_or_insert_with(|| column.to_owned());
         self
     }
 

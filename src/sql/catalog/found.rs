@@ -1,0 +1,130 @@
+//! Tables without a declaration, and the undeclared part of open tables: columns made of what was observed.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use xxhash_rust::xxh64::xxh64;
+
+use super::OIDS_PER_TABLE;
+use super::declaration::{hidden_columns, system_column};
+use crate::model::TableName;
+use crate::model::limits::{TABLE_NAME_MAX_CHARS, TABLE_NAME_MIN_CHARS};
+use crate::sql::edm;
+use crate::sql::key_codec::KeyCodec;
+use crate::sql::relation::{ColumnSource, Relation, RelationColumn, RelationKind};
+use crate::sql::types::SqlType;
+use crate::table::ObservedSchema;
+
+/// OIDs of found tables start here, far above those handed out one after another.
+const FIRST_FOUND_OID: u32 = 1 << 31;
+const FOUND_OID_BLOCKS: u64 = (u32::MAX - FIRST_FOUND_OID) as u64 / OIDS_PER_TABLE as u64;
+
+/// A table nobody declared: PartitionKey, RowKey, Timestamp, then every property in order of first sight.
+pub(super) fn found_relation(stored: &TableName, schema: &ObservedSchema) -> Relation {
+    let mut columns = vec![
+        system_column("PartitionKey", SqlType::Text, ColumnSource::PartitionKey, false),
+        system_column("RowKey", SqlType::Text, ColumnSource::RowKey, false),
+        system_column("Timestamp", SqlType::Timestamptz, ColumnSource::Timestamp, false),
+    ];
+    columns.extend(schema.properties().iter().map(observed_column));
+    columns.extend(hidden_columns(&columns));
+    Relation {
+        schema_name: "public".to_owned(),
+        name: stored.as_str().to_owned(),
+        stored: stored.clone(),
+        oid: found_oid(stored),
+        kind: RelationKind::Found,
+        open: true,
+        arrow_schema: Relation::schema_of(&columns),
+        codec: Arc::new(KeyCodec::raw()),
+        generated_partition: None,
+        columns,
+    }
+}
+
+/// A declared open table with the properties its declaration does not name.
+pub(super) fn open_relation(declared: &Relation, schema: &ObservedSchema) -> Relation {
+    let mut relation = declared.clone();
+    let known: HashSet<&str> = declared
+        .columns
+        .iter()
+        .filter_map(|c| match &c.source {
+            ColumnSource::Property { name, .. } => Some(name.as_str()),
+            _ => None,
+        })
+        .collect();
+    let names: HashSet<&str> = declared.columns.iter().map(|c| c.name.as_str()).collect();
+    let undeclared = schema
+        .properties()
+        .iter()
+        .filter(|p| !known.contains(p.name.as_str()) && !names.contains(p.name.as_str()))
+        .map(observed_column);
+    let visible = declared.columns.iter().take_while(|c| !c.hidden).count();
+    relation.columns.splice(visible..visible, undeclared);
+    relation.arrow_schema = Relation::schema_of(&relation.columns);
+    relation
+}
+
+fn observed_column(property: &crate::table::ObservedProperty) -> RelationColumn {
+    let sql_type = edm::sql_type_of(property.types);
+    RelationColumn {
+        name: property.name.as_str().to_owned(),
+        source: ColumnSource::Property { name: property.name.clone(), column_type: edm::column_type(&sql_type) },
+        sql_type,
+        not_null: false,
+        hidden: false,
+        default: None,
+    }
+}
+
+/// A found table is not written down anywhere, so its OID is made of its name: stable across restarts and gateways.
+fn found_oid(stored: &TableName) -> u32 {
+    let block = xxh64(stored.folded().as_bytes(), 0) % FOUND_OID_BLOCKS;
+    FIRST_FOUND_OID + u32::try_from(block).unwrap_or(0) * OIDS_PER_TABLE
+}
+
+/// The legal table name that stands for a SQL name: `order_items` becomes `orderItems`. What is left over is padded
+/// or cut to the service's lengths.
+pub fn derived_table_name(sql_name: &str) -> String {
+    let mut name = String::new();
+    let mut raise_next = false;
+    for c in sql_name.chars() {
+        if c.is_ascii_alphanumeric() {
+            name.push(if raise_next && !name.is_empty() { c.to_ascii_uppercase() } else { c });
+            raise_next = false;
+        } else {
+            raise_next = true;
+        }
+    }
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        name.insert_str(0, "table");
+    }
+    if name.len() < TABLE_NAME_MIN_CHARS || name.eq_ignore_ascii_case("tables") {
+        name.push_str("Table");
+    }
+    name.truncate(TABLE_NAME_MAX_CHARS);
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn derived_names_are_legal() {
+        for (sql, stored) in
+            [("order_items", "orderItems"), ("t", "tTable"), ("2024", "table2024"), ("größe", "grE"), ("tables", "tablesTable"), ("Orders", "Orders"), ("_", "table")]
+        {
+            assert_eq!(derived_table_name(sql), stored, "{sql}");
+            assert!(TableName::parse(stored).is_ok());
+        }
+        assert!(TableName::parse(&derived_table_name(&"x_".repeat(200))).is_ok());
+    }
+
+    #[test]
+    fn found_oids_ignore_case_and_leave_room() {
+        let (a, b) = (TableName::parse("Orders").unwrap(), TableName::parse("orders").unwrap());
+        assert_eq!(found_oid(&a), found_oid(&b));
+        assert_eq!(found_oid(&a) % OIDS_PER_TABLE, 0);
+    }
+}

@@ -1,0 +1,10 @@
+//! CREATE TABLE: from the statement to a declaration.
+//!
+//! What PostgreSQL would make of a clause and the Table model cannot hold is refused with its way out; what is only
+//! renamed or has a consequence for transactions is said in a NOTICE.
+
+mod create_table;
+mod key_layout;
+mod type_names;
+
+pub(super) use create_table::declare;

@@ -1,0 +1,105 @@
+//! Names of types in DDL: what the SQL parser read becomes a [`SqlType`].
+
+use datafusion::sql::sqlparser::ast::{
+    ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, ObjectName, TimezoneInfo,
+};
+
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::statement::fold;
+use crate::sql::types::SqlType;
+
+/// Longest `varchar(n)` PostgreSQL declares, in characters.
+const MAX_CHARACTERS: u64 = 10_485_760;
+
+/// # Errors
+/// 42704 for an unknown type, 0A000 for one that cannot be stored, 22023 for bad parameters.
+pub(super) fn sql_type(data_type: &DataType) -> SqlResult<SqlType> {
+    Ok(match data_type {
+        DataType::Bool | DataType::Boolean => SqlType::Bool,
+        DataType::SmallInt(_) | DataType::Int2(_) => SqlType::Int2,
+        DataType::Int(_) | DataType::Integer(_) | DataType::Int4(_) => SqlType::Int4,
+        DataType::BigInt(_) | DataType::Int8(_) => SqlType::Int8,
+        DataType::Real | DataType::Float4 => SqlType::Float4,
+        DataType::Float8 | DataType::DoublePrecision | DataType::Double(_) => SqlType::Float8,
+        DataType::Float(info) => float(info)?,
+        DataType::Numeric(info) | DataType::Decimal(info) | DataType::Dec(info) => numeric(info)?,
+        DataType::Text | DataType::String(None) => SqlType::Text,
+        DataType::Varchar(n) | DataType::CharacterVarying(n) | DataType::CharVarying(n) => {
+            SqlType::Varchar(length(n.as_ref())?)
+        }
+        DataType::Char(n) | DataType::Character(n) => SqlType::Char(length(n.as_ref())?.unwrap_or(1)),
+        DataType::Uuid => SqlType::Uuid,
+        DataType::Bytea => SqlType::Bytea,
+        DataType::JSON => SqlType::Json,
+        DataType::JSONB => SqlType::Jsonb,
+        DataType::Date => SqlType::Date,
+        DataType::Time(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => SqlType::Time,
+        DataType::Timestamp(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => SqlType::Timestamp,
+        DataType::Timestamp(_, TimezoneInfo::WithTimeZone | TimezoneInfo::Tz) => SqlType::Timestamptz,
+        DataType::Interval { .. } => SqlType::Interval,
+        DataType::Array(
+            ArrayElemTypeDef::SquareBracket(item, _)
+            | ArrayElemTypeDef::AngleBracket(item)
+            | ArrayElemTypeDef::Parenthesis(item),
+        ) => SqlType::Array(Box::new(sql_type(item)?)),
+        DataType::Custom(name, arguments) => custom(name, arguments)?,
+        other => return Err(SqlError::not_supported(format!("type {other}"))),
+    })
+}
+
+fn custom(name: &ObjectName, arguments: &[String]) -> SqlResult<SqlType> {
+    let last = name.0.last().and_then(|p| p.as_ident()).map(fold).unwrap_or_default();
+    match (last.as_str(), arguments) {
+        ("timestamptz", _) => Ok(SqlType::Timestamptz),
+        ("bpchar", _) => Ok(SqlType::Text),
+        ("name", []) => Ok(SqlType::Name),
+        ("oid", []) => Ok(SqlType::Oid),
+        ("serial" | "bigserial" | "smallserial" | "serial4" | "serial8" | "serial2", _) => {
+            Err(SqlError::not_supported(format!("type {last}"))
+                .with_hint("Declare an integer column and give its values, or use uuid keys."))
+        }
+        ("money" | "inet" | "cidr" | "macaddr" | "point" | "box" | "tsvector" | "tsquery" | "xml" | "citext" | "timetz", _) => {
+            Err(SqlError::not_supported(format!("type {last}")).with_hint("Store it as text."))
+        }
+        _ => Err(SqlError::new(ErrorKind::UndefinedObject, format!("type \"{last}\" does not exist"))),
+    }
+}
+
+fn float(info: &ExactNumberInfo) -> SqlResult<SqlType> {
+    match info {
+        ExactNumberInfo::None => Ok(SqlType::Float8),
+        ExactNumberInfo::Precision(1..=24) => Ok(SqlType::Float4),
+        ExactNumberInfo::Precision(25..=53) => Ok(SqlType::Float8),
+        _ => Err(SqlError::new(ErrorKind::InvalidParameterValue, "precision for type float must be 1 to 53 bits")),
+    }
+}
+
+fn numeric(info: &ExactNumberInfo) -> SqlResult<SqlType> {
+    let (precision, scale) = match *info {
+        ExactNumberInfo::None => return Ok(SqlType::Numeric(None)),
+        ExactNumberInfo::Precision(p) => (p, 0),
+        ExactNumberInfo::PrecisionAndScale(p, s) => (p, s),
+    };
+    if !(1..=1000).contains(&precision) {
+        let message = format!("NUMERIC precision {precision} must be between 1 and 1000");
+        return Err(SqlError::new(ErrorKind::InvalidParameterValue, message));
+    }
+    match (u8::try_from(precision), i8::try_from(scale)) {
+        (Ok(p @ 1..=76), Ok(s)) if s >= 0 && scale.unsigned_abs() <= precision => Ok(SqlType::Numeric(Some((p, s)))),
+        _ => Err(SqlError::not_supported(format!("numeric({precision},{scale})"))
+            .with_hint("Use a precision of at most 76 and a scale between 0 and the precision.")),
+    }
+}
+
+fn length(length: Option<&CharacterLength>) -> SqlResult<Option<u32>> {
+    match length {
+        None | Some(CharacterLength::Max) => Ok(None),
+        Some(CharacterLength::IntegerLength { length, .. }) => match u32::try_from(*length) {
+            Ok(n) if n >= 1 && *length <= MAX_CHARACTERS => Ok(Some(n)),
+            _ => Err(SqlError::new(
+                ErrorKind::InvalidParameterValue,
+                format!("length for type varchar must be between 1 and {MAX_CHARACTERS}"),
+            )),
+        },
+    }
+}

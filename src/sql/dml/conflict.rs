@@ -1,0 +1,345 @@
+//! What INSERT does about keys that are there: an error, nothing, an update, or a replacement.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array};
+use arrow::compute::{concat_batches, take};
+use arrow::record_batch::RecordBatch;
+use datafusion::common::ScalarValue;
+use datafusion::datasource::MemTable;
+use datafusion::sql::sqlparser::ast::{
+    self, Assignment, AssignmentTarget, BinaryOperator, ConflictTarget, DoUpdate, Expr, Ident, ObjectName, ObjectNamePart,
+    OnConflictAction, Query,
+};
+use futures::StreamExt;
+
+use super::returning::{Returning, table_as};
+use super::rows::{RowsToWrite, not_null};
+use super::target::{TargetColumn, labelled, select, target_column};
+use super::update::{declare_parameter, is_untyped};
+use super::writes::{Change, Writes};
+use crate::model::StoredEntity;
+use crate::sql::assemble::relation_rows;
+use crate::sql::edm;
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::plan::{Planner, TableEntry, Tables};
+use crate::sql::relation::{ColumnSource, Relation};
+use crate::sql::types::SqlType;
+
+/// The policy of one INSERT.
+pub(super) enum OnConflict {
+    /// 23505.
+    Refuse,
+    /// The row is left out.
+    DoNothing,
+    /// INSERT OR REPLACE: the entity becomes exactly the row.
+    Replace,
+    /// Every inserted column is set from EXCLUDED: the store can do it without reading.
+    Merge,
+    DoUpdate(Box<UpdateExisting>),
+}
+
+/// SET and WHERE of `ON CONFLICT DO UPDATE`.
+pub(super) struct UpdateExisting {
+    relation: Arc<Relation>,
+    targets: Vec<(TargetColumn, bool)>,
+    query: Query,
+    declared: Vec<SqlType>,
+}
+
+/// What became of a batch of rows.
+pub(super) struct Outcome {
+    /// Rows of the batch that were inserted as they are.
+    inserted: Vec<usize>,
+    /// Rows as they are after an update.
+    updated: Vec<RecordBatch>,
+}
+
+impl Outcome {
+    pub fn changed(&self) -> u64 {
+        (self.inserted.len() + self.updated.iter().map(RecordBatch::num_rows).sum::<usize>()) as u64
+    }
+
+    /// All changed rows, in the relation's columns, for RETURNING.
+    pub fn rows_after(self, incoming: &dyn Fn() -> SqlResult<RecordBatch>) -> SqlResult<Vec<RecordBatch>> {
+        let mut rows = self.updated;
+        rows.push(pick(&incoming()?, &self.inserted)?);
+        Ok(rows)
+    }
+}
+
+/// The name of the special table of `ON CONFLICT DO UPDATE`.
+const EXCLUDED: &str = "excluded";
+/// Joins a stored row to the incoming row with its key.
+const ORDINAL: &str = "\u{2}row";
+
+impl OnConflict {
+    /// # Errors
+    /// 42P10 when the target is not the primary key, and what is wrong with SET and WHERE.
+    pub fn prepare(
+        planner: &Planner<'_>,
+        relation: &Arc<Relation>,
+        columns: &[TargetColumn],
+        alias: &Ident,
+        on: Option<&ast::OnConflict>,
+        replace: bool,
+        declared: &mut Vec<SqlType>,
+    ) -> SqlResult<Self> {
+        let Some(on) = on else { return Ok(if replace { OnConflict::Replace } else { OnConflict::Refuse }) };
+        check_target(relation, on.conflict_target.as_ref())?;
+        match &on.action {
+            OnConflictAction::DoNothing => Ok(OnConflict::DoNothing),
+            OnConflictAction::DoUpdate(_) if on.conflict_target.is_none() => Err(SqlError::new(
+                ErrorKind::Syntax,
+                "ON CONFLICT DO UPDATE requires inference specification or constraint name",
+            )),
+            OnConflictAction::DoUpdate(update) => {
+                let existing = UpdateExisting::prepare(planner, relation, alias, update, declared)?;
+                if update.selection.is_none() && existing.is_merge(columns, update) {
+                    return Ok(OnConflict::Merge);
+                }
+                Ok(OnConflict::DoUpdate(Box::new(existing)))
+            }
+        }
+    }
+
+    /// Writes the rows of one batch.
+    pub async fn write(
+        &self,
+        planner: &Planner<'_>,
+        parameters: &[ScalarValue],
+        rows: &RowsToWrite,
+        incoming: &dyn Fn() -> SqlResult<RecordBatch>,
+        writes: &mut Writes<'_>,
+    ) -> SqlResult<Outcome> {
+        let mut outcome = Outcome { inserted: Vec::new(), updated: Vec::new() };
+        let mut existing: Vec<(usize, StoredEntity)> = Vec::new();
+        for row in 0..rows.len() {
+            match self {
+                OnConflict::Refuse => writes.insert(rows.entity(row)?).await?,
+                OnConflict::Replace => writes.upsert(rows.entity(row)?, true).await?,
+                OnConflict::Merge => writes.upsert(rows.entity(row)?, false).await?,
+                OnConflict::DoNothing | OnConflict::DoUpdate(_) => {
+                    if let Some(stored) = writes.current(rows.key(row)).await? {
+                        existing.push((row, stored));
+                        continue;
+                    }
+                    writes.insert(rows.entity(row)?).await?;
+                }
+            }
+            outcome.inserted.push(row);
+        }
+        if let OnConflict::DoUpdate(update) = self
+            && !existing.is_empty()
+        {
+            let incoming = incoming()?;
+            outcome.updated = update.write(planner, parameters, &existing, &incoming, writes).await?;
+        }
+        Ok(outcome)
+    }
+}
+
+impl UpdateExisting {
+    fn prepare(
+        planner: &Planner<'_>,
+        relation: &Arc<Relation>,
+        alias: &Ident,
+        update: &DoUpdate,
+        declared: &mut Vec<SqlType>,
+    ) -> SqlResult<Self> {
+        let excluded = Ident::with_quote('"', EXCLUDED);
+        let ordinal = |table: &Ident| Expr::CompoundIdentifier(vec![table.clone(), Ident::with_quote('"', ORDINAL)]);
+        let mut items = vec![labelled(ordinal(alias), 0)];
+        let mut targets = Vec::new();
+        for assignment in &update.assignments {
+            let target = assigned_column(relation, assignment)?;
+            let declared_type = target.column(relation).map(|c| &c.sql_type);
+            declare_parameter(&assignment.value, declared_type, declared);
+            items.push(labelled(assignment.value.clone(), items.len()));
+            targets.push((target, is_untyped(&assignment.value)));
+        }
+        let joined = Expr::BinaryOp {
+            left: Box::new(ordinal(alias)),
+            op: BinaryOperator::Eq,
+            right: Box::new(ordinal(&excluded)),
+        };
+        let condition = match &update.selection {
+            None => joined,
+            Some(selection) => Expr::BinaryOp {
+                left: Box::new(joined),
+                op: BinaryOperator::And,
+                right: Box::new(Expr::Nested(Box::new(selection.clone()))),
+            },
+        };
+        let name = |text: &str| ObjectName(vec![ObjectNamePart::Identifier(Ident::with_quote('"', text))]);
+        let from = vec![table_as(name(&relation.name), alias), table_as(name(EXCLUDED), &excluded)];
+        let query = select(items, from, Some(condition))?;
+        let empty = RecordBatch::new_empty(Returning::row_schema(relation));
+        let tables = conflict_tables(relation, &empty, &empty)?;
+        planner.plan_over(&query, &tables, true, declared)?;
+        Ok(Self { relation: relation.clone(), targets, query, declared: declared.clone() })
+    }
+
+    /// Whether every inserted column but the key is set from EXCLUDED, and nothing else: then Insert Or Merge does it.
+    fn is_merge(&self, columns: &[TargetColumn], update: &DoUpdate) -> bool {
+        let from_excluded = |(assignment, (target, _)): (&Assignment, &(TargetColumn, bool))| {
+            let Expr::CompoundIdentifier(parts) = &assignment.value else { return false };
+            let [table, column] = parts.as_slice() else { return false };
+            table.value.eq_ignore_ascii_case(EXCLUDED)
+                && target_column(&self.relation, column).is_ok_and(|source| source == *target)
+        };
+        let is_property = |target: &&TargetColumn| match target.column(&self.relation) {
+            Some(column) => matches!(column.source, ColumnSource::Property { .. }),
+            None => true,
+        };
+        // NULL in EXCLUDED must remove the property, which Merge cannot: only NOT NULL columns are sure.
+        let never_null = |target: &TargetColumn| target.column(&self.relation).is_some_and(|c| c.not_null);
+        update.assignments.iter().zip(&self.targets).all(from_excluded)
+            && columns.iter().filter(is_property).all(|c| self.targets.iter().any(|(t, _)| t == c) && never_null(c))
+            && self.targets.len() == columns.iter().filter(is_property).count()
+    }
+
+    async fn write(
+        &self,
+        planner: &Planner<'_>,
+        parameters: &[ScalarValue],
+        existing: &[(usize, StoredEntity)],
+        incoming: &RecordBatch,
+        writes: &mut Writes<'_>,
+    ) -> SqlResult<Vec<RecordBatch>> {
+        let rows: Vec<usize> = existing.iter().map(|(row, _)| *row).collect();
+        let stored: Vec<&StoredEntity> = existing.iter().map(|(_, stored)| stored).collect();
+        let before = relation_rows(&self.relation, &stored)?;
+        let tables = conflict_tables(&self.relation, &before, &pick(incoming, &rows)?)?;
+        let planned = planner.plan_over(&self.query, &tables, true, &self.declared)?;
+        let mut batches = planner.run(&planned, parameters).await?;
+        let mut after = Vec::new();
+        while let Some(batch) = batches.next().await {
+            let batch = batch?;
+            let ordinals = batch.column(0).as_primitive::<arrow::datatypes::Int64Type>().clone();
+            let values = self.assigned(&batch)?;
+            let mut found = Vec::with_capacity(batch.num_rows());
+            for row in 0..batch.num_rows() {
+                let ordinal = usize::try_from(ordinals.value(row)).unwrap_or_default();
+                let base = stored[ordinal];
+                writes.update(&base.entity.key, &base.etag, self.change(&values, row)?).await?;
+                found.push(ordinal);
+            }
+            after.push(self.row_after(&pick(&before, &found)?, &values)?);
+        }
+        Ok(after)
+    }
+
+    fn assigned(&self, batch: &RecordBatch) -> SqlResult<Vec<ArrayRef>> {
+        let schema = batch.schema();
+        let assign = |(i, (target, untyped)): (usize, &(TargetColumn, bool))| {
+            let from = SqlType::of_field(schema.field(i + 1));
+            match target.column(&self.relation) {
+                Some(column) => edm::assign(batch.column(i + 1), &from, &column.sql_type, *untyped),
+                None => Ok(batch.column(i + 1).clone()),
+            }
+        };
+        self.targets.iter().enumerate().map(assign).collect()
+    }
+
+    fn change(&self, values: &[ArrayRef], row: usize) -> SqlResult<Change> {
+        let mut change = Change::default();
+        for ((target, _), array) in self.targets.iter().zip(values) {
+            let (name, sql_type, required) = match (target, target.column(&self.relation)) {
+                (TargetColumn::New(name), _) => (name.clone(), SqlType::of_arrow(array.data_type()), false),
+                (_, Some(column)) => match &column.source {
+                    ColumnSource::Property { name, .. } => (name.clone(), column.sql_type.clone(), column.not_null),
+                    _ => continue,
+                },
+                (TargetColumn::Known(_), None) => continue,
+            };
+            match edm::to_edm(array, &sql_type, row)? {
+                Some(value) => change.set.set(name, value),
+                None if required => return Err(not_null(&self.relation, name.as_str())),
+                None => change.removed.push(name),
+            }
+        }
+        Ok(change)
+    }
+
+    fn row_after(&self, before: &RecordBatch, values: &[ArrayRef]) -> SqlResult<RecordBatch> {
+        let mut columns = before.columns().to_vec();
+        for ((target, _), array) in self.targets.iter().zip(values) {
+            if let TargetColumn::Known(index) = target {
+                columns[*index] = array.clone();
+            }
+        }
+        Ok(RecordBatch::try_new(before.schema(), columns)?)
+    }
+}
+
+fn assigned_column(relation: &Relation, assignment: &Assignment) -> SqlResult<TargetColumn> {
+    let AssignmentTarget::ColumnName(name) = &assignment.target else {
+        return Err(SqlError::not_supported("SET (a, b) = (...)").with_hint("Assign each column on its own."));
+    };
+    let ident = name.0.last().and_then(|p| p.as_ident()).ok_or_else(|| SqlError::not_supported(format!("SET {name}")))?;
+    let target = target_column(relation, ident)?;
+    match target.column(relation).map(|c| &c.source) {
+        Some(ColumnSource::PartitionKey | ColumnSource::RowKey | ColumnSource::KeyPart(_)) => {
+            Err(SqlError::not_supported("changing a key column in ON CONFLICT DO UPDATE"))
+        }
+        _ => Ok(target),
+    }
+}
+
+/// The conflict target must be the primary key: it is the only unique thing there is.
+fn check_target(relation: &Relation, target: Option<&ConflictTarget>) -> SqlResult<()> {
+    let no_match = || {
+        SqlError::new(
+            ErrorKind::InvalidColumnReference,
+            "there is no unique or exclusion constraint matching the ON CONFLICT specification",
+        )
+        .with_hint(format!("The only unique constraint is the primary key \"{}\".", relation.primary_key_name()))
+    };
+    match target {
+        None => Ok(()),
+        Some(ConflictTarget::OnConstraint(name)) => {
+            let named = name.0.last().and_then(|p| p.as_ident()).map(crate::sql::statement::fold);
+            if named.as_deref() == Some(&relation.primary_key_name()) { Ok(()) } else { Err(no_match()) }
+        }
+        Some(ConflictTarget::Columns(columns)) => {
+            let key = relation.key_columns();
+            let mut named = Vec::new();
+            for ident in columns {
+                match target_column(relation, ident)? {
+                    TargetColumn::Known(index) => named.push(index),
+                    TargetColumn::New(_) => return Err(no_match()),
+                }
+            }
+            let same = named.len() == key.len() && key.iter().all(|k| named.contains(k));
+            if same { Ok(()) } else { Err(no_match()) }
+        }
+    }
+}
+
+/// The stored rows under the table's name and the incoming ones as `excluded`, each with its ordinal.
+fn conflict_tables(relation: &Relation, stored: &RecordBatch, excluded: &RecordBatch) -> SqlResult<Tables> {
+    let mut tables = Tables::default();
+    for (name, rows) in [(relation.name.as_str(), stored), (EXCLUDED, excluded)] {
+        let ordinals = Int64Array::from_iter_values((0..rows.num_rows()).map(|i| i64::try_from(i).unwrap_or(i64::MAX)));
+        let mut fields: Vec<_> = rows.schema().fields().iter().cloned().collect();
+        fields.push(Arc::new(SqlType::Int8.field(ORDINAL, false)));
+        let mut columns = rows.columns().to_vec();
+        columns.push(Arc::new(ordinals));
+        let schema = Arc::new(arrow::datatypes::Schema::new(fields));
+        let batch = RecordBatch::try_new(schema.clone(), columns)?;
+        let provider = MemTable::try_new(schema, vec![vec![batch]])?;
+        tables.insert(name, TableEntry::of_provider(&format!("conflict.{name}"), Arc::new(provider)));
+    }
+    Ok(tables)
+}
+
+/// Some rows of a batch.
+fn pick(batch: &RecordBatch, rows: &[usize]) -> SqlResult<RecordBatch> {
+    let indices = arrow::array::UInt64Array::from_iter_values(rows.iter().map(|r| *r as u64));
+    let columns = batch.columns().iter().map(|c| take(c, &indices, None)).collect::<Result<Vec<_>, _>>()?;
+    if columns.is_empty() {
+        return Ok(concat_batches(&batch.schema(), std::iter::empty::<&RecordBatch>())?);
+    }
+    Ok(RecordBatch::try_new(batch.schema(), columns)?)
+}

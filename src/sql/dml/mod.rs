@@ -1,0 +1,88 @@
+//! INSERT, UPDATE, DELETE: the statement's own input is planned and run, its rows become operations on the store.
+//!
+//! DataFusion never plans a write. What it runs is the SELECT inside: the keys, versions and new values. Where the
+//! operations go is decided once, in [`Writes`]: into the open transaction or straight into EGTs.
+
+mod conflict;
+mod delete;
+mod insert;
+mod returning;
+mod rows;
+mod target;
+mod update;
+mod writes;
+
+use std::sync::Arc;
+
+use datafusion::common::ScalarValue;
+
+use super::error::SqlResult;
+use super::outcome::{ResultColumn, RowStream};
+use super::plan::Planner;
+use super::relation::Relation;
+use super::types::SqlType;
+
+pub(super) use delete::PreparedDelete;
+pub(super) use insert::PreparedInsert;
+pub(super) use rows::keys_of_batch;
+pub(super) use target::find_target;
+pub(super) use update::PreparedUpdate;
+pub(super) use writes::{WriteMode, Writes};
+
+/// A data-changing statement, planned.
+pub(super) enum PreparedDml {
+    Insert(PreparedInsert),
+    Update(PreparedUpdate),
+    Delete(PreparedDelete),
+}
+
+/// What a data-changing statement did.
+pub(super) struct Changed {
+    pub rows: u64,
+    /// The rows RETURNING asked for.
+    pub returned: Option<(Arc<[ResultColumn]>, RowStream)>,
+}
+
+impl PreparedDml {
+    pub fn parameters(&self) -> &[SqlType] {
+        match self {
+            PreparedDml::Insert(insert) => insert.parameters(),
+            PreparedDml::Update(update) => update.parameters(),
+            PreparedDml::Delete(delete) => delete.parameters(),
+        }
+    }
+
+    /// The columns of RETURNING.
+    pub fn columns(&self) -> Option<Arc<[ResultColumn]>> {
+        match self {
+            PreparedDml::Insert(insert) => insert.columns(),
+            PreparedDml::Update(update) => update.columns(),
+            PreparedDml::Delete(delete) => delete.columns(),
+        }
+    }
+
+    pub fn relation(&self) -> &Arc<Relation> {
+        match self {
+            PreparedDml::Insert(insert) => insert.relation(),
+            PreparedDml::Update(update) => update.relation(),
+            PreparedDml::Delete(delete) => delete.relation(),
+        }
+    }
+
+    /// Runs it: everything is handed to `writes`, and committed where that is outside a transaction.
+    ///
+    /// # Errors
+    /// What the statement's expressions, the table's constraints or the commit refuse.
+    pub async fn run(
+        &self,
+        planner: &Planner<'_>,
+        parameters: &[ScalarValue],
+        writes: &mut Writes<'_>,
+    ) -> SqlResult<Changed> {
+        match self {
+            PreparedDml::Insert(insert) => insert.run(planner, parameters, writes).await,
+            PreparedDml::Update(update) => update.run(planner, parameters, writes).await,
+            PreparedDml::Delete(delete) => delete.run(planner, parameters, writes).await,
+        }
+    }
+}

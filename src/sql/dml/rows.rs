@@ -1,0 +1,150 @@
+//! Rows on their way into a table: columns of typed values become keys and properties.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::record_batch::RecordBatch;
+use uuid::Uuid;
+
+use super::target::TargetColumn;
+use crate::model::{Entity, EntityKey, Properties, PropertyName};
+use crate::sql::edm;
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::relation::{ColumnSource, Relation, RelationColumn};
+use crate::sql::types::SqlType;
+
+/// The columns of one batch of rows, each as the target column's type.
+pub(crate) struct RowsToWrite {
+    relation: Arc<Relation>,
+    properties: Vec<PropertyColumn>,
+    keys: Vec<EntityKey>,
+}
+
+/// One stored property and its values.
+struct PropertyColumn {
+    name: PropertyName,
+    sql_type: SqlType,
+    not_null: bool,
+    values: ArrayRef,
+}
+
+impl RowsToWrite {
+    /// Takes the batch's columns as values of `targets`; their types are those of the target columns, or for new
+    /// properties `SqlType::of_field`.
+    ///
+    /// # Errors
+    /// 23502 for a key that is NULL or missing, 22023 for one that cannot be stored.
+    pub fn new(relation: &Arc<Relation>, targets: &[TargetColumn], batch: &RecordBatch) -> SqlResult<Self> {
+        let column = |index: usize| targets.iter().position(|t| *t == TargetColumn::Known(index)).map(|i| batch.column(i));
+        for (index, required) in relation.columns.iter().enumerate() {
+            if required.not_null && is_written(required) && column(index).is_none() {
+                return Err(not_null(relation, &required.name));
+            }
+        }
+        let keys = match &relation.generated_partition {
+            Some(partition) => generated_keys(partition, batch.num_rows())?,
+            None => {
+                let arrays = key_arrays(relation, &column)?;
+                relation.codec.encode_batch(&arrays)?
+            }
+        };
+        let mut properties = Vec::new();
+        for (target, (values, field)) in targets.iter().zip(batch.columns().iter().zip(batch.schema().fields())) {
+            properties.extend(property_column(relation, target, values, SqlType::of_field(field)));
+        }
+        Ok(Self { relation: relation.clone(), properties, keys })
+    }
+
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    pub fn key(&self, row: usize) -> &EntityKey {
+        &self.keys[row]
+    }
+
+    /// The entity of one row: NULLs are absent properties.
+    ///
+    /// # Errors
+    /// 23502 for a NULL in a NOT NULL column, and what the values' checks refuse.
+    pub fn entity(&self, row: usize) -> SqlResult<Entity> {
+        let mut properties = Properties::new();
+        for column in &self.properties {
+            match edm::to_edm(&column.values, &column.sql_type, row)? {
+                Some(value) => properties.set(column.name.clone(), value),
+                None if column.not_null => return Err(not_null(&self.relation, column.name.as_str())),
+                None => {}
+            }
+        }
+        let entity = Entity::new(self.keys[row].clone(), properties);
+        entity.check()?;
+        Ok(entity)
+    }
+}
+
+/// Columns whose values a writer must give: not the system's own.
+fn is_written(column: &RelationColumn) -> bool {
+    !column.hidden && matches!(column.source, ColumnSource::Property { .. })
+}
+
+fn key_arrays<'a>(
+    relation: &Relation,
+    column: &dyn Fn(usize) -> Option<&'a ArrayRef>,
+) -> SqlResult<Vec<ArrayRef>> {
+    let mut arrays = Vec::new();
+    for index in relation.key_columns() {
+        let name = &relation.columns[index].name;
+        let values = column(index).ok_or_else(|| not_null(relation, name))?;
+        if values.null_count() > 0 {
+            return Err(not_null(relation, name));
+        }
+        arrays.push(values.clone());
+    }
+    Ok(arrays)
+}
+
+/// RowKeys in the order of insertion: UUIDs of version 7 begin with the time.
+fn generated_keys(partition: &str, rows: usize) -> SqlResult<Vec<EntityKey>> {
+    (0..rows).map(|_| Ok(EntityKey::parse(partition, &Uuid::now_v7().simple().to_string())?)).collect()
+}
+
+fn property_column(
+    relation: &Relation,
+    target: &TargetColumn,
+    values: &ArrayRef,
+    sql_type: SqlType,
+) -> Option<PropertyColumn> {
+    let (name, not_null, sql_type) = match target {
+        TargetColumn::New(name) => (name.clone(), false, sql_type),
+        TargetColumn::Known(index) => {
+            let column = &relation.columns[*index];
+            let ColumnSource::Property { name, .. } = &column.source else { return None };
+            (name.clone(), column.not_null, column.sql_type.clone())
+        }
+    };
+    Some(PropertyColumn { name, sql_type, not_null, values: values.clone() })
+}
+
+/// A NULL where there must be none (23502).
+pub(crate) fn not_null(relation: &Relation, column: &str) -> Box<SqlError> {
+    let message =
+        format!("null value in column \"{column}\" of relation \"{}\" violates not-null constraint", relation.name);
+    let mut error = SqlError::new(ErrorKind::NotNullViolation, message);
+    error.table = Some(relation.name.clone());
+    error.column = Some(column.to_owned());
+    error
+}
+
+/// The keys in the first two columns of a batch, PartitionKey and RowKey.
+///
+/// # Errors
+/// XX000 when the columns are not text, and what the constructors of keys refuse.
+pub(crate) fn keys_of_batch(batch: &RecordBatch) -> SqlResult<Vec<EntityKey>> {
+    let text = |index: usize| {
+        batch.column(index).as_string_opt::<i32>().ok_or_else(|| {
+            SqlError::new(ErrorKind::Internal, "a scan for keys did not give text columns")
+        })
+    };
+    let (partitions, rows) = (text(0)?, text(1)?);
+    (0..batch.num_rows()).map(|i| Ok(EntityKey::parse(partitions.value(i), rows.value(i))?)).collect()
+}

@@ -1,0 +1,124 @@
+//! The table a statement writes to, and the SELECT that finds the rows to change.
+
+use std::sync::Arc;
+
+use datafusion::sql::sqlparser::ast::{
+    Expr, Ident, ObjectName, Query, SelectItem, SetExpr, TableFactor, TableWithJoins,
+};
+
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::plan::{Planner, resolve_column, schema_and_table};
+use crate::sql::relation::{ColumnSource, Relation, RelationColumn};
+use crate::sql::statement::{Command, fold, parse};
+
+/// The relation a statement writes to.
+///
+/// # Errors
+/// 42P01 when there is none, 42501 for a table of the system.
+pub(crate) async fn find_target(planner: &Planner<'_>, name: &ObjectName) -> SqlResult<Arc<Relation>> {
+    let (schema, table) = schema_and_table(name)?;
+    if planner.system.knows(schema.as_deref(), &table) {
+        let message = format!("permission denied: \"{table}\" is a system catalog");
+        return Err(SqlError::new(ErrorKind::InsufficientPrivilege, message));
+    }
+    planner.relation(schema.as_deref(), &table).await?.ok_or_else(|| {
+        SqlError::new(ErrorKind::UndefinedTable, format!("relation \"{table}\" does not exist"))
+    })
+}
+
+/// The name and alias of the one table in `UPDATE t AS a` or `DELETE FROM t AS a`.
+///
+/// # Errors
+/// 0A000 for joins and anything that is not a plain table.
+pub(super) fn target_of(table: &TableWithJoins) -> SqlResult<(&ObjectName, Ident)> {
+    let TableFactor::Table { name, alias, args: None, .. } = &table.relation else {
+        return Err(SqlError::not_supported(format!("changing {table}")));
+    };
+    if !table.joins.is_empty() {
+        return Err(SqlError::not_supported("a join as the target of a change"));
+    }
+    let own = name.0.last().and_then(|p| p.as_ident()).map(fold).unwrap_or_default();
+    let alias = alias.as_ref().map_or_else(|| Ident::with_quote('"', own), |a| a.name.clone());
+    Ok((name, alias))
+}
+
+/// The column an identifier of an INSERT list or SET clause means; for open tables possibly a new one.
+///
+/// # Errors
+/// 42703 for an unknown column of a declared table, 42602 or 42939 for a name no property can have.
+pub(crate) fn target_column(relation: &Relation, ident: &Ident) -> SqlResult<TargetColumn> {
+    let names: Vec<String> = relation.columns.iter().map(|c| c.name.clone()).collect();
+    if let Some(stored) = resolve_column(names.iter(), ident)?
+        && let Some((index, column)) = relation.column(stored)
+    {
+        return match column.source {
+            ColumnSource::ETag => {
+                Err(SqlError::new(ErrorKind::InsufficientPrivilege, "column \"etag\" is made by the store and cannot be set"))
+            }
+            _ => Ok(TargetColumn::Known(index)),
+        };
+    }
+    if !relation.open {
+        let message = format!("column \"{}\" of relation \"{}\" does not exist", fold(ident), relation.name);
+        return Err(SqlError::new(ErrorKind::UndefinedColumn, message));
+    }
+    let name = crate::model::PropertyName::parse(&fold(ident))?;
+    Ok(TargetColumn::New(name))
+}
+
+/// A column a statement sets.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum TargetColumn {
+    /// Index in the relation's columns.
+    Known(usize),
+    /// A property the table has not shown yet, typed by the expression.
+    New(crate::model::PropertyName),
+}
+
+impl TargetColumn {
+    pub fn column<'r>(&self, relation: &'r Relation) -> Option<&'r RelationColumn> {
+        match self {
+            TargetColumn::Known(index) => relation.columns.get(*index),
+            TargetColumn::New(_) => None,
+        }
+    }
+
+    pub fn name<'a>(&'a self, relation: &'a Relation) -> &'a str {
+        match self {
+            TargetColumn::Known(index) => &relation.columns[*index].name,
+            TargetColumn::New(name) => name.as_str(),
+        }
+    }
+}
+
+/// `SELECT items FROM from WHERE selection`.
+///
+/// # Errors
+/// None in practice: the template always parses.
+pub(super) fn select(
+    items: Vec<SelectItem>,
+    from: Vec<TableWithJoins>,
+    selection: Option<Expr>,
+) -> SqlResult<Query> {
+    let template = parse("SELECT 1")?.pop().map(|s| s.command);
+    let Some(Command::Query(mut query)) = template else {
+        return Err(SqlError::new(ErrorKind::Internal, "the SELECT template did not parse"));
+    };
+    if let SetExpr::Select(select) = &mut *query.body {
+        select.projection = items;
+        select.from = from;
+        select.selection = selection;
+    }
+    Ok(*query)
+}
+
+/// `alias."column" AS label`, with a label that no column can have.
+pub(super) fn item(alias: &Ident, column: &str, label: usize) -> SelectItem {
+    let expr = Expr::CompoundIdentifier(vec![alias.clone(), Ident::with_quote('"', column)]);
+    labelled(expr, label)
+}
+
+/// `expr AS label`, with a label that no column can have.
+pub(super) fn labelled(expr: Expr, label: usize) -> SelectItem {
+    SelectItem::ExprWithAlias { expr, alias: Ident::with_quote('"', format!("\u{2}{label}")) }
+}

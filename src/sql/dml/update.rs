@@ -1,0 +1,313 @@
+//! UPDATE: read keys, versions and new values, then write conditionally.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::record_batch::RecordBatch;
+use datafusion::common::ScalarValue;
+use datafusion::sql::sqlparser::ast::{self, AssignmentTarget, Expr, Value};
+use futures::StreamExt;
+
+use super::Changed;
+use super::returning::{Returning, all_columns};
+use super::rows::{keys_of_batch, not_null};
+use super::target::{TargetColumn, find_target, item, labelled, select, target_column, target_of};
+use super::writes::{Change, Writes};
+use crate::model::{ETag, EntityKey, PartitionKey, PropertyName};
+use crate::sql::edm;
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::outcome::ResultColumn;
+use crate::sql::plan::{PlannedQuery, Planner};
+use crate::sql::relation::{ColumnSource, Relation};
+use crate::sql::types::SqlType;
+
+/// Columns the input query begins with: PartitionKey, RowKey, etag.
+pub(super) const IDENTITY_COLUMNS: usize = 3;
+
+/// An UPDATE, planned.
+pub(crate) struct PreparedUpdate {
+    relation: Arc<Relation>,
+    input: PlannedQuery,
+    assignments: Vec<SetClause>,
+    returning: Option<Returning>,
+}
+
+/// One `column = expression`.
+struct SetClause {
+    target: TargetColumn,
+    /// The expression is a bare string literal or parameter: its text is read as the column's type.
+    untyped: bool,
+}
+
+impl PreparedUpdate {
+    /// # Errors
+    /// Whatever is wrong with the statement; 0A000 for clauses PostgreSQL does not have.
+    pub async fn prepare(planner: &Planner<'_>, update: &ast::Update, declared: &[SqlType]) -> SqlResult<Self> {
+        if update.or.is_some() || !update.order_by.is_empty() || update.limit.is_some() || update.output.is_some() {
+            return Err(SqlError::not_supported("this clause of UPDATE"));
+        }
+        if update.from.is_some() {
+            return Err(SqlError::not_supported("UPDATE ... FROM").with_hint("Use a sub-query in SET and WHERE."));
+        }
+        let (name, alias) = target_of(&update.table)?;
+        let relation = find_target(planner, name).await?;
+        let mut declared = declared.to_vec();
+        let mut assignments = Vec::new();
+        let mut items = vec![item(&alias, "PartitionKey", 0), item(&alias, "RowKey", 1), item(&alias, "etag", 2)];
+        for assignment in &update.assignments {
+            let clause = set_clause(&relation, assignment)?;
+            let value = default_as_null(&assignment.value);
+            declare_parameter(&value, clause.target.column(&relation).map(|c| &c.sql_type), &mut declared);
+            items.push(labelled(value, items.len()));
+            assignments.push(clause);
+        }
+        check_assigned_once(&relation, &assignments)?;
+        let returning = Returning::prepare(planner, &relation, &alias, update.returning.as_deref(), &declared)?;
+        if returning.is_some() {
+            items.extend(all_columns(&relation, &alias, 1000));
+        }
+        let query = select(items, vec![update.table.clone()], update.selection.clone())?;
+        let input = planner.plan(&query, &declared).await?;
+        Ok(Self { relation, input, assignments, returning })
+    }
+
+    pub fn parameters(&self) -> &[SqlType] {
+        &self.input.parameters
+    }
+
+    pub fn columns(&self) -> Option<Arc<[ResultColumn]>> {
+        self.returning.as_ref().map(Returning::columns)
+    }
+
+    pub fn relation(&self) -> &Arc<Relation> {
+        &self.relation
+    }
+
+    pub fn input(&self) -> &PlannedQuery {
+        &self.input
+    }
+
+    pub async fn run(
+        &self,
+        planner: &Planner<'_>,
+        parameters: &[ScalarValue],
+        writes: &mut Writes<'_>,
+    ) -> SqlResult<Changed> {
+        if self.returning.is_some() {
+            writes.keep_versions();
+        }
+        let mut rows = 0;
+        let mut new_rows = Vec::new();
+        let mut seen = HashSet::new();
+        let mut batches = planner.run(&self.input, parameters).await?;
+        while let Some(batch) = batches.next().await {
+            let batch = batch?;
+            let values = self.assigned(&batch)?;
+            for (row, key) in keys_of_batch(&batch)?.into_iter().enumerate() {
+                // A row found twice is changed once, as in PostgreSQL.
+                if !seen.insert(key.clone()) {
+                    continue;
+                }
+                let etag = etag_at(&batch, row)?;
+                self.write_row(writes, &key, &etag, &values, row).await?;
+                rows += 1;
+            }
+            if self.returning.is_some() {
+                new_rows.push(self.row_after(&batch, &values)?);
+            }
+        }
+        let versions = writes.finish().await?;
+        let returned = match &self.returning {
+            Some(returning) => Some(returning.rows(planner, parameters, new_rows, &versions).await?),
+            None => None,
+        };
+        Ok(Changed { rows, returned })
+    }
+
+    /// The new values, each as its column's type.
+    fn assigned(&self, batch: &RecordBatch) -> SqlResult<Vec<ArrayRef>> {
+        let schema = batch.schema();
+        let mut values = Vec::with_capacity(self.assignments.len());
+        for (i, clause) in self.assignments.iter().enumerate() {
+            let index = IDENTITY_COLUMNS + i;
+            let from = SqlType::of_field(schema.field(index));
+            values.push(match clause.target.column(&self.relation) {
+                Some(column) => {
+                    edm::assign(batch.column(index), &from, &column.sql_type, clause.untyped)
+                        .map_err(|e| e.for_column(&column.name))?
+                }
+                None => batch.column(index).clone(),
+            });
+        }
+        Ok(values)
+    }
+
+    async fn write_row(
+        &self,
+        writes: &mut Writes<'_>,
+        key: &EntityKey,
+        etag: &ETag,
+        values: &[ArrayRef],
+        row: usize,
+    ) -> SqlResult<()> {
+        let mut change = Change::default();
+        for (clause, array) in self.assignments.iter().zip(values) {
+            let Some((name, sql_type, required)) = self.property(&clause.target, array) else { continue };
+            match edm::to_edm(array, &sql_type, row)? {
+                Some(value) => change.set.set(name, value),
+                None if required => return Err(not_null(&self.relation, name.as_str())),
+                None => change.removed.push(name),
+            }
+        }
+        match self.new_key(key, values, row)? {
+            Some(new_key) if new_key != *key => self.move_row(writes, key, etag, new_key, change).await,
+            _ => writes.update(key, etag, change).await,
+        }
+    }
+
+    fn property(&self, target: &TargetColumn, values: &ArrayRef) -> Option<(PropertyName, SqlType, bool)> {
+        match target {
+            TargetColumn::New(name) => Some((name.clone(), SqlType::of_arrow(values.data_type()), false)),
+            TargetColumn::Known(index) => {
+                let column = &self.relation.columns[*index];
+                match &column.source {
+                    ColumnSource::Property { name, .. } => {
+                        Some((name.clone(), column.sql_type.clone(), column.not_null))
+                    }
+                    _ => None,
+                }
+            }
+        }
+    }
+
+    /// The key the row gets when a key column is assigned; `None` when none is.
+    fn new_key(&self, key: &EntityKey, values: &[ArrayRef], row: usize) -> SqlResult<Option<EntityKey>> {
+        let key_columns = self.relation.key_columns();
+        let assigned = |column: usize| {
+            self.assignments.iter().position(|c| c.target == TargetColumn::Known(column)).map(|i| values[i].slice(row, 1))
+        };
+        if !key_columns.iter().any(|c| assigned(*c).is_some()) {
+            return Ok(None);
+        }
+        let all: Vec<usize> = (0..key_columns.len()).collect();
+        let partition = arrow::array::StringArray::from(vec![key.partition.as_str()]);
+        let row_key = arrow::array::StringArray::from(vec![key.row.as_str()]);
+        let old = self.relation.codec.decode(&partition, &row_key, &all)?;
+        let mut parts = Vec::with_capacity(old.len());
+        for (column, old) in key_columns.iter().zip(old) {
+            let part = assigned(*column).unwrap_or(old);
+            if part.is_null(0) {
+                return Err(not_null(&self.relation, &self.relation.columns[*column].name));
+            }
+            parts.push(part);
+        }
+        Ok(self.relation.codec.encode_batch(&parts)?.pop())
+    }
+
+    /// A changed key is a delete and an insert, in one EGT: so both must be in one partition.
+    async fn move_row(
+        &self,
+        writes: &mut Writes<'_>,
+        key: &EntityKey,
+        etag: &ETag,
+        new_key: EntityKey,
+        change: Change,
+    ) -> SqlResult<()> {
+        if key.partition != new_key.partition {
+            return Err(other_partition(&key.partition, &new_key.partition));
+        }
+        let Some(base) = writes.current(key).await? else { return Ok(()) };
+        let mut properties = base.entity.properties;
+        change.removed.iter().for_each(|name| properties.remove(name.as_str()));
+        properties.merge(change.set);
+        writes.delete(key.clone(), etag).await?;
+        writes.insert(crate::model::Entity::new(new_key, properties)).await
+    }
+
+    /// The rows as they are after the update, in the relation's columns, for RETURNING.
+    fn row_after(&self, batch: &RecordBatch, values: &[ArrayRef]) -> SqlResult<RecordBatch> {
+        let first = IDENTITY_COLUMNS + self.assignments.len();
+        let mut columns: Vec<ArrayRef> = batch.columns().iter().skip(first).cloned().collect();
+        for (clause, array) in self.assignments.iter().zip(values) {
+            if let TargetColumn::Known(index) = clause.target {
+                columns[index] = array.clone();
+            }
+        }
+        Ok(RecordBatch::try_new(Returning::row_schema(&self.relation), columns)?)
+    }
+}
+
+pub(super) fn etag_at(batch: &RecordBatch, row: usize) -> SqlResult<ETag> {
+    let etags = batch.column(IDENTITY_COLUMNS - 1).as_string_opt::<i32>();
+    let text = etags.map(|e| e.value(row)).unwrap_or_default();
+    ETag::parse(text).map_err(|e| SqlError::new(ErrorKind::DataCorrupted, e.to_string()))
+}
+
+fn set_clause(relation: &Relation, assignment: &ast::Assignment) -> SqlResult<SetClause> {
+    let AssignmentTarget::ColumnName(name) = &assignment.target else {
+        return Err(SqlError::not_supported("SET (a, b) = (...)").with_hint("Assign each column on its own."));
+    };
+    let ident = name.0.last().and_then(|p| p.as_ident()).ok_or_else(|| SqlError::not_supported(format!("SET {name}")))?;
+    let target = target_column(relation, ident)?;
+    Ok(SetClause { target, untyped: is_untyped(&assignment.value) })
+}
+
+/// Whether PostgreSQL would give the expression the type `unknown`.
+pub(super) fn is_untyped(expr: &Expr) -> bool {
+    match expr {
+        Expr::Value(value) => matches!(
+            value.value,
+            Value::SingleQuotedString(_)
+                | Value::EscapedStringLiteral(_)
+                | Value::DollarQuotedString(_)
+                | Value::Null
+                | Value::Placeholder(_)
+        ),
+        Expr::Nested(inner) => is_untyped(inner),
+        Expr::Identifier(ident) => is_default(ident),
+        _ => false,
+    }
+}
+
+fn is_default(ident: &ast::Ident) -> bool {
+    ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default")
+}
+
+/// `SET c = DEFAULT`: no column has a default, so it is NULL.
+fn default_as_null(expr: &Expr) -> Expr {
+    match expr {
+        Expr::Identifier(ident) if is_default(ident) => Expr::Value(Value::Null.into()),
+        other => other.clone(),
+    }
+}
+
+/// A bare parameter has the type of the column it is assigned to, unless the client said otherwise.
+pub(super) fn declare_parameter(expr: &Expr, sql_type: Option<&SqlType>, declared: &mut Vec<SqlType>) {
+    let Expr::Value(value) = expr else { return };
+    let Value::Placeholder(name) = &value.value else { return };
+    let Some(index) = name.strip_prefix('$').and_then(|n| n.parse::<usize>().ok()).filter(|n| *n > 0) else { return };
+    if declared.len() < index {
+        declared.resize(index, SqlType::Unknown);
+    }
+    if declared[index - 1] == SqlType::Unknown {
+        declared[index - 1] = sql_type.cloned().unwrap_or(SqlType::Text);
+    }
+}
+
+fn check_assigned_once(relation: &Relation, assignments: &[SetClause]) -> SqlResult<()> {
+    let mut names = HashSet::new();
+    for clause in assignments {
+        let name = clause.target.name(relation);
+        if !names.insert(name) {
+            return Err(SqlError::new(ErrorKind::Syntax, format!("multiple assignments to same column \"{name}\"")));
+        }
+    }
+    Ok(())
+}
+
+fn other_partition(from: &PartitionKey, to: &PartitionKey) -> Box<SqlError> {
+    SqlError::not_supported("moving a row to another partition")
+        .with_detail(format!("The row would move from partition '{from}' to '{to}'; a move is a delete and an insert in one entity group transaction."))
+        .with_hint("Insert the row under its new key, then delete the old one.")
+}

@@ -1,0 +1,200 @@
+//! Where a statement's operations go: into the open transaction, or straight into EGTs.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::model::{ETag, EdmDateTime, Entity, EntityKey, Properties, PropertyName, StoredEntity};
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::reads::Reads;
+use crate::sql::relation::Relation;
+use crate::sql::tx::{EgtCount, EgtWriter, Transaction};
+use crate::table::{IfMatch, Operation, Written};
+
+/// Operations an implicit transaction may collect before its Sync: it is held in memory.
+const IMPLICIT_OPERATIONS_MAX: usize = 100_000;
+
+/// How a statement's writes are treated.
+pub(crate) enum WriteMode<'a> {
+    /// A block: collected, and still one EGT after each row.
+    Block(&'a mut Transaction),
+    /// A statement that must be one EGT (`egt.autocommit = strict`): collected, committed by the session.
+    OneEgt(&'a mut Transaction),
+    /// One of several statements before a Sync: collected, committed at the Sync as several EGTs.
+    Implicit(&'a mut Transaction),
+    /// A statement on its own: committed here, as several EGTs where needed.
+    Direct(Box<EgtWriter>),
+}
+
+/// The writes of one statement to one table.
+pub(crate) struct Writes<'a> {
+    pub relation: Arc<Relation>,
+    pub reads: Arc<Reads>,
+    pub now: EdmDateTime,
+    mode: WriteMode<'a>,
+}
+
+/// What happens to a stored entity: properties that get a value, properties that go.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Change {
+    pub set: Properties,
+    pub removed: Vec<PropertyName>,
+}
+
+impl<'a> Writes<'a> {
+    pub fn new(relation: Arc<Relation>, reads: Arc<Reads>, now: EdmDateTime, mode: WriteMode<'a>) -> Self {
+        Self { relation, reads, now, mode }
+    }
+
+    /// True when operations are committed as they come, so that what they meet in the store is learnt from it.
+    pub fn is_direct(&self) -> bool {
+        matches!(self.mode, WriteMode::Direct(_))
+    }
+
+    /// What was committed already. While that is nothing, a statement that met a conflict can simply be run again.
+    pub fn committed(&self) -> EgtCount {
+        match &self.mode {
+            WriteMode::Direct(writer) => writer.committed(),
+            WriteMode::Block(_) | WriteMode::OneEgt(_) | WriteMode::Implicit(_) => EgtCount::default(),
+        }
+    }
+
+    /// Keeps new versions for RETURNING.
+    pub fn keep_versions(&mut self) {
+        if let WriteMode::Direct(writer) = &mut self.mode {
+            writer.keep_versions();
+        }
+    }
+
+    /// The entity as this statement's transaction sees it now, rows of this very statement included.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn current(&self, key: &EntityKey) -> SqlResult<Option<StoredEntity>> {
+        if let Some(transaction) = self.transaction()
+            && let Some(image) = transaction.writes().image(&self.relation.stored, key)
+        {
+            return Ok(image);
+        }
+        self.reads.get(&self.relation.stored, key).await
+    }
+
+    /// Adds an entity that must not be there.
+    ///
+    /// # Errors
+    /// 23505 when it is known to be there, 0A000 or 54000 when a block would break a rule of EGTs.
+    pub async fn insert(&mut self, entity: Entity) -> SqlResult<()> {
+        entity.check()?;
+        if !self.is_direct() && self.current(&entity.key).await?.is_some() {
+            return Err(self.relation.duplicate_key(&entity.key));
+        }
+        let (relation, now) = (self.relation.clone(), self.now);
+        match &mut self.mode {
+            WriteMode::Direct(writer) => writer.push(Operation::Insert(entity)).await,
+            WriteMode::Block(transaction) | WriteMode::OneEgt(transaction) | WriteMode::Implicit(transaction) => {
+                transaction.writes_mut().insert(&relation.stored, entity, now);
+                self.check_rules()
+            }
+        }
+    }
+
+    /// Writes an entity whatever is there: exactly this one (`replace`), or merged into what is there.
+    ///
+    /// # Errors
+    /// As [`Writes::insert`], but for 23505.
+    pub async fn upsert(&mut self, entity: Entity, replace: bool) -> SqlResult<()> {
+        entity.check()?;
+        if let WriteMode::Direct(writer) = &mut self.mode {
+            let operation = if replace { Operation::InsertOrReplace(entity) } else { Operation::InsertOrMerge(entity) };
+            return writer.push(operation).await;
+        }
+        let Some(base) = self.current(&entity.key).await? else { return self.insert(entity).await };
+        let removed = if replace {
+            base.entity.properties.iter().map(|(n, _)| n.clone()).filter(|n| entity.properties.get(n.as_str()).is_none()).collect()
+        } else {
+            Vec::new()
+        };
+        self.update(&entity.key, &base.etag, Change { set: entity.properties, removed }).await
+    }
+
+    /// Changes an entity that was read with this version.
+    ///
+    /// # Errors
+    /// 40001 when it is gone meanwhile, 0A000 or 54000 when a block would break a rule of EGTs.
+    pub async fn update(&mut self, key: &EntityKey, etag: &ETag, change: Change) -> SqlResult<()> {
+        if let WriteMode::Direct(writer) = &mut self.mode
+            && change.removed.is_empty()
+        {
+            let patch = Entity::new(key.clone(), change.set);
+            patch.check()?;
+            return writer.push(Operation::Merge(patch, IfMatch::ETag(etag.clone()))).await;
+        }
+        let Some(base) = self.current(key).await? else { return Err(changed_meanwhile(&self.relation, key)) };
+        let mut after = base.entity.properties.clone();
+        change.removed.iter().for_each(|name| after.remove(name.as_str()));
+        let patch = change.removed.is_empty().then(|| change.set.clone());
+        after.merge(change.set);
+        let entity = Entity::new(key.clone(), after);
+        entity.check()?;
+        let (relation, now) = (self.relation.clone(), self.now);
+        match &mut self.mode {
+            WriteMode::Direct(writer) => {
+                writer.push(Operation::Replace(entity, IfMatch::ETag(etag.clone()))).await
+            }
+            WriteMode::Block(transaction) | WriteMode::OneEgt(transaction) | WriteMode::Implicit(transaction) => {
+                transaction.writes_mut().update(&relation.stored, &base, entity.properties, patch, now);
+                self.check_rules()
+            }
+        }
+    }
+
+    /// Removes an entity that was read with this version.
+    ///
+    /// # Errors
+    /// 0A000 or 54000 when a block would break a rule of EGTs.
+    pub async fn delete(&mut self, key: EntityKey, etag: &ETag) -> SqlResult<()> {
+        let (relation, now) = (self.relation.clone(), self.now);
+        match &mut self.mode {
+            WriteMode::Direct(writer) => writer.push(Operation::Delete(key, IfMatch::ETag(etag.clone()))).await,
+            WriteMode::Block(transaction) | WriteMode::OneEgt(transaction) | WriteMode::Implicit(transaction) => {
+                transaction.writes_mut().delete(&relation.stored, key, etag, now);
+                self.check_rules()
+            }
+        }
+    }
+
+    /// The statement is complete: commits what is direct. Returns the new versions that were kept.
+    ///
+    /// # Errors
+    /// The first commit that failed.
+    pub async fn finish(&mut self) -> SqlResult<BTreeMap<EntityKey, Written>> {
+        match &mut self.mode {
+            WriteMode::Direct(writer) => writer.finish().await,
+            WriteMode::Block(_) | WriteMode::OneEgt(_) | WriteMode::Implicit(_) => Ok(BTreeMap::new()),
+        }
+    }
+
+    fn transaction(&self) -> Option<&Transaction> {
+        match &self.mode {
+            WriteMode::Block(t) | WriteMode::OneEgt(t) | WriteMode::Implicit(t) => Some(t),
+            WriteMode::Direct(_) => None,
+        }
+    }
+
+    fn check_rules(&self) -> SqlResult<()> {
+        match &self.mode {
+            WriteMode::Block(transaction) => transaction.check_block_rules(),
+            WriteMode::OneEgt(transaction) => transaction.check_statement_rules(),
+            WriteMode::Implicit(transaction) if transaction.writes().operations() > IMPLICIT_OPERATIONS_MAX => {
+                Err(SqlError::new(ErrorKind::LimitExceeded, "too many rows before the next Sync")
+                    .with_detail(format!("At most {IMPLICIT_OPERATIONS_MAX} are collected."))
+                    .with_hint("Send Sync, or end the query text, more often."))
+            }
+            WriteMode::Implicit(_) | WriteMode::Direct(_) => Ok(()),
+        }
+    }
+}
+
+fn changed_meanwhile(relation: &Relation, key: &EntityKey) -> Box<SqlError> {
+    SqlError::new(ErrorKind::SerializationFailure, "could not serialize access due to concurrent delete")
+        .with_detail(format!("Entity {key} of table \"{}\" is gone.", relation.name))
+}

@@ -1,0 +1,88 @@
+//! What all sessions share: the store, its catalogue, and DataFusion's functions and limits.
+
+use std::sync::Arc;
+
+use datafusion::execution::SessionState;
+use datafusion::execution::session_state::SessionStateBuilder;
+
+use super::catalog::Catalog;
+use super::error::SqlResult;
+use super::pg_catalog::CatalogSnapshot;
+use super::reads::Reads;
+use super::tuning;
+use crate::model::{Clock, EdmDateTime};
+use crate::table::{TableReader, TableStore};
+
+/// What the server is told about itself.
+#[derive(Debug, Clone)]
+pub struct EngineConfig {
+    /// Name every client sees as its database, whatever it asked for.
+    pub database: String,
+    /// Memory all queries together may hold, in bytes.
+    pub query_memory: usize,
+}
+
+impl Default for EngineConfig {
+    /// 1 GiB for queries: what a small machine can spare.
+    fn default() -> Self {
+        Self { database: "tablegate".to_owned(), query_memory: 1 << 30 }
+    }
+}
+
+/// A store with its catalogue, ready to take statements.
+pub struct Engine {
+    store: Arc<dyn TableStore>,
+    catalog: Catalog,
+    clock: Arc<dyn Clock>,
+    config: EngineConfig,
+    base: SessionState,
+}
+
+impl Engine {
+    /// Opens the catalogue of a store.
+    ///
+    /// # Errors
+    /// When the store cannot be read or its catalogue is damaged.
+    pub async fn open(store: Arc<dyn TableStore>, clock: Arc<dyn Clock>, config: EngineConfig) -> SqlResult<Arc<Self>> {
+        let catalog = Catalog::load(store.clone()).await?;
+        let base = SessionStateBuilder::new()
+            .with_config(tuning::session_config())
+            .with_runtime_env(tuning::runtime_env(config.query_memory)?)
+            .with_default_features()
+            .build();
+        Ok(Arc::new(Self { store, catalog, clock, config, base }))
+    }
+
+    pub fn config(&self) -> &EngineConfig {
+        &self.config
+    }
+
+    pub fn store(&self) -> &Arc<dyn TableStore> {
+        &self.store
+    }
+
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    pub(super) fn now(&self) -> EdmDateTime {
+        self.clock.now()
+    }
+
+    /// DataFusion's state for planning.
+    pub(super) fn state(&self) -> &SessionState {
+        &self.base
+    }
+
+    /// DataFusion's state for running one statement on its own snapshot.
+    pub(super) fn state_with(&self, reads: Arc<Reads>) -> SessionState {
+        let config = self.base.config().clone().with_extension(reads);
+        SessionStateBuilder::new_from_existing(self.base.clone()).with_config(config).build()
+    }
+
+    /// What the system catalogue shows of this moment.
+    pub(super) async fn catalog_snapshot(&self, reader: &dyn TableReader) -> SqlResult<CatalogSnapshot> {
+        let relations = self.catalog.relations(reader).await?;
+        Ok(CatalogSnapshot::new(&self.config.database, relations))
+    }
+}

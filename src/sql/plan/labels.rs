@@ -1,0 +1,113 @@
+//! Column labels as PostgreSQL gives them: a function's name, a cast's target, `?column?`.
+//!
+//! DataFusion wants the columns of a projection to have different names, PostgreSQL does not mind. So a label that
+//! occurs again gets a suffix behind U+0001, which [`shown`] takes off before a client sees it.
+
+use std::collections::HashSet;
+
+use datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, SelectItem};
+
+use crate::sql::statement::fold;
+
+const SUFFIX: char = '\u{1}';
+
+/// The label a client sees.
+pub(super) fn shown(label: &str) -> &str {
+    label.split(SUFFIX).next().unwrap_or(label)
+}
+
+/// Gives every computed column its label, and makes labels that occur twice different.
+pub(super) fn label_projection(items: &mut [SelectItem]) {
+    let has_wildcard =
+        items.iter().any(|item| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..)));
+    let mut used: HashSet<String> = HashSet::new();
+    for item in items {
+        let label = match &*item {
+            SelectItem::UnnamedExpr(expr) => label_of(expr).unwrap_or_else(|| "?column?".to_owned()),
+            SelectItem::ExprWithAlias { alias, .. } => fold(alias),
+            SelectItem::ExprWithAliases { .. } | SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..) => continue,
+        };
+        let first = used.insert(label.clone());
+        let is_column =
+            matches!(item, SelectItem::UnnamedExpr(Expr::Identifier(_) | Expr::CompoundIdentifier(_)));
+        if is_column && first && !has_wildcard {
+            continue;
+        }
+        // Beside a wildcard any plain column may be there twice.
+        let unique = if first && !(is_column && has_wildcard) { label } else { next_free(&label, &mut used) };
+        rename(item, unique);
+    }
+}
+
+fn next_free(label: &str, used: &mut HashSet<String>) -> String {
+    (2..).map(|n| format!("{label}{SUFFIX}{n}")).find(|candidate| used.insert(candidate.clone())).unwrap_or_default()
+}
+
+fn rename(item: &mut SelectItem, label: String) {
+    let alias = Ident::with_quote('"', label);
+    match item {
+        SelectItem::UnnamedExpr(expr) => {
+            let expr = std::mem::replace(expr, Expr::Wildcard(datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken::empty()));
+            *item = SelectItem::ExprWithAlias { expr, alias };
+        }
+        SelectItem::ExprWithAlias { alias: old, .. } => *old = alias,
+        SelectItem::ExprWithAliases { .. } | SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..) => {}
+    }
+}
+
+/// PostgreSQL's choice of a name for an expression (`FigureColname`); `None` where it says `?column?`.
+pub(super) fn label_of(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Identifier(ident) => Some(fold(ident)),
+        Expr::CompoundIdentifier(parts) => parts.last().map(fold),
+        Expr::CompoundFieldAccess { root, .. } => label_of(root),
+        Expr::Function(function) => last_part(&function.name),
+        Expr::Cast { expr, data_type, .. } => {
+            label_of(expr).or_else(|| Some(type_label(&data_type.to_string().to_lowercase())))
+        }
+        Expr::TypedString(typed) => Some(type_label(&typed.data_type.to_string().to_lowercase())),
+        Expr::Nested(inner) | Expr::Collate { expr: inner, .. } => label_of(inner),
+        Expr::Case { else_result, .. } => {
+            else_result.as_deref().and_then(label_of).or_else(|| Some("case".to_owned()))
+        }
+        Expr::Exists { .. } => Some("exists".to_owned()),
+        Expr::Extract { .. } => Some("extract".to_owned()),
+        Expr::Substring { .. } => Some("substring".to_owned()),
+        Expr::Position { .. } => Some("position".to_owned()),
+        Expr::Overlay { .. } => Some("overlay".to_owned()),
+        Expr::Ceil { .. } => Some("ceil".to_owned()),
+        Expr::Floor { .. } => Some("floor".to_owned()),
+        Expr::Trim { .. } => Some("btrim".to_owned()),
+        Expr::AtTimeZone { .. } => Some("timezone".to_owned()),
+        Expr::Interval(_) => Some("interval".to_owned()),
+        Expr::Array(_) => Some("array".to_owned()),
+        Expr::Tuple(_) => Some("row".to_owned()),
+        Expr::Subquery(query) => super::names::output_labels(query).into_iter().next(),
+        _ => None,
+    }
+}
+
+fn last_part(name: &ObjectName) -> Option<String> {
+    name.0.last().and_then(|part| part.as_ident()).map(fold)
+}
+
+/// The name a cast gives: PostgreSQL's internal type name without its parameters.
+fn type_label(data_type: &str) -> String {
+    let base = data_type.split('(').next().unwrap_or(data_type).trim();
+    match base {
+        "int" | "integer" => "int4",
+        "bigint" => "int8",
+        "smallint" => "int2",
+        "real" => "float4",
+        "double precision" | "double" | "float" => "float8",
+        "boolean" => "bool",
+        "character varying" => "varchar",
+        "character" | "char" => "bpchar",
+        "decimal" | "dec" => "numeric",
+        "timestamp with time zone" => "timestamptz",
+        "timestamp without time zone" => "timestamp",
+        "time without time zone" => "time",
+        other => other,
+    }
+    .to_owned()
+}

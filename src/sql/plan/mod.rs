@@ -1,0 +1,13 @@
+//! From a parsed query to a plan: names, then DataFusion's planner.
+//!
+//! [`tables`] finds what the FROM clauses mean, [`names`] rewrites the query so that every identifier has its stored
+//! spelling and every column its PostgreSQL label, [`planner`] hands the result to DataFusion.
+
+mod labels;
+mod names;
+mod planner;
+mod tables;
+
+pub(super) use names::resolve_column;
+pub(super) use planner::{PlannedQuery, Planner};
+pub(super) use tables::{TableEntry, Tables, schema_and_table};

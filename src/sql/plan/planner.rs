@@ -1,0 +1,329 @@
+//! Hands queries to DataFusion: its SQL planner sees only the tables and functions given here.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, SchemaRef};
+use datafusion::catalog::TableProvider;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::{ParamValues, ScalarValue, TableReference, plan_datafusion_err};
+use datafusion::datasource::cte_worktable::CteWorkTable;
+use datafusion::datasource::provider_as_source;
+use datafusion::error::DataFusionError;
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::planner::{ContextProvider, ExprPlanner, RelationPlanner, TypePlanner};
+use datafusion::logical_expr::{AggregateUDF, Expr, HigherOrderUDF, LogicalPlan, ScalarUDF, TableSource, WindowUDF};
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use datafusion::sql::planner::{ParserOptions, PlannerContext, SqlToRel};
+use datafusion::sql::sqlparser::ast::{Query, Statement};
+use futures::StreamExt;
+
+use super::names;
+use super::tables::{Mentions, TableEntry, Tables, schema_and_table};
+use crate::sql::engine::Engine;
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::outcome::{ResultColumn, RowStream};
+use crate::sql::pg_catalog::{CatalogSnapshot, SystemCatalog};
+use crate::sql::provider::RelationProvider;
+use crate::sql::reads::Reads;
+use crate::sql::relation::Relation;
+use crate::sql::types::SqlType;
+
+/// A query that was planned once and can be run with other parameters and on later snapshots.
+pub(crate) struct PlannedQuery {
+    pub plan: LogicalPlan,
+    /// Type of each parameter, `$1` first.
+    pub parameters: Vec<SqlType>,
+    pub columns: Arc<[ResultColumn]>,
+    /// The relations it was planned with: it stays valid while they keep their shape.
+    pub relations: Vec<Arc<Relation>>,
+    /// Reads system relations, whose content is part of the plan.
+    pub reads_system_catalog: bool,
+}
+
+/// Plans one statement of one session.
+pub(crate) struct Planner<'a> {
+    pub engine: &'a Engine,
+    pub reads: Arc<Reads>,
+    pub system: SystemCatalog,
+}
+
+impl Planner<'_> {
+    /// Plans a query; `declared` are the parameter types the client gave, `Unknown` where it left them open.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the query: names, types, what DataFusion does not do.
+    pub async fn plan(&self, query: &Query, declared: &[SqlType]) -> SqlResult<PlannedQuery> {
+        let mentions = Mentions::of(query);
+        let tables = self.tables(&mentions).await?;
+        self.plan_over(query, &tables, mentions.hidden, declared)
+    }
+
+    /// Plans a query over the given tables.
+    ///
+    /// # Errors
+    /// As [`Planner::plan`].
+    pub fn plan_over(
+        &self,
+        query: &Query,
+        tables: &Tables,
+        names_hidden: bool,
+        declared: &[SqlType],
+    ) -> SqlResult<PlannedQuery> {
+        let mut query = query.clone();
+        self.system.rewrite(&mut query)?;
+        names::resolve(&mut query, tables, names_hidden)?;
+        let state = self.engine.state();
+        let statement = Statement::Query(Box::new(query));
+        let mut plan = self.to_plan(&state, tables, statement.clone(), &[])?;
+        let parameters = parameter_types(&plan, declared)?;
+        if !parameters.is_empty() {
+            // With all types known the planner puts the casts where PostgreSQL would.
+            plan = self.to_plan(&state, tables, statement, &parameters)?;
+        }
+        let columns = result_columns(&plan);
+        let relations: Vec<_> = tables.relations().cloned().collect();
+        Ok(PlannedQuery {
+            plan,
+            parameters,
+            columns,
+            relations,
+            reads_system_catalog: tables.has_system_relations(),
+        })
+    }
+
+    /// The physical plan of a planned query with its parameters bound, to run on this planner's snapshot.
+    ///
+    /// # Errors
+    /// What the optimizer refuses.
+    pub async fn physical(
+        &self,
+        query: &PlannedQuery,
+        parameters: &[ScalarValue],
+    ) -> SqlResult<(SessionState, Arc<dyn ExecutionPlan>)> {
+        let plan = if query.parameters.is_empty() {
+            query.plan.clone()
+        } else {
+            query.plan.clone().replace_params_with_values(&ParamValues::from(parameters.to_vec()))?
+        };
+        let state = self.engine.state_with(self.reads.clone());
+        let plan = state.optimize(&plan)?;
+        let physical = state.query_planner().create_physical_plan(&plan, &state).await?;
+        Ok((state, physical))
+    }
+
+    /// Runs a planned query on this planner's snapshot. Dropping the stream stops it.
+    ///
+    /// # Errors
+    /// What the optimizer refuses; in the stream, what the run meets.
+    pub async fn run(&self, query: &PlannedQuery, parameters: &[ScalarValue]) -> SqlResult<RowStream> {
+        let (state, physical) = self.physical(query, parameters).await?;
+        let stream = execute_stream(physical, state.task_ctx())?;
+        Ok(Box::pin(stream.map(|batch| batch.map_err(Into::into))))
+    }
+
+    /// Whether a planned query still means the same on this planner's snapshot.
+    ///
+    /// # Errors
+    /// When the catalogue cannot be read.
+    pub async fn is_current(&self, query: &PlannedQuery) -> SqlResult<bool> {
+        for relation in &query.relations {
+            if !self.is_unchanged(relation).await? {
+                return Ok(false);
+            }
+        }
+        Ok(!query.reads_system_catalog)
+    }
+
+    /// Whether a relation is still the table it was, with at least the columns it had.
+    ///
+    /// # Errors
+    /// When the catalogue cannot be read.
+    pub async fn is_unchanged(&self, relation: &Arc<Relation>) -> SqlResult<bool> {
+        let current = self.engine.catalog().relation(&*self.reads.reader, &relation.name).await?;
+        Ok(current.is_some_and(|current| Arc::ptr_eq(&current, relation) || current.still_serves(relation)))
+    }
+
+    /// What the tables of a query mean.
+    async fn tables(&self, mentions: &Mentions) -> SqlResult<Tables> {
+        let mut tables = Tables::default();
+        let mut snapshot: Option<Arc<CatalogSnapshot>> = None;
+        for name in &mentions.tables {
+            let (schema, table) = schema_and_table(name)?;
+            let used_name = super::tables::dotted_name(name);
+            if self.system.knows(schema.as_deref(), &table) {
+                let snapshot = match &snapshot {
+                    Some(snapshot) => snapshot.clone(),
+                    None => snapshot.insert(Arc::new(self.engine.catalog_snapshot(&*self.reads.reader).await?)).clone(),
+                };
+                if let Some(provider) = self.system.provider(schema.as_deref(), &table, &snapshot)? {
+                    let key = format!("{}.{table}", schema.as_deref().unwrap_or("pg_catalog"));
+                    tables.insert(&used_name, TableEntry::of_provider(&key, provider));
+                }
+            } else if let Some(relation) = self.relation(schema.as_deref(), &table).await? {
+                tables.insert(&used_name, relation_entry(&relation, mentions.hidden));
+            }
+        }
+        Ok(tables)
+    }
+
+    /// A user's table by name.
+    ///
+    /// # Errors
+    /// 3F000 for an unknown schema.
+    pub async fn relation(&self, schema: Option<&str>, table: &str) -> SqlResult<Option<Arc<Relation>>> {
+        match schema {
+            None | Some("public") => self.engine.catalog().relation(&*self.reads.reader, table).await,
+            Some(other) => {
+                Err(SqlError::new(ErrorKind::UndefinedSchema, format!("schema \"{other}\" does not exist")))
+            }
+        }
+    }
+
+    fn to_plan(
+        &self,
+        state: &SessionState,
+        tables: &Tables,
+        statement: Statement,
+        parameters: &[SqlType],
+    ) -> SqlResult<LogicalPlan> {
+        let context = StatementContext { state, tables, system: &self.system };
+        let mut options = ParserOptions::from(&state.config_options().sql_parser);
+        options.parse_float_as_decimal = true;
+        let mut planner_context = PlannerContext::new();
+        if !parameters.is_empty() {
+            let fields = parameters.iter().map(|t| Some(Arc::new(t.field("", true)))).collect();
+            planner_context = planner_context.with_prepare_param_data_types(fields);
+        }
+        let planner = SqlToRel::new_with_options(&context, options);
+        Ok(planner.sql_statement_to_plan_with_context(statement, &mut planner_context)?)
+    }
+}
+
+fn relation_entry(relation: &Arc<Relation>, with_hidden: bool) -> TableEntry {
+    let names = |hidden| relation.columns.iter().filter(move |c| c.hidden == hidden).map(|c| c.name.clone());
+    let shown = if with_hidden { relation.clone() } else { Arc::new(relation.without_hidden()) };
+    TableEntry {
+        key: format!("public.{}", relation.name),
+        visible: names(false).collect(),
+        hidden: if with_hidden { names(true).collect() } else { Vec::new() },
+        provider: Arc::new(RelationProvider::new(shown)) as Arc<dyn TableProvider>,
+        relation: Some(relation.clone()),
+    }
+}
+
+/// The type of each parameter: as the client declared it, else as the query's columns suggest, else text.
+fn parameter_types(plan: &LogicalPlan, declared: &[SqlType]) -> SqlResult<Vec<SqlType>> {
+    let inferred: HashMap<usize, SqlType> = plan
+        .get_parameter_fields()?
+        .into_iter()
+        .filter_map(|(name, field)| {
+            let index: usize = name.strip_prefix('$')?.parse().ok()?;
+            let sql_type = field.map_or(SqlType::Unknown, |f| SqlType::of_field(&f));
+            Some((index, sql_type))
+        })
+        .collect();
+    let count = inferred.keys().copied().max().unwrap_or(0).max(declared.len());
+    let type_at = |index: usize| match declared.get(index - 1) {
+        Some(known) if *known != SqlType::Unknown => known.clone(),
+        _ => match inferred.get(&index) {
+            None | Some(SqlType::Unknown | SqlType::Void) => SqlType::Text,
+            Some(inferred) => inferred.clone(),
+        },
+    };
+    Ok((1..=count).map(type_at).collect())
+}
+
+fn result_columns(plan: &LogicalPlan) -> Arc<[ResultColumn]> {
+    let column = |field: &arrow::datatypes::FieldRef| ResultColumn {
+        name: super::labels::shown(field.name()).to_owned(),
+        sql_type: SqlType::of_field(field),
+        table_oid: 0,
+        attribute: 0,
+    };
+    plan.schema().fields().iter().map(column).collect()
+}
+
+/// What DataFusion's SQL planner may ask for.
+struct StatementContext<'a> {
+    state: &'a SessionState,
+    tables: &'a Tables,
+    system: &'a SystemCatalog,
+}
+
+impl ContextProvider for StatementContext<'_> {
+    fn get_table_source(&self, name: TableReference) -> Result<Arc<dyn TableSource>, DataFusionError> {
+        let entry = self.tables.by_key(name.table()).ok_or_else(|| {
+            let error = SqlError::new(ErrorKind::UndefinedTable, format!("relation \"{}\" does not exist", name.table()));
+            DataFusionError::External(error)
+        })?;
+        Ok(provider_as_source(entry.provider.clone()))
+    }
+
+    fn get_table_function_source(&self, name: &str, args: Vec<Expr>) -> Result<Arc<dyn TableSource>, DataFusionError> {
+        let function = self
+            .state
+            .table_functions()
+            .get(name)
+            .cloned()
+            .ok_or_else(|| plan_datafusion_err!("table function '{name}' not found"))?;
+        let arguments = datafusion::catalog::TableFunctionArgs::new(&args, self.state);
+        Ok(provider_as_source(function.create_table_provider_with_args(arguments)?))
+    }
+
+    fn create_cte_work_table(&self, name: &str, schema: SchemaRef) -> Result<Arc<dyn TableSource>, DataFusionError> {
+        Ok(provider_as_source(Arc::new(CteWorkTable::new(name, schema))))
+    }
+
+    fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {
+        self.state.expr_planners()
+    }
+
+    fn get_relation_planners(&self) -> &[Arc<dyn RelationPlanner>] {
+        self.state.relation_planners()
+    }
+
+    fn get_type_planner(&self) -> Option<Arc<dyn TypePlanner>> {
+        None
+    }
+
+    fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
+        self.system.function(name).or_else(|| self.state.scalar_functions().get(name).cloned())
+    }
+
+    fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {
+        self.state.higher_order_functions().get(name).cloned()
+    }
+
+    fn get_aggregate_meta(&self, name: &str) -> Option<Arc<AggregateUDF>> {
+        self.state.aggregate_functions().get(name).cloned()
+    }
+
+    fn get_window_meta(&self, name: &str) -> Option<Arc<WindowUDF>> {
+        self.state.window_functions().get(name).cloned()
+    }
+
+    fn get_variable_type(&self, _variable_names: &[String]) -> Option<DataType> {
+        None
+    }
+
+    fn options(&self) -> &ConfigOptions {
+        self.state.config_options()
+    }
+
+    fn udf_names(&self) -> Vec<String> {
+        self.state.scalar_functions().keys().cloned().collect()
+    }
+
+    fn higher_order_function_names(&self) -> Vec<String> {
+        self.state.higher_order_functions().keys().cloned().collect()
+    }
+
+    fn udaf_names(&self) -> Vec<String> {
+        self.state.aggregate_functions().keys().cloned().collect()
+    }
+
+    fn udwf_names(&self) -> Vec<String> {
+        self.state.window_functions().keys().cloned().collect()
+    }
+}

@@ -1,0 +1,128 @@
+//! What the table names of a statement mean: relations of the catalogue, system relations, or nothing.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use datafusion::catalog::TableProvider;
+use datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, Query, Visit, Visitor};
+
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::relation::Relation;
+use crate::sql::statement::fold;
+
+/// One table a statement reads.
+#[derive(Clone)]
+pub(crate) struct TableEntry {
+    /// Unique name under which the planner finds it.
+    pub key: String,
+    /// Columns that `SELECT *` shows.
+    pub visible: Vec<String>,
+    /// Columns that must be named.
+    pub hidden: Vec<String>,
+    /// What scans it.
+    pub provider: Arc<dyn TableProvider>,
+    /// The user's relation, if it is one.
+    pub relation: Option<Arc<Relation>>,
+}
+
+impl TableEntry {
+    /// Rows held in memory under a table's name.
+    pub fn of_provider(key: &str, provider: Arc<dyn TableProvider>) -> Self {
+        let visible = provider.schema().fields().iter().map(|f| f.name().clone()).collect();
+        Self { key: key.to_owned(), visible, hidden: Vec::new(), provider, relation: None }
+    }
+
+    pub fn columns(&self) -> impl Iterator<Item = &String> {
+        self.visible.iter().chain(&self.hidden)
+    }
+}
+
+/// The tables of one statement, by the name the statement uses (folded, dotted).
+#[derive(Clone, Default)]
+pub(crate) struct Tables {
+    entries: HashMap<String, TableEntry>,
+}
+
+impl Tables {
+    pub fn insert(&mut self, name: &str, entry: TableEntry) {
+        self.entries.insert(name.to_owned(), entry);
+    }
+
+    pub fn get(&self, name: &ObjectName) -> Option<&TableEntry> {
+        self.entries.get(&dotted_name(name))
+    }
+
+    /// By the unique key, or by the name the statement used.
+    pub fn by_key(&self, key: &str) -> Option<&TableEntry> {
+        self.entries.values().find(|e| e.key == key).or_else(|| self.entries.get(key))
+    }
+
+    /// Whether a table is neither the user's nor rows in memory: its content was made for this plan.
+    pub fn has_system_relations(&self) -> bool {
+        self.entries.values().any(|e| e.relation.is_none())
+    }
+
+    pub fn relations(&self) -> impl Iterator<Item = &Arc<Relation>> {
+        self.entries.values().filter_map(|e| e.relation.as_ref())
+    }
+}
+
+/// A table name as (schema, table), folded; the database part of a three-part name is dropped.
+///
+/// # Errors
+/// 42601 for more than three parts.
+pub(crate) fn schema_and_table(name: &ObjectName) -> SqlResult<(Option<String>, String)> {
+    let parts: Vec<String> = name.0.iter().filter_map(|p| p.as_ident()).map(fold).collect();
+    match parts.as_slice() {
+        [table] => Ok((None, table.clone())),
+        [schema, table] | [_, schema, table] => Ok((Some(schema.clone()), table.clone())),
+        _ => Err(SqlError::new(ErrorKind::Syntax, format!("improper qualified name: {name}"))),
+    }
+}
+
+pub(super) fn dotted_name(name: &ObjectName) -> String {
+    let parts: Vec<String> = name.0.iter().filter_map(|p| p.as_ident()).map(fold).collect();
+    parts.join(".")
+}
+
+/// Every table name of a query, and whether a hidden column is named anywhere.
+#[derive(Default)]
+pub(super) struct Mentions {
+    pub tables: Vec<ObjectName>,
+    pub hidden: bool,
+}
+
+const HIDDEN: [&str; 4] = ["PartitionKey", "RowKey", "Timestamp", "etag"];
+
+impl Mentions {
+    pub fn of(query: &Query) -> Self {
+        let mut mentions = Self::default();
+        let _ = query.visit(&mut mentions);
+        mentions
+    }
+
+    fn see(&mut self, ident: &Ident) {
+        self.hidden |= HIDDEN.iter().any(|h| h.eq_ignore_ascii_case(&ident.value));
+    }
+}
+
+impl Visitor for Mentions {
+    type Break = ();
+
+    fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
+        if !self.tables.contains(relation) {
+            self.tables.push(relation.clone());
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::Identifier(ident) => self.see(ident),
+            Expr::CompoundIdentifier(parts) => parts.iter().for_each(|p| self.see(p)),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,46 @@
+//! What one statement reads from: a snapshot of the store, and the transaction's own writes over it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::model::{EntityKey, StoredEntity, TableName};
+use crate::sql::error::SqlResult;
+use crate::table::TableReader;
+
+/// The after-images of one table's entities that a transaction wrote: `None` where it deleted one.
+pub type OwnWrites = BTreeMap<EntityKey, Option<StoredEntity>>;
+
+/// The view of one statement. Plans do not hold it: they find it in the session configuration when they start to run,
+/// so a plan can be kept and run again on a later snapshot.
+pub struct Reads {
+    pub reader: Arc<dyn TableReader>,
+    own: BTreeMap<TableName, Arc<OwnWrites>>,
+}
+
+impl Reads {
+    pub fn new(reader: Arc<dyn TableReader>, own: BTreeMap<TableName, Arc<OwnWrites>>) -> Self {
+        Self { reader, own }
+    }
+
+    /// The transaction's own writes to a table, if there are any.
+    pub fn own_writes(&self, table: &TableName) -> Option<Arc<OwnWrites>> {
+        self.own.get(table).cloned()
+    }
+
+    /// One entity as the transaction sees it.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn get(&self, table: &TableName, key: &EntityKey) -> SqlResult<Option<StoredEntity>> {
+        if let Some(image) = self.own.get(table).and_then(|own| own.get(key)) {
+            return Ok(image.clone());
+        }
+        Ok(self.reader.get(table, key).await?)
+    }
+}
+
+impl std::fmt::Debug for Reads {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reads").field("own", &self.own.len()).finish_non_exhaustive()
+    }
+}

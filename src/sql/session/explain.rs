@@ -1,0 +1,159 @@
+//! EXPLAIN: the plan of a statement, or with ANALYZE what running it cost.
+
+use std::sync::Arc;
+
+use datafusion::common::ScalarValue;
+use datafusion::physical_plan::execute_stream;
+use datafusion::sql::sqlparser::ast::{Expr, UtilityOption, Value};
+use futures::StreamExt;
+
+use super::prepare::{Plan, plan};
+use super::show::{text_column, text_rows};
+use super::{Position, Session};
+use crate::sql::dml::PreparedDml;
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::explain::{ExplainFormat, ExplainOptions, render};
+use crate::sql::outcome::{Outcome, ResultColumn, RowsTag};
+use crate::sql::plan::PlannedQuery;
+use crate::sql::settings::parse_bool;
+use crate::sql::statement::{Command, ExplainCommand, fold};
+
+/// EXPLAIN's one column.
+///
+/// # Errors
+/// 42601 for an unknown option.
+pub(super) fn columns(explain: &ExplainCommand) -> SqlResult<Arc<[ResultColumn]>> {
+    options(explain)?;
+    Ok(Arc::new([text_column("QUERY PLAN")]))
+}
+
+impl Session {
+    pub(super) async fn run_explain(
+        &mut self,
+        explain: &ExplainCommand,
+        parameters: &[ScalarValue],
+        declared: &[crate::sql::types::SqlType],
+        position: Position,
+    ) -> SqlResult<Outcome> {
+        let options = options(explain)?;
+        let planned = plan(&self.planner(), &explain.inner.command, declared).await?;
+        let lines = match &planned {
+            Plan::Query(query) => self.explain_query(None, query, parameters, &options).await?,
+            Plan::Dml(dml) => {
+                let title = title(dml);
+                let lines = match input(dml) {
+                    Some(query) => self.explain_query(Some(&title), query, parameters, &not_analyzed(&options)).await?,
+                    None => vec![title],
+                };
+                if options.analyze {
+                    self.explain_change(dml, &explain.inner.command, parameters, position).await?;
+                }
+                lines
+            }
+            Plan::Utility => {
+                return Err(SqlError::not_supported("EXPLAIN of this statement")
+                    .with_hint("EXPLAIN takes SELECT, INSERT, UPDATE and DELETE."));
+            }
+        };
+        let rows = lines.into_iter().map(|line| vec![line]).collect();
+        text_rows(columns(explain)?, rows, RowsTag::Explain)
+    }
+
+    async fn explain_query(
+        &self,
+        title: Option<&str>,
+        query: &PlannedQuery,
+        parameters: &[ScalarValue],
+        options: &ExplainOptions,
+    ) -> SqlResult<Vec<String>> {
+        let planner = self.planner();
+        let (state, physical) = planner.physical(query, parameters).await?;
+        if options.analyze {
+            let mut stream = execute_stream(physical.clone(), state.task_ctx())?;
+            while let Some(batch) = stream.next().await {
+                batch?;
+            }
+        }
+        Ok(render(title, &physical, options))
+    }
+
+    /// EXPLAIN ANALYZE of a change carries it out, as in PostgreSQL.
+    async fn explain_change(
+        &mut self,
+        dml: &PreparedDml,
+        command: &Command,
+        parameters: &[ScalarValue],
+        position: Position,
+    ) -> SqlResult<()> {
+        self.check_writable(super::run::command_name(command))?;
+        self.change(dml, parameters, position).await.0.map(|_| ())
+    }
+}
+
+fn title(dml: &PreparedDml) -> String {
+    let verb = match dml {
+        PreparedDml::Insert(_) => "Insert",
+        PreparedDml::Update(_) => "Update",
+        PreparedDml::Delete(_) => "Delete",
+    };
+    format!("{verb} on {}", dml.relation().name)
+}
+
+fn input(dml: &PreparedDml) -> Option<&PlannedQuery> {
+    match dml {
+        PreparedDml::Insert(insert) => insert.input(),
+        PreparedDml::Update(update) => Some(update.input()),
+        PreparedDml::Delete(delete) => Some(delete.input()),
+    }
+}
+
+fn not_analyzed(options: &ExplainOptions) -> ExplainOptions {
+    ExplainOptions { analyze: false, ..options.clone() }
+}
+
+/// Reads `ANALYZE`, `VERBOSE` and the options in parentheses.
+fn options(explain: &ExplainCommand) -> SqlResult<ExplainOptions> {
+    let mut found = ExplainOptions { analyze: explain.analyze, verbose: explain.verbose, ..ExplainOptions::default() };
+    for option in &explain.options {
+        let name = fold(&option.name);
+        match name.as_str() {
+            "analyze" => found.analyze = flag(option)?,
+            "verbose" => found.verbose = flag(option)?,
+            "timing" => found.timing = flag(option)?,
+            "summary" => found.summary = flag(option)?,
+            "costs" | "buffers" | "wal" | "settings" => {
+                flag(option)?;
+            }
+            "format" => found.format = format(option)?,
+            _ => {
+                return Err(SqlError::new(ErrorKind::Syntax, format!("unrecognized EXPLAIN option \"{name}\"")));
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn flag(option: &UtilityOption) -> SqlResult<bool> {
+    let Some(text) = argument(option) else { return Ok(true) };
+    parse_bool(&text)
+        .ok_or_else(|| SqlError::new(ErrorKind::Syntax, format!("{} requires a Boolean value", fold(&option.name))))
+}
+
+fn format(option: &UtilityOption) -> SqlResult<ExplainFormat> {
+    match argument(option).unwrap_or_default().to_ascii_lowercase().as_str() {
+        "text" => Ok(ExplainFormat::Text),
+        "json" => Ok(ExplainFormat::Json),
+        other => Err(SqlError::not_supported(format!("EXPLAIN (FORMAT {other})")).with_hint("Use TEXT or JSON.")),
+    }
+}
+
+fn argument(option: &UtilityOption) -> Option<String> {
+    match option.arg.as_ref()? {
+        Expr::Identifier(ident) => Some(ident.value.clone()),
+        Expr::Value(v) => match &v.value {
+            Value::SingleQuotedString(text) => Some(text.clone()),
+            other => Some(other.to_string()),
+        },
+        other => Some(other.to_string()),
+    }
+}

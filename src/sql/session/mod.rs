@@ -1,0 +1,223 @@
+//! One client's session: its settings, its transaction, its statements.
+
+mod control;
+mod copy;
+mod explain;
+mod prepare;
+mod run;
+mod show;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use datafusion::common::ScalarValue;
+
+use self::copy::CopyInProgress;
+pub use self::prepare::Prepared;
+use super::engine::Engine;
+use super::error::{ErrorKind, Notice, SqlError, SqlResult};
+use super::outcome::{CommandTag, Outcome};
+use super::output::OutputStyle;
+use super::pg_catalog::SystemCatalog;
+use super::plan::Planner;
+use super::reads::Reads;
+use super::settings::Settings;
+pub use super::statement::Statement;
+use super::tx::{Transaction, TransactionState};
+use super::types::SqlType;
+
+/// What the client said at start-up.
+#[derive(Debug, Clone, Default)]
+pub struct SessionOptions {
+    pub user: String,
+    pub database: String,
+    /// Settings from the startup packet, `options=-c name=value` among them, in order.
+    pub settings: Vec<(String, String)>,
+}
+
+/// The status byte of ReadyForQuery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TransactionStatus {
+    Idle,
+    InBlock,
+    Failed,
+}
+
+/// Where a statement stands in its implicit transaction (outside BEGIN).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Position {
+    /// The last one before the client waits: what is pending commits inside `execute`.
+    Last,
+    /// More statements follow before the next Sync (or in the same simple query).
+    MoreFollow,
+}
+
+/// A session.
+pub struct Session {
+    engine: Arc<Engine>,
+    user: String,
+    settings: Settings,
+    transaction: Transaction,
+    notices: Vec<Notice>,
+    copy: Option<CopyInProgress>,
+    told_about_timestamp: bool,
+}
+
+impl Session {
+    /// # Errors
+    /// 42704 or 22023 for a start-up setting that is not one.
+    pub fn new(engine: Arc<Engine>, options: SessionOptions) -> SqlResult<Self> {
+        let mut settings = Settings::new(&options.user);
+        for (name, value) in &options.settings {
+            settings.set_at_startup(name, value)?;
+        }
+        Ok(Self {
+            engine,
+            user: options.user,
+            settings,
+            transaction: Transaction::default(),
+            notices: Vec::new(),
+            copy: None,
+            told_about_timestamp: false,
+        })
+    }
+
+    /// Splits a query text into its statements; none for an empty text.
+    ///
+    /// # Errors
+    /// 42601 with the position, or the refusal of a statement that is not done here.
+    pub fn parse(&self, sql: &str) -> SqlResult<Vec<Statement>> {
+        super::statement::parse(sql)
+    }
+
+    /// Plans a statement. `declared` are the parameter types the client gave, `Unknown` where it left them open.
+    ///
+    /// # Errors
+    /// 25P02 in a failed transaction, unless the statement ends it; whatever is wrong with the statement.
+    pub async fn prepare(&mut self, statement: Statement, declared: &[SqlType]) -> SqlResult<Prepared> {
+        self.check_not_failed(&statement)?;
+        Prepared::prepare(&self.planner(), statement, declared, &self.settings).await
+    }
+
+    /// Runs a planned statement. Dropping the future or the returned rows cancels it; a commit already handed to the
+    /// store runs to its end all the same.
+    ///
+    /// # Errors
+    /// 0A000 when the statement would give other columns than it was described with; whatever its run meets.
+    pub async fn execute(
+        &mut self,
+        prepared: &Prepared,
+        parameters: Vec<ScalarValue>,
+        position: Position,
+    ) -> SqlResult<Outcome> {
+        self.check_not_failed(prepared.statement())?;
+        self.run(prepared, &parameters, position).await
+    }
+
+    /// A piece of COPY FROM STDIN input, cut anywhere.
+    ///
+    /// # Errors
+    /// What is wrong with the input, with its line; what the commit meets.
+    pub async fn copy_data(&mut self, data: &[u8]) -> SqlResult<()> {
+        self.copy_in(data).await
+    }
+
+    /// The input is complete: commits what is left.
+    ///
+    /// # Errors
+    /// As [`Session::copy_data`].
+    pub async fn copy_done(&mut self, position: Position) -> SqlResult<CommandTag> {
+        self.copy_finish(position).await
+    }
+
+    /// The client gave up (CopyFail) or the input was bad: forgets what is not committed.
+    pub fn copy_abort(&mut self) {
+        self.copy = None;
+    }
+
+    /// Sync, or the end of a simple query: commits an implicit transaction that is still open.
+    ///
+    /// # Errors
+    /// What the commit meets.
+    pub async fn finish_implicit(&mut self) -> SqlResult<()> {
+        if self.transaction.in_block() {
+            return Ok(());
+        }
+        let writes = self.transaction.take_implicit();
+        let committed = self.commit_split(writes).await;
+        self.settings.end_transaction(committed.is_ok());
+        committed
+    }
+
+    /// An error went to the client: an implicit transaction is dropped, a block becomes failed.
+    pub fn fail(&mut self) {
+        self.copy = None;
+        self.transaction.fail();
+        if !self.transaction.in_block() {
+            self.settings.end_transaction(false);
+        }
+    }
+
+    pub fn transaction_status(&self) -> TransactionStatus {
+        match self.transaction.state() {
+            TransactionState::Idle => TransactionStatus::Idle,
+            TransactionState::InBlock => TransactionStatus::InBlock,
+            TransactionState::Failed => TransactionStatus::Failed,
+        }
+    }
+
+    /// NOTICEs and WARNINGs since the last call, in order, already filtered by client_min_messages.
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        let least = self.settings.min_severity();
+        let mut notices = std::mem::take(&mut self.notices);
+        notices.retain(|n| least.is_some_and(|least| n.severity >= least));
+        notices
+    }
+
+    /// Settings to report as ParameterStatus since the last call; all reportable ones at the first call.
+    pub fn take_parameter_changes(&mut self) -> Vec<(&'static str, String)> {
+        self.settings.take_changes()
+    }
+
+    /// The settings that change how values print.
+    pub fn output_style(&self) -> OutputStyle {
+        OutputStyle::default()
+    }
+
+    /// `statement_timeout` in force.
+    pub fn statement_timeout(&self) -> Option<Duration> {
+        self.settings.statement_timeout()
+    }
+
+    fn check_not_failed(&self, statement: &Statement) -> SqlResult<()> {
+        if self.transaction.state() == TransactionState::Failed && !statement.is_allowed_in_failed_block() {
+            return Err(SqlError::new(
+                ErrorKind::InFailedTransaction,
+                "current transaction is aborted, commands ignored until end of transaction block",
+            ));
+        }
+        Ok(())
+    }
+
+    /// A planner on a fresh snapshot, with the transaction's own writes over it.
+    fn planner(&self) -> Planner<'_> {
+        self.planner_on(self.reads())
+    }
+
+    fn planner_on(&self, reads: Arc<Reads>) -> Planner<'_> {
+        Planner { engine: &self.engine, reads, system: self.system_catalog() }
+    }
+
+    fn reads(&self) -> Arc<Reads> {
+        let own = self.transaction.writes().own_writes();
+        Arc::new(Reads::new(self.engine.store().reader(), own))
+    }
+
+    fn system_catalog(&self) -> SystemCatalog {
+        SystemCatalog::new(&self.engine.config().database, &self.user)
+    }
+
+    fn notice(&mut self, notice: Notice) {
+        self.notices.push(notice);
+    }
+}

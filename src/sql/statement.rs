@@ -1,0 +1,393 @@
+//! A query text becomes statements: split, parsed, classified. Refusals start here.
+//!
+//! Only the kinds of statements in [`Command`] go any further, and only the queries inside them ever reach DataFusion.
+//! Everything else that parses is refused by name (0A000), never ignored.
+
+use datafusion::sql::sqlparser::ast::{
+    self, CopyLegacyOption, CopyOption, CopySource, CopyTarget, ObjectName, ObjectType, ResetStatement, Set, TransactionAccessMode,
+    TransactionIsolationLevel, TransactionMode, UtilityOption,
+};
+use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+
+use super::error::{ErrorKind, SqlError, SqlResult};
+
+/// One statement of a query text: parsed and classified, not planned.
+#[derive(Debug, Clone)]
+pub struct Statement {
+    pub(super) command: Command,
+    /// The statement's own text, without the semicolon.
+    pub text: String,
+}
+
+impl Statement {
+    /// Whether this statement may run while a block waits for ROLLBACK.
+    pub(super) fn is_allowed_in_failed_block(&self) -> bool {
+        use TransactionCommand as T;
+        matches!(&self.command, Command::Transaction(T::Commit { .. } | T::Rollback { .. } | T::RollbackTo(_)))
+    }
+}
+
+/// The kinds of statements there are.
+#[derive(Debug, Clone)]
+pub(super) enum Command {
+    Query(Box<ast::Query>),
+    Insert(Box<ast::Insert>),
+    Update(Box<ast::Update>),
+    Delete(Box<ast::Delete>),
+    CreateTable(Box<ast::CreateTable>),
+    DropTable { names: Vec<ObjectName>, if_exists: bool },
+    Truncate(Vec<ObjectName>),
+    Analyze(Option<ObjectName>),
+    Copy(Box<CopyCommand>),
+    Explain(Box<ExplainCommand>),
+    Transaction(TransactionCommand),
+    Set(Box<Set>),
+    Show(String),
+    Reset(Option<String>),
+    Discard,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct CopyCommand {
+    pub source: CopySource,
+    pub to_stdout: bool,
+    pub options: Vec<CopyOption>,
+    pub legacy_options: Vec<CopyLegacyOption>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct ExplainCommand {
+    pub inner: Statement,
+    pub analyze: bool,
+    pub verbose: bool,
+    pub options: Vec<UtilityOption>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum TransactionCommand {
+    Begin(TransactionModes),
+    /// SET TRANSACTION.
+    SetModes(TransactionModes),
+    Commit { chain: bool },
+    Rollback { chain: bool },
+    Savepoint(String),
+    Release(String),
+    RollbackTo(String),
+}
+
+/// What BEGIN or SET TRANSACTION ask for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct TransactionModes {
+    pub read_only: Option<bool>,
+}
+
+/// Deepest nesting of expressions and sub-queries that is parsed: sqlparser's own default, which its author chose to
+/// stay clear of a 2 MiB stack.
+const MAX_NESTING: usize = 50;
+
+/// Splits a query text into its statements and parses each. All of it parses, or nothing runs: as in PostgreSQL.
+pub(super) fn parse(sql: &str) -> SqlResult<Vec<Statement>> {
+    let dialect = PostgreSqlDialect {};
+    let tokens = Tokenizer::new(&dialect, sql)
+        .tokenize_with_location()
+        .map_err(|e| SqlError::new(ErrorKind::Syntax, e.message).at(char_position(sql, e.location)))?;
+    tokens
+        .split(|t| t.token == Token::SemiColon)
+        .filter(|chunk| chunk.iter().any(is_significant))
+        .map(|chunk| parse_one(sql, chunk))
+        .collect()
+}
+
+fn is_significant(token: &TokenWithSpan) -> bool {
+    !matches!(token.token, Token::Whitespace(_) | Token::EOF)
+}
+
+fn parse_one(sql: &str, tokens: &[TokenWithSpan]) -> SqlResult<Statement> {
+    let text = text_of(sql, tokens);
+    let tokens = without_deferrable(tokens);
+    refuse_unparsed_commands(&tokens)?;
+    let end = tokens.last().map_or(Location { line: 1, column: 1 }, |t| t.span.end);
+    let mut parser =
+        Parser::new(&PostgreSqlDialect {}).with_recursion_limit(MAX_NESTING).with_tokens_with_locations(tokens);
+    let parsed = parser.parse_statement().and_then(|statement| match parser.peek_token().token {
+        Token::EOF => Ok(statement),
+        _ => parser.expected("end of statement", parser.peek_token()),
+    });
+    match parsed {
+        Ok(statement) => Ok(Statement { command: classify(statement)?, text }),
+        Err(error) => Err(syntax_error(sql, end, &error)),
+    }
+}
+
+fn text_of(sql: &str, tokens: &[TokenWithSpan]) -> String {
+    let mut significant = tokens.iter().filter(|t| is_significant(t));
+    let Some(first) = significant.next() else { return String::new() };
+    let last = significant.next_back().unwrap_or(first);
+    let (from, to) = (char_position(sql, first.span.start) - 1, char_position(sql, last.span.end) - 1);
+    sql.chars().skip(from).take(to.saturating_sub(from)).collect()
+}
+
+/// The character position, from 1, of a line and column of the text.
+fn char_position(sql: &str, location: Location) -> usize {
+    if location.line == 0 {
+        return 1;
+    }
+    let lines_before = usize::try_from(location.line - 1).unwrap_or(usize::MAX);
+    let before: usize = sql.split_inclusive('\n').take(lines_before).map(|line| line.chars().count()).sum();
+    before + usize::try_from(location.column).unwrap_or(usize::MAX).max(1)
+}
+
+/// `[NOT] DEFERRABLE` in transaction modes, which sqlparser does not know; it only matters to SERIALIZABLE READ ONLY.
+fn without_deferrable(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
+    let mut words = tokens.iter().filter_map(keyword);
+    let in_modes = match words.next() {
+        Some(Keyword::BEGIN | Keyword::START) => true,
+        Some(Keyword::SET) => matches!(words.next(), Some(Keyword::TRANSACTION | Keyword::SESSION)),
+        _ => false,
+    };
+    if !in_modes {
+        return tokens.to_vec();
+    }
+    let mut kept: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    for token in tokens.iter().filter(|t| is_significant(t)) {
+        if keyword(token) == Some(Keyword::DEFERRABLE) {
+            if kept.last().and_then(keyword) == Some(Keyword::NOT) {
+                kept.pop();
+            }
+        } else {
+            kept.push(token.clone());
+        }
+    }
+    kept
+}
+
+fn keyword(token: &TokenWithSpan) -> Option<Keyword> {
+    match &token.token {
+        Token::Word(word) if word.quote_style.is_none() => Some(word.keyword),
+        _ => None,
+    }
+}
+
+/// Commands of PostgreSQL that sqlparser cannot read: refused by name instead of as a syntax error.
+fn refuse_unparsed_commands(tokens: &[TokenWithSpan]) -> SqlResult<()> {
+    let first = tokens.iter().find(|t| is_significant(t));
+    let Some(TokenWithSpan { token: Token::Word(word), .. }) = first else { return Ok(()) };
+    let name = word.value.to_ascii_uppercase();
+    match name.as_str() {
+        "DO" | "MOVE" | "CLUSTER" | "CHECKPOINT" | "REINDEX" | "SECURITY" | "REASSIGN" | "IMPORT" | "LISTEN"
+        | "UNLISTEN" | "NOTIFY" => Err(SqlError::not_supported(name)),
+        _ => Ok(()),
+    }
+}
+
+/// sqlparser's message, said as PostgreSQL says it, with the position.
+fn syntax_error(sql: &str, end: Location, error: &ParserError) -> Box<SqlError> {
+    let text = match error {
+        ParserError::TokenizerError(text) | ParserError::ParserError(text) => text.as_str(),
+        ParserError::RecursionLimitExceeded => {
+            return SqlError::new(ErrorKind::TooComplex, "the statement is nested too deeply")
+                .with_detail(format!("At most {MAX_NESTING} levels of parentheses and sub-queries are parsed."));
+        }
+    };
+    let (what, location) = split_location(text);
+    let position = char_position(sql, location.unwrap_or(end));
+    let error = match what.rsplit_once("found: ") {
+        Some((_, "EOF")) => SqlError::new(ErrorKind::Syntax, "syntax error at end of input"),
+        Some((expected, found)) => SqlError::new(ErrorKind::Syntax, format!("syntax error at or near \"{found}\""))
+            .with_detail(expected.trim_end_matches([',', ' ']).to_owned() + "."),
+        None => SqlError::new(ErrorKind::Syntax, format!("syntax error: {what}")),
+    };
+    error.at(position)
+}
+
+/// Takes ` at Line: 1, Column: 8` off the end of a message.
+fn split_location(text: &str) -> (&str, Option<Location>) {
+    let parse = || {
+        let (what, location) = text.rsplit_once(" at Line: ")?;
+        let (line, column) = location.split_once(", Column: ")?;
+        Some((what, Location { line: line.parse().ok()?, column: column.trim().parse().ok()? }))
+    };
+    parse().map_or((text, None), |(what, location)| (what, Some(location)))
+}
+
+fn classify(statement: ast::Statement) -> SqlResult<Command> {
+    use ast::Statement as S;
+    Ok(match statement {
+        S::Query(query) => Command::Query(query),
+        S::Insert(insert) => Command::Insert(Box::new(insert)),
+        S::Update(update) => Command::Update(Box::new(update)),
+        S::Delete(delete) => Command::Delete(Box::new(delete)),
+        S::CreateTable(create) => Command::CreateTable(Box::new(create)),
+        S::Drop { object_type: ObjectType::Table, if_exists, names, .. } => Command::DropTable { names, if_exists },
+        S::Drop { object_type, .. } => return Err(SqlError::not_supported(format!("DROP {object_type}"))),
+        S::Truncate(truncate) => Command::Truncate(truncate.table_names.into_iter().map(|t| t.name).collect()),
+        S::Analyze(analyze) => Command::Analyze(analyze.table_name),
+        S::Copy { source, to, target, options, legacy_options, .. } => {
+            let copy = CopyCommand { source, to_stdout: to, options, legacy_options };
+            check_copy_target(to, &target)?;
+            Command::Copy(Box::new(copy))
+        }
+        S::Explain { analyze, verbose, statement, format, options, .. } => {
+            let mut options = options.unwrap_or_default();
+            if let Some(format) = format {
+                let name = ast::Ident::new("FORMAT");
+                let value = ast::Expr::Identifier(ast::Ident::new(format.to_string().trim_start_matches("FORMAT ")));
+                options.push(UtilityOption { name, arg: Some(value) });
+            }
+            let text = statement.to_string();
+            let inner = Statement { command: classify(*statement)?, text };
+            Command::Explain(Box::new(ExplainCommand { inner, analyze, verbose, options }))
+        }
+        S::ShowVariable { variable } => {
+            let words: Vec<&str> = variable.iter().map(|i| i.value.as_str()).collect();
+            Command::Show(words.join(" "))
+        }
+        S::Set(set) => classify_set(set)?,
+        S::Reset(ResetStatement { reset }) => match reset {
+            ast::Reset::ALL => Command::Reset(None),
+            ast::Reset::ConfigurationParameter(name) => Command::Reset(Some(dotted(&name))),
+        },
+        S::Discard { .. } => Command::Discard,
+        other => classify_transaction(other)?,
+    })
+}
+
+fn classify_transaction(statement: ast::Statement) -> SqlResult<Command> {
+    use ast::Statement as S;
+    let command = match statement {
+        S::StartTransaction { modes, statements, modifier: None, exception: None, .. } if statements.is_empty() => {
+            TransactionCommand::Begin(transaction_modes(&modes)?)
+        }
+        S::Commit { chain, .. } => TransactionCommand::Commit { chain },
+        S::Rollback { chain, savepoint: None } => TransactionCommand::Rollback { chain },
+        S::Rollback { savepoint: Some(name), .. } => TransactionCommand::RollbackTo(fold(&name)),
+        S::Savepoint { name } => TransactionCommand::Savepoint(fold(&name)),
+        S::ReleaseSavepoint { name } => TransactionCommand::Release(fold(&name)),
+        other => return Err(refusal(&other)),
+    };
+    Ok(Command::Transaction(command))
+}
+
+fn classify_set(set: Set) -> SqlResult<Command> {
+    match set {
+        Set::SetTransaction { modes, snapshot: None, session: false } => {
+            Ok(Command::Transaction(TransactionCommand::SetModes(transaction_modes(&modes)?)))
+        }
+        Set::SetTransaction { modes, snapshot: None, session: true } => {
+            // READ WRITE and READ COMMITTED, the only modes that get through, are the defaults.
+            match transaction_modes(&modes)?.read_only {
+                Some(true) => Err(SqlError::not_supported("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
+                    .with_hint("Use SET default_transaction_read_only = on.")),
+                _ => Ok(Command::Set(Box::new(Set::SetTransaction { modes, snapshot: None, session: true }))),
+            }
+        }
+        Set::SetTransaction { .. } => Err(SqlError::not_supported("SET TRANSACTION SNAPSHOT")),
+        other => Ok(Command::Set(Box::new(other))),
+    }
+}
+
+fn transaction_modes(modes: &[TransactionMode]) -> SqlResult<TransactionModes> {
+    let mut found = TransactionModes::default();
+    for mode in modes {
+        match mode {
+            TransactionMode::AccessMode(TransactionAccessMode::ReadOnly) => found.read_only = Some(true),
+            TransactionMode::AccessMode(TransactionAccessMode::ReadWrite) => found.read_only = Some(false),
+            TransactionMode::IsolationLevel(
+                TransactionIsolationLevel::ReadCommitted | TransactionIsolationLevel::ReadUncommitted,
+            ) => {}
+            TransactionMode::IsolationLevel(level) => {
+                return Err(SqlError::not_supported(format!("isolation level {level}"))
+                    .with_hint("Use READ COMMITTED, the default."));
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn check_copy_target(to: bool, target: &CopyTarget) -> SqlResult<()> {
+    match (to, target) {
+        (true, CopyTarget::Stdout) | (false, CopyTarget::Stdin) => Ok(()),
+        (_, CopyTarget::File { .. } | CopyTarget::Program { .. }) => {
+            Err(SqlError::new(ErrorKind::InsufficientPrivilege, "COPY to or from a file or program of the server is not allowed")
+                .with_hint("Use COPY ... FROM STDIN or TO STDOUT; psql's \\copy reads and writes files of the client."))
+        }
+        _ => Err(SqlError::new(ErrorKind::Syntax, "COPY reads FROM STDIN and writes TO STDOUT")),
+    }
+}
+
+/// Why a statement that parses is not run: by its command's name, and 42501 for what would touch the server's files.
+fn refusal(statement: &ast::Statement) -> Box<SqlError> {
+    let text = statement.to_string();
+    let words: Vec<&str> = text.split_whitespace().take(2).collect();
+    let name = words.join(" ");
+    match statement {
+        ast::Statement::Load { .. } | ast::Statement::Install { .. } | ast::Statement::Directory { .. } => {
+            SqlError::new(ErrorKind::InsufficientPrivilege, format!("{name} is not allowed: it would touch the server's files"))
+        }
+        _ => SqlError::not_supported(name),
+    }
+}
+
+/// An identifier as PostgreSQL folds it: lower case unless quoted.
+pub(super) fn fold(ident: &ast::Ident) -> String {
+    if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_lowercase() }
+}
+
+/// A dotted name (`egt.mode`), folded.
+pub(super) fn dotted(name: &ObjectName) -> String {
+    let parts: Vec<String> = name.0.iter().filter_map(|part| part.as_ident()).map(fold).collect();
+    parts.join(".")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kinds(sql: &str) -> Vec<String> {
+        parse(sql).unwrap().iter().map(|s| s.text.clone()).collect()
+    }
+
+    #[test]
+    fn a_text_splits_at_semicolons_outside_strings() {
+        assert_eq!(kinds("SELECT ';' ; ;\n select $$;$$ -- ;\n;"), ["SELECT ';'", "select $$;$$"]);
+        assert!(kinds(" ; -- nothing\n").is_empty());
+    }
+
+    #[test]
+    fn syntax_errors_have_positions() {
+        let error = parse("SELECT 1;\nSELEC 2").unwrap_err();
+        assert_eq!((error.kind, error.position), (ErrorKind::Syntax, Some(11)));
+        assert_eq!(error.message, "syntax error at or near \"SELEC\"");
+        let error = parse("SELECT 'é', FROM").unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Syntax);
+        let error = parse("SELECT * FROM t WHERE").unwrap_err();
+        assert_eq!(error.message, "syntax error at end of input");
+    }
+
+    #[test]
+    fn what_is_not_done_is_refused_by_name() {
+        for (sql, kind) in [
+            ("CREATE EXTENSION x", ErrorKind::FeatureNotSupported),
+            ("DO $$ BEGIN END $$", ErrorKind::FeatureNotSupported),
+            ("COPY t TO '/tmp/x'", ErrorKind::InsufficientPrivilege),
+            ("COPY t FROM PROGRAM 'ls'", ErrorKind::InsufficientPrivilege),
+            ("BEGIN ISOLATION LEVEL SERIALIZABLE", ErrorKind::FeatureNotSupported),
+            ("CREATE INDEX i ON t (a)", ErrorKind::FeatureNotSupported),
+        ] {
+            assert_eq!(parse(sql).unwrap_err().kind, kind, "{sql}");
+        }
+    }
+
+    #[test]
+    fn transaction_modes_are_read() {
+        let statements = parse("BEGIN READ ONLY NOT DEFERRABLE; START TRANSACTION READ WRITE, ISOLATION LEVEL READ COMMITTED").unwrap();
+        assert!(matches!(
+            statements[0].command,
+            Command::Transaction(TransactionCommand::Begin(TransactionModes { read_only: Some(true) }))
+        ));
+        assert!(matches!(statements[1].command, Command::Transaction(TransactionCommand::Begin(_))));
+    }
+}
