@@ -35,6 +35,7 @@ impl KeyCodec {
     pub fn relational(columns: Vec<KeyColumn>, partition: PartitionScheme, escape: bool) -> Result<Self, KeyCodecError> { Ok(Self{columns, partition, escape}) }
     pub fn encode_batch(&self, _a: &[arrow::array::ArrayRef]) -> Result<Vec<crate::model::EntityKey>, KeyCodecError> { Err(KeyCodecError) }
     pub fn decode(&self, _p: &arrow::array::StringArray, _r: &arrow::array::StringArray, _w: &[usize]) -> Result<Vec<arrow::array::ArrayRef>, KeyCodecError> { Err(KeyCodecError) }
+    pub fn partition(&self) -> &PartitionScheme { &self.partition }
     /// The key columns in key order: the partition's first.
     pub fn columns(&self) -> &[KeyColumn] {
         &self.columns

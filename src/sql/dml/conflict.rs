@@ -19,7 +19,7 @@ use super::target::{TargetColumn, labelled, select, target_column};
 use super::update::{declare_parameter, is_untyped};
 use super::writes::{Change, Writes};
 use crate::model::StoredEntity;
-use crate::sql::assemble::relation_rows;
+use crate::sql::scan::relation_rows;
 use crate::sql::edm;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::plan::{Planner, TableEntry, Tables};

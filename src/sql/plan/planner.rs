@@ -24,9 +24,9 @@ use crate::sql::engine::Engine;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::outcome::{ResultColumn, RowStream};
 use crate::sql::pg_catalog::{CatalogSnapshot, SystemCatalog};
-use crate::sql::provider::RelationProvider;
 use crate::sql::reads::Reads;
 use crate::sql::relation::Relation;
+use crate::sql::scan::RelationProvider;
 use crate::sql::types::SqlType;
 
 /// A query that was planned once and can be run with other parameters and on later snapshots.
