@@ -114,8 +114,7 @@ impl EntityScanExec {
             Direction::Forward => Direction::Reverse,
             Direction::Reverse => Direction::Forward,
         };
-        let properties =
-            plan_properties(&self.relation, &self.projection, &self.schema(), &self.plan, direction)?;
+        let properties = plan_properties(&self.relation, &self.projection, &self.schema(), &self.plan, direction)?;
         Ok(Self { direction, properties, ..self.clone() })
     }
 }
@@ -168,10 +167,7 @@ impl ExecutionPlan for EntityScanExec {
         if children.is_empty() { Ok(self) } else { internal_err!("a scan has no children") }
     }
 
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
+    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
         if children.is_empty() { Ok(self) } else { internal_err!("a scan has no children") }
     }
 
@@ -242,10 +238,7 @@ impl ExecutionPlan for EntityScanExec {
         Ok(result.with_updated_node(Arc::new(Self { dynamic, ..self.clone() })))
     }
 
-    fn try_pushdown_sort(
-        &self,
-        order: &[PhysicalSortExpr],
-    ) -> Result<SortOrderPushdownResult<Arc<dyn ExecutionPlan>>> {
+    fn try_pushdown_sort(&self, order: &[PhysicalSortExpr]) -> Result<SortOrderPushdownResult<Arc<dyn ExecutionPlan>>> {
         for scan in [self.clone(), self.reversed()?] {
             if scan.properties.eq_properties.ordering_satisfy(order.to_vec())? {
                 return Ok(SortOrderPushdownResult::Exact { inner: Arc::new(scan) });

@@ -119,6 +119,7 @@ impl Overlay {
 
 fn covers(ranges: &[KeyRange], key: &EntityKey) -> bool {
     ranges.iter().any(|range| {
-        range.partitions.contains(key.partition.as_str()) && range.rows.iter().any(|rows| rows.contains(key.row.as_str()))
+        range.partitions.contains(key.partition.as_str())
+            && range.rows.iter().any(|rows| rows.contains(key.row.as_str()))
     })
 }

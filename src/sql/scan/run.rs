@@ -78,10 +78,11 @@ impl ScanRun {
         let Some(within) = self.plan.narrowed_by(&self.relation, &self.dynamic, &self.output_names()) else {
             return self.groups.to_vec();
         };
-        let narrowed = self.groups.iter().zip(within).map(|(group, ranges)| GroupScan {
-            ranges: ranges.into(),
-            residual: group.residual.clone(),
-        });
+        let narrowed = self
+            .groups
+            .iter()
+            .zip(within)
+            .map(|(group, ranges)| GroupScan { ranges: ranges.into(), residual: group.residual.clone() });
         narrowed.filter(|group| !group.ranges.is_empty()).collect()
     }
 
@@ -112,9 +113,9 @@ impl ScanRun {
                 .boxed(),
         };
         let (residual, outputs) = (group.residual.clone(), self.projection.len());
-        let rows = scan.map_err(external).and_then(move |scanned| {
-            futures::future::ready(finish(&layout, &scanned, residual.as_deref(), outputs))
-        });
+        let rows = scan
+            .map_err(external)
+            .and_then(move |scanned| futures::future::ready(finish(&layout, &scanned, residual.as_deref(), outputs)));
         Ok(rows.try_filter(|batch| futures::future::ready(batch.num_rows() > 0)).boxed())
     }
 }
