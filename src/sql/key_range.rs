@@ -39,6 +39,11 @@ impl KeyPlan {
         Self { groups: vec![group], scope: Scope::Table, ordered: true }
     }
 
+    /// The keys that are read, for EXPLAIN; `None` for all of them.
+    pub fn keys(&self) -> Option<String> {
+        None
+    }
+
     /// Whether all ranges lie in one partition.
     pub fn is_one_partition(&self) -> bool {
         let mut partitions = self.groups.iter().flat_map(|g| &g.ranges).map(|r| r.partitions.as_point());

@@ -16,6 +16,13 @@ pub(super) fn shown(label: &str) -> &str {
     label.split(SUFFIX).next().unwrap_or(label)
 }
 
+/// A text of DataFusion's with the labels in it as a client sees them.
+pub(in crate::sql) fn shown_labels(text: &str) -> String {
+    let mut pieces = text.split(SUFFIX);
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |shown, piece| shown + piece.trim_start_matches(|c: char| c.is_ascii_digit()))
+}
+
 /// Gives every computed column its label, and makes labels that occur twice different.
 pub(super) fn label_projection(items: &mut [SelectItem]) {
     let has_wildcard =
