@@ -12,6 +12,12 @@ use super::error::SqlResult;
 /// Most bytes that queries spill to temporary files, all together.
 const SPILL_BYTES_MAX: u64 = 10 * 1024 * 1024 * 1024;
 
+/// Most keys of a join's build side that become point reads on the probe side. Beyond it a range from the least to the
+/// greatest is scanned.
+const RUN_TIME_KEYS_MAX: usize = 10_000;
+/// Most bytes that these keys may take.
+const RUN_TIME_KEYS_BYTES_MAX: usize = 4 * 1024 * 1024;
+
 /// Options that every query runs with.
 pub fn session_config() -> SessionConfig {
     let mut config = SessionConfig::new().with_information_schema(false);
@@ -20,6 +26,10 @@ pub fn session_config() -> SessionConfig {
     options.sql_parser.map_string_types_to_utf8view = false;
     // PostgreSQL's: NULLs are larger than everything else.
     options.sql_parser.default_null_ordering = "nulls_max".to_owned();
+    // One build side for all of the probe side: its keys, all of them, then narrow what the probe side scans.
+    options.optimizer.repartition_joins = false;
+    options.optimizer.hash_join_inlist_pushdown_max_distinct_values = RUN_TIME_KEYS_MAX;
+    options.optimizer.hash_join_inlist_pushdown_max_size = RUN_TIME_KEYS_BYTES_MAX;
     config
 }
 

@@ -33,10 +33,13 @@ pub struct Catalog {
     store: Arc<dyn TableStore>,
     declared: RwLock<Arc<Declared>>,
     /// Relations of found and open tables, with the observed schema they were made from.
-    observed: RwLock<HashMap<TableName, (Arc<ObservedSchema>, Arc<Relation>)>>,
+    observed: RwLock<HashMap<TableName, Observed>>,
     /// One change of the catalogue at a time.
     changes: tokio::sync::Mutex<()>,
 }
+
+/// What was seen of a table, and the relation made from it.
+type Observed = (Arc<ObservedSchema>, Arc<Relation>);
 
 /// All declarations, by SQL name.
 #[derive(Debug, Default, Clone)]

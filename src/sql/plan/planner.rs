@@ -75,11 +75,11 @@ impl Planner<'_> {
         names::resolve(&mut query, tables, names_hidden)?;
         let state = self.engine.state();
         let statement = Statement::Query(Box::new(query));
-        let mut plan = self.to_plan(&state, tables, statement.clone(), &[])?;
+        let mut plan = self.to_plan(state, tables, statement.clone(), &[])?;
         let parameters = parameter_types(&plan, declared)?;
         if !parameters.is_empty() {
             // With all types known the planner puts the casts where PostgreSQL would.
-            plan = self.to_plan(&state, tables, statement, &parameters)?;
+            plan = self.to_plan(state, tables, statement, &parameters)?;
         }
         let columns = result_columns(&plan);
         let relations: Vec<_> = tables.relations().cloned().collect();

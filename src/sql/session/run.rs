@@ -163,10 +163,11 @@ impl Session {
         drop(writes);
         if direct {
             self.tell_about_split(committed);
-        } else if result.is_ok() && position == Position::Last {
-            if let Err(error) = self.finish_implicit().await {
-                return (Err(error), false);
-            }
+        } else if result.is_ok()
+            && position == Position::Last
+            && let Err(error) = self.finish_implicit().await
+        {
+            return (Err(error), false);
         }
         (result, retry)
     }
