@@ -61,7 +61,7 @@ impl Outcome {
     }
 
     /// All changed rows, in the relation's columns, for RETURNING.
-    pub fn rows_after(self, incoming: &dyn Fn() -> SqlResult<RecordBatch>) -> SqlResult<Vec<RecordBatch>> {
+    pub fn rows_after(self, incoming: &(dyn Fn() -> SqlResult<RecordBatch> + Sync)) -> SqlResult<Vec<RecordBatch>> {
         let mut rows = self.updated;
         rows.push(pick(&incoming()?, &self.inserted)?);
         Ok(rows)
@@ -109,7 +109,7 @@ impl OnConflict {
         planner: &Planner<'_>,
         parameters: &[ScalarValue],
         rows: &RowsToWrite,
-        incoming: &dyn Fn() -> SqlResult<RecordBatch>,
+        incoming: &(dyn Fn() -> SqlResult<RecordBatch> + Sync),
         writes: &mut Writes<'_>,
     ) -> SqlResult<Outcome> {
         let mut outcome = Outcome { inserted: Vec::new(), updated: Vec::new() };
