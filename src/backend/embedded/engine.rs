@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, LsmError, OwnedWriteBatch, PersistMode, Slice};
 
@@ -17,6 +17,8 @@ pub(super) struct Engine {
     /// Tables and what is known about them, under the keys of [`super::meta`].
     pub(super) meta: Keyspace,
     db: Database,
+    /// Where the engine's files are.
+    path: PathBuf,
     fsync: Fsync,
     /// The last to go: with it the lock.
     pub(super) folder: Folder,
@@ -38,7 +40,7 @@ impl Engine {
             Ok((db, rows, meta))
         };
         let (db, rows, meta) = guarded(&path, || open().map_err(|e| engine_error(&path, &e)))?;
-        Ok(Self { rows, meta, db, fsync: options.fsync, folder })
+        Ok(Self { rows, meta, db, path, fsync: options.fsync, folder })
     }
 
     /// Everything that was written so far.
@@ -77,8 +79,7 @@ impl Engine {
 
     /// Runs something of the engine's and turns its errors and its panics into errors that name the folder.
     pub(super) fn guarded<T>(&self, run: impl FnOnce() -> fjall::Result<T>) -> Result<T, StoreError> {
-        let path = self.folder.engine();
-        guarded(&path, || run().map_err(|e| engine_error(&path, &e)))
+        guarded(&self.path, || run().map_err(|e| engine_error(&self.path, &e)))
     }
 }
 
@@ -115,5 +116,27 @@ pub(super) fn io_error(path: &Path, error: &io::Error) -> StoreError {
             StoreError::Damaged { place, detail: error.to_string() }
         }
         _ => StoreError::Unavailable(format!("{place}: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_say_what_is_to_be_done() {
+        let path = Path::new("/data/db");
+        let of = |kind: ErrorKind| engine_error(path, &fjall::Error::Storage(LsmError::Io(kind.into())));
+        assert!(matches!(of(ErrorKind::StorageFull), StoreError::DiskFull(text) if text.starts_with("/data/db")));
+        assert!(matches!(of(ErrorKind::PermissionDenied), StoreError::Unavailable(_)));
+        assert!(matches!(of(ErrorKind::UnexpectedEof), StoreError::Damaged { place, .. } if place == "/data/db"));
+        let other = engine_error(path, &fjall::Error::Unrecoverable);
+        assert!(matches!(other, StoreError::Damaged { place, .. } if place == "/data/db"));
+    }
+
+    #[test]
+    fn a_panic_of_the_engine_is_an_error() {
+        let result: Result<(), _> = guarded(Path::new("/data/db"), || panic!("broken {}", 1));
+        assert!(matches!(result, Err(StoreError::Damaged { detail, .. }) if detail.contains("broken 1")));
     }
 }
