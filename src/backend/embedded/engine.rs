@@ -57,6 +57,31 @@ impl Engine {
         self.guarded(|| self.rows.get(key))
     }
 
+    /// Writes a batch, whole or not at all. It is durable after [`Engine::persist`].
+    pub(super) fn write(&self, batch: OwnedWriteBatch) -> Result<(), WriteError> {
+        let written = self.guarded(|| match batch.commit() {
+            // Said before anything is written.
+            Err(fjall::Error::Poisoned) => Ok(false),
+            other => other.map(|()| true),
+        });
+        match written {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(WriteError::NotTried(engine_error(&self.path, &fjall::Error::Poisoned))),
+            Err(error) => Err(WriteError::Unknown(error)),
+        }
+    }
+
+    /// The engine does not say what made it stop writing; a full disk is what can be found out by trying.
+    pub(super) fn full_disk(&self) -> Option<StoreError> {
+        let probe = self.path.with_file_name("space-probe");
+        let result = std::fs::write(&probe, vec![0xa5; 1024 * 1024]);
+        let _ = std::fs::remove_file(&probe);
+        match io_error(&self.path, &result.err()?) {
+            StoreError::DiskFull(text) => Some(StoreError::DiskFull(format!("{text}; {OPEN_AGAIN}"))),
+            _ => None,
+        }
+    }
+
     /// Makes durable what was written, as far as the options ask for it.
     pub(super) fn persist(&self) -> Result<(), StoreError> {
         let mode = match self.fsync {
@@ -83,6 +108,16 @@ impl Engine {
     }
 }
 
+const OPEN_AGAIN: &str = "the store takes no more commits until it is opened again";
+
+/// Why a batch may not be written.
+pub(super) enum WriteError {
+    /// It is not: writing had failed before.
+    NotTried(StoreError),
+    /// Nobody knows: some or all of it may be in the journal.
+    Unknown(StoreError),
+}
+
 /// Files that are not what was written can make the engine panic.
 fn guarded<T>(path: &Path, run: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
@@ -99,10 +134,9 @@ fn engine_error(path: &Path, error: &fjall::Error) -> StoreError {
         fjall::Error::Locked => {
             StoreError::Unavailable(format!("the data folder {} is in use by another process", path.display()))
         }
-        fjall::Error::Poisoned => StoreError::Unavailable(format!(
-            "writing into {} failed before; the store has to be opened again",
-            path.display()
-        )),
+        fjall::Error::Poisoned => {
+            StoreError::Unavailable(format!("writing into {} failed before: {OPEN_AGAIN}", path.display()))
+        }
         other => StoreError::Damaged { place: path.display().to_string(), detail: other.to_string() },
     }
 }
