@@ -1,0 +1,176 @@
+//! The storage engine with this store's two keyspaces, its errors turned into this project's.
+
+use std::io::{self, ErrorKind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, LsmError, OwnedWriteBatch, PersistMode, Slice};
+
+use super::guard::Folder;
+use super::{EmbeddedOptions, Fsync};
+use crate::table::StoreError;
+
+/// The open engine. Commits go through the commit thread alone; everybody reads, from snapshots.
+pub(super) struct Engine {
+    /// Entities, under the keys of [`super::key_bytes`].
+    pub(super) rows: Keyspace,
+    /// Tables and what is known about them, under the keys of [`super::meta`].
+    pub(super) meta: Keyspace,
+    db: Database,
+    /// Where the engine's files are.
+    path: PathBuf,
+    fsync: Fsync,
+    /// The last to go: with it the lock.
+    pub(super) folder: Folder,
+}
+
+impl Engine {
+    /// # Errors
+    /// [`StoreError::Damaged`] when the engine cannot make sense of its files, otherwise what the disk says.
+    pub(super) fn open(folder: Folder, options: &EmbeddedOptions) -> Result<Self, StoreError> {
+        let path = folder.engine();
+        let open = || {
+            // The commit thread flushes and syncs once for all batches of a round.
+            let builder = Database::builder(&path).cache_size(options.cache_bytes).manual_journal_persist(true);
+            let db = builder.open()?;
+            let options = || {
+                KeyspaceCreateOptions::default().manual_journal_persist(true).max_memtable_size(options.memtable_bytes)
+            };
+            let (rows, meta) = (db.keyspace("rows", options)?, db.keyspace("meta", options)?);
+            Ok((db, rows, meta))
+        };
+        let (db, rows, meta) = guarded(&path, || open().map_err(|e| engine_error(&path, &e)))?;
+        Ok(Self { rows, meta, db, path, fsync: options.fsync, folder })
+    }
+
+    /// Everything that was written so far.
+    pub(super) fn snapshot(&self) -> fjall::Snapshot {
+        self.db.snapshot()
+    }
+
+    pub(super) fn batch(&self) -> OwnedWriteBatch {
+        self.db.batch().durability(None)
+    }
+
+    /// The row as it was last written, published or not.
+    pub(super) fn written_row(&self, key: &[u8]) -> Result<Option<Slice>, StoreError> {
+        self.guarded(|| self.rows.get(key))
+    }
+
+    /// Writes a batch, whole or not at all. It is durable after [`Engine::persist`].
+    pub(super) fn write(&self, batch: OwnedWriteBatch) -> Result<(), WriteError> {
+        let written = self.guarded(|| match batch.commit() {
+            // Said before anything is written.
+            Err(fjall::Error::Poisoned) => Ok(false),
+            other => other.map(|()| true),
+        });
+        match written {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(WriteError::NotTried(engine_error(&self.path, &fjall::Error::Poisoned))),
+            Err(error) => Err(WriteError::Unknown(error)),
+        }
+    }
+
+    /// The engine does not say what made it stop writing; a full disk is what can be found out by trying.
+    pub(super) fn full_disk(&self) -> Option<StoreError> {
+        let probe = self.path.with_file_name("space-probe");
+        let result = std::fs::write(&probe, vec![0xa5; 1024 * 1024]);
+        let _ = std::fs::remove_file(&probe);
+        match io_error(&self.path, &result.err()?) {
+            StoreError::DiskFull(text) => Some(StoreError::DiskFull(format!("{text}; {OPEN_AGAIN}"))),
+            _ => None,
+        }
+    }
+
+    /// Makes durable what was written, as far as the options ask for it.
+    pub(super) fn persist(&self) -> Result<(), StoreError> {
+        let mode = match self.fsync {
+            Fsync::Always => PersistMode::SyncData,
+            Fsync::Never => PersistMode::Buffer,
+        };
+        self.guarded(|| self.db.persist(mode))
+    }
+
+    /// Notes in the folder that commits up to this one are durable.
+    pub(super) fn acknowledge(&self, number: u64) {
+        // Without syncs the data may be lost and the note may not.
+        if self.fsync == Fsync::Never {
+            return;
+        }
+        if let Err(error) = self.folder.write_number(number) {
+            tracing::warn!(%error, "the commit number was not written: the data is durable, loss is harder to find");
+        }
+    }
+
+    /// Runs something of the engine's and turns its errors and its panics into errors that name the folder.
+    pub(super) fn guarded<T>(&self, run: impl FnOnce() -> fjall::Result<T>) -> Result<T, StoreError> {
+        guarded(&self.path, || run().map_err(|e| engine_error(&self.path, &e)))
+    }
+}
+
+const OPEN_AGAIN: &str = "the store takes no more commits until it is opened again";
+
+/// Why a batch may not be written.
+pub(super) enum WriteError {
+    /// It is not: writing had failed before.
+    NotTried(StoreError),
+    /// Nobody knows: some or all of it may be in the journal.
+    Unknown(StoreError),
+}
+
+/// Files that are not what was written can make the engine panic.
+fn guarded<T>(path: &Path, run: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("for no stated reason");
+        let detail = format!("the storage engine gave up: {text}");
+        Err(StoreError::Damaged { place: path.display().to_string(), detail })
+    })
+}
+
+fn engine_error(path: &Path, error: &fjall::Error) -> StoreError {
+    match error {
+        fjall::Error::Io(e) | fjall::Error::Storage(LsmError::Io(e)) => io_error(path, e),
+        fjall::Error::Locked => {
+            StoreError::Unavailable(format!("the data folder {} is in use by another process", path.display()))
+        }
+        fjall::Error::Poisoned => {
+            StoreError::Unavailable(format!("writing into {} failed before: {OPEN_AGAIN}", path.display()))
+        }
+        other => StoreError::Damaged { place: path.display().to_string(), detail: other.to_string() },
+    }
+}
+
+/// What the operating system said about a path, as this project's error.
+pub(super) fn io_error(path: &Path, error: &io::Error) -> StoreError {
+    let place = path.display().to_string();
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => StoreError::DiskFull(format!("{place}: {error}")),
+        ErrorKind::NotFound | ErrorKind::UnexpectedEof | ErrorKind::InvalidData => {
+            StoreError::Damaged { place, detail: error.to_string() }
+        }
+        _ => StoreError::Unavailable(format!("{place}: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_say_what_is_to_be_done() {
+        let path = Path::new("/data/db");
+        let of = |kind: ErrorKind| engine_error(path, &fjall::Error::Storage(LsmError::Io(kind.into())));
+        assert!(matches!(of(ErrorKind::StorageFull), StoreError::DiskFull(text) if text.starts_with("/data/db")));
+        assert!(matches!(of(ErrorKind::PermissionDenied), StoreError::Unavailable(_)));
+        assert!(matches!(of(ErrorKind::UnexpectedEof), StoreError::Damaged { place, .. } if place == "/data/db"));
+        let other = engine_error(path, &fjall::Error::Unrecoverable);
+        assert!(matches!(other, StoreError::Damaged { place, .. } if place == "/data/db"));
+    }
+
+    #[test]
+    fn a_panic_of_the_engine_is_an_error() {
+        let result: Result<(), _> = guarded(Path::new("/data/db"), || panic!("broken {}", 1));
+        assert!(matches!(result, Err(StoreError::Damaged { detail, .. }) if detail.contains("broken 1")));
+    }
+}
