@@ -1,8 +1,8 @@
 //! placeholder
-use std::sync::Arc;
+use super::error::SqlResult;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::prelude::SessionConfig;
-use super::error::SqlResult;
+use std::sync::Arc;
 
 pub fn session_config() -> SessionConfig {
     let mut config = SessionConfig::new();
