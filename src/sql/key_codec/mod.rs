@@ -117,7 +117,7 @@ impl KeyCodec {
         &self.columns
     }
 
-    pub fn partition_scheme(&self) -> &PartitionScheme {
+    pub fn partition(&self) -> &PartitionScheme {
         &self.partition
     }
 

@@ -4,6 +4,7 @@
 //! next column of the same string cannot be narrowed. [`lowerable`] widens a set to one that is, and to one that is not
 //! longer than the caps allow; [`ranges`] then writes it down as it is.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Caps;
@@ -30,7 +31,7 @@ pub(super) fn ranges(codec: &KeyCodec, set: &KeySet) -> Vec<KeyRange> {
     }
     let in_partition = codec.partition_columns();
     let in_row = codec.columns().len() - in_partition;
-    match codec.partition_scheme() {
+    match codec.partition() {
         PartitionScheme::Columns(_) => column_partitions(set, in_partition, in_row),
         PartitionScheme::Constant(partition) => {
             let rows = row_spans(set, in_row);
@@ -170,25 +171,23 @@ fn bucketed(codec: &KeyCodec, rows: &Arc<[Span]>) -> Vec<KeyRange> {
     if rows.is_empty() {
         return Vec::new();
     }
-    let in_partition =
-        |partition: String, rows: &Arc<[Span]>| KeyRange { partitions: Span::point(partition), rows: Arc::clone(rows) };
-    let mut buckets: Vec<String> = codec.buckets().collect();
     let Some(keys) = rows.iter().map(Span::as_point).collect::<Option<Vec<_>>>() else {
+        let buckets: Vec<String> = codec.buckets().collect();
         if buckets.len() > MAX_NAMED_BUCKETS {
             return vec![KeyRange { partitions: Span::ALL, rows: Arc::clone(rows) }];
         }
-        return buckets.into_iter().map(|bucket| in_partition(bucket, rows)).collect();
+        let in_bucket = |bucket| KeyRange { partitions: Span::point(bucket), rows: Arc::clone(rows) };
+        return buckets.into_iter().map(in_bucket).collect();
     };
-    let placed: Vec<_> = keys.into_iter().map(|key| (codec.bucket_of(key), key)).collect();
-    buckets.retain(|bucket| placed.iter().any(|(place, _)| place.as_ref() == Some(bucket)));
-    buckets
-        .into_iter()
-        .map(|bucket| {
-            let here = placed.iter().filter(|(place, _)| place.as_ref() == Some(&bucket));
-            let rows = here.map(|(_, key)| Span::point(Arc::clone(key))).collect();
-            in_partition(bucket, &rows)
-        })
-        .collect()
+    let mut buckets: BTreeMap<String, Vec<Span>> = BTreeMap::new();
+    for key in keys {
+        if let Some(bucket) = codec.bucket_of(key) {
+            buckets.entry(bucket).or_default().push(Span::point(Arc::clone(key)));
+        }
+    }
+    let in_bucket =
+        |(bucket, rows): (String, Vec<Span>)| KeyRange { partitions: Span::point(bucket), rows: rows.into() };
+    buckets.into_iter().map(in_bucket).collect()
 }
 
 /// The spans of the key string whose columns are the first `axes` axes, each with the set of what follows the string.

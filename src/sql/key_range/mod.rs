@@ -23,6 +23,7 @@ use datafusion::physical_expr::PhysicalExpr;
 
 use self::analyze::{Analyzed, analyze};
 use self::from_logical::Translator;
+use self::from_physical::PhysicalReader;
 use self::predicate::KeyPredicate;
 use self::residual::residual;
 pub use self::scope::Scope;
@@ -56,6 +57,8 @@ pub struct KeyPlan {
     /// next. No group: nothing can match.
     pub groups: Vec<ScanGroup>,
     pub scope: Scope,
+    /// Whether the promise of key order holds. Groups are cut so that it does; a reader need not know.
+    pub ordered: bool,
 }
 
 /// Ranges with the same residual.
@@ -69,30 +72,38 @@ pub struct ScanGroup {
 
 impl KeyPlan {
     /// The plan for rows that satisfy all filters, whose columns are the relation's, qualified or not.
-    pub fn from_filters(relation: &Relation, filters: &[Expr], caps: &Caps) -> Self {
+    pub fn from_filters(relation: &Relation, filters: &[Expr]) -> Self {
+        Self::within(&Caps::default(), relation, filters)
+    }
+
+    /// As [`KeyPlan::from_filters`], with other caps.
+    pub fn within(caps: &Caps, relation: &Relation, filters: &[Expr]) -> Self {
         let codec = &*relation.codec;
         let mut translator = Translator::new(relation);
         let predicate = KeyPredicate::And(filters.iter().map(|filter| translator.predicate(filter)).collect());
         let sources = translator.into_sources();
         let analyzed = analyze(codec, &predicate);
         let keys = lower::lowerable(codec, &analyzed.outcomes.yes, caps);
-        let groups = split(codec, &analyzed, &sources, keys)
+        let mut groups: Vec<ScanGroup> = split(codec, &analyzed, &sources, keys)
             .into_iter()
             .map(|(keys, residual)| ScanGroup { ranges: lower::ranges(codec, &keys), residual })
             .collect();
-        Self::of_groups(groups)
+        groups.retain(|group| !group.ranges.is_empty());
+        let scope = Scope::of(groups.iter().flat_map(|group| &group.ranges));
+        Self { groups, scope, ordered: true }
     }
 
-    /// This plan, less what a filter that became known at run time rules out. The filter itself is not evaluated: it
-    /// must be checked elsewhere, as joins do.
-    #[must_use]
-    pub fn narrowed(&self, relation: &Relation, filter: &Arc<dyn PhysicalExpr>, caps: &Caps) -> Self {
-        let ranges = filter_ranges(relation, filter, caps);
-        let narrowed = |group: &ScanGroup| ScanGroup {
-            ranges: intersect::ranges(&group.ranges, &ranges),
-            residual: group.residual.clone(),
-        };
-        Self::of_groups(self.groups.iter().map(narrowed).collect())
+    /// The ranges of each group that filters which became known at run time leave; `None` when they say nothing about
+    /// keys. `columns` names what the filters' columns stand for, by index. The filters are not evaluated: whoever made
+    /// them checks the rows, as joins do.
+    pub fn narrowed_by(
+        &self,
+        relation: &Relation,
+        filters: &[Arc<dyn PhysicalExpr>],
+        columns: &[&str],
+    ) -> Option<Vec<Vec<KeyRange>>> {
+        let ranges = filter_ranges(relation, filters, columns, &Caps::default())?;
+        Some(self.groups.iter().map(|group| intersect::ranges(&group.ranges, &ranges)).collect())
     }
 
     /// Whether the keys alone decide: no group has a residual.
@@ -105,23 +116,33 @@ impl KeyPlan {
         self.groups.iter().flat_map(|group| &group.ranges)
     }
 
-    /// The ranges in a line, for EXPLAIN: `PartitionKey = 'a', RowKey >= '05' and < '10'`.
-    pub fn describe(&self) -> String {
-        scope::describe(self.ranges())
+    /// The keys that are read, for EXPLAIN: `PartitionKey = 'a', RowKey >= '05' and < '10'`; `None` for all of them,
+    /// and when nothing is read.
+    pub fn keys(&self) -> Option<String> {
+        (!matches!(self.scope, Scope::Table | Scope::Nothing)).then(|| scope::describe(self.ranges()))
     }
 
-    fn of_groups(mut groups: Vec<ScanGroup>) -> Self {
-        groups.retain(|group| !group.ranges.is_empty());
-        let scope = Scope::of(groups.iter().flat_map(|group| &group.ranges));
-        Self { groups, scope }
+    /// Whether all ranges lie in one partition.
+    pub fn is_one_partition(&self) -> bool {
+        let mut partitions = self.ranges().map(|range| range.partitions.as_point());
+        let Some(Some(first)) = partitions.next() else { return false };
+        partitions.all(|partition| partition == Some(first))
     }
 }
 
-/// The ranges outside of which a physical filter holds for no row: ascending, disjoint by partition.
-pub fn filter_ranges(relation: &Relation, filter: &Arc<dyn PhysicalExpr>, caps: &Caps) -> Vec<KeyRange> {
+/// The ranges outside of which no row satisfies the physical filters: ascending, disjoint by partition. `None` when that
+/// is every key.
+fn filter_ranges(
+    relation: &Relation,
+    filters: &[Arc<dyn PhysicalExpr>],
+    columns: &[&str],
+    caps: &Caps,
+) -> Option<Vec<KeyRange>> {
     let codec = &*relation.codec;
-    let analyzed = analyze(codec, &from_physical::predicate(relation, filter));
-    lower::ranges(codec, &lower::lowerable(codec, &analyzed.outcomes.yes, caps))
+    let reader = PhysicalReader { relation, columns };
+    let predicate = KeyPredicate::And(filters.iter().map(|filter| reader.predicate(filter)).collect());
+    let keys = analyze(codec, &predicate).outcomes.yes;
+    (!keys.is_all()).then(|| lower::ranges(codec, &lower::lowerable(codec, &keys, caps)))
 }
 
 /// Cuts the keys to scan where the residual changes, as long as that makes few groups.
@@ -132,7 +153,7 @@ fn split(codec: &KeyCodec, predicate: &Analyzed, sources: &[Expr], keys: KeySet)
     }
     let whole = || vec![(keys.clone(), residual(predicate, sources, &keys))];
     // The first column is not what keys in buckets are ordered by.
-    if matches!(codec.partition_scheme(), PartitionScheme::Bucket(_)) {
+    if matches!(codec.partition(), PartitionScheme::Bucket(_)) {
         return whole();
     }
     let Some(pieces) = pieces(&keys, &doubtful) else { return whole() };
