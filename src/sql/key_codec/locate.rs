@@ -154,7 +154,7 @@ fn scaled_floor(value: &ScalarValue, scale: i8, range: NumberRange) -> Option<Op
     if shift >= 0 {
         return Some(factor.and_then(|f| unscaled.checked_mul(f)).map(|scaled| (scaled, true)));
     }
-    let Some(factor) = factor else { return None };
+    let factor = factor?;
     let (quotient, remainder) = (unscaled.checked_div(factor)?, unscaled.checked_rem(factor)?);
     let exact = remainder == i256::ZERO;
     let below = if remainder < i256::ZERO { i256::ONE } else { i256::ZERO };
