@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{ParamValues, ScalarValue, TableReference, plan_datafusion_err};
 use datafusion::datasource::cte_worktable::CteWorkTable;
 use datafusion::datasource::provider_as_source;
@@ -226,15 +227,35 @@ fn parameter_types(plan: &LogicalPlan, declared: &[SqlType]) -> SqlResult<Vec<Sq
             Some((index, sql_type))
         })
         .collect();
+    let cast = cast_parameters(plan)?;
     let count = inferred.keys().copied().max().unwrap_or(0).max(declared.len());
     let type_at = |index: usize| match declared.get(index - 1) {
         Some(known) if *known != SqlType::Unknown => known.clone(),
         _ => match inferred.get(&index) {
-            None | Some(SqlType::Unknown | SqlType::Void) => SqlType::Text,
+            None | Some(SqlType::Unknown | SqlType::Void) => cast.get(&index).cloned().unwrap_or(SqlType::Text),
             Some(inferred) => inferred.clone(),
         },
     };
     Ok((1..=count).map(type_at).collect())
+}
+
+/// The types of parameters that are cast where they stand, `$1::int`: PostgreSQL takes the cast for the declaration.
+fn cast_parameters(plan: &LogicalPlan) -> SqlResult<HashMap<usize, SqlType>> {
+    let mut types = HashMap::new();
+    plan.apply_with_subqueries(|plan| {
+        plan.apply_expressions(|expr| {
+            expr.apply(|expr| {
+                if let Expr::Cast(cast) = expr
+                    && let Expr::Placeholder(parameter) = &*cast.expr
+                    && let Some(index) = parameter.id.strip_prefix('$').and_then(|index| index.parse().ok())
+                {
+                    types.entry(index).or_insert_with(|| SqlType::of_field(&cast.field));
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    })?;
+    Ok(types)
 }
 
 fn result_columns(plan: &LogicalPlan) -> Arc<[ResultColumn]> {
