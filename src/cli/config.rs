@@ -13,6 +13,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::args::ServeArgs;
 use super::settings::{self, CONFIG_VARIABLE, DEFINITIONS, Definition, FsyncWhen, Reason, VARIABLE_PREFIX};
+use crate::pg::{ListenRefused, check_listen_address};
 
 /// What `serve` runs on, checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +49,8 @@ pub enum ConfigError {
     UnknownVariable { name: String },
     #[error("{at}: both a data folder and memory are asked for; choose one")]
     TwoStores { at: Origin },
+    #[error("{at}: {refused}")]
+    Listen { at: Origin, refused: ListenRefused },
     #[error("{at}: \"{value}\" is not valid, it must be {reason}")]
     Value { at: Origin, value: String, reason: Reason },
 }
@@ -103,11 +106,7 @@ impl Config {
         };
         checked(layers, "egt_mode", settings::egt_mode)?;
         let at = value(layers, "listen").1;
-        crate::pg::check_listen_address(config.listen).map_err(|refused| ConfigError::Value {
-            at,
-            value: config.listen.to_string(),
-            reason: format!("a loopback address ({refused})"),
-        })?;
+        check_listen_address(config.listen).map_err(|refused| ConfigError::Listen { at, refused })?;
         Ok(config)
     }
 }

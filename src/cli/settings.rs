@@ -96,7 +96,7 @@ pub fn fsync(text: &str) -> Result<FsyncWhen, Reason> {
 pub fn egt_mode(text: &str) -> Result<(), Reason> {
     match text {
         "strict" => Ok(()),
-        "observe" => Err("strict: observe is not available yet".to_owned()),
+        "observe" => Err("strict: observe mode is not available yet".to_owned()),
         _ => Err("strict".to_owned()),
     }
 }

@@ -71,7 +71,6 @@ pub fn front_end(config: &Config) -> PgConfig {
         max_connections: config.max_connections,
         startup_timeout: settings::STARTUP_TIMEOUT,
         drain_timeout: settings::DRAIN_TIMEOUT,
-        ..PgConfig::default()
     }
 }
 

@@ -91,7 +91,7 @@ fn wrong_values_name_their_origin() {
 #[test]
 fn observe_mode_is_refused_as_not_available() {
     let args = ServeArgs { egt_mode: Some("observe".to_owned()), ..ServeArgs::default() };
-    assert!(message(load(&args, &[])).contains("observe is not available yet"));
+    assert!(message(load(&args, &[])).contains("observe mode is not available yet"));
 }
 
 #[test]
