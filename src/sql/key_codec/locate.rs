@@ -154,7 +154,7 @@ fn scaled_floor(value: &ScalarValue, scale: i8, range: NumberRange) -> Option<Op
     if shift >= 0 {
         return Some(factor.and_then(|f| unscaled.checked_mul(f)).map(|scaled| (scaled, true)));
     }
-    let Some(factor) = factor else { return None };
+    let factor = factor?;
     let (quotient, remainder) = (unscaled.checked_div(factor)?, unscaled.checked_rem(factor)?);
     let exact = remainder == i256::ZERO;
     let below = if remainder < i256::ZERO { i256::ONE } else { i256::ZERO };
@@ -170,7 +170,7 @@ fn integer_floor(value: f64, range: NumberRange) -> Option<Option<(i256, bool)>>
     let floor = value.floor();
     #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^53 is exact in both types")]
     let whole = floor as i64;
-    Some(Some((i256::from_i128(whole.into()), floor.to_bits() == value.to_bits() || floor == value)))
+    Some(Some((i256::from_i128(whole.into()), floor == value)))
 }
 
 /// Only asked for numbers too large to locate exactly. NaN is above every number.
