@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
 
-use super::error::{ErrorKind, SqlError};
 use super::key_codec::KeyCodec;
+use super::error::{ErrorKind, SqlError};
 use super::types::SqlType;
 use crate::model::{EntityKey, PropertyName, TableName};
 use crate::table::ColumnType;

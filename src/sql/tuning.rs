@@ -1,8 +1,8 @@
 //! placeholder
-use super::error::SqlResult;
+use std::sync::Arc;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::prelude::SessionConfig;
-use std::sync::Arc;
+use super::error::SqlResult;
 
 pub fn session_config() -> SessionConfig {
     let mut config = SessionConfig::new();

@@ -258,10 +258,7 @@ impl Catalog {
     async fn entries(&self, reader: &dyn TableReader, table: &TableName) -> SqlResult<Vec<StoredEntity>> {
         let request = ScanRequest {
             table: table.clone(),
-            ranges: Arc::new([KeyRange {
-                partitions: Span::point(declaration::DECLARATIONS),
-                rows: Arc::new([Span::ALL]),
-            }]),
+            ranges: Arc::new([KeyRange { partitions: Span::point(declaration::DECLARATIONS), rows: Arc::new([Span::ALL]) }]),
             columns: Arc::new(ScanColumns::new(vec![ScanColumn::PartitionKey, ScanColumn::RowKey])),
             direction: Direction::Forward,
             limit: None,
@@ -296,10 +293,9 @@ impl Catalog {
         match self.store.commit(batch).await {
             Ok(_) => Ok(()),
             Err(CommitError::Store(error)) => Err(error.into()),
-            Err(rejected @ CommitError::Rejected { .. }) => Err(SqlError::new(
-                ErrorKind::SerializationFailure,
-                format!("the catalogue changed meanwhile: {rejected}"),
-            )),
+            Err(rejected @ CommitError::Rejected { .. }) => {
+                Err(SqlError::new(ErrorKind::SerializationFailure, format!("the catalogue changed meanwhile: {rejected}")))
+            }
         }
     }
 

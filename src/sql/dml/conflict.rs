@@ -8,8 +8,8 @@ use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
 use datafusion::datasource::MemTable;
 use datafusion::sql::sqlparser::ast::{
-    self, Assignment, AssignmentTarget, BinaryOperator, ConflictTarget, DoUpdate, Expr, Ident, ObjectName,
-    ObjectNamePart, OnConflictAction, Query,
+    self, Assignment, AssignmentTarget, BinaryOperator, ConflictTarget, DoUpdate, Expr, Ident, ObjectName, ObjectNamePart,
+    OnConflictAction, Query,
 };
 use futures::StreamExt;
 
@@ -277,8 +277,7 @@ fn assigned_column(relation: &Relation, assignment: &Assignment) -> SqlResult<Ta
     let AssignmentTarget::ColumnName(name) = &assignment.target else {
         return Err(SqlError::not_supported("SET (a, b) = (...)").with_hint("Assign each column on its own."));
     };
-    let ident =
-        name.0.last().and_then(|p| p.as_ident()).ok_or_else(|| SqlError::not_supported(format!("SET {name}")))?;
+    let ident = name.0.last().and_then(|p| p.as_ident()).ok_or_else(|| SqlError::not_supported(format!("SET {name}")))?;
     let target = target_column(relation, ident)?;
     match target.column(relation).map(|c| &c.source) {
         Some(ColumnSource::PartitionKey | ColumnSource::RowKey | ColumnSource::KeyPart(_)) => {

@@ -83,7 +83,13 @@ impl Planner<'_> {
         }
         let columns = result_columns(&plan);
         let relations: Vec<_> = tables.relations().cloned().collect();
-        Ok(PlannedQuery { plan, parameters, columns, relations, reads_system_catalog: tables.has_system_relations() })
+        Ok(PlannedQuery {
+            plan,
+            parameters,
+            columns,
+            relations,
+            reads_system_catalog: tables.has_system_relations(),
+        })
     }
 
     /// The physical plan of a planned query with its parameters bound, to run on this planner's snapshot.
@@ -168,7 +174,9 @@ impl Planner<'_> {
     pub async fn relation(&self, schema: Option<&str>, table: &str) -> SqlResult<Option<Arc<Relation>>> {
         match schema {
             None | Some("public") => self.engine.catalog().relation(&*self.reads.reader, table).await,
-            Some(other) => Err(SqlError::new(ErrorKind::UndefinedSchema, format!("schema \"{other}\" does not exist"))),
+            Some(other) => {
+                Err(SqlError::new(ErrorKind::UndefinedSchema, format!("schema \"{other}\" does not exist")))
+            }
         }
     }
 
@@ -246,8 +254,7 @@ struct StatementContext<'a> {
 impl ContextProvider for StatementContext<'_> {
     fn get_table_source(&self, name: TableReference) -> Result<Arc<dyn TableSource>, DataFusionError> {
         let entry = self.tables.by_key(name.table()).ok_or_else(|| {
-            let error =
-                SqlError::new(ErrorKind::UndefinedTable, format!("relation \"{}\" does not exist", name.table()));
+            let error = SqlError::new(ErrorKind::UndefinedTable, format!("relation \"{}\" does not exist", name.table()));
             DataFusionError::External(error)
         })?;
         Ok(provider_as_source(entry.provider.clone()))

@@ -127,9 +127,7 @@ impl Session {
             return Ok(None);
         }
         match plan(&planner, &prepared.statement.command, &prepared.declared).await? {
-            Plan::Dml(fresh) if fresh.columns() == dml.columns() && fresh.parameters() == dml.parameters() => {
-                Ok(Some(*fresh))
-            }
+            Plan::Dml(fresh) if fresh.columns() == dml.columns() && fresh.parameters() == dml.parameters() => Ok(Some(*fresh)),
             _ => Err(plan_changed()),
         }
     }
@@ -143,8 +141,7 @@ impl Session {
     ) -> (SqlResult<Changed>, bool) {
         let reads = self.reads();
         let (engine, now) = (self.engine.clone(), self.engine.now());
-        let planner =
-            crate::sql::plan::Planner { engine: &engine, reads: reads.clone(), system: self.system_catalog() };
+        let planner = crate::sql::plan::Planner { engine: &engine, reads: reads.clone(), system: self.system_catalog() };
         let alone = position == Position::Last && !self.transaction.has_implicit_writes();
         let mode = if self.transaction.in_block() {
             WriteMode::Block(&mut self.transaction)
@@ -228,10 +225,9 @@ impl Session {
     async fn relation_of(&self, table: &crate::model::TableName) -> SqlResult<Arc<Relation>> {
         let reader = self.engine.store().reader();
         let relations = self.engine.catalog().relations(&*reader).await?;
-        relations
-            .into_iter()
-            .find(|r| r.stored == *table)
-            .ok_or_else(|| SqlError::new(ErrorKind::UndefinedTable, format!("table \"{table}\" was dropped meanwhile")))
+        relations.into_iter().find(|r| r.stored == *table).ok_or_else(|| {
+            SqlError::new(ErrorKind::UndefinedTable, format!("table \"{table}\" was dropped meanwhile"))
+        })
     }
 
     async fn create_table(&mut self, create: &datafusion::sql::sqlparser::ast::CreateTable) -> SqlResult<Outcome> {
@@ -343,11 +339,7 @@ fn dml_outcome(dml: &PreparedDml, changed: Changed) -> Outcome {
 }
 
 fn check_same_shape(described: &PlannedQuery, fresh: &PlannedQuery) -> SqlResult<()> {
-    if described.columns == fresh.columns && described.parameters == fresh.parameters {
-        Ok(())
-    } else {
-        Err(plan_changed())
-    }
+    if described.columns == fresh.columns && described.parameters == fresh.parameters { Ok(()) } else { Err(plan_changed()) }
 }
 
 /// A prepared statement whose table changed under it.
