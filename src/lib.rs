@@ -25,6 +25,8 @@
 //! Calls run downwards; `ARCHITECTURE.md` has the table of who may import whom, and a test that holds it.
 
 pub mod backend;
+pub mod cli;
 pub mod model;
+pub mod pg;
 pub mod sql;
 pub mod table;
