@@ -170,7 +170,7 @@ fn integer_floor(value: f64, range: NumberRange) -> Option<Option<(i256, bool)>>
     let floor = value.floor();
     #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^53 is exact in both types")]
     let whole = floor as i64;
-    Some(Some((i256::from_i128(whole.into()), floor.to_bits() == value.to_bits() || floor == value)))
+    Some(Some((i256::from_i128(whole.into()), floor == value)))
 }
 
 /// Only asked for numbers too large to locate exactly. NaN is above every number.

@@ -3,18 +3,22 @@
 use datafusion::logical_expr::expr::{InList, Like};
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 
-use super::predicate::{KeyPredicate, Operand};
-use crate::sql::relation::Relation;
+use super::predicate::{KeyPredicate, KeyView, Operand};
 
 /// Collects the expressions that the predicates refer to.
 pub(super) struct Translator<'a> {
-    relation: &'a Relation,
+    keys: KeyView<'a>,
     sources: Vec<Expr>,
 }
 
 impl<'a> Translator<'a> {
-    pub fn new(relation: &'a Relation) -> Self {
-        Self { relation, sources: Vec::new() }
+    pub fn new(keys: KeyView<'a>) -> Self {
+        Self { keys, sources: Vec::new() }
+    }
+
+    /// What all of the filters say together.
+    pub fn conjunction(&mut self, filters: &[Expr]) -> KeyPredicate {
+        KeyPredicate::And(filters.iter().map(|filter| self.predicate(filter)).collect())
     }
 
     /// What the sources of the predicates stand for.
@@ -45,7 +49,7 @@ impl<'a> Translator<'a> {
 
     /// As [`Translator::predicate`], where the whole expression is evaluated if it cannot be decided.
     fn unsourced(&self, expr: &Expr) -> KeyPredicate {
-        let within = |e: &Expr| Translator::new(self.relation).predicate(e);
+        let within = |e: &Expr| Translator::new(self.keys).predicate(e);
         let test = |e: &Expr, outcome, negated| within(e).is(outcome).negate_if(negated);
         match expr {
             Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
@@ -96,7 +100,7 @@ impl<'a> Translator<'a> {
     fn operand(&self, expr: &Expr) -> Operand {
         match expr {
             Expr::Alias(alias) => self.operand(&alias.expr),
-            Expr::Column(column) => Operand::column(self.relation, &column.name),
+            Expr::Column(column) => Operand::column(&self.keys, &column.name),
             Expr::Literal(value, _) => Operand::Literal(value.clone()),
             Expr::Cast(cast) => self.operand(&cast.expr).cast(cast.field.data_type(), false),
             Expr::TryCast(cast) => self.operand(&cast.expr).cast(cast.field.data_type(), true),

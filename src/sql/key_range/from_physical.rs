@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::expressions::{
     BinaryExpr, CaseExpr, CastExpr, Column, DynamicFilterPhysicalExpr, InListExpr, IsNotNullExpr, IsNullExpr, LikeExpr,
@@ -9,12 +10,11 @@ use datafusion::physical_expr::expressions::{
 };
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
-use super::predicate::{KeyPredicate, Operand};
-use crate::sql::relation::Relation;
+use super::predicate::{KeyPredicate, KeyView, Operand};
 
 /// Reads expressions over some of a relation's columns.
 pub(super) struct PhysicalReader<'a> {
-    pub relation: &'a Relation,
+    pub keys: KeyView<'a>,
     /// The names of the columns that the expressions number.
     pub columns: &'a [&'a str],
 }
@@ -31,7 +31,10 @@ impl PhysicalReader<'_> {
             return match binary.op() {
                 Operator::And => KeyPredicate::And(flatten(expr, Operator::And).into_iter().map(within).collect()),
                 Operator::Or => KeyPredicate::Or(flatten(expr, Operator::Or).into_iter().map(within).collect()),
-                operator => KeyPredicate::binary(*operator, &side(binary.left()), &side(binary.right())),
+                operator => match truth_test(*operator, binary.right()) {
+                    Some((outcome, negated)) => within(binary.left()).is(outcome).negate_if(negated),
+                    None => KeyPredicate::binary(*operator, &side(binary.left()), &side(binary.right())),
+                },
             };
         }
         if let Some(list) = expr.downcast_ref::<InListExpr>() {
@@ -75,7 +78,7 @@ impl PhysicalReader<'_> {
     fn operand(&self, expr: &Arc<dyn PhysicalExpr>) -> Operand {
         if let Some(column) = expr.downcast_ref::<Column>() {
             return match self.columns.get(column.index()) {
-                Some(name) => Operand::column(self.relation, name),
+                Some(name) => Operand::column(&self.keys, name),
                 None => Operand::Unknown,
             };
         }
@@ -93,6 +96,19 @@ impl PhysicalReader<'_> {
             return Operand::row_of(call.fun().name(), arguments);
         }
         Operand::Unknown
+    }
+}
+
+/// IS TRUE and its like are comparisons with a constant here: the outcome asked for, and whether any but this one.
+fn truth_test(operator: Operator, right: &Arc<dyn PhysicalExpr>) -> Option<(Option<bool>, bool)> {
+    let negated = match operator {
+        Operator::IsDistinctFrom => true,
+        Operator::IsNotDistinctFrom => false,
+        _ => return None,
+    };
+    match right.downcast_ref::<Literal>()?.value() {
+        ScalarValue::Boolean(outcome) => Some((*outcome, negated)),
+        _ => None,
     }
 }
 

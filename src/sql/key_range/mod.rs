@@ -24,12 +24,12 @@ use datafusion::physical_expr::PhysicalExpr;
 use self::analyze::{Analyzed, analyze};
 use self::from_logical::Translator;
 use self::from_physical::PhysicalReader;
-use self::predicate::KeyPredicate;
+use self::predicate::{KeyPredicate, KeyView};
 use self::residual::residual;
 pub use self::scope::Scope;
 use super::key_codec::{KeyCodec, PartitionScheme};
 use super::key_set::{KeySet, Slab};
-use super::relation::Relation;
+use super::relation::{ColumnSource, Relation};
 use crate::table::KeyRange;
 
 /// Pieces of a scan that get a residual of their own. More of them share one: each costs a look at all atoms.
@@ -79,14 +79,22 @@ impl KeyPlan {
     /// As [`KeyPlan::from_filters`], with other caps.
     pub fn within(caps: &Caps, relation: &Relation, filters: &[Expr]) -> Self {
         let codec = &*relation.codec;
-        let mut translator = Translator::new(relation);
-        let predicate = KeyPredicate::And(filters.iter().map(|filter| translator.predicate(filter)).collect());
+        let mut translator = Translator::new(KeyView { relation, codec });
+        let predicate = translator.conjunction(filters);
         let sources = translator.into_sources();
         let analyzed = analyze(codec, &predicate);
         let keys = lower::lowerable(codec, &analyzed.outcomes.yes, caps);
+        let stored = stored_ranges(relation, filters, caps);
         let mut groups: Vec<ScanGroup> = split(codec, &analyzed, &sources, keys)
             .into_iter()
-            .map(|(keys, residual)| ScanGroup { ranges: lower::ranges(codec, &keys), residual })
+            .map(|(keys, residual)| {
+                let ranges = lower::ranges(codec, &keys);
+                let ranges = match &stored {
+                    Some(stored) => intersect::ranges(&ranges, stored),
+                    None => ranges,
+                };
+                ScanGroup { ranges, residual }
+            })
             .collect();
         groups.retain(|group| !group.ranges.is_empty());
         let scope = Scope::of(groups.iter().flat_map(|group| &group.ranges));
@@ -139,10 +147,23 @@ fn filter_ranges(
     caps: &Caps,
 ) -> Option<Vec<KeyRange>> {
     let codec = &*relation.codec;
-    let reader = PhysicalReader { relation, columns };
+    let reader = PhysicalReader { keys: KeyView { relation, codec }, columns };
     let predicate = KeyPredicate::And(filters.iter().map(|filter| reader.predicate(filter)).collect());
     let keys = analyze(codec, &predicate).outcomes.yes;
     (!keys.is_all()).then(|| lower::ranges(codec, &lower::lowerable(codec, &keys, caps)))
+}
+
+/// What the filters say about the stored PartitionKey and RowKey of a relational table, which can be selected by name.
+/// `None` when that is nothing. The filters stay in the residual: to the key's own columns they are like any other.
+fn stored_ranges(relation: &Relation, filters: &[Expr], caps: &Caps) -> Option<Vec<KeyRange>> {
+    let is_stored_key = |source: &ColumnSource| matches!(source, ColumnSource::PartitionKey | ColumnSource::RowKey);
+    if relation.codec.is_raw() || !relation.columns.iter().any(|column| is_stored_key(&column.source)) {
+        return None;
+    }
+    let codec = KeyCodec::raw();
+    let predicate = Translator::new(KeyView { relation, codec: &codec }).conjunction(filters);
+    let keys = analyze(&codec, &predicate).outcomes.yes;
+    (!keys.is_all()).then(|| lower::ranges(&codec, &lower::lowerable(&codec, &keys, caps)))
 }
 
 /// Cuts the keys to scan where the residual changes, as long as that makes few groups.

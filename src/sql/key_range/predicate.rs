@@ -10,7 +10,15 @@ use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Operator;
 
+use crate::sql::key_codec::KeyCodec;
 use crate::sql::relation::{ColumnSource, Relation};
+
+/// Which columns of a relation count as key columns: those of the codec, which is the relation's own or the raw one.
+#[derive(Clone, Copy)]
+pub(super) struct KeyView<'a> {
+    pub relation: &'a Relation,
+    pub codec: &'a KeyCodec,
+}
 
 /// A predicate; key columns are named by their index in the codec's columns.
 #[derive(Debug, Clone)]
@@ -232,16 +240,16 @@ impl CompareOp {
 
 impl Operand {
     /// The column of this name.
-    pub fn column(relation: &Relation, name: &str) -> Self {
-        let Some((_, found)) = relation.column(name) else { return Operand::Unknown };
-        let raw = relation.codec.is_raw();
+    pub fn column(keys: &KeyView<'_>, name: &str) -> Self {
+        let Some((_, found)) = keys.relation.column(name) else { return Operand::Unknown };
+        let raw = keys.codec.is_raw();
         let column = match &found.source {
-            ColumnSource::KeyPart(index) => *index,
+            ColumnSource::KeyPart(index) if !raw => *index,
             ColumnSource::PartitionKey if raw => 0,
             ColumnSource::RowKey if raw => 1,
             _ => return Operand::Unknown,
         };
-        match relation.codec.columns().get(column) {
+        match keys.codec.columns().get(column) {
             Some(key) => Operand::Column { column, data_type: key.sql_type.arrow() },
             None => Operand::Unknown,
         }

@@ -12,7 +12,7 @@ use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::prelude::SessionContext;
 
 use super::super::*;
-use super::{raw, relational};
+use super::{column, raw, relational};
 use crate::sql::types::SqlType;
 
 /// Keeps the filters that reach the scan.
@@ -138,7 +138,7 @@ fn relational_tables() {
             "row range: PartitionKey = 'EWR', RowKey like '2013-07-04T00:00:00.0000000Z%'",
         ),
         (
-            "origin = 'EWR' AND (at, id) > ('2013-07-04 00:00:00'::timestamp, 7)",
+            "origin = 'EWR' AND struct(at, id) > struct(timestamp '2013-07-04 00:00:00', 7)",
             "row range: PartitionKey = 'EWR', RowKey > '2013-07-04T00:00:00.0000000Z0000000007'",
         ),
         ("origin LIKE 'E%' AND id > 5000000000", "none"),
@@ -147,6 +147,40 @@ fn relational_tables() {
         let relation = relational(&keys, PartitionScheme::Columns(1));
         assert_eq!(line(&plan(relation, condition)).replace("t.", ""), expected, "{condition}");
     }
+}
+
+#[test]
+fn other_types_of_literals() {
+    let keys = [("id", SqlType::Int4, false), ("seen", SqlType::Timestamptz, true), ("code", SqlType::Char(4), false)];
+    let cases = [
+        ("id > 6.5", "partition range: PartitionKey > '0000000006'"),
+        ("id = 6.5", "none"),
+        ("id < 5000000000", "table"),
+        (
+            "id = 1 AND seen > '2013-07-04T00:00:00Z'",
+            "row range: PartitionKey = '0000000001', RowKey < '7986-92-95T99:99:99.9999999Z'",
+        ),
+        (
+            "id = 1 AND seen = '2013-07-04T00:00:00Z' AND code = 'ab  '",
+            "point: PartitionKey = '0000000001', RowKey = '7986-92-95T99:99:99.9999999Zab'",
+        ),
+        ("id IN (1, NULL)", "partition: PartitionKey = '0000000001'"),
+        ("id NOT IN (1, NULL)", "none"),
+        ("id IS NOT DISTINCT FROM 4", "partition: PartitionKey = '0000000004'"),
+    ];
+    for (condition, expected) in cases {
+        assert_eq!(line(&plan(relational(&keys, PartitionScheme::Columns(1)), condition)), expected, "{condition}");
+    }
+}
+
+#[test]
+fn stored_keys_of_a_relational_table_narrow_its_scan() {
+    let mut relation = relational(&[("id", SqlType::Int4, false)], PartitionScheme::Columns(1));
+    relation.columns.push(column("PartitionKey", SqlType::Text, ColumnSource::PartitionKey));
+    relation.arrow_schema = Relation::schema_of(&relation.columns);
+    let planned = plan(relation, r#"id > 3 AND "PartitionKey" < '0000000009'"#);
+    assert_eq!(planned.keys().unwrap(), "PartitionKey > '0000000003' and < '0000000009'");
+    assert!(!planned.is_exact());
 }
 
 #[test]
