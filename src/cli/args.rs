@@ -56,7 +56,7 @@ pub struct ServeArgs {
     /// Configuration file (TOML)
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// What is logged to stderr, such as info or tablegate=debug [default: info]
+    /// What is logged to stderr [default: warn,tablegate=info]
     #[arg(long, value_name = "FILTER")]
     pub log: Option<String>,
 }

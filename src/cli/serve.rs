@@ -1,6 +1,6 @@
 //! `tablegate serve`: open, listen, say so, wait for a signal, drain.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::net::SocketAddr;
 
 use thiserror::Error;
@@ -70,7 +70,8 @@ async fn run(config: &Config) -> Result<(), ServeError> {
 fn start_logging(config: &Config) {
     // The filter was parsed when the configuration was checked.
     let filter = EnvFilter::try_new(&config.log).unwrap_or_default();
-    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+    let subscriber =
+        tracing_subscriber::fmt().with_env_filter(filter).with_ansi(io::stderr().is_terminal()).with_writer(io::stderr);
     // A program that uses this crate as a library may log already; its choice holds.
     let _ = subscriber.try_init();
 }

@@ -20,7 +20,7 @@ pub const DEFINITIONS: &[Definition] = &[
     Definition { key: "egt_mode", default: "strict" },
     Definition { key: "max_connections", default: "100" },
     Definition { key: "query_memory", default: "1GB" },
-    Definition { key: "log", default: "info" },
+    Definition { key: "log", default: "warn,tablegate=info" },
 ];
 
 /// What environment variables of this program start with.

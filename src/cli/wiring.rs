@@ -19,6 +19,9 @@ use crate::table::{StoreError, TableStore};
 pub enum WiringError {
     #[error("cannot use the data folder {}: {error}", folder.display())]
     Folder { folder: PathBuf, error: std::io::Error },
+    /// In use, or not one of ours: the store says which, with the folder.
+    #[error("{0}")]
+    NotAvailable(String),
     #[error("cannot open the data folder {}: {error}", folder.display())]
     Store { folder: PathBuf, error: StoreError },
     #[error("cannot read the catalogue: {0}")]
@@ -52,8 +55,10 @@ pub fn open_store(config: &StoreConfig) -> Result<Opened, WiringError> {
                 FsyncWhen::Never => Fsync::Never,
             };
             let options = EmbeddedOptions { fsync, ..EmbeddedOptions::default() };
-            let store = EmbeddedStore::open(folder, clock, options)
-                .map_err(|error| WiringError::Store { folder: folder.clone(), error })?;
+            let store = EmbeddedStore::open(folder, clock, options).map_err(|error| match error {
+                StoreError::Unavailable(reason) => WiringError::NotAvailable(reason),
+                error => WiringError::Store { folder: folder.clone(), error },
+            })?;
             Ok(Opened { store: Arc::new(store), is_new, place: format!("data in {}", folder.display()) })
         }
     }

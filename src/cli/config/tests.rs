@@ -27,7 +27,10 @@ fn without_anything_the_defaults_hold() {
     assert_eq!(config.listen.to_string(), "127.0.0.1:5433");
     assert_eq!(config.store, StoreConfig::Embedded { folder: "./tablegate-data".into(), fsync: FsyncWhen::Always });
     assert!(config.sample);
-    assert_eq!((config.max_connections, config.query_memory, config.log.as_str()), (100, 1 << 30, "info"));
+    assert_eq!(
+        (config.max_connections, config.query_memory, config.log.as_str()),
+        (100, 1 << 30, "warn,tablegate=info")
+    );
 }
 
 #[test]

@@ -56,6 +56,9 @@ impl Planner<'_> {
     /// Whatever is wrong with the query: names, types, what DataFusion does not do.
     pub async fn plan(&self, query: &Query, declared: &[SqlType]) -> SqlResult<PlannedQuery> {
         let mentions = Mentions::of(query);
+        if self.system.is_asked_by(query) {
+            self.system.see(&self.engine.catalog_snapshot(&*self.reads.reader).await?);
+        }
         let tables = self.tables(&mentions).await?;
         self.plan_over(query, &tables, mentions.hidden, declared)
     }
@@ -84,7 +87,13 @@ impl Planner<'_> {
         }
         let columns = result_columns(&plan);
         let relations: Vec<_> = tables.relations().cloned().collect();
-        Ok(PlannedQuery { plan, parameters, columns, relations, reads_system_catalog: tables.has_system_relations() })
+        Ok(PlannedQuery {
+            plan,
+            parameters,
+            columns,
+            relations,
+            reads_system_catalog: tables.has_system_relations() || self.system.has_seen(),
+        })
     }
 
     /// The physical plan of a planned query with its parameters bound, to run on this planner's snapshot.
@@ -169,6 +178,8 @@ impl Planner<'_> {
     pub async fn relation(&self, schema: Option<&str>, table: &str) -> SqlResult<Option<Arc<Relation>>> {
         match schema {
             None | Some("public") => self.engine.catalog().relation(&*self.reads.reader, table).await,
+            // A system relation that there is not, or a function in FROM.
+            Some("pg_catalog" | "information_schema") => Ok(None),
             Some(other) => Err(SqlError::new(ErrorKind::UndefinedSchema, format!("schema \"{other}\" does not exist"))),
         }
     }

@@ -1,0 +1,106 @@
+//! Golden SQL: every `sql/**/*.slt` over the wire, once per backend.
+//!
+//! Each file gets a fresh store and server. `SLT=tx/egt cargo test --test sqllogictest` runs the files whose path
+//! contains that text.
+
+mod client;
+mod server;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sqllogictest::{DefaultColumnType, MakeConnection, Runner};
+
+use client::Client;
+use server::{Backend, Server};
+
+/// One file takes a second or two; what takes this long hangs.
+const TIME_PER_FILE: Duration = Duration::from_secs(60);
+/// Failures of one file that are told.
+const FAILURES_SHOWN: usize = 5;
+/// As the server's own threads have it.
+const STACK_BYTES: usize = 8 << 20;
+
+#[test]
+fn every_golden_file_holds_on_memory() {
+    run_all(Backend::Memory);
+}
+
+#[test]
+fn every_golden_file_holds_on_embedded() {
+    run_all(Backend::Embedded);
+}
+
+fn run_all(backend: Backend) {
+    let wanted = std::env::var("SLT").unwrap_or_default();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("sql");
+    let files = golden_files(&folder);
+    assert!(!files.is_empty(), "there are no .slt files in {}", folder.display());
+    let failures: Vec<String> = files
+        .iter()
+        .filter(|file| file.to_string_lossy().contains(&wanted))
+        .filter_map(|file| run_file(backend, file).err().map(|error| format!("=== {}\n{error}", file.display())))
+        .collect();
+    assert!(failures.is_empty(), "{} golden files fail on {backend:?}:\n{}", failures.len(), failures.join("\n"));
+}
+
+fn run_file(backend: Backend, file: &Path) -> Result<(), String> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .thread_stack_size(STACK_BYTES)
+        .enable_all()
+        .build()
+        .expect("a runtime starts");
+    let result = runtime.block_on(async {
+        let server = Server::start(backend).await;
+        let address = server.address;
+        let mut runner = Runner::new(move || Client::connect(address));
+        runner.add_label(backend.label());
+        runner.with_column_validator(same_number_of_columns);
+        let outcome = tokio::time::timeout(TIME_PER_FILE, run_records(&mut runner, file)).await;
+        runner.shutdown_async().await;
+        server.stop().await;
+        outcome.unwrap_or_else(|_| Err(format!("it did not end within {TIME_PER_FILE:?}")))
+    });
+    runtime.shutdown_timeout(Duration::from_secs(5));
+    result
+}
+
+/// Runs on after a failure: the first few of a file tell more than the first one.
+async fn run_records<M>(runner: &mut Runner<Client, M>, file: &Path) -> Result<(), String>
+where
+    M: MakeConnection<Conn = Client>,
+{
+    let records = sqllogictest::parse_file(file).map_err(|error| error.to_string())?;
+    let mut failures = Vec::new();
+    for record in records {
+        if let Err(error) = runner.run_async(record).await {
+            failures.push(error.display(false).to_string());
+            if failures.len() == FAILURES_SHOWN {
+                break;
+            }
+        }
+    }
+    if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
+}
+
+/// Types are not told by the simple query protocol; the number of columns is.
+#[expect(clippy::ptr_arg, reason = "the signature is sqllogictest's")]
+fn same_number_of_columns(actual: &Vec<DefaultColumnType>, expected: &Vec<DefaultColumnType>) -> bool {
+    actual.len() == expected.len()
+}
+
+fn golden_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).expect("the folder can be read") {
+        let path = entry.expect("the folder can be read").path();
+        if path.is_dir() {
+            files.extend(golden_files(&path));
+        } else if path.extension().is_some_and(|e| e == "slt") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    files
+}

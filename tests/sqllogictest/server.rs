@@ -1,0 +1,67 @@
+//! A server of its own for each golden file.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tablegate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync};
+use tablegate::backend::memory::MemoryStore;
+use tablegate::model::SystemClock;
+use tablegate::pg::{self, PgConfig};
+use tablegate::sql::{Engine, EngineConfig};
+use tablegate::table::TableStore;
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// The stores that golden files run on.
+#[derive(Debug, Clone, Copy)]
+pub enum Backend {
+    Memory,
+    Embedded,
+}
+
+impl Backend {
+    /// For `onlyif` and `skipif`.
+    pub fn label(self) -> &'static str {
+        match self {
+            Backend::Memory => "memory",
+            Backend::Embedded => "embedded",
+        }
+    }
+}
+
+pub struct Server {
+    pub address: SocketAddr,
+    stop: CancellationToken,
+    task: JoinHandle<std::io::Result<()>>,
+    /// Removed when the server is done with it.
+    _folder: TempDir,
+}
+
+impl Server {
+    pub async fn start(backend: Backend) -> Self {
+        let clock = Arc::new(SystemClock);
+        let folder = tempfile::tempdir().expect("there is room for temporary files");
+        let store: Arc<dyn TableStore> = match backend {
+            Backend::Memory => Arc::new(MemoryStore::new(clock.clone())),
+            Backend::Embedded => {
+                // What is tested here is SQL; what survives a crash is tested elsewhere.
+                let options = EmbeddedOptions { fsync: Fsync::Never, ..EmbeddedOptions::default() };
+                Arc::new(EmbeddedStore::open(folder.path(), clock.clone(), options).expect("the store opens"))
+            }
+        };
+        let engine = Engine::open(store, clock, EngineConfig::default()).await.expect("the engine opens");
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+        let address = listener.local_addr().expect("it is bound");
+        let stop = CancellationToken::new();
+        let task = tokio::spawn(pg::serve(listener, engine, PgConfig::default(), stop.clone()));
+        Self { address, stop, task, _folder: folder }
+    }
+
+    pub async fn stop(self) {
+        self.stop.cancel();
+        let ended = self.task.await.expect("the server does not panic");
+        ended.expect("the server ends in good order");
+    }
+}
