@@ -330,3 +330,13 @@ pub fn many_rows(digits: usize) -> String {
     let joined = tables.reduce(|rows, table| format!("({table} CROSS JOIN {rows})")).unwrap();
     joined.strip_prefix('(').and_then(|rows| rows.strip_suffix(')')).unwrap().to_owned()
 }
+
+/// A query that never ends, and keeps nothing.
+pub fn endless_count() -> String {
+    "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n".to_owned()
+}
+
+/// A query of ten thousand rows, 40 MB together: more than lies between a server and a client that does not read.
+pub fn large_result() -> String {
+    format!("SELECT c0, repeat('x', 4000) FROM {}", many_rows(4))
+}

@@ -7,7 +7,7 @@ use tablegate::model::SystemClock;
 use tablegate::pg::PgConfig;
 use tokio::net::TcpStream;
 
-use crate::harness::{Server, column, error_code, many_rows, message, query};
+use crate::harness::{Server, column, endless_count, error_code, large_result, many_rows, message, query};
 
 #[tokio::test]
 async fn idle_connections_are_told_and_closed() {
@@ -53,8 +53,8 @@ async fn a_statement_that_does_not_finish_is_stopped() {
     let server = Server::start_with(config, Arc::new(SystemClock)).await;
     let mut client = server.client().await;
     let mut deaf = server.client().await;
-    client.send(&[query(&format!("SELECT count(*) FROM {} WHERE c0 + c1 <> c2 + 100", many_rows(14)))]).await;
-    deaf.send(&[query(&format!("SELECT 'some text' FROM {}", many_rows(14)))]).await;
+    client.send(&[query(&endless_count())]).await;
+    deaf.send(&[query(&large_result())]).await;
     tokio::time::sleep(Duration::from_millis(200)).await;
     server.stop().await;
     let mut messages = Vec::new();
