@@ -37,6 +37,11 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("catalog_role_name", text, |c, a| {
         printed(a, "role", ErrorKind::UndefinedObject, |t| role_oid(c, t), |o| role_name(c, o))
     }),
+    Definition::new("catalog_find_class_oid", oid, |c, a| Ok(found(a, |t| class_oid(c, t)).into())),
+    Definition::new("catalog_find_type_oid", oid, |c, a| Ok(found(a, |t| type_oid(c, t)).into())),
+    Definition::new("catalog_find_proc_oid", oid, |_, a| Ok(found(a, proc_oid).into())),
+    Definition::new("catalog_find_schema_oid", oid, |c, a| Ok(found(a, |t| schema_oid(c, t)).into())),
+    Definition::new("catalog_find_role_oid", oid, |c, a| Ok(found(a, |t| role_oid(c, t)).into())),
     Definition::new(
         "to_regclass",
         |_| SqlType::Regclass,
