@@ -27,10 +27,10 @@ pub(super) fn expression(expr: &mut Expr, reads_system: bool) {
                 **inner = array(items);
             }
         }
-        Expr::BinaryOp { left, right, op: BinaryOperator::Eq | BinaryOperator::NotEq } if reads_system => {
-            if is_number_list(left) {
-                array_literal(right);
-            }
+        Expr::BinaryOp { left, right, op: BinaryOperator::Eq | BinaryOperator::NotEq }
+            if reads_system && is_number_list(left) =>
+        {
+            array_literal(right);
         }
         Expr::CompoundFieldAccess { .. } if is_expanded_part(expr) => expanded_part(expr),
         Expr::CompoundFieldAccess { root, access_chain } if is_vector(root) => count_from_one(access_chain),
