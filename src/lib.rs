@@ -26,5 +26,6 @@
 
 pub mod backend;
 pub mod model;
+pub mod pg;
 pub mod sql;
 pub mod table;

@@ -1,3 +1,4 @@
 //! Implementations of the table contract. The layers above see them as `dyn TableStore` only.
 
+pub mod embedded;
 pub mod memory;

@@ -1,10 +1,184 @@
-//! placeholder
+//! Prints physical plans: a tree whose scan nodes say which keys they read and what reading them cost.
+
 use std::sync::Arc;
+use std::time::Duration;
+
+use datafusion::logical_expr::Expr;
+use datafusion::physical_plan::coop::CooperativeExec;
+use datafusion::physical_plan::metrics::MetricsSet;
 use datafusion::physical_plan::{ExecutionPlan, displayable};
+use datafusion::sql::unparser::expr_to_sql;
+use serde_json::{Map, Value, json};
+
+use super::plan::shown_labels;
+use super::scan::EntityScanExec;
+use crate::table::Direction;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ExplainFormat { #[default] Text, Json }
-#[derive(Debug, Clone, Default)]
-pub struct ExplainOptions { pub analyze: bool, pub verbose: bool, pub timing: bool, pub summary: bool, pub format: ExplainFormat }
-pub fn render(_title: Option<&str>, plan: &Arc<dyn ExecutionPlan>, _options: &ExplainOptions) -> Vec<String> {
-    displayable(plan.as_ref()).indent(false).to_string().lines().map(str::to_owned).collect()
+pub enum ExplainFormat {
+    #[default]
+    Text,
+    Json,
+}
+
+/// What EXPLAIN was asked for.
+#[derive(Debug, Clone)]
+pub struct ExplainOptions {
+    pub analyze: bool,
+    pub verbose: bool,
+    /// With ANALYZE: the time of each node.
+    pub timing: bool,
+    /// With ANALYZE: the time of the whole.
+    pub summary: bool,
+    pub format: ExplainFormat,
+}
+
+impl Default for ExplainOptions {
+    fn default() -> Self {
+        Self { analyze: false, verbose: false, timing: true, summary: true, format: ExplainFormat::Text }
+    }
+}
+
+/// The lines of EXPLAIN's one column. `title` is the statement that takes the plan's rows, if it is more than a query;
+/// `elapsed` how long an analyzed run took.
+pub fn render(
+    title: Option<&str>,
+    plan: Option<&Arc<dyn ExecutionPlan>>,
+    elapsed: Option<Duration>,
+    options: &ExplainOptions,
+) -> Vec<String> {
+    let below = plan.map(|plan| node(plan, options));
+    let root = match title {
+        None => below.unwrap_or_default(),
+        Some(title) => Node { title: title.to_owned(), children: below.into_iter().collect(), ..Node::default() },
+    };
+    let elapsed = elapsed.filter(|_| options.summary);
+    match options.format {
+        ExplainFormat::Text => {
+            let mut lines = Vec::new();
+            root.print(0, &mut lines);
+            lines.extend(elapsed.map(|t| format!("Execution Time: {:.3} ms", milliseconds(t))));
+            lines
+        }
+        ExplainFormat::Json => {
+            let mut top = Map::from_iter([("Plan".to_owned(), root.into_json())]);
+            top.extend(elapsed.map(|t| ("Execution Time".to_owned(), json!(milliseconds(t)))));
+            let text = serde_json::to_string_pretty(&json!([top])).expect("a JSON value prints");
+            text.lines().map(str::to_owned).collect()
+        }
+    }
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
+
+/// One node of the printed tree.
+#[derive(Default)]
+struct Node {
+    title: String,
+    /// `(actual ...)`, behind the title.
+    actual: Option<String>,
+    properties: Vec<(&'static str, Value)>,
+    children: Vec<Node>,
+}
+
+impl Node {
+    fn print(&self, depth: usize, lines: &mut Vec<String>) {
+        let (lead, indent) = match depth {
+            0 => (String::new(), "  ".to_owned()),
+            _ => (format!("{}->  ", " ".repeat(depth * 6 - 4)), " ".repeat(depth * 6 + 2)),
+        };
+        let actual = self.actual.as_deref().map(|a| format!(" ({a})")).unwrap_or_default();
+        lines.push(format!("{lead}{}{actual}", self.title));
+        for (name, value) in &self.properties {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            lines.push(format!("{indent}{name}: {value}"));
+        }
+        for child in &self.children {
+            child.print(depth + 1, lines);
+        }
+    }
+
+    fn into_json(self) -> Value {
+        let mut map = Map::from_iter([("Node Type".to_owned(), Value::String(self.title))]);
+        map.extend(self.actual.map(|actual| ("Actual".to_owned(), Value::String(actual))));
+        map.extend(self.properties.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        if !self.children.is_empty() {
+            map.insert("Plans".to_owned(), self.children.into_iter().map(Node::into_json).collect());
+        }
+        Value::Object(map)
+    }
+}
+
+fn node(plan: &Arc<dyn ExecutionPlan>, options: &ExplainOptions) -> Node {
+    // It only yields to other tasks: nothing a reader of the plan can act on.
+    if plan.is::<CooperativeExec>()
+        && let [only] = plan.children().as_slice()
+    {
+        return node(only, options);
+    }
+    let actual = plan.metrics().filter(|_| options.analyze).and_then(|metrics| actual(&metrics, options));
+    let children = plan.children().into_iter().map(|child| node(child, options)).collect();
+    let (title, properties) = match plan.downcast_ref::<EntityScanExec>() {
+        Some(scan) => (format!("Entity Scan on {}", scan.relation().name), scan_properties(scan, options)),
+        None => {
+            let line = displayable(plan.as_ref()).one_line().to_string();
+            (shown_labels(line.trim_end()), Vec::new())
+        }
+    };
+    Node { title, actual, properties, children }
+}
+
+fn actual(metrics: &MetricsSet, options: &ExplainOptions) -> Option<String> {
+    let rows = metrics.output_rows()?;
+    let time = metrics.elapsed_compute().filter(|_| options.timing);
+    Some(match time.and_then(|nanos| u64::try_from(nanos).ok()) {
+        Some(nanos) => format!("actual time={:.3} rows={rows}", milliseconds(Duration::from_nanos(nanos))),
+        None => format!("actual rows={rows}"),
+    })
+}
+
+fn scan_properties(scan: &EntityScanExec, options: &ExplainOptions) -> Vec<(&'static str, Value)> {
+    let plan = scan.key_plan();
+    let mut properties = vec![("Scope", json!(plan.scope.to_string()))];
+    properties.extend(plan.keys().map(|keys| ("Keys", json!(keys))));
+    properties.extend(residual(scan).map(|filter| ("Filter", json!(filter))));
+    if !scan.dynamic_filters().is_empty() {
+        properties.push(("Run-Time Filters", json!(scan.dynamic_filters().len())));
+    }
+    if options.verbose {
+        let columns: Vec<&str> = scan.columns().collect();
+        properties.push(("Output", json!(columns.join(", "))));
+    }
+    if scan.direction() == Direction::Reverse {
+        properties.push(("Order", json!("reverse")));
+    }
+    properties.extend(scan.fetch().map(|limit| ("Limit", json!(limit))));
+    if options.analyze {
+        let stats = scan.stats();
+        properties.push(("Entities Scanned", json!(stats.entities_scanned())));
+        properties.push(("Requests", json!(stats.requests())));
+        if options.timing {
+            properties.push(("Bytes", json!(stats.bytes())));
+            properties.push(("Retries", json!(stats.retries())));
+        }
+    }
+    properties
+}
+
+/// What is evaluated on the rows that were read: one filter for each group of ranges that needs one.
+fn residual(scan: &EntityScanExec) -> Option<String> {
+    let mut filters: Vec<String> = Vec::new();
+    for filter in scan.key_plan().groups.iter().filter_map(|group| group.residual.as_ref()) {
+        let text = expression(filter);
+        if !filters.contains(&text) {
+            filters.push(text);
+        }
+    }
+    (!filters.is_empty()).then(|| filters.join("; "))
+}
+
+fn expression(filter: &Expr) -> String {
+    expr_to_sql(filter).map_or_else(|_| filter.to_string(), |sql| sql.to_string())
 }

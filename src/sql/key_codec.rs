@@ -31,10 +31,37 @@ pub struct KeyCodec {
 }
 
 impl KeyCodec {
-    pub fn raw() -> Self { Self { columns: vec![KeyColumn{name:"PartitionKey".into(), sql_type: SqlType::Text, descending: false}, KeyColumn{name:"RowKey".into(), sql_type: SqlType::Text, descending:false}], partition: PartitionScheme::Columns(1), escape: false } }
-    pub fn relational(columns: Vec<KeyColumn>, partition: PartitionScheme, escape: bool) -> Result<Self, KeyCodecError> { Ok(Self{columns, partition, escape}) }
-    pub fn encode_batch(&self, _a: &[arrow::array::ArrayRef]) -> Result<Vec<crate::model::EntityKey>, KeyCodecError> { Err(KeyCodecError) }
-    pub fn decode(&self, _p: &arrow::array::StringArray, _r: &arrow::array::StringArray, _w: &[usize]) -> Result<Vec<arrow::array::ArrayRef>, KeyCodecError> { Err(KeyCodecError) }
+    pub fn raw() -> Self {
+        Self {
+            columns: vec![
+                KeyColumn { name: "PartitionKey".into(), sql_type: SqlType::Text, descending: false },
+                KeyColumn { name: "RowKey".into(), sql_type: SqlType::Text, descending: false },
+            ],
+            partition: PartitionScheme::Columns(1),
+            escape: false,
+        }
+    }
+    pub fn relational(
+        columns: Vec<KeyColumn>,
+        partition: PartitionScheme,
+        escape: bool,
+    ) -> Result<Self, KeyCodecError> {
+        Ok(Self { columns, partition, escape })
+    }
+    pub fn encode_batch(&self, _a: &[arrow::array::ArrayRef]) -> Result<Vec<crate::model::EntityKey>, KeyCodecError> {
+        Err(KeyCodecError)
+    }
+    pub fn decode(
+        &self,
+        _p: &arrow::array::StringArray,
+        _r: &arrow::array::StringArray,
+        _w: &[usize],
+    ) -> Result<Vec<arrow::array::ArrayRef>, KeyCodecError> {
+        Err(KeyCodecError)
+    }
+    pub fn partition(&self) -> &PartitionScheme {
+        &self.partition
+    }
     /// The key columns in key order: the partition's first.
     pub fn columns(&self) -> &[KeyColumn] {
         &self.columns
@@ -44,4 +71,8 @@ impl KeyCodec {
 #[derive(Debug, thiserror::Error)]
 #[error("placeholder")]
 pub struct KeyCodecError;
-impl From<KeyCodecError> for Box<super::error::SqlError> { fn from(_: KeyCodecError) -> Self { super::error::SqlError::not_supported("placeholder") } }
+impl From<KeyCodecError> for Box<super::error::SqlError> {
+    fn from(_: KeyCodecError) -> Self {
+        super::error::SqlError::not_supported("placeholder")
+    }
+}

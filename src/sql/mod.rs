@@ -1,6 +1,5 @@
 //! The meaning of SQL: statements become scans and batches. DataFusion lives here and nowhere else.
 
-mod assemble;
 mod catalog;
 mod ddl;
 mod dml;
@@ -16,9 +15,9 @@ pub mod outcome;
 pub mod output;
 mod pg_catalog;
 mod plan;
-mod provider;
 mod reads;
 pub mod relation;
+mod scan;
 pub mod session;
 mod settings;
 mod statement;

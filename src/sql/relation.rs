@@ -5,10 +5,13 @@
 
 use std::sync::Arc;
 
+use arrow::array::StringArray;
 use arrow::datatypes::{Schema, SchemaRef};
+use bytes::BytesMut;
 
-use super::key_codec::KeyCodec;
 use super::error::{ErrorKind, SqlError};
+use super::key_codec::KeyCodec;
+use super::output::{OutputStyle, TextColumn};
 use super::types::SqlType;
 use crate::model::{EntityKey, PropertyName, TableName};
 use crate::table::ColumnType;
@@ -110,7 +113,31 @@ impl Relation {
     }
 
     fn describe_key(&self, key: &EntityKey) -> String {
-        format!("Key (PartitionKey, RowKey)=({}, {}) already exists.", key.partition, key.row)
+        let (names, values) = self
+            .key_as_columns(key)
+            .unwrap_or_else(|| ("PartitionKey, RowKey".to_owned(), format!("{}, {}", key.partition, key.row)));
+        format!("Key ({names})=({values}) already exists.")
+    }
+
+    /// The key in the terms of a relational table's key columns: their names and their values.
+    fn key_as_columns(&self, key: &EntityKey) -> Option<(String, String)> {
+        if self.kind != RelationKind::DeclaredRelational {
+            return None;
+        }
+        let columns = self.codec.columns();
+        let all: Vec<usize> = (0..columns.len()).collect();
+        let partition = StringArray::from_iter_values([key.partition.as_str()]);
+        let row = StringArray::from_iter_values([key.row.as_str()]);
+        let decoded = self.codec.decode(&partition, &row, &all).ok()?;
+        let mut values = BytesMut::new();
+        for (index, (array, column)) in decoded.iter().zip(columns).enumerate() {
+            if index > 0 {
+                values.extend_from_slice(b", ");
+            }
+            TextColumn::new(array, &column.sql_type, &OutputStyle::default()).write(0, &mut values);
+        }
+        let names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
+        Some((names.join(", "), String::from_utf8_lossy(&values).into_owned()))
     }
 
     pub fn column(&self, name: &str) -> Option<(usize, &RelationColumn)> {

@@ -374,7 +374,9 @@ mod tests {
     #[test]
     fn reported_settings_are_told_once() {
         let mut settings = Settings::new("me");
-        assert!(settings.take_changes().iter().any(|(name, value)| *name == "server_version" && value == SERVER_VERSION));
+        assert!(
+            settings.take_changes().iter().any(|(name, value)| *name == "server_version" && value == SERVER_VERSION)
+        );
         assert!(settings.take_changes().is_empty());
         settings.set("application_name", "psql").unwrap();
         assert_eq!(settings.take_changes(), [("application_name", "psql".to_owned())]);

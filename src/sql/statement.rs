@@ -71,8 +71,12 @@ pub(super) enum TransactionCommand {
     Begin(TransactionModes),
     /// SET TRANSACTION.
     SetModes(TransactionModes),
-    Commit { chain: bool },
-    Rollback { chain: bool },
+    Commit {
+        chain: bool,
+    },
+    Rollback {
+        chain: bool,
+    },
     Savepoint(String),
     Release(String),
     RollbackTo(String),
@@ -339,10 +343,11 @@ fn transaction_modes(modes: &[TransactionMode]) -> SqlResult<TransactionModes> {
 fn check_copy_target(to: bool, target: &CopyTarget) -> SqlResult<()> {
     match (to, target) {
         (true, CopyTarget::Stdout) | (false, CopyTarget::Stdin) => Ok(()),
-        (_, CopyTarget::File { .. } | CopyTarget::Program { .. }) => {
-            Err(SqlError::new(ErrorKind::InsufficientPrivilege, "COPY to or from a file or program of the server is not allowed")
-                .with_hint("Use COPY ... FROM STDIN or TO STDOUT; psql's \\copy reads and writes files of the client."))
-        }
+        (_, CopyTarget::File { .. } | CopyTarget::Program { .. }) => Err(SqlError::new(
+            ErrorKind::InsufficientPrivilege,
+            "COPY to or from a file or program of the server is not allowed",
+        )
+        .with_hint("Use COPY ... FROM STDIN or TO STDOUT; psql's \\copy reads and writes files of the client.")),
         _ => Err(SqlError::new(ErrorKind::Syntax, "COPY reads FROM STDIN and writes TO STDOUT")),
     }
 }
@@ -354,7 +359,10 @@ fn refusal(statement: &ast::Statement) -> Box<SqlError> {
     let name = words.join(" ");
     match statement {
         ast::Statement::Load { .. } | ast::Statement::Install { .. } | ast::Statement::Directory { .. } => {
-            SqlError::new(ErrorKind::InsufficientPrivilege, format!("{name} is not allowed: it would touch the server's files"))
+            SqlError::new(
+                ErrorKind::InsufficientPrivilege,
+                format!("{name} is not allowed: it would touch the server's files"),
+            )
         }
         _ => SqlError::not_supported(name),
     }
@@ -412,7 +420,9 @@ mod tests {
 
     #[test]
     fn transaction_modes_are_read() {
-        let statements = parse("BEGIN READ ONLY NOT DEFERRABLE; START TRANSACTION READ WRITE, ISOLATION LEVEL READ COMMITTED").unwrap();
+        let statements =
+            parse("BEGIN READ ONLY NOT DEFERRABLE; START TRANSACTION READ WRITE, ISOLATION LEVEL READ COMMITTED")
+                .unwrap();
         assert!(matches!(
             statements[0].command,
             Command::Transaction(TransactionCommand::Begin(TransactionModes { read_only: Some(true) }))

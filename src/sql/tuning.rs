@@ -1,15 +1,46 @@
-//! placeholder
+//! How DataFusion is set up: its options, memory and spill space.
+
 use std::sync::Arc;
+
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::prelude::SessionConfig;
+
 use super::error::SqlResult;
 
+/// Most bytes that queries spill to temporary files, all together.
+const SPILL_BYTES_MAX: u64 = 10 * 1024 * 1024 * 1024;
+
+/// Most keys of a join's build side that become point reads on the probe side. Beyond it a range from the least to the
+/// greatest is scanned.
+const RUN_TIME_KEYS_MAX: usize = 10_000;
+/// Most bytes that these keys may take.
+const RUN_TIME_KEYS_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Options that every query runs with.
 pub fn session_config() -> SessionConfig {
-    let mut config = SessionConfig::new();
-    config.options_mut().sql_parser.map_string_types_to_utf8view = false;
+    let mut config = SessionConfig::new().with_information_schema(false);
+    let options = config.options_mut();
+    // Stores hand out Utf8; views would be made by a copy.
+    options.sql_parser.map_string_types_to_utf8view = false;
+    // PostgreSQL's: NULLs are larger than everything else.
+    options.sql_parser.default_null_ordering = "nulls_max".to_owned();
+    // One build side for all of the probe side: its keys, all of them, then narrow what the probe side scans.
+    options.optimizer.repartition_joins = false;
+    options.optimizer.hash_join_inlist_pushdown_max_distinct_values = RUN_TIME_KEYS_MAX;
+    options.optimizer.hash_join_inlist_pushdown_max_size = RUN_TIME_KEYS_BYTES_MAX;
     config
 }
 
+/// A pool of this many bytes for all queries together; operators that can spill do so before it is exceeded.
+///
+/// # Errors
+/// When there is no folder for temporary files.
 pub fn runtime_env(memory: usize) -> SqlResult<Arc<RuntimeEnv>> {
-    Ok(RuntimeEnvBuilder::new().with_memory_limit(memory, 1.0).build_arc()?)
+    let disk = DiskManagerBuilder::default()
+        .with_mode(DiskManagerMode::OsTmpDirectory)
+        .with_max_temp_directory_size(SPILL_BYTES_MAX);
+    let pool = Arc::new(FairSpillPool::new(memory));
+    Ok(RuntimeEnvBuilder::new().with_memory_pool(pool).with_disk_manager_builder(disk).build_arc()?)
 }

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use tablegate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync};
 use tablegate::backend::memory::MemoryStore;
 use tablegate::model::Clock;
+use tempfile::TempDir;
 
-use crate::harness::{Backend, Store};
+use crate::harness::{Backend, Durable, Store};
 
 /// Lives as long as the process: nothing to reopen.
 pub struct Memory(Store);
@@ -17,5 +19,38 @@ impl Backend for Memory {
 
     fn store(&self) -> &Store {
         &self.0
+    }
+}
+
+/// In a folder that goes with the test.
+pub struct Embedded {
+    store: Store,
+    folder: TempDir,
+}
+
+impl Embedded {
+    fn open(folder: TempDir, clock: Arc<dyn Clock>) -> Self {
+        // Whether data survives a power failure is not tested here, and syncs take their time.
+        let options = EmbeddedOptions { fsync: Fsync::Never, ..EmbeddedOptions::default() };
+        let store = Arc::new(EmbeddedStore::open(folder.path(), clock, options).unwrap());
+        Self { store, folder }
+    }
+}
+
+impl Backend for Embedded {
+    async fn create(clock: Arc<dyn Clock>) -> Self {
+        Self::open(tempfile::tempdir().unwrap(), clock)
+    }
+
+    fn store(&self) -> &Store {
+        &self.store
+    }
+}
+
+impl Durable for Embedded {
+    async fn reopen(self, clock: Arc<dyn Clock>) -> Self {
+        let Self { store, folder } = self;
+        drop(store);
+        Self::open(folder, clock)
     }
 }

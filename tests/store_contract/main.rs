@@ -7,7 +7,6 @@
 mod backends;
 mod commits;
 mod concurrency;
-#[expect(dead_code, reason = "for stores that outlive the process")]
 mod durability;
 mod groups;
 mod harness;
@@ -153,7 +152,6 @@ macro_rules! contract {
 }
 
 /// What a store that outlives the process must do besides: its backend is [`harness::Durable`].
-#[expect(unused_macros, reason = "the memory store has nothing to reopen")]
 macro_rules! durable_contract {
     ($backend:ty: $($test:ident,)+) => {
         mod durability {
@@ -176,4 +174,9 @@ macro_rules! durable_contract {
 
 mod memory {
     contract!(crate::backends::Memory);
+}
+
+mod embedded {
+    contract!(crate::backends::Embedded);
+    durable_contract!(crate::backends::Embedded);
 }

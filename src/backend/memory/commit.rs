@@ -9,13 +9,13 @@ use crate::model::{Clock, ETag, EdmDateTime, EntityKey, StoredEntity, TableName}
 use crate::table::{Batch, CommitError, GroupError, Operation, Rejection, Written};
 
 /// Gives out Timestamps, each later than all before it even where the clock stands still or goes back.
-pub(super) struct Stamps<'a> {
-    pub(super) clock: &'a dyn Clock,
-    pub(super) last: EdmDateTime,
+pub(in crate::backend) struct Stamps<'a> {
+    pub(in crate::backend) clock: &'a dyn Clock,
+    pub(in crate::backend) last: EdmDateTime,
 }
 
 impl Stamps<'_> {
-    fn next(&mut self) -> EdmDateTime {
+    pub(in crate::backend) fn next(&mut self) -> EdmDateTime {
         self.last = self.clock.now().max(self.last.next_tick());
         self.last
     }
@@ -84,7 +84,7 @@ fn plan_operation(
 
 /// # Errors
 /// [`GroupError::DuplicateKey`] when two batches hold the same key of the same table.
-pub(super) fn check_disjoint(batches: &[Batch]) -> Result<(), GroupError> {
+pub(in crate::backend) fn check_disjoint(batches: &[Batch]) -> Result<(), GroupError> {
     let mut seen = HashSet::new();
     for batch in batches {
         for operation in batch.operations() {

@@ -4,7 +4,7 @@
 //! its readers and copied when a commit meets a reader. So it promises the most a store can promise, and the contract
 //! suite can ask it anything. Nothing outlives the process.
 
-mod commit;
+pub(in crate::backend) mod commit;
 mod reader;
 mod scan;
 mod table;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Entity, EntityKey, EdmRef, EdmValue, Properties, PropertyName, StoredEntity, TableName};
+use crate::model::{EdmRef, EdmValue, Entity, EntityKey, Properties, PropertyName, StoredEntity, TableName};
 use crate::sql::edm;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::key_codec::{KeyCodec, KeyColumn, PartitionScheme};
@@ -62,8 +62,14 @@ pub enum DeclaredKey {
     /// The columns PartitionKey and RowKey themselves.
     Raw,
     /// No primary key: a constant PartitionKey, RowKeys that the gateway makes.
-    Generated { partition: String },
-    Relational { columns: Vec<DeclaredKeyColumn>, partition: DeclaredPartition, escape: bool },
+    Generated {
+        partition: String,
+    },
+    Relational {
+        columns: Vec<DeclaredKeyColumn>,
+        partition: DeclaredPartition,
+        escape: bool,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -83,7 +89,14 @@ pub enum DeclaredPartition {
 }
 
 impl Declaration {
-    pub fn new(name: &str, stored: &TableName, oid: u32, columns: Vec<DeclaredColumn>, key: DeclaredKey, open: bool) -> Self {
+    pub fn new(
+        name: &str,
+        stored: &TableName,
+        oid: u32,
+        columns: Vec<DeclaredColumn>,
+        key: DeclaredKey,
+        open: bool,
+    ) -> Self {
         Self {
             format: FORMAT,
             name: name.to_owned(),
@@ -195,14 +208,16 @@ impl Declaration {
             _ => None,
         };
         found.ok_or_else(|| {
-            let message = format!("column \"{column}\" of table \"{}\" is neither stored nor part of the key", self.name);
+            let message =
+                format!("column \"{column}\" of table \"{}\" is neither stored nor part of the key", self.name);
             SqlError::new(ErrorKind::DataCorrupted, message)
         })
     }
 
     fn type_of(&self, column: &DeclaredColumn) -> SqlResult<SqlType> {
         SqlType::parse(&column.sql_type).ok_or_else(|| {
-            let message = format!("column \"{}\" of table \"{}\" has no type {:?}", column.name, self.name, column.sql_type);
+            let message =
+                format!("column \"{}\" of table \"{}\" has no type {:?}", column.name, self.name, column.sql_type);
             SqlError::new(ErrorKind::DataCorrupted, message)
         })
     }

@@ -112,9 +112,15 @@ mod tests {
 
     #[test]
     fn derived_names_are_legal() {
-        for (sql, stored) in
-            [("order_items", "orderItems"), ("t", "tTable"), ("2024", "table2024"), ("größe", "grE"), ("tables", "tablesTable"), ("Orders", "Orders"), ("_", "table")]
-        {
+        for (sql, stored) in [
+            ("order_items", "orderItems"),
+            ("t", "tTable"),
+            ("2024", "table2024"),
+            ("größe", "grE"),
+            ("tables", "tablesTable"),
+            ("Orders", "Orders"),
+            ("_", "table"),
+        ] {
             assert_eq!(derived_table_name(sql), stored, "{sql}");
             assert!(TableName::parse(stored).is_ok());
         }

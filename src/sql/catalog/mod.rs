@@ -33,10 +33,13 @@ pub struct Catalog {
     store: Arc<dyn TableStore>,
     declared: RwLock<Arc<Declared>>,
     /// Relations of found and open tables, with the observed schema they were made from.
-    observed: RwLock<HashMap<TableName, (Arc<ObservedSchema>, Arc<Relation>)>>,
+    observed: RwLock<HashMap<TableName, Observed>>,
     /// One change of the catalogue at a time.
     changes: tokio::sync::Mutex<()>,
 }
+
+/// What was seen of a table, and the relation made from it.
+type Observed = (Arc<ObservedSchema>, Arc<Relation>);
 
 /// All declarations, by SQL name.
 #[derive(Debug, Default, Clone)]
@@ -258,7 +261,10 @@ impl Catalog {
     async fn entries(&self, reader: &dyn TableReader, table: &TableName) -> SqlResult<Vec<StoredEntity>> {
         let request = ScanRequest {
             table: table.clone(),
-            ranges: Arc::new([KeyRange { partitions: Span::point(declaration::DECLARATIONS), rows: Arc::new([Span::ALL]) }]),
+            ranges: Arc::new([KeyRange {
+                partitions: Span::point(declaration::DECLARATIONS),
+                rows: Arc::new([Span::ALL]),
+            }]),
             columns: Arc::new(ScanColumns::new(vec![ScanColumn::PartitionKey, ScanColumn::RowKey])),
             direction: Direction::Forward,
             limit: None,
@@ -293,9 +299,10 @@ impl Catalog {
         match self.store.commit(batch).await {
             Ok(_) => Ok(()),
             Err(CommitError::Store(error)) => Err(error.into()),
-            Err(rejected @ CommitError::Rejected { .. }) => {
-                Err(SqlError::new(ErrorKind::SerializationFailure, format!("the catalogue changed meanwhile: {rejected}")))
-            }
+            Err(rejected @ CommitError::Rejected { .. }) => Err(SqlError::new(
+                ErrorKind::SerializationFailure,
+                format!("the catalogue changed meanwhile: {rejected}"),
+            )),
         }
     }
 

@@ -76,7 +76,10 @@ fn table_options(options: &CreateTableOptions, notices: &mut Vec<Notice>) -> Sql
         let text = option_text(value);
         let flag = || {
             parse_bool(&text).ok_or_else(|| {
-                SqlError::new(ErrorKind::InvalidParameterValue, format!("invalid value for option \"{name}\": \"{text}\""))
+                SqlError::new(
+                    ErrorKind::InvalidParameterValue,
+                    format!("invalid value for option \"{name}\": \"{text}\""),
+                )
             })
         };
         match name.as_str() {
@@ -89,8 +92,11 @@ fn table_options(options: &CreateTableOptions, notices: &mut Vec<Notice>) -> Sql
                 notices.push(Notice::info(format!("storage parameter \"{name}\" has no meaning here and is ignored")));
             }
             _ => {
-                return Err(SqlError::new(ErrorKind::InvalidParameterValue, format!("unrecognized parameter \"{name}\""))
-                    .with_hint("Options are table, partition_key, row_key, key_escape and open."));
+                return Err(SqlError::new(
+                    ErrorKind::InvalidParameterValue,
+                    format!("unrecognized parameter \"{name}\""),
+                )
+                .with_hint("Options are table, partition_key, row_key, key_escape and open."));
             }
         }
     }
@@ -117,8 +123,10 @@ fn stored_name(name: &str, options: &TableOptions, notices: &mut Vec<Notice>) ->
     }
     let derived = TableName::parse(&derived_table_name(name))?;
     notices.push(
-        Notice::info(format!("table \"{name}\" is stored as \"{derived}\": the Table service allows letters and digits only"))
-            .with_hint("Choose another stored name with WITH (table = 'Name')."),
+        Notice::info(format!(
+            "table \"{name}\" is stored as \"{derived}\": the Table service allows letters and digits only"
+        ))
+        .with_hint("Choose another stored name with WITH (table = 'Name')."),
     );
     Ok(derived)
 }
@@ -168,7 +176,9 @@ fn refused_constraint(constraint: &TableConstraint) -> Box<SqlError> {
             .with_detail("The Table service has one index, on PartitionKey and RowKey.")
             .with_hint("Make the unique columns the primary key, or keep a second table whose key they are."),
         TableConstraint::ForeignKey(_) => SqlError::not_supported("FOREIGN KEY")
-            .with_detail("A transaction reaches one partition of one table, so a reference to another cannot be checked.")
+            .with_detail(
+                "A transaction reaches one partition of one table, so a reference to another cannot be checked.",
+            )
             .with_hint("Leave the constraint out and check in the application."),
         TableConstraint::Check(_) => SqlError::not_supported("CHECK"),
         other => SqlError::not_supported(other.to_string()),
@@ -216,7 +226,10 @@ fn columns(
             return Err(SqlError::new(ErrorKind::DuplicateColumn, message));
         }
         if name == "etag" {
-            return Err(SqlError::new(ErrorKind::ReservedName, "column name \"etag\" is reserved for the entity's version"));
+            return Err(SqlError::new(
+                ErrorKind::ReservedName,
+                "column name \"etag\" is reserved for the entity's version",
+            ));
         }
         let in_key = primary_key.contains(&name);
         let is_system = if is_raw {
@@ -274,7 +287,10 @@ fn options_of(column: &ColumnDef) -> SqlResult<bool> {
 
 /// Strings order by their bytes, which is what these collations mean.
 fn is_c_collation(name: &str) -> bool {
-    matches!(name.trim_matches('"'), "C" | "POSIX" | "default" | "pg_catalog.\"default\"" | "pg_catalog.default" | "ucs_basic")
+    matches!(
+        name.trim_matches('"'),
+        "C" | "POSIX" | "default" | "pg_catalog.\"default\"" | "pg_catalog.default" | "ucs_basic"
+    )
 }
 
 /// The property that stores a column: its own name where that is legal, else the nearest legal one not yet taken.

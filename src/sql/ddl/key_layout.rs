@@ -123,8 +123,11 @@ fn check_same_columns(primary_key: &[String], columns: &[DeclaredKeyColumn]) -> 
     if declared == laid_out {
         return Ok(());
     }
-    Err(invalid("partition_key and row_key must name exactly the columns of the primary key")
-        .with_detail(format!("The primary key is ({}), the options name ({}).", primary_key.join(", "), laid_out.join(", "))))
+    Err(invalid("partition_key and row_key must name exactly the columns of the primary key").with_detail(format!(
+        "The primary key is ({}), the options name ({}).",
+        primary_key.join(", "),
+        laid_out.join(", ")
+    )))
 }
 
 fn invalid(message: &str) -> Box<SqlError> {
@@ -156,9 +159,13 @@ mod tests {
     fn options_choose_the_split() {
         let key = lay_out(&["a", "b", "c"], Some("b, a"), Some("c DESC")).unwrap();
         assert_eq!(names(&key), ["b", "a", "c"]);
-        assert!(matches!(&key, DeclaredKey::Relational { partition: DeclaredPartition::Columns(2), columns, .. } if columns[2].descending));
+        assert!(
+            matches!(&key, DeclaredKey::Relational { partition: DeclaredPartition::Columns(2), columns, .. } if columns[2].descending)
+        );
         let key = lay_out(&["a"], Some("'all'"), None).unwrap();
-        assert!(matches!(&key, DeclaredKey::Relational { partition: DeclaredPartition::Constant(c), .. } if c == "all"));
+        assert!(
+            matches!(&key, DeclaredKey::Relational { partition: DeclaredPartition::Constant(c), .. } if c == "all")
+        );
         let key = lay_out(&["a", "b"], Some("bucket(16)"), Some("a, b")).unwrap();
         assert!(matches!(&key, DeclaredKey::Relational { partition: DeclaredPartition::Bucket(16), .. }));
         assert_eq!(names(&lay_out(&["a", "b"], None, Some("a")).unwrap()), ["b", "a"]);

@@ -58,9 +58,11 @@ fn custom(name: &ObjectName, arguments: &[String]) -> SqlResult<SqlType> {
             Err(SqlError::not_supported(format!("type {last}"))
                 .with_hint("Declare an integer column and give its values, or use uuid keys."))
         }
-        ("money" | "inet" | "cidr" | "macaddr" | "point" | "box" | "tsvector" | "tsquery" | "xml" | "citext" | "timetz", _) => {
-            Err(SqlError::not_supported(format!("type {last}")).with_hint("Store it as text."))
-        }
+        (
+            "money" | "inet" | "cidr" | "macaddr" | "point" | "box" | "tsvector" | "tsquery" | "xml" | "citext"
+            | "timetz",
+            _,
+        ) => Err(SqlError::not_supported(format!("type {last}")).with_hint("Store it as text.")),
         _ => Err(SqlError::new(ErrorKind::UndefinedObject, format!("type \"{last}\" does not exist"))),
     }
 }

@@ -8,8 +8,8 @@ use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
 use datafusion::datasource::MemTable;
 use datafusion::sql::sqlparser::ast::{
-    self, Assignment, AssignmentTarget, BinaryOperator, ConflictTarget, DoUpdate, Expr, Ident, ObjectName, ObjectNamePart,
-    OnConflictAction, Query,
+    self, Assignment, AssignmentTarget, BinaryOperator, ConflictTarget, DoUpdate, Expr, Ident, ObjectName,
+    ObjectNamePart, OnConflictAction, Query,
 };
 use futures::StreamExt;
 
@@ -19,11 +19,11 @@ use super::target::{TargetColumn, labelled, select, target_column};
 use super::update::{declare_parameter, is_untyped};
 use super::writes::{Change, Writes};
 use crate::model::StoredEntity;
-use crate::sql::assemble::relation_rows;
 use crate::sql::edm;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::plan::{Planner, TableEntry, Tables};
 use crate::sql::relation::{ColumnSource, Relation};
+use crate::sql::scan::relation_rows;
 use crate::sql::types::SqlType;
 
 /// The policy of one INSERT.
@@ -61,7 +61,7 @@ impl Outcome {
     }
 
     /// All changed rows, in the relation's columns, for RETURNING.
-    pub fn rows_after(self, incoming: &dyn Fn() -> SqlResult<RecordBatch>) -> SqlResult<Vec<RecordBatch>> {
+    pub fn rows_after(self, incoming: &(dyn Fn() -> SqlResult<RecordBatch> + Sync)) -> SqlResult<Vec<RecordBatch>> {
         let mut rows = self.updated;
         rows.push(pick(&incoming()?, &self.inserted)?);
         Ok(rows)
@@ -109,7 +109,7 @@ impl OnConflict {
         planner: &Planner<'_>,
         parameters: &[ScalarValue],
         rows: &RowsToWrite,
-        incoming: &dyn Fn() -> SqlResult<RecordBatch>,
+        incoming: &(dyn Fn() -> SqlResult<RecordBatch> + Sync),
         writes: &mut Writes<'_>,
     ) -> SqlResult<Outcome> {
         let mut outcome = Outcome { inserted: Vec::new(), updated: Vec::new() };
@@ -277,7 +277,8 @@ fn assigned_column(relation: &Relation, assignment: &Assignment) -> SqlResult<Ta
     let AssignmentTarget::ColumnName(name) = &assignment.target else {
         return Err(SqlError::not_supported("SET (a, b) = (...)").with_hint("Assign each column on its own."));
     };
-    let ident = name.0.last().and_then(|p| p.as_ident()).ok_or_else(|| SqlError::not_supported(format!("SET {name}")))?;
+    let ident =
+        name.0.last().and_then(|p| p.as_ident()).ok_or_else(|| SqlError::not_supported(format!("SET {name}")))?;
     let target = target_column(relation, ident)?;
     match target.column(relation).map(|c| &c.source) {
         Some(ColumnSource::PartitionKey | ColumnSource::RowKey | ColumnSource::KeyPart(_)) => {

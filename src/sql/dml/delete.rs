@@ -31,7 +31,8 @@ impl PreparedDelete {
     /// # Errors
     /// Whatever is wrong with the statement; 0A000 for clauses PostgreSQL does not have.
     pub async fn prepare(planner: &Planner<'_>, delete: &ast::Delete, declared: &[SqlType]) -> SqlResult<Self> {
-        if !delete.order_by.is_empty() || delete.limit.is_some() || !delete.tables.is_empty() || delete.output.is_some() {
+        if !delete.order_by.is_empty() || delete.limit.is_some() || !delete.tables.is_empty() || delete.output.is_some()
+        {
             return Err(SqlError::not_supported("this clause of DELETE"));
         }
         if delete.using.is_some() {

@@ -70,7 +70,10 @@ impl PreparedInsert {
         let targets = targets(&relation, insert)?;
         let mut declared = declared.to_vec();
         let source = source(planner, &relation, &targets, insert, &mut declared).await?;
-        let alias = insert.table_alias.as_ref().map_or_else(|| Ident::with_quote('"', relation.name.clone()), |a| a.alias.clone());
+        let alias = insert
+            .table_alias
+            .as_ref()
+            .map_or_else(|| Ident::with_quote('"', relation.name.clone()), |a| a.alias.clone());
         let replace = matches!(insert.or, Some(SqliteOnConflict::Replace));
         let on = match &insert.on {
             Some(OnInsert::OnConflict(on)) => Some(on),
@@ -225,7 +228,12 @@ impl PreparedInsert {
 }
 
 fn refuse_other_dialects(insert: &ast::Insert) -> SqlResult<()> {
-    if insert.overwrite || insert.ignore || insert.replace_into || insert.partitioned.is_some() || !insert.assignments.is_empty() {
+    if insert.overwrite
+        || insert.ignore
+        || insert.replace_into
+        || insert.partitioned.is_some()
+        || !insert.assignments.is_empty()
+    {
         return Err(SqlError::not_supported("this form of INSERT"));
     }
     match insert.or {

@@ -57,7 +57,8 @@ impl Returning {
 
     /// The schema of the rows [`Returning::rows`] takes: all columns of the relation, NULLs allowed.
     pub fn row_schema(relation: &Relation) -> SchemaRef {
-        let fields: Vec<_> = relation.arrow_schema.fields().iter().map(|f| f.as_ref().clone().with_nullable(true)).collect();
+        let fields: Vec<_> =
+            relation.arrow_schema.fields().iter().map(|f| f.as_ref().clone().with_nullable(true)).collect();
         Arc::new(arrow::datatypes::Schema::new(fields))
     }
 

@@ -35,7 +35,8 @@ impl RowsToWrite {
     /// # Errors
     /// 23502 for a key that is NULL or missing, 22023 for one that cannot be stored.
     pub fn new(relation: &Arc<Relation>, targets: &[TargetColumn], batch: &RecordBatch) -> SqlResult<Self> {
-        let column = |index: usize| targets.iter().position(|t| *t == TargetColumn::Known(index)).map(|i| batch.column(i));
+        let column =
+            |index: usize| targets.iter().position(|t| *t == TargetColumn::Known(index)).map(|i| batch.column(i));
         for (index, required) in relation.columns.iter().enumerate() {
             if required.not_null && is_written(required) && column(index).is_none() {
                 return Err(not_null(relation, &required.name));
@@ -87,10 +88,7 @@ fn is_written(column: &RelationColumn) -> bool {
     !column.hidden && matches!(column.source, ColumnSource::Property { .. })
 }
 
-fn key_arrays<'a>(
-    relation: &Relation,
-    column: &dyn Fn(usize) -> Option<&'a ArrayRef>,
-) -> SqlResult<Vec<ArrayRef>> {
+fn key_arrays<'a>(relation: &Relation, column: &dyn Fn(usize) -> Option<&'a ArrayRef>) -> SqlResult<Vec<ArrayRef>> {
     let mut arrays = Vec::new();
     for index in relation.key_columns() {
         let name = &relation.columns[index].name;
@@ -141,9 +139,10 @@ pub(crate) fn not_null(relation: &Relation, column: &str) -> Box<SqlError> {
 /// XX000 when the columns are not text, and what the constructors of keys refuse.
 pub(crate) fn keys_of_batch(batch: &RecordBatch) -> SqlResult<Vec<EntityKey>> {
     let text = |index: usize| {
-        batch.column(index).as_string_opt::<i32>().ok_or_else(|| {
-            SqlError::new(ErrorKind::Internal, "a scan for keys did not give text columns")
-        })
+        batch
+            .column(index)
+            .as_string_opt::<i32>()
+            .ok_or_else(|| SqlError::new(ErrorKind::Internal, "a scan for keys did not give text columns"))
     };
     let (partitions, rows) = (text(0)?, text(1)?);
     (0..batch.num_rows()).map(|i| Ok(EntityKey::parse(partitions.value(i), rows.value(i))?)).collect()

@@ -21,9 +21,10 @@ pub(crate) async fn find_target(planner: &Planner<'_>, name: &ObjectName) -> Sql
         let message = format!("permission denied: \"{table}\" is a system catalog");
         return Err(SqlError::new(ErrorKind::InsufficientPrivilege, message));
     }
-    planner.relation(schema.as_deref(), &table).await?.ok_or_else(|| {
-        SqlError::new(ErrorKind::UndefinedTable, format!("relation \"{table}\" does not exist"))
-    })
+    planner
+        .relation(schema.as_deref(), &table)
+        .await?
+        .ok_or_else(|| SqlError::new(ErrorKind::UndefinedTable, format!("relation \"{table}\" does not exist")))
 }
 
 /// The name and alias of the one table in `UPDATE t AS a` or `DELETE FROM t AS a`.
@@ -52,9 +53,10 @@ pub(crate) fn target_column(relation: &Relation, ident: &Ident) -> SqlResult<Tar
         && let Some((index, column)) = relation.column(stored)
     {
         return match column.source {
-            ColumnSource::ETag => {
-                Err(SqlError::new(ErrorKind::InsufficientPrivilege, "column \"etag\" is made by the store and cannot be set"))
-            }
+            ColumnSource::ETag => Err(SqlError::new(
+                ErrorKind::InsufficientPrivilege,
+                "column \"etag\" is made by the store and cannot be set",
+            )),
             _ => Ok(TargetColumn::Known(index)),
         };
     }
@@ -95,11 +97,7 @@ impl TargetColumn {
 ///
 /// # Errors
 /// None in practice: the template always parses.
-pub(super) fn select(
-    items: Vec<SelectItem>,
-    from: Vec<TableWithJoins>,
-    selection: Option<Expr>,
-) -> SqlResult<Query> {
+pub(super) fn select(items: Vec<SelectItem>, from: Vec<TableWithJoins>, selection: Option<Expr>) -> SqlResult<Query> {
     let template = parse("SELECT 1")?.pop().map(|s| s.command);
     let Some(Command::Query(mut query)) = template else {
         return Err(SqlError::new(ErrorKind::Internal, "the SELECT template did not parse"));

@@ -133,10 +133,8 @@ impl PreparedUpdate {
             let index = IDENTITY_COLUMNS + i;
             let from = SqlType::of_field(schema.field(index));
             values.push(match clause.target.column(&self.relation) {
-                Some(column) => {
-                    edm::assign(batch.column(index), &from, &column.sql_type, clause.untyped)
-                        .map_err(|e| e.for_column(&column.name))?
-                }
+                Some(column) => edm::assign(batch.column(index), &from, &column.sql_type, clause.untyped)
+                    .map_err(|e| e.for_column(&column.name))?,
                 None => batch.column(index).clone(),
             });
         }
@@ -185,7 +183,10 @@ impl PreparedUpdate {
     fn new_key(&self, key: &EntityKey, values: &[ArrayRef], row: usize) -> SqlResult<Option<EntityKey>> {
         let key_columns = self.relation.key_columns();
         let assigned = |column: usize| {
-            self.assignments.iter().position(|c| c.target == TargetColumn::Known(column)).map(|i| values[i].slice(row, 1))
+            self.assignments
+                .iter()
+                .position(|c| c.target == TargetColumn::Known(column))
+                .map(|i| values[i].slice(row, 1))
         };
         if !key_columns.iter().any(|c| assigned(*c).is_some()) {
             return Ok(None);
@@ -248,7 +249,8 @@ fn set_clause(relation: &Relation, assignment: &ast::Assignment) -> SqlResult<Se
     let AssignmentTarget::ColumnName(name) = &assignment.target else {
         return Err(SqlError::not_supported("SET (a, b) = (...)").with_hint("Assign each column on its own."));
     };
-    let ident = name.0.last().and_then(|p| p.as_ident()).ok_or_else(|| SqlError::not_supported(format!("SET {name}")))?;
+    let ident =
+        name.0.last().and_then(|p| p.as_ident()).ok_or_else(|| SqlError::not_supported(format!("SET {name}")))?;
     let target = target_column(relation, ident)?;
     Ok(SetClause { target, untyped: is_untyped(&assignment.value) })
 }

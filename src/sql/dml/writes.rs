@@ -109,7 +109,12 @@ impl<'a> Writes<'a> {
         }
         let Some(base) = self.current(&entity.key).await? else { return self.insert(entity).await };
         let removed = if replace {
-            base.entity.properties.iter().map(|(n, _)| n.clone()).filter(|n| entity.properties.get(n.as_str()).is_none()).collect()
+            base.entity
+                .properties
+                .iter()
+                .map(|(n, _)| n.clone())
+                .filter(|n| entity.properties.get(n.as_str()).is_none())
+                .collect()
         } else {
             Vec::new()
         };
@@ -137,9 +142,7 @@ impl<'a> Writes<'a> {
         entity.check()?;
         let (relation, now) = (self.relation.clone(), self.now);
         match &mut self.mode {
-            WriteMode::Direct(writer) => {
-                writer.push(Operation::Replace(entity, IfMatch::ETag(etag.clone()))).await
-            }
+            WriteMode::Direct(writer) => writer.push(Operation::Replace(entity, IfMatch::ETag(etag.clone()))).await,
             WriteMode::Block(transaction) | WriteMode::OneEgt(transaction) | WriteMode::Implicit(transaction) => {
                 transaction.writes_mut().update(&relation.stored, &base, entity.properties, patch, now);
                 self.check_rules()

@@ -43,7 +43,9 @@ impl From<KeyError> for Box<SqlError> {
         let illegal = matches!(error, KeyError::IllegalCharacter { .. });
         let sql = SqlError::new(ErrorKind::InvalidParameterValue, error.to_string());
         if illegal {
-            sql.with_hint("Declare the table WITH (key_escape = true), or keep / \\ # ? and control characters out of keys.")
+            sql.with_hint(
+                "Declare the table WITH (key_escape = true), or keep / \\ # ? and control characters out of keys.",
+            )
         } else {
             sql
         }
@@ -111,9 +113,11 @@ impl From<DataFusionError> for Box<SqlError> {
             DataFusionError::Shared(inner) => from_shared(&inner),
             DataFusionError::Collection(mut errors) if !errors.is_empty() => errors.remove(0).into(),
             DataFusionError::NotImplemented(text) => SqlError::new(ErrorKind::FeatureNotSupported, text),
-            DataFusionError::ResourcesExhausted(text) => SqlError::new(ErrorKind::OutOfMemory, "out of the query memory limit")
-                .with_detail(text)
-                .with_hint("Narrow the query by its keys, or raise the limit with --query-memory."),
+            DataFusionError::ResourcesExhausted(text) => {
+                SqlError::new(ErrorKind::OutOfMemory, "out of the query memory limit")
+                    .with_detail(text)
+                    .with_hint("Narrow the query by its keys, or raise the limit with --query-memory.")
+            }
             DataFusionError::Plan(text) => from_plan_text(text),
             DataFusionError::Execution(text) => from_execution_text(text),
             DataFusionError::SQL(inner, _) => SqlError::new(ErrorKind::Syntax, inner.to_string()),
@@ -192,11 +196,18 @@ fn from_schema_error(error: &SchemaError) -> Box<SqlError> {
 fn from_plan_text(text: String) -> Box<SqlError> {
     let kind = if text.starts_with("Invalid function") || text.contains("No function matches") {
         ErrorKind::UndefinedFunction
-    } else if text.contains("must be in the GROUP BY clause") || text.contains("must appear in the GROUP BY clause") || text.contains("could not be resolved from available columns") {
+    } else if text.contains("must be in the GROUP BY clause")
+        || text.contains("must appear in the GROUP BY clause")
+        || text.contains("could not be resolved from available columns")
+    {
         ErrorKind::Grouping
     } else if text.starts_with("table function") {
         ErrorKind::UndefinedFunction
-    } else if text.contains("Cannot coerce") || text.contains("cannot be cast") || text.contains("Cannot infer common") || text.contains("type_coercion") {
+    } else if text.contains("Cannot coerce")
+        || text.contains("cannot be cast")
+        || text.contains("Cannot infer common")
+        || text.contains("type_coercion")
+    {
         ErrorKind::DatatypeMismatch
     } else if text.starts_with("Unknown placeholder") {
         ErrorKind::UndefinedParameter

@@ -16,6 +16,13 @@ pub(super) fn shown(label: &str) -> &str {
     label.split(SUFFIX).next().unwrap_or(label)
 }
 
+/// A text of DataFusion's with the labels in it as a client sees them.
+pub(in crate::sql) fn shown_labels(text: &str) -> String {
+    let mut pieces = text.split(SUFFIX);
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |shown, piece| shown + piece.trim_start_matches(|c: char| c.is_ascii_digit()))
+}
+
 /// Gives every computed column its label, and makes labels that occur twice different.
 pub(super) fn label_projection(items: &mut [SelectItem]) {
     let has_wildcard =
@@ -25,11 +32,12 @@ pub(super) fn label_projection(items: &mut [SelectItem]) {
         let label = match &*item {
             SelectItem::UnnamedExpr(expr) => label_of(expr).unwrap_or_else(|| "?column?".to_owned()),
             SelectItem::ExprWithAlias { alias, .. } => fold(alias),
-            SelectItem::ExprWithAliases { .. } | SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..) => continue,
+            SelectItem::ExprWithAliases { .. } | SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..) => {
+                continue;
+            }
         };
         let first = used.insert(label.clone());
-        let is_column =
-            matches!(item, SelectItem::UnnamedExpr(Expr::Identifier(_) | Expr::CompoundIdentifier(_)));
+        let is_column = matches!(item, SelectItem::UnnamedExpr(Expr::Identifier(_) | Expr::CompoundIdentifier(_)));
         if is_column && first && !has_wildcard {
             continue;
         }
@@ -47,7 +55,10 @@ fn rename(item: &mut SelectItem, label: String) {
     let alias = Ident::with_quote('"', label);
     match item {
         SelectItem::UnnamedExpr(expr) => {
-            let expr = std::mem::replace(expr, Expr::Wildcard(datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken::empty()));
+            let expr = std::mem::replace(
+                expr,
+                Expr::Wildcard(datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken::empty()),
+            );
             *item = SelectItem::ExprWithAlias { expr, alias };
         }
         SelectItem::ExprWithAlias { alias: old, .. } => *old = alias,
@@ -67,9 +78,7 @@ pub(super) fn label_of(expr: &Expr) -> Option<String> {
         }
         Expr::TypedString(typed) => Some(type_label(&typed.data_type.to_string().to_lowercase())),
         Expr::Nested(inner) | Expr::Collate { expr: inner, .. } => label_of(inner),
-        Expr::Case { else_result, .. } => {
-            else_result.as_deref().and_then(label_of).or_else(|| Some("case".to_owned()))
-        }
+        Expr::Case { else_result, .. } => else_result.as_deref().and_then(label_of).or_else(|| Some("case".to_owned())),
         Expr::Exists { .. } => Some("exists".to_owned()),
         Expr::Extract { .. } => Some("extract".to_owned()),
         Expr::Substring { .. } => Some("substring".to_owned()),

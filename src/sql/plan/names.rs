@@ -7,8 +7,8 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, ObjectName, ObjectNamePart, OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
-    TableAlias, TableFactor, TableWithJoins, VisitMut, VisitorMut,
+    Expr, Ident, ObjectName, ObjectNamePart, OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind,
+    SetExpr, TableAlias, TableFactor, TableWithJoins, VisitMut, VisitorMut,
 };
 
 use super::labels::{label_of, label_projection};
@@ -44,15 +44,15 @@ pub(crate) fn resolve_column<'a>(
     if ident.quote_style.is_some() {
         return Ok(None);
     }
-    let mut candidates: Vec<&str> =
-        columns.filter(|c| c.to_lowercase() == folded).map(String::as_str).collect();
+    let mut candidates: Vec<&str> = columns.filter(|c| c.to_lowercase() == folded).map(String::as_str).collect();
     candidates.sort_unstable();
     candidates.dedup();
     match candidates.as_slice() {
         [] => Ok(None),
         [one] => Ok(Some(one)),
         several => {
-            let error = SqlError::new(ErrorKind::AmbiguousColumn, format!("column reference \"{folded}\" is ambiguous"));
+            let error =
+                SqlError::new(ErrorKind::AmbiguousColumn, format!("column reference \"{folded}\" is ambiguous"));
             Err(error.with_hint(format!("Quote the name to say which one is meant: \"{}\".", several.join("\", \""))))
         }
     }

@@ -24,9 +24,9 @@ use crate::sql::engine::Engine;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::outcome::{ResultColumn, RowStream};
 use crate::sql::pg_catalog::{CatalogSnapshot, SystemCatalog};
-use crate::sql::provider::RelationProvider;
 use crate::sql::reads::Reads;
 use crate::sql::relation::Relation;
+use crate::sql::scan::RelationProvider;
 use crate::sql::types::SqlType;
 
 /// A query that was planned once and can be run with other parameters and on later snapshots.
@@ -75,21 +75,15 @@ impl Planner<'_> {
         names::resolve(&mut query, tables, names_hidden)?;
         let state = self.engine.state();
         let statement = Statement::Query(Box::new(query));
-        let mut plan = self.to_plan(&state, tables, statement.clone(), &[])?;
+        let mut plan = self.to_plan(state, tables, statement.clone(), &[])?;
         let parameters = parameter_types(&plan, declared)?;
         if !parameters.is_empty() {
             // With all types known the planner puts the casts where PostgreSQL would.
-            plan = self.to_plan(&state, tables, statement, &parameters)?;
+            plan = self.to_plan(state, tables, statement, &parameters)?;
         }
         let columns = result_columns(&plan);
         let relations: Vec<_> = tables.relations().cloned().collect();
-        Ok(PlannedQuery {
-            plan,
-            parameters,
-            columns,
-            relations,
-            reads_system_catalog: tables.has_system_relations(),
-        })
+        Ok(PlannedQuery { plan, parameters, columns, relations, reads_system_catalog: tables.has_system_relations() })
     }
 
     /// The physical plan of a planned query with its parameters bound, to run on this planner's snapshot.
@@ -174,9 +168,7 @@ impl Planner<'_> {
     pub async fn relation(&self, schema: Option<&str>, table: &str) -> SqlResult<Option<Arc<Relation>>> {
         match schema {
             None | Some("public") => self.engine.catalog().relation(&*self.reads.reader, table).await,
-            Some(other) => {
-                Err(SqlError::new(ErrorKind::UndefinedSchema, format!("schema \"{other}\" does not exist")))
-            }
+            Some(other) => Err(SqlError::new(ErrorKind::UndefinedSchema, format!("schema \"{other}\" does not exist"))),
         }
     }
 
@@ -254,7 +246,8 @@ struct StatementContext<'a> {
 impl ContextProvider for StatementContext<'_> {
     fn get_table_source(&self, name: TableReference) -> Result<Arc<dyn TableSource>, DataFusionError> {
         let entry = self.tables.by_key(name.table()).ok_or_else(|| {
-            let error = SqlError::new(ErrorKind::UndefinedTable, format!("relation \"{}\" does not exist", name.table()));
+            let error =
+                SqlError::new(ErrorKind::UndefinedTable, format!("relation \"{}\" does not exist", name.table()));
             DataFusionError::External(error)
         })?;
         Ok(provider_as_source(entry.provider.clone()))

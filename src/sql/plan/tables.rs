@@ -32,10 +32,6 @@ impl TableEntry {
         let visible = provider.schema().fields().iter().map(|f| f.name().clone()).collect();
         Self { key: key.to_owned(), visible, hidden: Vec::new(), provider, relation: None }
     }
-
-    pub fn columns(&self) -> impl Iterator<Item = &String> {
-        self.visible.iter().chain(&self.hidden)
-    }
 }
 
 /// The tables of one statement, by the name the statement uses (folded, dotted).

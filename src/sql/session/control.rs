@@ -142,7 +142,9 @@ fn set_text(values: &[Expr]) -> SqlResult<Option<String>> {
 fn value_text(value: &Expr) -> SqlResult<String> {
     match value {
         Expr::Value(v) => Ok(match &v.value {
-            Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text) | Value::Number(text, _) => text.clone(),
+            Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text) | Value::Number(text, _) => {
+                text.clone()
+            }
             Value::DollarQuotedString(text) => text.value.clone(),
             other => other.to_string(),
         }),

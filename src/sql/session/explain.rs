@@ -1,6 +1,7 @@
 //! EXPLAIN: the plan of a statement, or with ANALYZE what running it cost.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use datafusion::common::ScalarValue;
 use datafusion::physical_plan::execute_stream;
@@ -38,18 +39,8 @@ impl Session {
         let options = options(explain)?;
         let planned = plan(&self.planner(), &explain.inner.command, declared).await?;
         let lines = match &planned {
-            Plan::Query(query) => self.explain_query(None, query, parameters, &options).await?,
-            Plan::Dml(dml) => {
-                let title = title(dml);
-                let lines = match input(dml) {
-                    Some(query) => self.explain_query(Some(&title), query, parameters, &not_analyzed(&options)).await?,
-                    None => vec![title],
-                };
-                if options.analyze {
-                    self.explain_change(dml, &explain.inner.command, parameters, position).await?;
-                }
-                lines
-            }
+            Plan::Query(query) => self.explain_query(query, parameters, &options).await?,
+            Plan::Dml(dml) => self.explain_dml(dml, &explain.inner.command, parameters, position, &options).await?,
             Plan::Utility => {
                 return Err(SqlError::not_supported("EXPLAIN of this statement")
                     .with_hint("EXPLAIN takes SELECT, INSERT, UPDATE and DELETE."));
@@ -61,20 +52,43 @@ impl Session {
 
     async fn explain_query(
         &self,
-        title: Option<&str>,
         query: &PlannedQuery,
         parameters: &[ScalarValue],
         options: &ExplainOptions,
     ) -> SqlResult<Vec<String>> {
-        let planner = self.planner();
-        let (state, physical) = planner.physical(query, parameters).await?;
+        let (state, physical) = self.planner().physical(query, parameters).await?;
+        let mut elapsed = None;
         if options.analyze {
+            let started = Instant::now();
             let mut stream = execute_stream(physical.clone(), state.task_ctx())?;
             while let Some(batch) = stream.next().await {
                 batch?;
             }
+            elapsed = Some(started.elapsed());
         }
-        Ok(render(title, &physical, options))
+        Ok(render(None, Some(&physical), elapsed, options))
+    }
+
+    /// The rows a change reads. What its own run reads is not counted: the plan is printed as planned.
+    async fn explain_dml(
+        &mut self,
+        dml: &PreparedDml,
+        command: &Command,
+        parameters: &[ScalarValue],
+        position: Position,
+        options: &ExplainOptions,
+    ) -> SqlResult<Vec<String>> {
+        let physical = match input(dml) {
+            Some(query) => Some(self.planner().physical(query, parameters).await?.1),
+            None => None,
+        };
+        let mut elapsed = None;
+        if options.analyze {
+            let started = Instant::now();
+            self.explain_change(dml, command, parameters, position).await?;
+            elapsed = Some(started.elapsed());
+        }
+        Ok(render(Some(&title(dml)), physical.as_ref(), elapsed, &not_analyzed(options)))
     }
 
     /// EXPLAIN ANALYZE of a change carries it out, as in PostgreSQL.

@@ -127,7 +127,9 @@ impl Session {
             return Ok(None);
         }
         match plan(&planner, &prepared.statement.command, &prepared.declared).await? {
-            Plan::Dml(fresh) if fresh.columns() == dml.columns() && fresh.parameters() == dml.parameters() => Ok(Some(*fresh)),
+            Plan::Dml(fresh) if fresh.columns() == dml.columns() && fresh.parameters() == dml.parameters() => {
+                Ok(Some(*fresh))
+            }
             _ => Err(plan_changed()),
         }
     }
@@ -141,7 +143,8 @@ impl Session {
     ) -> (SqlResult<Changed>, bool) {
         let reads = self.reads();
         let (engine, now) = (self.engine.clone(), self.engine.now());
-        let planner = crate::sql::plan::Planner { engine: &engine, reads: reads.clone(), system: self.system_catalog() };
+        let planner =
+            crate::sql::plan::Planner { engine: &engine, reads: reads.clone(), system: self.system_catalog() };
         let alone = position == Position::Last && !self.transaction.has_implicit_writes();
         let mode = if self.transaction.in_block() {
             WriteMode::Block(&mut self.transaction)
@@ -160,10 +163,11 @@ impl Session {
         drop(writes);
         if direct {
             self.tell_about_split(committed);
-        } else if result.is_ok() && position == Position::Last {
-            if let Err(error) = self.finish_implicit().await {
-                return (Err(error), false);
-            }
+        } else if result.is_ok()
+            && position == Position::Last
+            && let Err(error) = self.finish_implicit().await
+        {
+            return (Err(error), false);
         }
         (result, retry)
     }
@@ -225,9 +229,10 @@ impl Session {
     async fn relation_of(&self, table: &crate::model::TableName) -> SqlResult<Arc<Relation>> {
         let reader = self.engine.store().reader();
         let relations = self.engine.catalog().relations(&*reader).await?;
-        relations.into_iter().find(|r| r.stored == *table).ok_or_else(|| {
-            SqlError::new(ErrorKind::UndefinedTable, format!("table \"{table}\" was dropped meanwhile"))
-        })
+        relations
+            .into_iter()
+            .find(|r| r.stored == *table)
+            .ok_or_else(|| SqlError::new(ErrorKind::UndefinedTable, format!("table \"{table}\" was dropped meanwhile")))
     }
 
     async fn create_table(&mut self, create: &datafusion::sql::sqlparser::ast::CreateTable) -> SqlResult<Outcome> {
@@ -339,7 +344,11 @@ fn dml_outcome(dml: &PreparedDml, changed: Changed) -> Outcome {
 }
 
 fn check_same_shape(described: &PlannedQuery, fresh: &PlannedQuery) -> SqlResult<()> {
-    if described.columns == fresh.columns && described.parameters == fresh.parameters { Ok(()) } else { Err(plan_changed()) }
+    if described.columns == fresh.columns && described.parameters == fresh.parameters {
+        Ok(())
+    } else {
+        Err(plan_changed())
+    }
 }
 
 /// A prepared statement whose table changed under it.

@@ -31,7 +31,11 @@ pub(super) fn check(writes: &WriteSet, what: Unit) -> SqlResult<()> {
             format!("{what} cannot write to two partitions of \"{first}\": '{one}' and '{other}'"),
         )
         .with_detail(holds(writes))
-        .with_hint(what.way_out("Entities that change together need one PartitionKey; write to one partition in each transaction")));
+        .with_hint(
+            what.way_out(
+                "Entities that change together need one PartitionKey; write to one partition in each transaction",
+            ),
+        ));
     }
     if writes.operations() > EGT_MAX_OPERATIONS {
         return Err(SqlError::new(

@@ -1,7 +1,7 @@
 //! The transaction of a session: none, an implicit one, or a block.
 
-use super::rules::{self, Unit};
 use super::WriteSet;
+use super::rules::{self, Unit};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 
 /// Where a session stands.
@@ -164,8 +164,9 @@ impl Transaction {
 
 impl Block {
     fn find(&self, name: &str) -> SqlResult<usize> {
-        self.savepoints.iter().rposition(|s| s.name == name).ok_or_else(|| {
-            SqlError::new(ErrorKind::InvalidSavepoint, format!("savepoint \"{name}\" does not exist"))
-        })
+        self.savepoints
+            .iter()
+            .rposition(|s| s.name == name)
+            .ok_or_else(|| SqlError::new(ErrorKind::InvalidSavepoint, format!("savepoint \"{name}\" does not exist")))
     }
 }

@@ -232,7 +232,9 @@ mod tests {
         let base = stored("1", &[("a", 1), ("b", 1)]);
         set.update(&table(), &base, properties(&[("b", 1)]), None, now());
         set.update(&table(), &base, properties(&[("b", 2)]), Some(properties(&[("b", 2)])), now());
-        assert!(matches!(operations(set).as_slice(), [Operation::Replace(entity, _)] if entity.properties == properties(&[("b", 2)])));
+        assert!(
+            matches!(operations(set).as_slice(), [Operation::Replace(entity, _)] if entity.properties == properties(&[("b", 2)]))
+        );
     }
 
     #[test]
@@ -241,6 +243,8 @@ mod tests {
         let base = stored("1", &[("a", 1)]);
         set.delete(&table(), base.entity.key.clone(), &base.etag, now());
         set.insert(&table(), stored("1", &[("c", 3)]).entity, now());
-        assert!(matches!(operations(set).as_slice(), [Operation::Replace(_, IfMatch::ETag(etag))] if *etag == base.etag));
+        assert!(
+            matches!(operations(set).as_slice(), [Operation::Replace(_, IfMatch::ETag(etag))] if *etag == base.etag)
+        );
     }
 }

@@ -1,3 +1,5 @@
+//! Columns built from entities: types, NULLs and values that do not fit.
+
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{Float64Type, Int32Type, Int64Type, TimestampMicrosecondType};
 use uuid::Uuid;

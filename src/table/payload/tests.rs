@@ -1,3 +1,5 @@
+//! The length of a `$batch` body, held against bodies written out in full.
+
 use proptest::prelude::*;
 use uuid::Uuid;
 

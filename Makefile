@@ -1,0 +1,23 @@
+# One target directory outside the checkout: it is shared by `make`, CI and whatever else builds here.
+export CARGO_TARGET_DIR ?= $(HOME)/.cache/tablegate-target
+
+.PHONY: help build test lint fmt run
+
+help: ## List the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+
+build: ## Build the server (target directory: $$CARGO_TARGET_DIR)
+	cargo build --release
+
+test: ## Run every test: unit, contract, golden SQL, layering
+	cargo test --all-targets
+
+lint: ## Check formatting and lints; every warning is an error
+	cargo fmt --check
+	cargo clippy --all-targets -- -D warnings
+
+fmt: ## Format the code
+	cargo fmt
+
+run: ## Start the server on ./tablegate-data
+	cargo run --release

@@ -1,0 +1,126 @@
+//! One atomic commit: checked against what is written, collected into one batch of the engine's.
+//!
+//! Nothing is changed before the whole commit was checked, neither on disk nor in memory: a commit that is refused is
+//! dropped as it stands. Each key occurs once in a commit, so no operation depends on another one of the same commit.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use fjall::OwnedWriteBatch;
+
+use super::analyze::Recorders;
+use super::engine::Engine;
+use super::key_bytes;
+use super::meta::{Live, TableMeta, Tables, put_head};
+use super::row::RowError;
+use crate::backend::memory::commit::Stamps;
+use crate::model::{Clock, ETag, EntityKey, TableName};
+use crate::table::{Batch, CommitError, Operation, Rejection, StoreError, Written};
+
+/// A commit under way.
+pub(super) struct Commit<'a> {
+    engine: &'a Engine,
+    live: &'a Live,
+    recorders: &'a Recorders,
+    stamps: Stamps<'a>,
+    writes: OwnedWriteBatch,
+    /// Tables as they are after this commit, under their numbers.
+    drafts: BTreeMap<u32, TableMeta>,
+}
+
+/// A commit that was checked: what to write, and what is known once it is written.
+pub(super) struct Checked {
+    pub(super) writes: OwnedWriteBatch,
+    pub(super) live: Live,
+}
+
+enum Refusal {
+    Rejected(Rejection),
+    Store(StoreError),
+}
+
+impl From<Rejection> for Refusal {
+    fn from(reason: Rejection) -> Self {
+        Refusal::Rejected(reason)
+    }
+}
+
+impl<'a> Commit<'a> {
+    pub(super) fn new(engine: &'a Engine, live: &'a Live, recorders: &'a Recorders, clock: &'a dyn Clock) -> Self {
+        let stamps = Stamps { clock, last: live.last };
+        Self { engine, live, recorders, stamps, writes: engine.batch(), drafts: BTreeMap::new() }
+    }
+
+    /// # Errors
+    /// As [`crate::table::TableStore::commit`].
+    pub(super) fn add(&mut self, batch: Batch) -> Result<Vec<Written>, CommitError> {
+        let found = find(&self.live.tables, batch.table())?;
+        let mut table = self.drafts.remove(&found.number).unwrap_or_else(|| TableMeta::clone(found));
+        let mut written = Vec::with_capacity(batch.operations().len());
+        for (index, operation) in batch.into_operations().into_iter().enumerate() {
+            let key = operation.key().clone();
+            match self.add_operation(&mut table, &key, operation) {
+                Ok(outcome) => written.push(outcome),
+                Err(Refusal::Rejected(reason)) => return Err(CommitError::Rejected { index, key, reason }),
+                Err(Refusal::Store(error)) => return Err(error.into()),
+            }
+        }
+        self.drafts.insert(table.number, table);
+        Ok(written)
+    }
+
+    pub(super) fn finish(mut self) -> Checked {
+        let mut tables = Arc::clone(&self.live.tables);
+        for table in self.drafts.into_values() {
+            if let Some(before) = self.live.tables.get(&table.name) {
+                table.put_changes(before, self.engine, &mut self.writes);
+                if table.differs(before) {
+                    Arc::make_mut(&mut tables).insert(table.name.clone(), Arc::new(table));
+                }
+            }
+        }
+        let live = Live { tables, last: self.stamps.last, ..self.live.next() };
+        put_head(live.commit, live.last, self.engine, &mut self.writes);
+        Checked { writes: self.writes, live }
+    }
+
+    fn add_operation(
+        &mut self,
+        table: &mut TableMeta,
+        key: &EntityKey,
+        operation: Operation,
+    ) -> Result<Written, Refusal> {
+        let key_bytes = key_bytes::of_entity(table.number, key);
+        let properties = {
+            // An upsert that replaces does not care what is there.
+            let is_blind = matches!(operation, Operation::InsertOrReplace(_));
+            let bytes = if is_blind { None } else { self.engine.written_row(&key_bytes).map_err(Refusal::Store)? };
+            let damaged = |error| Refusal::Store(damaged(table, key, error));
+            let row = bytes.as_deref().map(|bytes| table.parse_row(bytes)).transpose().map_err(damaged)?;
+            let etag = row.as_ref().map(|row| ETag::of_timestamp(row.timestamp));
+            operation.check_precondition(etag.as_ref())?;
+            let row = row.filter(|_| operation.is_merge());
+            row.map(|row| row.properties()).transpose().map_err(damaged)?
+        };
+        let Some(entity) = operation.into_result(properties)? else {
+            self.writes.remove(&self.engine.rows, key_bytes);
+            return Ok(Written::Deleted);
+        };
+        let timestamp = self.stamps.next();
+        table.observe(&entity.properties);
+        self.recorders.record(table.number, &entity.properties);
+        self.writes.insert(&self.engine.rows, key_bytes, table.encode_row(&entity.properties, timestamp));
+        Ok(Written::Entity { etag: ETag::of_timestamp(timestamp), timestamp })
+    }
+}
+
+/// # Errors
+/// [`StoreError::TableMissing`].
+pub(super) fn find<'a>(tables: &'a Tables, name: &TableName) -> Result<&'a Arc<TableMeta>, StoreError> {
+    tables.get(name).ok_or_else(|| StoreError::TableMissing(name.clone()))
+}
+
+/// The error for an entity whose bytes cannot be read.
+pub(super) fn damaged(table: &TableMeta, key: &EntityKey, error: RowError) -> StoreError {
+    StoreError::Damaged { place: format!("entity {key} of table \"{}\"", table.name), detail: error.to_string() }
+}

@@ -1,0 +1,257 @@
+//! The commit thread: the only writer.
+//!
+//! It works in rounds. A round takes all commits that wait, checks and writes each as an atomic batch of its own, makes
+//! all of them durable with one sync, publishes a view that holds them, and only then answers. So a sync is shared by
+//! those who wait for it, readers never see what could still be lost, and a commit is checked against every earlier
+//! one, published or not.
+
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::analyze::{Found, Recorders, Recording};
+use super::apply::{Checked, Commit, find};
+use super::engine::Engine;
+use super::key_bytes::{self, ByteSpan};
+use super::meta::{Live, TableMeta, forget, put_head};
+use super::reader::{Published, View};
+use crate::model::{Clock, Span, TableName};
+use crate::table::{Batch, CommitError, GroupError, StoreError, Written};
+
+/// How many commits can wait before callers wait to hand theirs over.
+pub(super) const QUEUE: usize = 256;
+/// Most rows of a dropped table that are removed at a time, with commits waiting behind.
+const REMOVED_AT_ONCE: usize = 500;
+
+type Reply<T, E = StoreError> = oneshot::Sender<Result<T, E>>;
+
+/// What the commit thread is asked to do.
+pub(super) enum Job {
+    Commit(Batch, Reply<Vec<Written>, CommitError>),
+    Group(Vec<Batch>, Reply<Vec<Vec<Written>>, GroupError>),
+    CreateTable(TableName, Reply<()>),
+    DropTable(TableName, Reply<()>),
+    /// From now on, keep in mind what is written into the table.
+    StartAnalyze(TableName, Reply<Recording>),
+    FinishAnalyze(Recording, Found, Reply<()>),
+}
+
+/// An answer that waits for the end of its round: with the error there, if there was one.
+type Answer = Box<dyn FnOnce(Option<&StoreError>)>;
+
+pub(super) struct Committer {
+    engine: Arc<Engine>,
+    published: Arc<Published>,
+    clock: Arc<dyn Clock>,
+    live: Live,
+    recorders: Recorders,
+    /// How far the rows of the first dropped table are removed.
+    removal: Option<ByteSpan>,
+    /// Set once writing failed: what is on disk is then known only after opening anew.
+    broken: Option<StoreError>,
+}
+
+impl Committer {
+    pub(super) fn new(engine: Arc<Engine>, published: Arc<Published>, clock: Arc<dyn Clock>, live: Live) -> Self {
+        Self { engine, published, clock, live, recorders: Recorders::default(), removal: None, broken: None }
+    }
+
+    /// Works until every sender is gone and the queue is empty.
+    pub(super) fn run(mut self, mut jobs: mpsc::Receiver<Job>) {
+        loop {
+            let is_idle = self.live.dropped.is_empty() || self.broken.is_some();
+            let first = if is_idle {
+                jobs.blocking_recv()
+            } else {
+                match jobs.try_recv() {
+                    Ok(job) => Some(job),
+                    Err(mpsc::error::TryRecvError::Disconnected) => None,
+                    Err(mpsc::error::TryRecvError::Empty) => {
+                        self.remove_some_rows();
+                        continue;
+                    }
+                }
+            };
+            match first {
+                Some(job) => self.round(job, &mut jobs),
+                None => return,
+            }
+        }
+    }
+
+    fn round(&mut self, first: Job, jobs: &mut mpsc::Receiver<Job>) {
+        let before = self.live.commit;
+        let mut answers = vec![self.execute(first)];
+        while answers.len() < QUEUE {
+            match jobs.try_recv() {
+                Ok(job) => answers.push(self.execute(job)),
+                Err(_) => break,
+            }
+        }
+        let failure = if self.live.commit == before { None } else { self.make_durable().err() };
+        for answer in answers {
+            answer(failure.as_ref());
+        }
+    }
+
+    fn execute(&mut self, job: Job) -> Answer {
+        match job {
+            Job::Commit(batch, reply) => answer(reply, self.commit(batch)),
+            Job::Group(batches, reply) => answer(reply, self.commit_group(batches)),
+            Job::CreateTable(name, reply) => answer(reply, self.create_table(name)),
+            Job::DropTable(name, reply) => answer(reply, self.drop_table(&name)),
+            Job::StartAnalyze(name, reply) => answer(reply, self.start_analyze(&name)),
+            Job::FinishAnalyze(recording, found, reply) => answer(reply, self.finish_analyze(&recording, &found)),
+        }
+    }
+
+    fn commit(&mut self, batch: Batch) -> Result<Vec<Written>, CommitError> {
+        self.check_usable()?;
+        let mut commit = Commit::new(&self.engine, &self.live, &self.recorders, &*self.clock);
+        let written = commit.add(batch)?;
+        let checked = commit.finish();
+        self.write(checked)?;
+        Ok(written)
+    }
+
+    fn commit_group(&mut self, batches: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {
+        self.check_usable()?;
+        let mut commit = Commit::new(&self.engine, &self.live, &self.recorders, &*self.clock);
+        let mut written = Vec::with_capacity(batches.len());
+        for (index, batch) in batches.into_iter().enumerate() {
+            written.push(commit.add(batch).map_err(|error| error.in_group(index))?);
+        }
+        let checked = commit.finish();
+        self.write(checked)?;
+        Ok(written)
+    }
+
+    fn create_table(&mut self, name: TableName) -> Result<(), StoreError> {
+        self.check_usable()?;
+        if self.live.tables.contains_key(&name) {
+            return Err(StoreError::TableExists(name));
+        }
+        let mut live = self.live.next();
+        let table = TableMeta::new(live.next_number, name.clone());
+        let next = live.next_number.checked_add(1);
+        live.next_number =
+            next.ok_or_else(|| StoreError::Unavailable("the store is out of table numbers".to_owned()))?;
+        let mut writes = self.engine.batch();
+        table.put_new(live.next_number, &self.engine, &mut writes);
+        put_head(live.commit, live.last, &self.engine, &mut writes);
+        Arc::make_mut(&mut live.tables).insert(name, Arc::new(table));
+        self.write(Checked { writes, live })
+    }
+
+    fn drop_table(&mut self, name: &TableName) -> Result<(), StoreError> {
+        self.check_usable()?;
+        let table = Arc::clone(find(&self.live.tables, name)?);
+        let mut live = self.live.next();
+        let mut writes = self.engine.batch();
+        table.put_dropped(&self.engine, &mut writes);
+        put_head(live.commit, live.last, &self.engine, &mut writes);
+        Arc::make_mut(&mut live.tables).remove(name);
+        live.dropped.push(table.number);
+        self.write(Checked { writes, live })
+    }
+
+    fn start_analyze(&mut self, name: &TableName) -> Result<Recording, StoreError> {
+        self.check_usable()?;
+        let table = Arc::clone(find(&self.live.tables, name)?);
+        Ok(self.recorders.start(table))
+    }
+
+    fn finish_analyze(&mut self, recording: &Recording, found: &Found) -> Result<(), StoreError> {
+        self.check_usable()?;
+        let name = &recording.table.name;
+        let before = find(&self.live.tables, name)?;
+        if before.number != recording.table.number {
+            // Dropped and created again meanwhile: everything in the new one is as new.
+            return Ok(());
+        }
+        let mut table = TableMeta::clone(before);
+        table.narrow(&recording.with(found));
+        let mut writes = self.engine.batch();
+        table.put_changes(before, &self.engine, &mut writes);
+        let mut live = self.live.next();
+        put_head(live.commit, live.last, &self.engine, &mut writes);
+        Arc::make_mut(&mut live.tables).insert(name.clone(), Arc::new(table));
+        self.write(Checked { writes, live })
+    }
+
+    /// # Errors
+    /// Why writing failed before. Nothing was tried now, so this error is certain.
+    fn check_usable(&self) -> Result<(), StoreError> {
+        self.broken.clone().map_or(Ok(()), Err)
+    }
+
+    fn write(&mut self, checked: Checked) -> Result<(), StoreError> {
+        match self.engine.guarded(|| checked.writes.commit()) {
+            Ok(()) => {
+                self.live = checked.live;
+                Ok(())
+            }
+            // Some or all of it may be in the journal.
+            Err(error) => Err(self.fail(error)),
+        }
+    }
+
+    fn make_durable(&mut self) -> Result<(), StoreError> {
+        self.engine.persist().map_err(|error| self.fail(error))?;
+        self.engine.acknowledge(self.live.commit);
+        self.publish();
+        Ok(())
+    }
+
+    fn fail(&mut self, error: StoreError) -> StoreError {
+        tracing::error!(%error, "writing failed: the store takes no more commits until it is opened again");
+        let outcome = StoreError::OutcomeUnknown(error.to_string());
+        self.broken.get_or_insert(error);
+        outcome
+    }
+
+    fn publish(&self) {
+        self.published.set(View::new(&self.engine, Arc::clone(&self.live.tables)));
+    }
+
+    /// Goes on removing the rows of a dropped table. Nobody waits for it and nobody sees it, so it needs no sync: what
+    /// is lost of it is done again.
+    fn remove_some_rows(&mut self) {
+        if let Err(error) = self.try_remove_some_rows() {
+            self.fail(error);
+        }
+    }
+
+    fn try_remove_some_rows(&mut self) -> Result<(), StoreError> {
+        let Some(&table) = self.live.dropped.last() else { return Ok(()) };
+        let span = self.removal.take().unwrap_or_else(|| key_bytes::of_partitions(table, &Span::ALL));
+        let rows = self.engine.rows.range(span.from..span.to.clone()).take(REMOVED_AT_ONCE).map(fjall::Guard::key);
+        let keys: Vec<fjall::Slice> = self.engine.guarded(|| rows.collect())?;
+        let mut writes = self.engine.batch();
+        let is_last = keys.len() < REMOVED_AT_ONCE;
+        if let Some(last) = keys.last() {
+            // Onwards from here: the removed rows before it would have to be skipped each time.
+            self.removal = (!is_last).then(|| ByteSpan { from: last.to_vec(), to: span.to });
+        }
+        for key in keys {
+            writes.remove(&self.engine.rows, key);
+        }
+        if is_last {
+            forget(table, &self.engine, &mut writes)?;
+            self.live.dropped.pop();
+        }
+        self.engine.guarded(|| writes.commit())
+    }
+}
+
+/// Says whether the commits of a round are durable to one who waits for one of them.
+fn answer<T: 'static, E: From<StoreError> + 'static>(reply: Reply<T, E>, result: Result<T, E>) -> Answer {
+    Box::new(move |failure| {
+        let result = match (result, failure) {
+            (Ok(_), Some(error)) => Err(error.clone().into()),
+            (result, _) => result,
+        };
+        // Who left does not want to know.
+        let _ = reply.send(result);
+    })
+}

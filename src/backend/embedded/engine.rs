@@ -1,0 +1,119 @@
+//! The storage engine with this store's two keyspaces, its errors turned into this project's.
+
+use std::io::{self, ErrorKind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, LsmError, OwnedWriteBatch, PersistMode, Slice};
+
+use super::guard::Folder;
+use super::{EmbeddedOptions, Fsync};
+use crate::table::StoreError;
+
+/// The open engine. Commits go through the commit thread alone; everybody reads, from snapshots.
+pub(super) struct Engine {
+    /// Entities, under the keys of [`super::key_bytes`].
+    pub(super) rows: Keyspace,
+    /// Tables and what is known about them, under the keys of [`super::meta`].
+    pub(super) meta: Keyspace,
+    db: Database,
+    fsync: Fsync,
+    /// The last to go: with it the lock.
+    pub(super) folder: Folder,
+}
+
+impl Engine {
+    /// # Errors
+    /// [`StoreError::Damaged`] when the engine cannot make sense of its files, otherwise what the disk says.
+    pub(super) fn open(folder: Folder, options: &EmbeddedOptions) -> Result<Self, StoreError> {
+        let path = folder.engine();
+        let open = || {
+            // The commit thread flushes and syncs once for all batches of a round.
+            let builder = Database::builder(&path).cache_size(options.cache_bytes).manual_journal_persist(true);
+            let db = builder.open()?;
+            let options = || {
+                KeyspaceCreateOptions::default().manual_journal_persist(true).max_memtable_size(options.memtable_bytes)
+            };
+            let (rows, meta) = (db.keyspace("rows", options)?, db.keyspace("meta", options)?);
+            Ok((db, rows, meta))
+        };
+        let (db, rows, meta) = guarded(&path, || open().map_err(|e| engine_error(&path, &e)))?;
+        Ok(Self { rows, meta, db, fsync: options.fsync, folder })
+    }
+
+    /// Everything that was written so far.
+    pub(super) fn snapshot(&self) -> fjall::Snapshot {
+        self.db.snapshot()
+    }
+
+    pub(super) fn batch(&self) -> OwnedWriteBatch {
+        self.db.batch().durability(None)
+    }
+
+    /// The row as it was last written, published or not.
+    pub(super) fn written_row(&self, key: &[u8]) -> Result<Option<Slice>, StoreError> {
+        self.guarded(|| self.rows.get(key))
+    }
+
+    /// Makes durable what was written, as far as the options ask for it.
+    pub(super) fn persist(&self) -> Result<(), StoreError> {
+        let mode = match self.fsync {
+            Fsync::Always => PersistMode::SyncData,
+            Fsync::Never => PersistMode::Buffer,
+        };
+        self.guarded(|| self.db.persist(mode))
+    }
+
+    /// Notes in the folder that commits up to this one are durable.
+    pub(super) fn acknowledge(&self, number: u64) {
+        // Without syncs the data may be lost and the note may not.
+        if self.fsync == Fsync::Never {
+            return;
+        }
+        if let Err(error) = self.folder.write_number(number) {
+            tracing::warn!(%error, "the commit number was not written: the data is durable, loss is harder to find");
+        }
+    }
+
+    /// Runs something of the engine's and turns its errors and its panics into errors that name the folder.
+    pub(super) fn guarded<T>(&self, run: impl FnOnce() -> fjall::Result<T>) -> Result<T, StoreError> {
+        let path = self.folder.engine();
+        guarded(&path, || run().map_err(|e| engine_error(&path, &e)))
+    }
+}
+
+/// Files that are not what was written can make the engine panic.
+fn guarded<T>(path: &Path, run: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("for no stated reason");
+        let detail = format!("the storage engine gave up: {text}");
+        Err(StoreError::Damaged { place: path.display().to_string(), detail })
+    })
+}
+
+fn engine_error(path: &Path, error: &fjall::Error) -> StoreError {
+    match error {
+        fjall::Error::Io(e) | fjall::Error::Storage(LsmError::Io(e)) => io_error(path, e),
+        fjall::Error::Locked => {
+            StoreError::Unavailable(format!("the data folder {} is in use by another process", path.display()))
+        }
+        fjall::Error::Poisoned => StoreError::Unavailable(format!(
+            "writing into {} failed before; the store has to be opened again",
+            path.display()
+        )),
+        other => StoreError::Damaged { place: path.display().to_string(), detail: other.to_string() },
+    }
+}
+
+/// What the operating system said about a path, as this project's error.
+pub(super) fn io_error(path: &Path, error: &io::Error) -> StoreError {
+    let place = path.display().to_string();
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => StoreError::DiskFull(format!("{place}: {error}")),
+        ErrorKind::NotFound | ErrorKind::UnexpectedEof | ErrorKind::InvalidData => {
+            StoreError::Damaged { place, detail: error.to_string() }
+        }
+        _ => StoreError::Unavailable(format!("{place}: {error}")),
+    }
+}

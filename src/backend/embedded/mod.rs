@@ -1,0 +1,179 @@
+//! A store in a folder on this machine's disk: the default.
+//!
+//! An acknowledged commit survives a crash of the process and of the machine. One thread writes ([`commit`]); readers
+//! hold a view of what was durable when they were made ([`reader`]) and never wait for it.
+//!
+//! ```text
+//! commit ─> queue ─> commit thread ─> engine's journal ─> sync ─> publish ─> answer
+//! reader ─> published view: the engine's snapshot, and the tables as they were with it
+//! ```
+
+mod analyze;
+mod apply;
+mod bytes;
+mod commit;
+mod engine;
+mod guard;
+mod key_bytes;
+mod meta;
+mod reader;
+mod row;
+mod scan;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use async_trait::async_trait;
+use tokio::sync::{mpsc, oneshot};
+
+use self::commit::{Committer, Job, QUEUE};
+use self::engine::Engine;
+use self::guard::Folder;
+use self::reader::{EmbeddedReader, Published, View};
+use crate::backend::memory::commit::check_disjoint;
+use crate::model::{Clock, TableName};
+use crate::table::{
+    Batch, CommitError, GroupError, Promises, SnapshotScope, StoreError, TableReader, TableStore, Written,
+};
+
+/// When an acknowledged commit is on the disk itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fsync {
+    /// Before it is acknowledged: it survives a power failure.
+    Always,
+    /// When the operating system gets to it: it survives the end of the process only.
+    Never,
+}
+
+/// How a store uses the machine.
+#[derive(Debug, Clone)]
+pub struct EmbeddedOptions {
+    pub fsync: Fsync,
+    /// Memory for blocks of files that were read.
+    pub cache_bytes: u64,
+    /// Memory for rows that are not in files yet; taken when the folder is made.
+    pub memtable_bytes: u64,
+}
+
+impl Default for EmbeddedOptions {
+    fn default() -> Self {
+        Self { fsync: Fsync::Always, cache_bytes: 128 * 1024 * 1024, memtable_bytes: 32 * 1024 * 1024 }
+    }
+}
+
+/// A [`TableStore`] in a folder. Dropping it waits until every commit that was handed over is done.
+pub struct EmbeddedStore {
+    engine: Arc<Engine>,
+    published: Arc<Published>,
+    /// `None` once the store is closed.
+    jobs: Option<mpsc::Sender<Job>>,
+    committer: Option<JoinHandle<()>>,
+}
+
+impl EmbeddedStore {
+    /// Opens the folder at `path`, or makes it. Reads what was not yet in files when the store was last closed, so it
+    /// takes a moment.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] when the folder is in use or of another format; [`StoreError::Damaged`] when files
+    /// are not what was written, or acknowledged commits are missing.
+    pub fn open(path: &Path, clock: Arc<dyn Clock>, options: EmbeddedOptions) -> Result<Self, StoreError> {
+        let engine = Arc::new(Engine::open(Folder::open(path)?, &options)?);
+        let live = meta::load(&engine)?;
+        engine.folder.check_number(live.commit)?;
+        let published = Arc::new(Published::new(View::new(&engine, Arc::clone(&live.tables))));
+        let (sender, receiver) = mpsc::channel(QUEUE);
+        let committer = Committer::new(Arc::clone(&engine), Arc::clone(&published), clock, live);
+        let thread = std::thread::Builder::new().name("tablegate-commit".to_owned());
+        let thread = thread.spawn(move || committer.run(receiver));
+        let committer = thread.map_err(|e| StoreError::Unavailable(format!("no thread for commits: {e}")))?;
+        Ok(Self { engine, published, jobs: Some(sender), committer: Some(committer) })
+    }
+
+    /// Ends the store: what was handed over is committed, then the folder is free as soon as no reader is left.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] when the commit thread had come to a bad end.
+    pub fn close(mut self) -> Result<(), StoreError> {
+        self.stop()
+    }
+
+    fn stop(&mut self) -> Result<(), StoreError> {
+        self.jobs = None;
+        match self.committer.take().map(JoinHandle::join) {
+            Some(Err(_)) => Err(StoreError::Unavailable("the commit thread ended early".to_owned())),
+            _ => Ok(()),
+        }
+    }
+
+    /// Hands over what `job` makes of a reply, and waits for that.
+    async fn ask<T, E: From<StoreError>>(
+        &self,
+        job: impl FnOnce(oneshot::Sender<Result<T, E>>) -> Job,
+    ) -> Result<T, E> {
+        let (reply, answer) = oneshot::channel();
+        let jobs = self.jobs.as_ref().ok_or(StoreError::ShuttingDown)?;
+        jobs.send(job(reply)).await.map_err(|_| StoreError::Unavailable("the commit thread ended early".to_owned()))?;
+        // No answer is what a thread leaves that came to a bad end at any point.
+        answer.await.map_err(|_| StoreError::OutcomeUnknown("the commit thread ended early".to_owned()))?
+    }
+}
+
+impl Drop for EmbeddedStore {
+    fn drop(&mut self) {
+        // Whoever wants to know closes it.
+        let _ = self.stop();
+    }
+}
+
+#[async_trait]
+impl TableStore for EmbeddedStore {
+    fn promises(&self) -> Promises {
+        Promises { atomic_groups: true, ordered_scans: true, snapshot: SnapshotScope::Store }
+    }
+
+    fn reader(&self) -> Arc<dyn TableReader> {
+        Arc::new(EmbeddedReader::new(Arc::clone(&self.engine), self.published.get()))
+    }
+
+    async fn create_table(&self, table: &TableName) -> Result<(), StoreError> {
+        self.ask(|reply| Job::CreateTable(table.clone(), reply)).await
+    }
+
+    async fn drop_table(&self, table: &TableName) -> Result<(), StoreError> {
+        self.ask(|reply| Job::DropTable(table.clone(), reply)).await
+    }
+
+    async fn commit(&self, batch: Batch) -> Result<Vec<Written>, CommitError> {
+        self.ask(|reply| Job::Commit(batch, reply)).await
+    }
+
+    async fn commit_group(&self, batches: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {
+        check_disjoint(&batches)?;
+        if batches.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.ask(|reply| Job::Group(batches, reply)).await
+    }
+
+    async fn analyze(&self, table: &TableName) -> Result<(), StoreError> {
+        let recording = self.ask(|reply| Job::StartAnalyze(table.clone(), reply)).await?;
+        // Made after the recording began, so nothing falls between the two.
+        let (engine, view) = (Arc::clone(&self.engine), self.published.get());
+        // A store that is closed does not wait for the end of this.
+        let jobs = self.jobs.as_ref().ok_or(StoreError::ShuttingDown)?.downgrade();
+        let read = tokio::task::spawn_blocking(move || {
+            let table = view.tables.get(&recording.table.name).filter(|table| table.number == recording.table.number);
+            let table = table.ok_or_else(|| StoreError::TableMissing(recording.table.name.clone()))?;
+            let found = analyze::find_types(&engine, &view, table, || jobs.strong_count() == 0)?;
+            Ok::<_, StoreError>((recording, found))
+        });
+        let (recording, found) =
+            read.await.map_err(|e| StoreError::Unavailable(format!("analyzing failed: {e}")))??;
+        self.ask(|reply| Job::FinishAnalyze(recording, found, reply)).await
+    }
+}

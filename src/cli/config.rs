@@ -1,0 +1,234 @@
+//! Options over environment over file over defaults becomes one checked [`Config`].
+//!
+//! What is not understood is refused: a misspelled key that is silently ignored is a setting that silently does not
+//! hold. Every error is one line that says where the wrong value stands.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+use tracing_subscriber::EnvFilter;
+
+use super::args::ServeArgs;
+use super::settings::{self, CONFIG_VARIABLE, DEFINITIONS, Definition, FsyncWhen, Reason, VARIABLE_PREFIX};
+
+/// What `serve` runs on, checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    pub listen: SocketAddr,
+    pub store: StoreConfig,
+    pub sample: bool,
+    pub max_connections: usize,
+    pub query_memory: usize,
+    /// A filter that parses.
+    pub log: String,
+}
+
+/// Where the data is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StoreConfig {
+    Memory,
+    Embedded { folder: PathBuf, fsync: FsyncWhen },
+}
+
+/// Why the configuration cannot be used.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum ConfigError {
+    #[error("cannot read the configuration file {}: {reason}", file.display())]
+    Unreadable { file: PathBuf, reason: String },
+    #[error("{}: {reason}", file.display())]
+    Syntax { file: PathBuf, reason: String },
+    #[error("{}: unknown key \"{key}\"; known are {}", file.display(), known_keys())]
+    UnknownKey { file: PathBuf, key: String },
+    #[error("{}: \"{key}\" must be a string, a whole number, true or false", file.display())]
+    ValueKind { file: PathBuf, key: String },
+    #[error("unknown environment variable {name}; known are {CONFIG_VARIABLE} and {}", known_variables())]
+    UnknownVariable { name: String },
+    #[error("{at}: both a data folder and memory are asked for; choose one")]
+    TwoStores { at: Origin },
+    #[error("{at}: \"{value}\" is not valid, it must be {reason}")]
+    Value { at: Origin, value: String, reason: Reason },
+}
+
+/// Where a value was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    Option(String),
+    Variable(String),
+    File(PathBuf, &'static str),
+    Default(&'static str),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Option(name) => write!(f, "option {name}"),
+            Origin::Variable(name) => write!(f, "environment variable {name}"),
+            Origin::File(file, key) => write!(f, "{}, key \"{key}\"", file.display()),
+            Origin::Default(key) => write!(f, "default of {key}"),
+        }
+    }
+}
+
+/// The values one source gives, by key, not yet checked.
+type Layer = HashMap<&'static str, (String, Origin)>;
+
+impl Config {
+    /// # Errors
+    /// Names the key, variable or option that is wrong.
+    pub fn load(args: &ServeArgs, environment: impl Iterator<Item = (String, String)>) -> Result<Self, ConfigError> {
+        let (variables, named_file) = from_environment(environment)?;
+        let file = match args.config.clone().or(named_file) {
+            Some(path) => from_file(&path)?,
+            None => Layer::new(),
+        };
+        Self::from_layers(&[from_args(args), variables, file])
+    }
+
+    /// The first layer that has a key decides it.
+    fn from_layers(layers: &[Layer]) -> Result<Self, ConfigError> {
+        let config = Self {
+            listen: checked(layers, "listen", settings::address)?,
+            store: store(layers)?,
+            sample: checked(layers, "sample", settings::boolean)?,
+            max_connections: checked(layers, "max_connections", settings::max_connections)?,
+            query_memory: checked(layers, "query_memory", settings::query_memory)?,
+            log: checked(layers, "log", |text| {
+                EnvFilter::try_new(text)
+                    .map(|_| text.to_owned())
+                    .map_err(|_| "a filter such as info or tablegate=debug".to_owned())
+            })?,
+        };
+        checked(layers, "egt_mode", settings::egt_mode)?;
+        let at = value(layers, "listen").1;
+        crate::pg::check_listen_address(config.listen).map_err(|refused| ConfigError::Value {
+            at,
+            value: config.listen.to_string(),
+            reason: format!("a loopback address ({refused})"),
+        })?;
+        Ok(config)
+    }
+}
+
+/// A folder and memory are two answers to one question: the highest layer that answers decides.
+fn store(layers: &[Layer]) -> Result<StoreConfig, ConfigError> {
+    let fsync = checked(layers, "fsync", settings::fsync)?;
+    for layer in layers {
+        let memory = match layer.get("memory") {
+            Some(_) => checked(std::slice::from_ref(layer), "memory", settings::boolean)?,
+            None => false,
+        };
+        match (memory, layer.get("data")) {
+            (true, Some((_, at))) => return Err(ConfigError::TwoStores { at: at.clone() }),
+            (true, None) => return Ok(StoreConfig::Memory),
+            (false, Some((folder, _))) => return Ok(StoreConfig::Embedded { folder: PathBuf::from(folder), fsync }),
+            // `memory = false` alone takes back what a lower layer says about memory, not about the folder.
+            (false, None) if layer.contains_key("memory") => break,
+            (false, None) => {}
+        }
+    }
+    let folder = checked(layers, "data", |text| match text {
+        "" => Err("the name of a folder".to_owned()),
+        name => Ok(PathBuf::from(name)),
+    })?;
+    Ok(StoreConfig::Embedded { folder, fsync })
+}
+
+fn checked<T>(
+    layers: &[Layer],
+    key: &'static str,
+    check: impl Fn(&str) -> Result<T, Reason>,
+) -> Result<T, ConfigError> {
+    let (value, at) = value(layers, key);
+    check(&value).map_err(|reason| ConfigError::Value { at, value, reason })
+}
+
+fn value(layers: &[Layer], key: &'static str) -> (String, Origin) {
+    let given = layers.iter().find_map(|layer| layer.get(key)).cloned();
+    given.unwrap_or_else(|| {
+        let default = DEFINITIONS.iter().find(|d| d.key == key).map(|d| d.default).unwrap_or_default();
+        (default.to_owned(), Origin::Default(key))
+    })
+}
+
+fn from_args(args: &ServeArgs) -> Layer {
+    let switch = |on: bool, text: &str| on.then(|| text.to_owned());
+    let given = [
+        ("listen", args.listen.clone()),
+        ("data", args.data.clone()),
+        ("memory", switch(args.memory, "true")),
+        ("sample", switch(args.no_sample, "false")),
+        ("fsync", args.fsync.clone()),
+        ("egt_mode", args.egt_mode.clone()),
+        ("max_connections", args.max_connections.clone()),
+        ("query_memory", args.query_memory.clone()),
+        ("log", args.log.clone()),
+    ];
+    let given = given.into_iter().filter_map(|(key, value)| Some((definition(key)?, value?)));
+    given.map(|(d, value)| (d.key, (value, Origin::Option(d.option())))).collect()
+}
+
+fn from_environment(
+    environment: impl Iterator<Item = (String, String)>,
+) -> Result<(Layer, Option<PathBuf>), ConfigError> {
+    let mut layer = Layer::new();
+    let mut file = None;
+    for (name, value) in environment {
+        let Some(rest) = name.strip_prefix(VARIABLE_PREFIX) else { continue };
+        if name == CONFIG_VARIABLE {
+            file = Some(PathBuf::from(value));
+            continue;
+        }
+        let known = definition(&rest.to_ascii_lowercase()).filter(|d| d.variable() == name);
+        let Some(known) = known else { return Err(ConfigError::UnknownVariable { name }) };
+        layer.insert(known.key, (value, Origin::Variable(name)));
+    }
+    Ok((layer, file))
+}
+
+fn from_file(path: &Path) -> Result<Layer, ConfigError> {
+    let file = || path.to_owned();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| ConfigError::Unreadable { file: file(), reason: error.to_string() })?;
+    let table: toml::Table = text
+        .parse()
+        .map_err(|error: toml::de::Error| ConfigError::Syntax { file: file(), reason: syntax_reason(&text, &error) })?;
+    let mut layer = Layer::new();
+    for (key, value) in table {
+        let Some(known) = definition(&key) else { return Err(ConfigError::UnknownKey { file: file(), key }) };
+        let text = match value {
+            toml::Value::String(text) => text,
+            toml::Value::Integer(number) => number.to_string(),
+            toml::Value::Boolean(flag) => flag.to_string(),
+            _ => return Err(ConfigError::ValueKind { file: file(), key }),
+        };
+        layer.insert(known.key, (text, Origin::File(file(), known.key)));
+    }
+    Ok(layer)
+}
+
+/// The first line of what the TOML reader says, with the line it is about.
+fn syntax_reason(text: &str, error: &toml::de::Error) -> String {
+    let message = error.message().lines().next().unwrap_or("not valid TOML");
+    match error.span().and_then(|span| text.get(..span.start)) {
+        Some(before) => format!("line {}: {message}", before.matches('\n').count() + 1),
+        None => message.to_owned(),
+    }
+}
+
+fn definition(key: &str) -> Option<&'static Definition> {
+    DEFINITIONS.iter().find(|d| d.key == key)
+}
+
+fn known_keys() -> String {
+    DEFINITIONS.iter().map(|d| d.key).collect::<Vec<_>>().join(", ")
+}
+
+fn known_variables() -> String {
+    DEFINITIONS.iter().map(Definition::variable).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,136 @@
+//! `tablegate serve`: open, listen, say so, wait for a signal, drain.
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+
+use thiserror::Error;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tracing_subscriber::EnvFilter;
+
+use super::config::{Config, StoreConfig};
+use super::sample;
+use super::settings::FsyncWhen;
+use super::wiring::{self, Opened, WiringError};
+use crate::sql::SqlError;
+
+/// Why the server could not start, or stopped.
+#[derive(Debug, Error)]
+pub enum ServeError {
+    #[error("cannot start: {0}")]
+    Start(io::Error),
+    #[error("{0} is in use by another program; choose another address with --listen")]
+    AddressInUse(SocketAddr),
+    #[error("cannot listen on {0}: {1}")]
+    Listen(SocketAddr, io::Error),
+    #[error(transparent)]
+    Wiring(#[from] WiringError),
+    #[error("cannot make the sample tables (--no-sample starts without): {0}")]
+    Sample(Box<SqlError>),
+    #[error("the server stopped: {0}")]
+    Stopped(io::Error),
+}
+
+/// Query plans are trees that are walked by recursion, deeper than 2 MiB of stack allows in a debug build.
+const STACK_BYTES: usize = 8 << 20;
+
+/// Serves until a signal comes and the clients are done.
+///
+/// # Errors
+/// When the address or the data cannot be used; each is one line for the person who started it.
+pub fn serve(config: &Config) -> Result<(), ServeError> {
+    start_logging(config);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_stack_size(STACK_BYTES)
+        .build()
+        .map_err(ServeError::Start)?;
+    runtime.block_on(run(config))
+}
+
+async fn run(config: &Config) -> Result<(), ServeError> {
+    let stop = CancellationToken::new();
+    cancel_on_signal(stop.clone()).map_err(ServeError::Start)?;
+    // The address comes first: a port in use is found before anything is written.
+    let listener = listen(config.listen).await?;
+    let address = listener.local_addr().map_err(ServeError::Start)?;
+    let Opened { store, is_new, place } = wiring::open_store(&config.store)?;
+    let engine = wiring::open_engine(store, config).await?;
+    let with_sample = config.sample && is_new;
+    if with_sample {
+        sample::create(&engine).await.map_err(ServeError::Sample)?;
+    }
+    warn_of_lost_commits(config);
+    greet(address, &place, &engine.config().database, with_sample);
+    crate::pg::serve(listener, engine, wiring::front_end(config), stop).await.map_err(ServeError::Stopped)?;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+fn start_logging(config: &Config) {
+    // The filter was parsed when the configuration was checked.
+    let filter = EnvFilter::try_new(&config.log).unwrap_or_default();
+    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+    // A program that uses this crate as a library may log already; its choice holds.
+    let _ = subscriber.try_init();
+}
+
+async fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
+    TcpListener::bind(address).await.map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => ServeError::AddressInUse(address),
+        _ => ServeError::Listen(address, error),
+    })
+}
+
+fn warn_of_lost_commits(config: &Config) {
+    if let StoreConfig::Embedded { fsync: FsyncWhen::Never, .. } = config.store {
+        tracing::warn!("fsync = never: COMMITS MAY BE LOST when the machine stops; use it for data you can load again");
+    }
+}
+
+/// What to do next, on stdout. That nobody may be reading it is no reason to stop.
+fn greet(address: SocketAddr, place: &str, database: &str, with_sample: bool) {
+    let psql = format!("psql -h {} -p {} -U {} {database}", address.ip(), address.port(), user_name());
+    let mut text = format!("tablegate listens on {address}, {place}\n\n  {psql}\n");
+    if with_sample {
+        text.push_str("\nSample tables to try: employees, airlines, airports, planes. For example:\n");
+        text.push_str("\n  SELECT * FROM employees WHERE \"PartitionKey\" = 'Marketing';\n");
+    }
+    let mut out = io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// The user to show in the psql line: any name is let in, so the own one, where it needs no quoting.
+fn user_name() -> String {
+    let plain =
+        |name: &String| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
+    std::env::var("USER").ok().filter(plain).unwrap_or_else(|| "tablegate".to_owned())
+}
+
+/// SIGINT and SIGTERM begin the drain.
+#[cfg(unix)]
+fn cancel_on_signal(stop: CancellationToken) -> io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = interrupt.recv() => tracing::info!("SIGINT: no new clients, waiting for running statements"),
+            _ = terminate.recv() => tracing::info!("SIGTERM: no new clients, waiting for running statements"),
+        }
+        stop.cancel();
+    });
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn cancel_on_signal(stop: CancellationToken) -> io::Result<()> {
+    tokio::spawn(async move {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            tracing::info!("interrupted: no new clients, waiting for running statements");
+            stop.cancel();
+        }
+    });
+    Ok(())
+}

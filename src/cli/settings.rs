@@ -1,0 +1,161 @@
+//! Every setting of the server: its names, its default, its bounds. One home, so that no two places disagree.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// One setting. Its key is the line in the file; the environment variable and the option are spelled from it.
+#[derive(Debug)]
+pub struct Definition {
+    pub key: &'static str,
+    pub default: &'static str,
+}
+
+/// All settings that the file, the environment and the options share.
+pub const DEFINITIONS: &[Definition] = &[
+    Definition { key: "listen", default: "127.0.0.1:5433" },
+    Definition { key: "data", default: "./tablegate-data" },
+    Definition { key: "memory", default: "false" },
+    Definition { key: "sample", default: "true" },
+    Definition { key: "fsync", default: "always" },
+    Definition { key: "egt_mode", default: "strict" },
+    Definition { key: "max_connections", default: "100" },
+    Definition { key: "query_memory", default: "1GB" },
+    Definition { key: "log", default: "info" },
+];
+
+/// What environment variables of this program start with.
+pub const VARIABLE_PREFIX: &str = "TABLEGATE_";
+/// Names the configuration file; the only variable that is no setting.
+pub const CONFIG_VARIABLE: &str = "TABLEGATE_CONFIG";
+
+/// How long a client may take to say who it is.
+pub const STARTUP_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long running statements may take to end after SIGTERM.
+pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
+
+const MAX_CONNECTIONS: std::ops::RangeInclusive<usize> = 1..=10_000;
+/// Below 16 MiB DataFusion cannot sort a single batch.
+const QUERY_MEMORY: std::ops::RangeInclusive<u64> = (16 << 20)..=(1 << 40);
+
+impl Definition {
+    pub fn variable(&self) -> String {
+        format!("{VARIABLE_PREFIX}{}", self.key.to_ascii_uppercase())
+    }
+
+    /// The option; `sample` is switched off by one.
+    pub fn option(&self) -> String {
+        match self.key {
+            "sample" => "--no-sample".to_owned(),
+            key => format!("--{}", key.replace('_', "-")),
+        }
+    }
+}
+
+/// When a commit is on the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FsyncWhen {
+    Always,
+    Never,
+}
+
+/// Why a value is not one; completes "... must be".
+pub type Reason = String;
+
+/// # Errors
+/// When it is not an address with a port. Whether it may be listened on is the front-end's to say.
+pub fn address(text: &str) -> Result<SocketAddr, Reason> {
+    let text = match text.strip_prefix("localhost:") {
+        Some(port) => format!("127.0.0.1:{port}"),
+        None => text.to_owned(),
+    };
+    text.parse().map_err(|_| "an IP address and a port, such as 127.0.0.1:5433 or [::1]:5433".to_owned())
+}
+
+/// # Errors
+/// When it is neither yes nor no.
+pub fn boolean(text: &str) -> Result<bool, Reason> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "on" | "yes" | "1" => Ok(true),
+        "false" | "off" | "no" | "0" => Ok(false),
+        _ => Err("true or false".to_owned()),
+    }
+}
+
+/// # Errors
+/// When it is another word.
+pub fn fsync(text: &str) -> Result<FsyncWhen, Reason> {
+    match text {
+        "always" => Ok(FsyncWhen::Always),
+        "never" => Ok(FsyncWhen::Never),
+        _ => Err("always or never".to_owned()),
+    }
+}
+
+/// # Errors
+/// When it is not `strict`: `observe` is known, and refused, by name.
+pub fn egt_mode(text: &str) -> Result<(), Reason> {
+    match text {
+        "strict" => Ok(()),
+        "observe" => Err("strict: observe is not available yet".to_owned()),
+        _ => Err("strict".to_owned()),
+    }
+}
+
+/// # Errors
+/// When it is no number or out of bounds.
+pub fn max_connections(text: &str) -> Result<usize, Reason> {
+    let (low, high) = (MAX_CONNECTIONS.start(), MAX_CONNECTIONS.end());
+    let number = text.parse().ok().filter(|n| MAX_CONNECTIONS.contains(n));
+    number.ok_or_else(|| format!("a number from {low} to {high}"))
+}
+
+/// # Errors
+/// When it is no size or out of bounds.
+pub fn query_memory(text: &str) -> Result<usize, Reason> {
+    let bytes = size(text).filter(|bytes| QUERY_MEMORY.contains(bytes));
+    let bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok());
+    bytes.ok_or_else(|| "a size from 16MB to 1TB, such as 512MB or 2GB".to_owned())
+}
+
+/// Bytes, with PostgreSQL's units: powers of 1024.
+fn size(text: &str) -> Option<u64> {
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (number, unit) = text.split_at(digits);
+    let number: u64 = number.parse().ok()?;
+    let factor = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kb" | "kib" => 1 << 10,
+        "m" | "mb" | "mib" => 1 << 20,
+        "g" | "gb" | "gib" => 1 << 30,
+        "t" | "tb" | "tib" => 1 << 40,
+        _ => return None,
+    };
+    number.checked_mul(factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_take_units_and_keep_bounds() {
+        assert_eq!(query_memory("1GB"), Ok(1 << 30));
+        assert_eq!(query_memory("16 MiB"), Ok(16 << 20));
+        for wrong in ["", "1", "15MB", "2TB", "1XB", "-1GB", "99999999999TB"] {
+            assert!(query_memory(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn names_are_spelled_from_the_key() {
+        let definition = DEFINITIONS.iter().find(|d| d.key == "max_connections").unwrap();
+        assert_eq!(definition.variable(), "TABLEGATE_MAX_CONNECTIONS");
+        assert_eq!(definition.option(), "--max-connections");
+    }
+
+    #[test]
+    fn localhost_is_an_address() {
+        assert_eq!(address("localhost:5433"), address("127.0.0.1:5433"));
+        assert!(address("localhost").is_err() && address("5433").is_err());
+    }
+}

@@ -1,0 +1,100 @@
+//! The composition root: a checked configuration becomes a store, and a store becomes an engine.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use super::config::{Config, StoreConfig};
+use super::settings::{self, FsyncWhen};
+use crate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync};
+use crate::backend::memory::MemoryStore;
+use crate::model::{Clock, SystemClock};
+use crate::pg::PgConfig;
+use crate::sql::{Engine, EngineConfig, SqlError};
+use crate::table::{StoreError, TableStore};
+
+/// Why the parts could not be put together.
+#[derive(Debug, Error)]
+pub enum WiringError {
+    #[error("cannot use the data folder {}: {error}", folder.display())]
+    Folder { folder: PathBuf, error: std::io::Error },
+    #[error("cannot open the data folder {}: {error}", folder.display())]
+    Store { folder: PathBuf, error: StoreError },
+    #[error("cannot read the catalogue: {0}")]
+    Catalog(Box<SqlError>),
+}
+
+/// A store, opened.
+pub struct Opened {
+    pub store: Arc<dyn TableStore>,
+    /// It holds nothing yet.
+    pub is_new: bool,
+    /// Where the data is, for people.
+    pub place: String,
+}
+
+/// Opens the store; reads files, so not for a thread that serves.
+///
+/// # Errors
+/// When the folder cannot be made, is in use or is damaged.
+pub fn open_store(config: &StoreConfig) -> Result<Opened, WiringError> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    match config {
+        StoreConfig::Memory => {
+            let place = "memory: gone when the server stops".to_owned();
+            Ok(Opened { store: Arc::new(MemoryStore::new(clock)), is_new: true, place })
+        }
+        StoreConfig::Embedded { folder, fsync } => {
+            let is_new = is_new(folder).map_err(|error| WiringError::Folder { folder: folder.clone(), error })?;
+            let fsync = match fsync {
+                FsyncWhen::Always => Fsync::Always,
+                FsyncWhen::Never => Fsync::Never,
+            };
+            let options = EmbeddedOptions { fsync, ..EmbeddedOptions::default() };
+            let store = EmbeddedStore::open(folder, clock, options)
+                .map_err(|error| WiringError::Store { folder: folder.clone(), error })?;
+            Ok(Opened { store: Arc::new(store), is_new, place: format!("data in {}", folder.display()) })
+        }
+    }
+}
+
+/// # Errors
+/// When the catalogue is damaged.
+pub async fn open_engine(store: Arc<dyn TableStore>, config: &Config) -> Result<Arc<Engine>, WiringError> {
+    let options = EngineConfig { query_memory: config.query_memory, ..EngineConfig::default() };
+    Engine::open(store, Arc::new(SystemClock), options).await.map_err(WiringError::Catalog)
+}
+
+pub fn front_end(config: &Config) -> PgConfig {
+    PgConfig {
+        max_connections: config.max_connections,
+        startup_timeout: settings::STARTUP_TIMEOUT,
+        drain_timeout: settings::DRAIN_TIMEOUT,
+        ..PgConfig::default()
+    }
+}
+
+/// Whether there is nothing at this place, or an empty folder.
+fn is_new(folder: &Path) -> std::io::Result<bool> {
+    match std::fs::read_dir(folder) {
+        Ok(mut entries) => Ok(entries.next().is_none()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_new_until_something_is_in_it() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(is_new(&folder.path().join("missing")).unwrap());
+        assert!(is_new(folder.path()).unwrap());
+        std::fs::write(folder.path().join("x"), "").unwrap();
+        assert!(!is_new(folder.path()).unwrap());
+        assert!(is_new(&folder.path().join("x")).is_err());
+    }
+}

@@ -1,0 +1,243 @@
+//! The binary form of a result column: its writer is chosen once, then called for each cell.
+
+use arrow::array::PrimitiveArray;
+use arrow::array::{
+    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, FixedSizeBinaryArray, Float32Array, Float64Array, Int16Array,
+    Int32Array, Int64Array, ListArray, StringArray, StringViewArray, UInt32Array,
+};
+use arrow::compute::cast;
+use arrow::datatypes::{
+    DataType, Date32Type, Decimal128Type, Decimal256Type, DecimalType, Float32Type, Float64Type, Int16Type, Int32Type,
+    Int64Type, IntervalMonthDayNanoType, Time64MicrosecondType, TimestampMicrosecondType, UInt32Type, i256,
+};
+use bytes::{BufMut, BytesMut};
+
+use super::{numeric, types};
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::types::SqlType;
+
+/// Days from 1970-01-01 to 2000-01-01, where PostgreSQL's dates begin.
+pub(super) const EPOCH_DAYS: i32 = 10_957;
+/// The same in microseconds.
+pub(super) const EPOCH_MICROS: i64 = 946_684_800_000_000;
+/// Version byte before a `jsonb`.
+pub(super) const JSONB_VERSION: u8 = 1;
+/// First index of an array.
+const ARRAY_START: i32 = 1;
+/// First index of the catalogue's vectors.
+const VECTOR_START: i32 = 0;
+
+/// The array in the one layout that [`BinaryColumn`] knows for the type.
+///
+/// # Errors
+/// When the array does not hold values of the type at all.
+pub(super) fn normalised(array: &ArrayRef, sql_type: &SqlType) -> SqlResult<ArrayRef> {
+    let wanted = sql_type.arrow();
+    let as_it_is = array.data_type() == &wanted
+        || matches!((array.data_type(), &wanted), (DataType::Utf8View, DataType::Utf8) | (DataType::Null, _));
+    if as_it_is {
+        return Ok(array.clone());
+    }
+    cast(array, &wanted).map_err(|error| {
+        SqlError::new(ErrorKind::Internal, format!("a column of type {sql_type} holds {}: {error}", array.data_type()))
+    })
+}
+
+/// One column of a batch, ready to write cells.
+pub(super) struct BinaryColumn<'a> {
+    array: &'a ArrayRef,
+    values: Values<'a>,
+}
+
+enum Values<'a> {
+    Null,
+    Bool(&'a BooleanArray),
+    Int2(&'a Int16Array),
+    Int4(&'a Int32Array),
+    Int8(&'a Int64Array),
+    Oid(&'a UInt32Array),
+    Float4(&'a Float32Array),
+    Float8(&'a Float64Array),
+    Decimal128(Decimals<'a, Decimal128Type>),
+    Decimal256(Decimals<'a, Decimal256Type>),
+    Text(&'a StringArray),
+    TextView(&'a StringViewArray),
+    Jsonb(Box<Values<'a>>),
+    Bytes(&'a BinaryArray),
+    Uuid(&'a FixedSizeBinaryArray),
+    Date(&'a PrimitiveArray<Date32Type>),
+    Time(&'a PrimitiveArray<Time64MicrosecondType>),
+    Timestamp(&'a PrimitiveArray<TimestampMicrosecondType>),
+    Interval(&'a PrimitiveArray<IntervalMonthDayNanoType>),
+    List(Box<List<'a>>),
+}
+
+struct Decimals<'a, T: DecimalType> {
+    array: &'a PrimitiveArray<T>,
+    scale: i8,
+    /// The type has no scale of its own.
+    trim: bool,
+}
+
+struct List<'a> {
+    array: &'a ListArray,
+    items: BinaryColumn<'a>,
+    item_oid: u32,
+    first_index: i32,
+}
+
+impl<'a> BinaryColumn<'a> {
+    /// # Errors
+    /// 0A000 for a type that has no binary form here.
+    pub fn new(array: &'a ArrayRef, sql_type: &SqlType) -> SqlResult<Self> {
+        Ok(Self { array, values: Values::new(array, sql_type)? })
+    }
+
+    pub fn is_null(&self, row: usize) -> bool {
+        matches!(self.values, Values::Null) || self.array.is_null(row)
+    }
+
+    /// Appends a cell's bytes. The cell is not NULL.
+    pub fn write(&self, row: usize, out: &mut BytesMut) {
+        self.values.write(row, out);
+    }
+}
+
+impl<'a> Values<'a> {
+    fn new(array: &'a ArrayRef, sql_type: &SqlType) -> SqlResult<Self> {
+        if array.data_type() == &DataType::Null {
+            return Ok(Values::Null);
+        }
+        let values = match sql_type {
+            SqlType::Bool => array.as_boolean_opt().map(Values::Bool),
+            SqlType::Int2 => array.as_primitive_opt::<Int16Type>().map(Values::Int2),
+            SqlType::Int4 => array.as_primitive_opt::<Int32Type>().map(Values::Int4),
+            SqlType::Int8 => array.as_primitive_opt::<Int64Type>().map(Values::Int8),
+            SqlType::Oid => array.as_primitive_opt::<UInt32Type>().map(Values::Oid),
+            SqlType::Float4 => array.as_primitive_opt::<Float32Type>().map(Values::Float4),
+            SqlType::Float8 => array.as_primitive_opt::<Float64Type>().map(Values::Float8),
+            SqlType::Numeric(parameters) => decimals(array, parameters.is_none()),
+            SqlType::Jsonb => text(array).map(|values| Values::Jsonb(Box::new(values))),
+            SqlType::Text
+            | SqlType::Varchar(_)
+            | SqlType::Char(_)
+            | SqlType::Name
+            | SqlType::Json
+            | SqlType::InternalChar
+            | SqlType::Unknown => text(array),
+            SqlType::Bytea => array.as_binary_opt::<i32>().map(Values::Bytes),
+            SqlType::Uuid => array.as_fixed_size_binary_opt().map(Values::Uuid),
+            SqlType::Date => array.as_primitive_opt().map(Values::Date),
+            SqlType::Time => array.as_primitive_opt().map(Values::Time),
+            SqlType::Timestamp | SqlType::Timestamptz => array.as_primitive_opt().map(Values::Timestamp),
+            SqlType::Interval => array.as_primitive_opt().map(Values::Interval),
+            SqlType::Int2Vector => list(array, &SqlType::Int2, VECTOR_START)?,
+            SqlType::OidVector => list(array, &SqlType::Oid, VECTOR_START)?,
+            SqlType::Array(item) => list(array, item, ARRAY_START)?,
+            // Their values are names here, and only their OIDs have a binary form.
+            SqlType::Regclass | SqlType::Regtype | SqlType::Regproc | SqlType::Void => {
+                return Err(SqlError::not_supported(format!("binary output of type {sql_type}"))
+                    .with_hint("Cast the column to text, or ask for the result in text format."));
+            }
+        };
+        values.ok_or_else(|| {
+            let message = format!("a column of type {sql_type} holds {}", array.data_type());
+            SqlError::new(ErrorKind::Internal, message)
+        })
+    }
+
+    fn write(&self, row: usize, out: &mut BytesMut) {
+        match self {
+            // A cell that is NULL is never written.
+            Values::Null => {}
+            Values::Bool(array) => out.put_u8(u8::from(array.value(row))),
+            Values::Int2(array) => out.put_i16(array.value(row)),
+            Values::Int4(array) => out.put_i32(array.value(row)),
+            Values::Int8(array) => out.put_i64(array.value(row)),
+            Values::Oid(array) => out.put_u32(array.value(row)),
+            Values::Float4(array) => out.put_f32(array.value(row)),
+            Values::Float8(array) => out.put_f64(array.value(row)),
+            Values::Decimal128(d) => numeric::write(i256::from_i128(d.array.value(row)), d.scale, d.trim, out),
+            Values::Decimal256(d) => numeric::write(d.array.value(row), d.scale, d.trim, out),
+            Values::Text(array) => out.put_slice(array.value(row).as_bytes()),
+            Values::TextView(array) => out.put_slice(array.value(row).as_bytes()),
+            Values::Jsonb(values) => {
+                out.put_u8(JSONB_VERSION);
+                values.write(row, out);
+            }
+            Values::Bytes(array) => out.put_slice(array.value(row)),
+            Values::Uuid(array) => out.put_slice(array.value(row)),
+            Values::Date(array) => out.put_i32(array.value(row).saturating_sub(EPOCH_DAYS)),
+            Values::Time(array) => out.put_i64(array.value(row)),
+            Values::Timestamp(array) => out.put_i64(array.value(row).saturating_sub(EPOCH_MICROS)),
+            Values::Interval(array) => {
+                let interval = array.value(row);
+                out.put_i64(interval.nanoseconds / 1000);
+                out.put_i32(interval.days);
+                out.put_i32(interval.months);
+            }
+            Values::List(list) => list.write(row, out),
+        }
+    }
+}
+
+impl List<'_> {
+    fn write(&self, row: usize, out: &mut BytesMut) {
+        let offsets = self.array.value_offsets();
+        let (from, to) = (offsets[row], offsets[row + 1]);
+        let range = index(from)..index(to);
+        let has_nulls = range.clone().any(|item| self.items.is_null(item));
+        out.put_i32(i32::from(!range.is_empty()));
+        out.put_i32(i32::from(has_nulls));
+        out.put_u32(self.item_oid);
+        if range.is_empty() {
+            return;
+        }
+        out.put_i32(to - from);
+        out.put_i32(self.first_index);
+        for item in range {
+            put_cell(out, self.items.is_null(item), |out| self.items.write(item, out));
+        }
+    }
+}
+
+/// Appends a length and what `write` appends, or the mark of NULL.
+pub(super) fn put_cell(out: &mut BytesMut, is_null: bool, write: impl FnOnce(&mut BytesMut)) {
+    if is_null {
+        out.put_i32(-1);
+        return;
+    }
+    let start = out.len();
+    out.put_i32(0);
+    write(out);
+    // A longer cell makes its message too long, which is refused when the message is closed.
+    let length = i32::try_from(out.len() - start - 4).unwrap_or(i32::MAX);
+    out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+}
+
+fn decimals(array: &ArrayRef, trim: bool) -> Option<Values<'_>> {
+    match array.data_type() {
+        DataType::Decimal128(_, scale) => {
+            array.as_primitive_opt().map(|array| Values::Decimal128(Decimals { array, scale: *scale, trim }))
+        }
+        DataType::Decimal256(_, scale) => {
+            array.as_primitive_opt().map(|array| Values::Decimal256(Decimals { array, scale: *scale, trim }))
+        }
+        _ => None,
+    }
+}
+
+fn text(array: &ArrayRef) -> Option<Values<'_>> {
+    array.as_string_opt::<i32>().map(Values::Text).or_else(|| array.as_string_view_opt().map(Values::TextView))
+}
+
+fn list<'a>(array: &'a ArrayRef, item: &SqlType, first_index: i32) -> SqlResult<Option<Values<'a>>> {
+    let Some(array) = array.as_list_opt::<i32>() else { return Ok(None) };
+    let items = BinaryColumn::new(array.values(), item)?;
+    Ok(Some(Values::List(Box::new(List { array, items, item_oid: types::oid(item), first_index }))))
+}
+
+/// Offsets of a list are never negative.
+fn index(offset: i32) -> usize {
+    usize::try_from(offset).unwrap_or(0)
+}

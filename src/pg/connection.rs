@@ -1,0 +1,266 @@
+//! One client's connection: its messages, one after the other, until it ends.
+
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::FutureExt;
+use pgwire::messages::PgWireBackendMessage;
+use pgwire::messages::response::{self, CommandComplete, ReadyForQuery};
+use pgwire::messages::startup::ParameterStatus;
+use tokio_util::sync::CancellationToken;
+
+use super::error::{self, Failure, Gravity, without_nul};
+use super::frame::{Frame, FrameReader};
+use super::halt::{Halt, Interrupts};
+use super::outbox::Outbox;
+use super::portal::{Portal, PreparedStatement};
+use super::rows::{self, Sending};
+use super::{extended, simple};
+use crate::sql::error::{ErrorKind, SqlError};
+use crate::sql::outcome::{CommandTag, Outcome};
+use crate::sql::session::{Position, Prepared, Session, Statement, TransactionStatus};
+use crate::sql::types::SqlType;
+
+/// How long a client is given to take the last words of its connection.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// A connection after its start-up.
+pub(super) struct Connection {
+    pub session: Session,
+    pub reader: FrameReader,
+    pub outbox: Outbox,
+    pub interrupts: Interrupts,
+    pub statements: HashMap<String, Arc<PreparedStatement>>,
+    pub portals: HashMap<String, Portal>,
+    /// Between the first message of the extended protocol and its Sync.
+    in_series: bool,
+    /// After an error in such a series: everything up to its Sync is skipped.
+    skipping: bool,
+    shutdown: CancellationToken,
+}
+
+/// What follows a message.
+enum Next {
+    Read,
+    Close,
+}
+
+impl Connection {
+    pub fn new(
+        session: Session,
+        reader: FrameReader,
+        outbox: Outbox,
+        interrupts: Interrupts,
+        shutdown: CancellationToken,
+    ) -> Self {
+        Self {
+            session,
+            reader,
+            outbox,
+            interrupts,
+            statements: HashMap::new(),
+            portals: HashMap::new(),
+            in_series: false,
+            skipping: false,
+            shutdown,
+        }
+    }
+
+    /// Greets the client, which was authenticated, and serves it to the end.
+    pub async fn run(mut self) {
+        let end = match self.ready().await {
+            Ok(()) => self.serve().await,
+            Err(halt) => halt,
+        };
+        if let Halt::Statement(failure) | Halt::Fatal(failure) = end {
+            self.outbox.send(&failure.message(Gravity::Fatal));
+            let farewell = async {
+                // Whether the client takes it or not, the connection ends.
+                let _ = self.outbox.flush().await;
+                self.outbox.finish().await;
+            };
+            let _ = tokio::time::timeout(FAREWELL, farewell).await;
+        }
+    }
+
+    async fn serve(&mut self) -> Halt {
+        loop {
+            let frame = match self.next_frame().await {
+                Ok(frame) => frame,
+                Err(halt) => return halt,
+            };
+            match self.serve_frame(frame).await {
+                Ok(Next::Read) => {}
+                Ok(Next::Close) => return Halt::Gone,
+                Err(halt) => return halt,
+            }
+        }
+    }
+
+    async fn next_frame(&mut self) -> Result<Frame, Halt> {
+        tokio::select! {
+            biased;
+            () = self.interrupts.killed() => Err(Halt::Fatal(Failure::shutdown())),
+            () = self.shutdown.cancelled(), if !self.in_series => Err(Halt::Fatal(Failure::shutdown())),
+            frame = self.reader.frame() => frame,
+        }
+    }
+
+    /// Handles a message; an error of a statement is told to the client and is not an error of the connection.
+    async fn serve_frame(&mut self, frame: Frame) -> Result<Next, Halt> {
+        // COPY data that comes after its COPY failed is dropped, as the protocol wants it.
+        let Frame::Message { tag, body } = frame else { return Ok(Next::Read) };
+        let extended = matches!(tag, b'P' | b'B' | b'D' | b'E' | b'C' | b'H');
+        match tag {
+            b'X' => return Ok(Next::Close),
+            b'S' => self.skipping = false,
+            b'c' | b'f' => return Ok(Next::Read),
+            _ if self.skipping => return Ok(Next::Read),
+            _ => {}
+        }
+        self.in_series |= extended;
+        self.interrupts.begin();
+        let handled = AssertUnwindSafe(self.handle(tag, body)).catch_unwind().await;
+        self.interrupts.end();
+        match handled.unwrap_or_else(|panic| Err(panicked(&*panic))) {
+            Ok(()) => {}
+            Err(Halt::Statement(failure)) => {
+                self.report(&failure);
+                self.skipping = extended;
+            }
+            Err(halt) => return Err(halt),
+        }
+        if extended {
+            if self.outbox.is_full() {
+                self.flush().await?;
+            }
+        } else {
+            self.ready().await?;
+        }
+        Ok(Next::Read)
+    }
+
+    async fn handle(&mut self, tag: u8, body: Bytes) -> Result<(), Halt> {
+        match tag {
+            b'Q' => simple::query(self, body).await,
+            b'P' => extended::parse(self, body).await,
+            b'B' => extended::bind(self, body),
+            b'D' => extended::describe(self, body),
+            b'E' => extended::execute(self, body).await,
+            b'C' => extended::close(self, body),
+            b'H' => self.flush().await,
+            b'S' => extended::sync(self).await,
+            b'F' => Err(SqlError::not_supported("the function call protocol").into()),
+            other => Err(Failure::protocol(format!("unexpected message type {other}")).into()),
+        }
+    }
+
+    /// An error ends what the statement had begun.
+    fn report(&mut self, failure: &Failure) {
+        self.outbox.discard_open();
+        self.interrupts.disarm();
+        self.send_notices();
+        self.outbox.send(&failure.message(Gravity::Error));
+        self.session.fail();
+        self.portals.clear();
+    }
+
+    /// ReadyForQuery: the client's turn.
+    async fn ready(&mut self) -> Result<(), Halt> {
+        self.in_series = false;
+        self.interrupts.disarm();
+        self.send_notices();
+        self.send_parameter_changes();
+        let status = match self.session.transaction_status() {
+            TransactionStatus::Idle => response::TransactionStatus::Idle,
+            TransactionStatus::InBlock => response::TransactionStatus::Transaction,
+            TransactionStatus::Failed => response::TransactionStatus::Error,
+        };
+        if status == response::TransactionStatus::Idle {
+            // Portals live as long as their transaction.
+            self.portals.clear();
+        }
+        self.outbox.send(&PgWireBackendMessage::ReadyForQuery(ReadyForQuery::new(status)));
+        self.flush().await
+    }
+
+    /// Sends what is collected. What it tells has happened, so only the end of the connection interrupts it.
+    pub async fn flush(&mut self) -> Result<(), Halt> {
+        tokio::select! {
+            biased;
+            () = self.interrupts.killed() => Err(Halt::Fatal(Failure::shutdown())),
+            sent = self.outbox.flush() => Ok(sent?),
+        }
+    }
+
+    /// The time of a statement begins, unless it has begun.
+    pub fn arm_timeout(&mut self) {
+        self.interrupts.arm(self.session.statement_timeout());
+    }
+
+    pub async fn prepare(&mut self, statement: Statement, declared: &[SqlType]) -> Result<Prepared, Halt> {
+        let work = self.session.prepare(statement, declared);
+        let prepared = self.interrupts.guard(&mut self.reader, work).await??;
+        rows::check_width(prepared.columns.as_deref())?;
+        Ok(prepared)
+    }
+
+    pub async fn execute(
+        &mut self,
+        prepared: &Prepared,
+        parameters: Vec<crate::sql::ScalarValue>,
+        position: Position,
+    ) -> Result<Outcome, Halt> {
+        let work = self.session.execute(prepared, parameters, position);
+        Ok(self.interrupts.guard(&mut self.reader, work).await??)
+    }
+
+    pub async fn finish_implicit(&mut self) -> Result<(), Halt> {
+        let work = self.session.finish_implicit();
+        Ok(self.interrupts.guard(&mut self.reader, work).await??)
+    }
+
+    /// What sending rows needs.
+    pub fn sending(&mut self) -> Sending<'_> {
+        Sending { reader: &mut self.reader, outbox: &mut self.outbox, interrupts: &self.interrupts }
+    }
+
+    /// CommandComplete, after what the statement wants to be said before it.
+    pub fn complete(&mut self, tag: CommandTag) {
+        self.send_notices();
+        self.outbox.send(&PgWireBackendMessage::CommandComplete(CommandComplete::new(tag.to_string())));
+        self.send_parameter_changes();
+    }
+
+    fn send_notices(&mut self) {
+        for notice in self.session.take_notices() {
+            self.outbox.send(&error::notice(&notice));
+        }
+    }
+
+    fn send_parameter_changes(&mut self) {
+        send_parameters(&mut self.session, &mut self.outbox);
+    }
+}
+
+/// ParameterStatus for each setting that is reported and has changed.
+pub(super) fn send_parameters(session: &mut Session, outbox: &mut Outbox) {
+    for (name, value) in session.take_parameter_changes() {
+        let status = ParameterStatus::new(name.to_owned(), without_nul(&value));
+        outbox.send(&PgWireBackendMessage::ParameterStatus(status));
+    }
+}
+
+/// A defect of ours costs the client its statement, not its connection, and nobody else anything.
+fn panicked(panic: &(dyn std::any::Any + Send)) -> Halt {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    let text = text.unwrap_or("no message");
+    tracing::error!(panic = text, "a statement panicked");
+    let error = SqlError::new(ErrorKind::Internal, "the statement met a defect of the server")
+        .with_detail(text)
+        .with_hint("The session and the other sessions go on.");
+    error.into()
+}

@@ -1,0 +1,226 @@
+//! What went wrong, as a client reads it: the only place where SQLSTATEs are given.
+
+use pgwire::messages::PgWireBackendMessage;
+use pgwire::messages::response::{ErrorResponse, NoticeResponse};
+
+use crate::sql::error::{ErrorKind, Notice, Severity, SqlError};
+
+/// An error of a statement, or of the protocol.
+#[derive(Debug)]
+pub(super) enum Failure {
+    Sql(Box<SqlError>),
+    /// 08P01: the client broke the protocol.
+    Protocol(String),
+    /// 53300
+    TooManyConnections,
+    /// 28000
+    NoUser,
+}
+
+/// Whether the connection survives the error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Gravity {
+    Error,
+    Fatal,
+}
+
+impl Failure {
+    pub fn sql(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Failure::Sql(SqlError::new(kind, message))
+    }
+
+    pub fn protocol(message: impl Into<String>) -> Self {
+        Failure::Protocol(message.into())
+    }
+
+    pub fn shutdown() -> Self {
+        Self::sql(ErrorKind::Shutdown, "terminating connection due to administrator command")
+    }
+
+    /// The ErrorResponse.
+    pub fn message(&self, gravity: Gravity) -> PgWireBackendMessage {
+        let severity = match gravity {
+            Gravity::Error => "ERROR",
+            Gravity::Fatal => "FATAL",
+        };
+        let (code, text) = self.code_and_text();
+        let mut fields = vec![
+            (b'S', severity.to_owned()),
+            (b'V', severity.to_owned()),
+            (b'C', code.to_owned()),
+            (b'M', without_nul(text)),
+        ];
+        if let Failure::Sql(error) = self {
+            add_details(&mut fields, error);
+        }
+        PgWireBackendMessage::ErrorResponse(ErrorResponse::new(fields))
+    }
+
+    fn code_and_text(&self) -> (&'static str, &str) {
+        match self {
+            Failure::Sql(error) => (sqlstate(error.kind), &error.message),
+            Failure::Protocol(text) => ("08P01", text),
+            Failure::TooManyConnections => ("53300", "sorry, too many clients already"),
+            Failure::NoUser => ("28000", "no PostgreSQL user name specified in startup packet"),
+        }
+    }
+}
+
+fn add_details(fields: &mut Vec<(u8, String)>, error: &SqlError) {
+    let mut add = |field: u8, value: Option<&str>| {
+        if let Some(value) = value {
+            fields.push((field, without_nul(value)));
+        }
+    };
+    add(b'D', error.detail.as_deref());
+    add(b'H', error.hint.as_deref());
+    add(b'P', error.position.map(|p| p.to_string()).as_deref());
+    add(b'W', error.context.as_deref());
+    add(b't', error.table.as_deref());
+    add(b'c', error.column.as_deref());
+    add(b'n', error.constraint.as_deref());
+}
+
+/// The NoticeResponse of a NOTICE or WARNING.
+pub(super) fn notice(notice: &Notice) -> PgWireBackendMessage {
+    let (severity, code) = match notice.severity {
+        Severity::Notice => ("NOTICE", "00000"),
+        Severity::Warning => ("WARNING", "01000"),
+    };
+    let mut fields = vec![
+        (b'S', severity.to_owned()),
+        (b'V', severity.to_owned()),
+        (b'C', code.to_owned()),
+        (b'M', without_nul(&notice.message)),
+    ];
+    fields.extend(notice.detail.as_deref().map(|detail| (b'D', without_nul(detail))));
+    fields.extend(notice.hint.as_deref().map(|hint| (b'H', without_nul(hint))));
+    PgWireBackendMessage::NoticeResponse(NoticeResponse::new(fields))
+}
+
+/// Strings of the protocol end at the first NUL; one inside would make the rest of the message unreadable.
+pub(super) fn without_nul(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
+}
+
+/// The SQLSTATE of each kind of error.
+fn sqlstate(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::Syntax => "42601",
+        ErrorKind::FeatureNotSupported | ErrorKind::PlanChanged => "0A000",
+        ErrorKind::UndefinedTable => "42P01",
+        ErrorKind::DuplicateTable => "42P07",
+        ErrorKind::UndefinedColumn => "42703",
+        ErrorKind::AmbiguousColumn => "42702",
+        ErrorKind::DuplicateColumn => "42701",
+        ErrorKind::UndefinedFunction => "42883",
+        ErrorKind::UndefinedObject => "42704",
+        ErrorKind::DuplicateObject => "42710",
+        ErrorKind::UndefinedSchema => "3F000",
+        ErrorKind::UndefinedDatabase => "3D000",
+        ErrorKind::InvalidName => "42602",
+        ErrorKind::ReservedName => "42939",
+        ErrorKind::InvalidTableDefinition => "42P16",
+        ErrorKind::InvalidColumnReference => "42P10",
+        ErrorKind::InvalidColumnDefinition => "42611",
+        ErrorKind::DatatypeMismatch => "42804",
+        ErrorKind::CannotCoerce => "42846",
+        ErrorKind::Grouping => "42803",
+        ErrorKind::WrongObjectType => "42809",
+        ErrorKind::UndefinedParameter => "42P02",
+        ErrorKind::IndeterminateDatatype => "42P18",
+        ErrorKind::InsufficientPrivilege => "42501",
+        ErrorKind::UniqueViolation => "23505",
+        ErrorKind::NotNullViolation => "23502",
+        ErrorKind::CheckViolation => "23514",
+        ErrorKind::CardinalityViolation => "21000",
+        ErrorKind::InvalidTextRepresentation => "22P02",
+        ErrorKind::InvalidBinaryRepresentation => "22P03",
+        ErrorKind::BadCopyFileFormat => "22P04",
+        ErrorKind::StringTooLong => "22001",
+        ErrorKind::NumericOutOfRange => "22003",
+        ErrorKind::InvalidDatetimeFormat => "22007",
+        ErrorKind::DatetimeOverflow => "22008",
+        ErrorKind::DivisionByZero => "22012",
+        ErrorKind::CharacterNotInRepertoire => "22021",
+        ErrorKind::InvalidParameterValue => "22023",
+        ErrorKind::DataException => "22000",
+        ErrorKind::LimitExceeded => "54000",
+        ErrorKind::TooManyColumns => "54011",
+        ErrorKind::TooComplex => "54001",
+        ErrorKind::SerializationFailure => "40001",
+        ErrorKind::OutcomeUnknown => "40003",
+        ErrorKind::InFailedTransaction => "25P02",
+        ErrorKind::NoActiveTransaction => "25P01",
+        ErrorKind::ActiveTransaction => "25001",
+        ErrorKind::ReadOnlyTransaction => "25006",
+        ErrorKind::InvalidSavepoint => "3B001",
+        ErrorKind::UndefinedStatement => "26000",
+        ErrorKind::DuplicateStatement => "42P05",
+        ErrorKind::UndefinedCursor => "34000",
+        ErrorKind::DuplicateCursor => "42P03",
+        ErrorKind::ObjectNotInState => "55000",
+        ErrorKind::Throttled => "53000",
+        ErrorKind::DiskFull => "53100",
+        ErrorKind::OutOfMemory => "53200",
+        ErrorKind::QueryCanceled => "57014",
+        ErrorKind::Shutdown => "57P01",
+        ErrorKind::StoreFailure => "58030",
+        ErrorKind::DataCorrupted => "XX001",
+        ErrorKind::Internal => "XX000",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(message: PgWireBackendMessage) -> Vec<(u8, String)> {
+        match message {
+            PgWireBackendMessage::ErrorResponse(error) => error.fields,
+            PgWireBackendMessage::NoticeResponse(notice) => notice.fields,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_error_carries_everything_known() {
+        let mut error = SqlError::new(ErrorKind::UniqueViolation, "m")
+            .with_detail("d")
+            .with_hint("h")
+            .at(7)
+            .for_column("c")
+            .with_context("w");
+        error.table = Some("t".to_owned());
+        error.constraint = Some("n".to_owned());
+        let got = fields(Failure::Sql(error).message(Gravity::Error));
+        let got: Vec<(char, &str)> = got.iter().map(|(field, value)| (char::from(*field), value.as_str())).collect();
+        let expected = [
+            ('S', "ERROR"),
+            ('V', "ERROR"),
+            ('C', "23505"),
+            ('M', "m"),
+            ('D', "d"),
+            ('H', "h"),
+            ('P', "7"),
+            ('W', "w"),
+            ('t', "t"),
+            ('c', "c"),
+            ('n', "n"),
+        ];
+        assert_eq!(got, expected);
+    }
+
+    #[test]
+    fn a_nul_in_a_message_does_not_end_it() {
+        let got = fields(Failure::sql(ErrorKind::Internal, "a\0b").message(Gravity::Fatal));
+        assert_eq!(got[0].1, "FATAL");
+        assert_eq!(got[3].1, "a\u{fffd}b");
+    }
+
+    #[test]
+    fn a_warning_has_its_class() {
+        let got = fields(notice(&Notice::warning("w").with_hint("h")));
+        assert_eq!((got[0].1.as_str(), got[2].1.as_str(), got[4].1.as_str()), ("WARNING", "01000", "h"));
+    }
+}

@@ -1,0 +1,235 @@
+//! The extended protocol: statements are parsed, bound, described and executed by separate messages, up to a Sync.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use pgwire::messages::PgWireBackendMessage;
+use pgwire::messages::data::{NoData, ParameterDescription};
+use pgwire::messages::extendedquery::{BindComplete, CloseComplete, ParseComplete, PortalSuspended};
+use pgwire::messages::response::EmptyQueryResponse;
+
+use super::connection::Connection;
+use super::error::Failure;
+use super::halt::Halt;
+use super::params::{self, Format};
+use super::portal::{Portal, PortalState, PreparedStatement};
+use super::rows::{self, Cursor};
+use super::{body, copy, types};
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::outcome::Outcome;
+use crate::sql::session::Position;
+use crate::sql::types::SqlType;
+
+/// Parse: plans a statement and keeps it under its name.
+pub(super) async fn parse(connection: &mut Connection, body: Bytes) -> Result<(), Halt> {
+    connection.arm_timeout();
+    let message = body::parse(body)?;
+    let name = message.name.unwrap_or_default();
+    if name.is_empty() {
+        connection.statements.remove("");
+    } else if connection.statements.contains_key(&name) {
+        let text = format!("prepared statement \"{name}\" already exists");
+        return Err(SqlError::new(ErrorKind::DuplicateStatement, text).into());
+    }
+    let mut statements = connection.session.parse(&message.query)?.into_iter();
+    let statement = statements.next();
+    if statements.next().is_some() {
+        let text = "cannot insert multiple commands into a prepared statement";
+        return Err(SqlError::new(ErrorKind::Syntax, text).into());
+    }
+    let declared: Vec<SqlType> = message.type_oids.iter().map(|oid| declared_type(*oid)).collect::<SqlResult<_>>()?;
+    let prepared = match statement {
+        Some(statement) => Some(connection.prepare(statement, &declared).await?),
+        None => None,
+    };
+    let found = prepared.as_ref().map_or(&[][..], |prepared| &prepared.parameters);
+    let parameter_oids = parameter_oids(&message.type_oids, found);
+    connection.statements.insert(name, Arc::new(PreparedStatement { prepared, parameter_oids }));
+    connection.outbox.send(&PgWireBackendMessage::ParseComplete(ParseComplete::new()));
+    Ok(())
+}
+
+/// Bind: gives a statement's parameters their values.
+pub(super) fn bind(connection: &mut Connection, body: Bytes) -> Result<(), Halt> {
+    connection.arm_timeout();
+    let message = body::bind(body)?;
+    let name = message.portal_name.unwrap_or_default();
+    let statement_name = message.statement_name.unwrap_or_default();
+    let statement = statement(connection, &statement_name)?;
+    if !name.is_empty() && connection.portals.contains_key(&name) {
+        let text = format!("portal \"{name}\" already exists");
+        return Err(SqlError::new(ErrorKind::DuplicateCursor, text).into());
+    }
+    let types = statement.prepared.as_ref().map_or(&[][..], |prepared| &prepared.parameters);
+    let given = message.parameters.len();
+    let codes = &message.parameter_format_codes;
+    let formats = Format::spread(codes, given, || {
+        format!("bind message has {} parameter formats but {given} parameters", codes.len())
+    })?;
+    if given != types.len() {
+        return Err(Failure::protocol(format!(
+            "bind message supplies {given} parameters, but prepared statement \"{statement_name}\" requires {}",
+            types.len()
+        ))
+        .into());
+    }
+    let mut parameters = Vec::with_capacity(given);
+    for (index, ((value, sql_type), format)) in message.parameters.iter().zip(types).zip(formats).enumerate() {
+        parameters.push(params::decode(sql_type, format, value.as_deref(), index + 1)?);
+    }
+    let columns = statement.prepared.as_ref().and_then(|prepared| prepared.columns.as_deref());
+    let codes = &message.result_column_format_codes;
+    let formats = match columns {
+        Some(columns) => Format::spread(codes, columns.len(), || {
+            format!("bind message has {} result formats but query has {} columns", codes.len(), columns.len())
+        })?,
+        None => Vec::new(),
+    };
+    connection.portals.insert(name, Portal { statement, parameters, formats, state: PortalState::Ready });
+    connection.outbox.send(&PgWireBackendMessage::BindComplete(BindComplete::new()));
+    Ok(())
+}
+
+/// Describe: what a statement takes and gives, or what a portal gives.
+pub(super) fn describe(connection: &mut Connection, body: Bytes) -> Result<(), Halt> {
+    connection.arm_timeout();
+    let message = body::describe(body)?;
+    let name = message.name.unwrap_or_default();
+    let description = if message.target_type == b'S' {
+        let statement = statement(connection, &name)?;
+        let types = ParameterDescription::new(statement.parameter_oids.clone());
+        connection.outbox.send(&PgWireBackendMessage::ParameterDescription(types));
+        describe_result(&statement, &[])
+    } else {
+        let portal = connection.portals.get(&name).ok_or_else(|| no_portal(&name))?;
+        describe_result(&portal.statement, &portal.formats)
+    };
+    connection.outbox.send(&description);
+    Ok(())
+}
+
+/// Execute: runs a portal, or goes on with it, for a number of rows.
+pub(super) async fn execute(connection: &mut Connection, body: Bytes) -> Result<(), Halt> {
+    connection.arm_timeout();
+    let message = body::execute(body)?;
+    let name = message.name.unwrap_or_default();
+    // None for zero and below: all rows.
+    let limit = u64::try_from(message.max_rows).ok().filter(|limit| *limit > 0);
+    // While it runs it is not in the map: a portal that fails is gone.
+    let mut portal = connection.portals.remove(&name).ok_or_else(|| no_portal(&name))?;
+    let state = std::mem::replace(&mut portal.state, PortalState::Finished(None));
+    let state = match state {
+        PortalState::Ready => start(connection, &mut portal, limit).await?,
+        PortalState::Suspended(cursor) => send_rows(connection, cursor, limit).await?,
+        PortalState::Finished(Some(tag)) => {
+            connection.complete(tag.complete(0));
+            PortalState::Finished(Some(tag))
+        }
+        PortalState::Finished(None) => {
+            let text = format!("portal \"{name}\" cannot be run");
+            return Err(SqlError::new(ErrorKind::ObjectNotInState, text).into());
+        }
+    };
+    portal.state = state;
+    connection.portals.insert(name, portal);
+    connection.interrupts.disarm();
+    Ok(())
+}
+
+/// Close: forgets a statement or portal; it is no error if there is none.
+pub(super) fn close(connection: &mut Connection, body: Bytes) -> Result<(), Halt> {
+    let message = body::close(body)?;
+    let name = message.name.unwrap_or_default();
+    if message.target_type == b'S' {
+        connection.statements.remove(&name);
+    } else {
+        connection.portals.remove(&name);
+    }
+    connection.outbox.send(&PgWireBackendMessage::CloseComplete(CloseComplete::new()));
+    Ok(())
+}
+
+/// Sync: what the series has written is committed.
+pub(super) async fn sync(connection: &mut Connection) -> Result<(), Halt> {
+    connection.finish_implicit().await
+}
+
+async fn start(connection: &mut Connection, portal: &mut Portal, limit: Option<u64>) -> Result<PortalState, Halt> {
+    let Some(prepared) = &portal.statement.prepared else {
+        connection.outbox.send(&PgWireBackendMessage::EmptyQueryResponse(EmptyQueryResponse::new()));
+        return Ok(PortalState::Ready);
+    };
+    let position = position_now(connection);
+    let parameters = std::mem::take(&mut portal.parameters);
+    let tag = match connection.execute(prepared, parameters, position).await? {
+        Outcome::Rows(rows) => {
+            let style = connection.session.output_style();
+            let cursor = Box::new(Cursor::new(rows, portal.formats.clone(), style));
+            return send_rows(connection, cursor, limit).await;
+        }
+        Outcome::Done(tag) => tag,
+        Outcome::CopyIn(start) => copy::receive(connection, &start, position_now).await?,
+        Outcome::CopyOut(out) => copy::send(connection, out).await?,
+    };
+    connection.complete(tag);
+    Ok(PortalState::Finished(None))
+}
+
+async fn send_rows(
+    connection: &mut Connection,
+    mut cursor: Box<Cursor>,
+    limit: Option<u64>,
+) -> Result<PortalState, Halt> {
+    let sent = cursor.send(&mut connection.sending(), limit).await?;
+    if sent.complete {
+        let tag = cursor.tag;
+        connection.complete(tag.complete(sent.rows));
+        return Ok(PortalState::Finished(Some(tag)));
+    }
+    connection.outbox.send(&PgWireBackendMessage::PortalSuspended(PortalSuspended::new()));
+    Ok(PortalState::Suspended(cursor))
+}
+
+/// A statement is the last of its implicit transaction when the client's next message is the Sync.
+fn position_now(connection: &mut Connection) -> Position {
+    if connection.reader.sync_is_next() { Position::Last } else { Position::MoreFollow }
+}
+
+fn describe_result(statement: &PreparedStatement, formats: &[Format]) -> PgWireBackendMessage {
+    match &statement.prepared {
+        Some(prepared) => rows::description(prepared.columns.as_deref(), formats),
+        None => PgWireBackendMessage::NoData(NoData::new()),
+    }
+}
+
+fn declared_type(oid: u32) -> SqlResult<SqlType> {
+    types::of_oid(oid).ok_or_else(|| SqlError::not_supported(format!("a parameter of the type with OID {oid}")))
+}
+
+/// What the client declared, where it did, else what was found out.
+fn parameter_oids(declared: &[u32], found: &[SqlType]) -> Vec<u32> {
+    let declared = declared.iter().copied().chain(std::iter::repeat(0));
+    found
+        .iter()
+        .zip(declared)
+        .map(|(found, declared)| if declared == 0 { types::oid(found) } else { declared })
+        .collect()
+}
+
+fn statement(connection: &Connection, name: &str) -> Result<Arc<PreparedStatement>, Halt> {
+    match connection.statements.get(name) {
+        Some(statement) => Ok(statement.clone()),
+        None => {
+            let text = if name.is_empty() {
+                "unnamed prepared statement does not exist".to_owned()
+            } else {
+                format!("prepared statement \"{name}\" does not exist")
+            };
+            Err(SqlError::new(ErrorKind::UndefinedStatement, text).into())
+        }
+    }
+}
+
+fn no_portal(name: &str) -> Box<SqlError> {
+    SqlError::new(ErrorKind::UndefinedCursor, format!("portal \"{name}\" does not exist"))
+}

@@ -1,0 +1,139 @@
+//! Client messages are cut out of the byte stream here, with every length checked before anything is buffered for it.
+
+use bytes::{Buf, Bytes, BytesMut};
+use tokio::io::AsyncReadExt;
+use tokio::net::tcp::OwnedReadHalf;
+
+use super::error::Failure;
+use super::halt::Halt;
+
+/// Longest message with a statement or values. COPY data is never buffered whole and may be longer.
+const MAX_MESSAGE: usize = 64 << 20;
+/// Longest of the messages that only carry a name.
+const MAX_SMALL_MESSAGE: usize = 10_000;
+/// Longest CopyData message, as in PostgreSQL.
+const MAX_COPY_DATA: usize = (1 << 30) - 1;
+/// Type byte and length.
+const HEADER: usize = 5;
+/// How much is read ahead while a statement runs.
+const READ_AHEAD: usize = 64 << 10;
+/// How much room is made for each read.
+const READ_SIZE: usize = 16 << 10;
+
+/// A message of the client.
+#[derive(Debug)]
+pub(super) enum Frame {
+    Message {
+        tag: u8,
+        body: Bytes,
+    },
+    /// A CopyData message begins; its body is read with [`FrameReader::copy_piece`], or skipped by the next frame.
+    CopyData,
+}
+
+/// Reads messages from a client.
+pub(super) struct FrameReader {
+    half: OwnedReadHalf,
+    buffer: BytesMut,
+    /// Bytes left of the CopyData message being read.
+    copy_left: usize,
+    gone: bool,
+}
+
+impl FrameReader {
+    pub fn new(half: OwnedReadHalf) -> Self {
+        Self { half, buffer: BytesMut::new(), copy_left: 0, gone: false }
+    }
+
+    /// The next message. Can be dropped and called again without losing anything.
+    pub async fn frame(&mut self) -> Result<Frame, Halt> {
+        while self.copy_piece().await?.is_some() {}
+        loop {
+            if let Some(frame) = self.buffered_frame()? {
+                return Ok(frame);
+            }
+            self.fill().await?;
+        }
+    }
+
+    /// The next part of the CopyData message that was begun; `None` at its end.
+    pub async fn copy_piece(&mut self) -> Result<Option<Bytes>, Halt> {
+        if self.copy_left == 0 {
+            return Ok(None);
+        }
+        if self.buffer.is_empty() {
+            self.fill().await?;
+        }
+        let piece = self.buffer.split_to(self.buffer.len().min(self.copy_left)).freeze();
+        self.copy_left -= piece.len();
+        Ok(Some(piece))
+    }
+
+    /// Whether a Sync is what the client sent next, as far as it has arrived.
+    pub fn sync_is_next(&mut self) -> bool {
+        if self.buffer.is_empty() {
+            self.buffer.reserve(READ_SIZE);
+            if let Ok(0) = self.half.try_read_buf(&mut self.buffer) {
+                self.gone = true;
+            }
+        }
+        self.copy_left == 0 && self.buffer.first() == Some(&b'S')
+    }
+
+    /// Reads ahead a little while a statement runs. Resolves when the client has gone, and never otherwise.
+    pub async fn watch(&mut self) {
+        while self.buffer.len() < READ_AHEAD {
+            if self.fill().await.is_err() {
+                return;
+            }
+        }
+        std::future::pending().await
+    }
+
+    fn buffered_frame(&mut self) -> Result<Option<Frame>, Halt> {
+        let Some((&tag, rest)) = self.buffer.split_first() else { return Ok(None) };
+        let limit = max_length(tag)?;
+        let Some(length) = rest.first_chunk().map(|bytes| i32::from_be_bytes(*bytes)) else { return Ok(None) };
+        // The length counts itself.
+        let length = usize::try_from(length).ok().filter(|length| (4..=limit).contains(length));
+        let Some(length) = length else {
+            return Err(Halt::Fatal(Failure::protocol("invalid message length")));
+        };
+        let body = length - 4;
+        if tag == b'd' {
+            self.buffer.advance(HEADER);
+            self.copy_left = body;
+            return Ok(Some(Frame::CopyData));
+        }
+        if self.buffer.len() < HEADER + body {
+            return Ok(None);
+        }
+        self.buffer.advance(HEADER);
+        Ok(Some(Frame::Message { tag, body: self.buffer.split_to(body).freeze() }))
+    }
+
+    /// Reads what has arrived. Memory grows with what is received, not with what a length promises.
+    async fn fill(&mut self) -> Result<(), Halt> {
+        if self.gone {
+            return Err(Halt::Gone);
+        }
+        self.buffer.reserve(READ_SIZE);
+        match self.half.read_buf(&mut self.buffer).await {
+            Ok(read) if read > 0 => Ok(()),
+            _ => {
+                self.gone = true;
+                Err(Halt::Gone)
+            }
+        }
+    }
+}
+
+/// The longest a message of this type may be. A type that is not one means that the stream cannot be followed any more.
+fn max_length(tag: u8) -> Result<usize, Halt> {
+    match tag {
+        b'Q' | b'P' | b'B' | b'F' => Ok(MAX_MESSAGE),
+        b'd' => Ok(MAX_COPY_DATA),
+        b'D' | b'E' | b'C' | b'H' | b'S' | b'X' | b'c' | b'f' => Ok(MAX_SMALL_MESSAGE),
+        other => Err(Halt::Fatal(Failure::protocol(format!("invalid frontend message type {other}")))),
+    }
+}

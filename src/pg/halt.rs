@@ -1,0 +1,117 @@
+//! Why the handling of a message stops early, and the means to stop it: cancel, timeout, shutdown, a client that left.
+
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::cancel::Running;
+use super::error::Failure;
+use super::frame::FrameReader;
+use crate::sql::error::{ErrorKind, SqlError};
+
+/// The end of a message's handling before its time.
+#[derive(Debug)]
+pub(super) enum Halt {
+    /// The statement failed; the connection goes on.
+    Statement(Failure),
+    /// The client is told, then the connection is closed.
+    Fatal(Failure),
+    /// Nobody is there to be told.
+    Gone,
+}
+
+impl From<Box<SqlError>> for Halt {
+    fn from(error: Box<SqlError>) -> Self {
+        Halt::Statement(Failure::Sql(error))
+    }
+}
+
+impl From<Failure> for Halt {
+    fn from(failure: Failure) -> Self {
+        Halt::Statement(failure)
+    }
+}
+
+impl From<io::Error> for Halt {
+    /// Reading from or writing to the client failed.
+    fn from(_: io::Error) -> Self {
+        Halt::Gone
+    }
+}
+
+/// What may stop a connection's statement from outside.
+pub(super) struct Interrupts {
+    running: Arc<Running>,
+    cancel: CancellationToken,
+    deadline: Option<Instant>,
+    /// The server's patience with running statements is over.
+    kill: CancellationToken,
+}
+
+impl Interrupts {
+    pub fn new(running: Arc<Running>, kill: CancellationToken) -> Self {
+        Self { running, cancel: CancellationToken::new(), deadline: None, kill }
+    }
+
+    /// A message is being handled: from now on a cancel request is for it.
+    pub fn begin(&mut self) {
+        self.cancel = CancellationToken::new();
+        self.running.set(Some(self.cancel.clone()));
+    }
+
+    /// It has been handled: a cancel request that comes now is too late.
+    pub fn end(&mut self) {
+        self.running.set(None);
+    }
+
+    /// Starts the statement's time, unless it is running already.
+    pub fn arm(&mut self, timeout: Option<Duration>) {
+        if self.deadline.is_none() {
+            self.deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        }
+    }
+
+    pub fn disarm(&mut self) {
+        self.deadline = None;
+    }
+
+    /// Resolves when the statement is to stop.
+    pub async fn stopped(&self) -> Halt {
+        tokio::select! {
+            biased;
+            () = self.killed() => Halt::Fatal(Failure::shutdown()),
+            () = self.cancel.cancelled() => canceled("canceling statement due to user request"),
+            () = at(self.deadline) => canceled("canceling statement due to statement timeout"),
+        }
+    }
+
+    /// Resolves when the connection is to end whatever it does.
+    pub async fn killed(&self) {
+        self.kill.cancelled().await;
+    }
+
+    /// Does the work, unless it is to stop or the client leaves meanwhile: then the work is dropped.
+    pub async fn guard<F: Future>(&self, reader: &mut FrameReader, work: F) -> Result<F::Output, Halt> {
+        tokio::select! {
+            biased;
+            halt = self.stopped() => Err(halt),
+            () = reader.watch() => Err(Halt::Gone),
+            output = work => Ok(output),
+        }
+    }
+}
+
+fn canceled(message: &str) -> Halt {
+    Halt::Statement(Failure::sql(ErrorKind::QueryCanceled, message))
+}
+
+async fn at(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,88 @@
+//! What is to be sent to a client: collected in whole messages, sent in large pieces.
+
+use std::io;
+
+use bytes::{BufMut, BytesMut};
+use pgwire::messages::PgWireBackendMessage;
+use tokio::io::AsyncWriteExt;
+use tokio::net::tcp::OwnedWriteHalf;
+
+use super::error::Failure;
+use crate::sql::error::ErrorKind;
+
+/// How much is collected before it is sent.
+pub(super) const FLUSH_SIZE: usize = 64 << 10;
+
+/// Bytes on their way to a client.
+pub(super) struct Outbox {
+    half: OwnedWriteHalf,
+    buffer: BytesMut,
+    /// Where the message being written began.
+    open: Option<usize>,
+}
+
+impl Outbox {
+    pub fn new(half: OwnedWriteHalf) -> Self {
+        Self { half, buffer: BytesMut::with_capacity(FLUSH_SIZE), open: None }
+    }
+
+    /// Adds a message. One that cannot be encoded leaves nothing behind.
+    pub fn send(&mut self, message: &PgWireBackendMessage) {
+        let before = self.buffer.len();
+        if let Err(error) = message.encode(&mut self.buffer) {
+            self.buffer.truncate(before);
+            tracing::error!(%error, "a message to a client could not be encoded");
+        }
+    }
+
+    /// Begins a message whose body is written by hand.
+    pub fn open(&mut self, tag: u8) -> &mut BytesMut {
+        self.open = Some(self.buffer.len());
+        self.buffer.put_u8(tag);
+        self.buffer.put_i32(0);
+        &mut self.buffer
+    }
+
+    /// Ends it: its length is known now.
+    pub fn close(&mut self) -> Result<(), Failure> {
+        let Some(start) = self.open.take() else { return Ok(()) };
+        // The length counts itself, not the type byte.
+        match i32::try_from(self.buffer.len() - start - 1) {
+            Ok(length) => {
+                self.buffer[start + 1..start + 5].copy_from_slice(&length.to_be_bytes());
+                Ok(())
+            }
+            Err(_) => {
+                self.buffer.truncate(start);
+                Err(Failure::sql(ErrorKind::LimitExceeded, "a row is too long to be sent"))
+            }
+        }
+    }
+
+    /// Forgets a message that was begun and will not be ended.
+    pub fn discard_open(&mut self) {
+        if let Some(start) = self.open.take() {
+            self.buffer.truncate(start);
+        }
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.buffer.len() >= FLUSH_SIZE
+    }
+
+    /// Sends everything. Can be dropped and called again without losing or repeating anything.
+    pub async fn flush(&mut self) -> io::Result<()> {
+        while !self.buffer.is_empty() {
+            if self.half.write_buf(&mut self.buffer).await? == 0 {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the client that nothing more will come.
+    pub async fn finish(&mut self) {
+        // A client that is gone need not be told.
+        let _ = self.half.shutdown().await;
+    }
+}

@@ -1,0 +1,259 @@
+//! The plan node that scans a relation: it takes the filters, the limit, the wanted order and the filters that joins
+//! and TopK find out while they run.
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::catalog::Session;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{DFSchema, Result, Statistics, internal_err};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::{Partitioning, PhysicalExpr, PhysicalSortExpr};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, ReplaceChildrenOptions};
+use datafusion::physical_plan::filter_pushdown::{
+    ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation, PushedDown,
+};
+use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::sort_pushdown::SortOrderPushdownResult;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+
+use super::layout::RowLayout;
+use super::order;
+use super::run::{GroupScan, ScanRun};
+use crate::sql::key_range::KeyPlan;
+use crate::sql::reads::Reads;
+use crate::sql::relation::Relation;
+use crate::table::{Direction, ScanStats};
+
+/// Scans the ranges of a [`KeyPlan`], group by group.
+#[derive(Debug, Clone)]
+pub(in crate::sql) struct EntityScanExec {
+    relation: Arc<Relation>,
+    /// Columns of the relation that come out.
+    projection: Arc<[usize]>,
+    /// Columns of the relation that are read: those that come out, then those only filters need.
+    read: Arc<[usize]>,
+    plan: Arc<KeyPlan>,
+    groups: Arc<[GroupScan]>,
+    direction: Direction,
+    fetch: Option<usize>,
+    /// Filters over the output that take shape while the query runs.
+    dynamic: Vec<Arc<dyn PhysicalExpr>>,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+    stats: Arc<ScanStats>,
+}
+
+impl EntityScanExec {
+    /// # Errors
+    /// When a residual filter cannot be turned into a physical expression.
+    pub fn try_new(
+        relation: Arc<Relation>,
+        projection: Vec<usize>,
+        plan: KeyPlan,
+        fetch: Option<usize>,
+        session: &dyn Session,
+    ) -> Result<Self> {
+        let read = read_columns(&relation, &projection, &plan);
+        let layout = RowLayout::new(&relation, &read, false);
+        let schema = DFSchema::try_from(layout.schema().as_ref().clone())?;
+        let groups = plan.groups.iter().map(|group| {
+            let residual = group.residual.clone().map(|e| session.create_physical_expr(e, &schema)).transpose()?;
+            Ok(GroupScan { ranges: group.ranges.clone().into(), residual })
+        });
+        let groups: Arc<[GroupScan]> = groups.collect::<Result<Vec<_>>>()?.into();
+        let output: SchemaRef = Arc::new(layout.schema().project(&(0..projection.len()).collect::<Vec<_>>())?);
+        let properties = plan_properties(&relation, &projection, &output, &plan, Direction::Forward)?;
+        Ok(Self {
+            relation,
+            projection: projection.into(),
+            read: read.into(),
+            plan: Arc::new(plan),
+            groups,
+            direction: Direction::Forward,
+            fetch,
+            dynamic: Vec::new(),
+            properties,
+            metrics: ExecutionPlanMetricsSet::new(),
+            stats: Arc::default(),
+        })
+    }
+
+    pub fn relation(&self) -> &Relation {
+        &self.relation
+    }
+
+    pub fn key_plan(&self) -> &KeyPlan {
+        &self.plan
+    }
+
+    pub fn direction(&self) -> Direction {
+        self.direction
+    }
+
+    /// The names of the columns that come out.
+    pub fn columns(&self) -> impl Iterator<Item = &str> {
+        self.projection.iter().map(|&index| self.relation.columns[index].name.as_str())
+    }
+
+    /// The filters that joins and TopK give at run time.
+    pub fn dynamic_filters(&self) -> &[Arc<dyn PhysicalExpr>] {
+        &self.dynamic
+    }
+
+    /// What the run cost so far.
+    pub fn stats(&self) -> &ScanStats {
+        &self.stats
+    }
+
+    fn reversed(&self) -> Result<Self> {
+        let direction = match self.direction {
+            Direction::Forward => Direction::Reverse,
+            Direction::Reverse => Direction::Forward,
+        };
+        let properties = plan_properties(&self.relation, &self.projection, &self.schema(), &self.plan, direction)?;
+        Ok(Self { direction, properties, ..self.clone() })
+    }
+}
+
+/// The projection, and behind it the other columns that residual filters mention.
+fn read_columns(relation: &Relation, projection: &[usize], plan: &KeyPlan) -> Vec<usize> {
+    let mut read = projection.to_vec();
+    for residual in plan.groups.iter().filter_map(|group| group.residual.as_ref()) {
+        for column in residual.column_refs() {
+            if let Some((index, _)) = relation.column(&column.name)
+                && !read.contains(&index)
+            {
+                read.push(index);
+            }
+        }
+    }
+    read
+}
+
+fn plan_properties(
+    relation: &Relation,
+    projection: &[usize],
+    output: &SchemaRef,
+    plan: &KeyPlan,
+    direction: Direction,
+) -> Result<Arc<PlanProperties>> {
+    let order = order::properties(relation, projection, output, plan, direction)?;
+    let partitioning = Partitioning::UnknownPartitioning(1);
+    Ok(Arc::new(PlanProperties::new(order, partitioning, EmissionType::Incremental, Boundedness::Bounded)))
+}
+
+impl ExecutionPlan for EntityScanExec {
+    fn name(&self) -> &'static str {
+        "EntityScanExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+        _options: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        if children.is_empty() { Ok(self) } else { internal_err!("a scan has no children") }
+    }
+
+    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        if children.is_empty() { Ok(self) } else { internal_err!("a scan has no children") }
+    }
+
+    fn apply_expressions(
+        &self,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        let residuals = self.groups.iter().filter_map(|group| group.residual.as_ref());
+        datafusion::physical_plan::apply_expression_roots(residuals.chain(&self.dynamic), f)
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let Some(reads) = context.session_config().get_extension::<Reads>() else {
+            return internal_err!("a scan was started without a snapshot to read from");
+        };
+        let run = ScanRun {
+            relation: Arc::clone(&self.relation),
+            reads,
+            read: Arc::clone(&self.read),
+            projection: Arc::clone(&self.projection),
+            plan: Arc::clone(&self.plan),
+            groups: Arc::clone(&self.groups),
+            dynamic: self.dynamic.clone(),
+            direction: self.direction,
+            fetch: self.fetch,
+            batch_rows: context.session_config().batch_size(),
+            stats: Arc::clone(&self.stats),
+            metrics: BaselineMetrics::new(&self.metrics, partition),
+        };
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), run.into_stream())))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    /// Nothing: a count that could be stale would be answered as `count(*)`.
+    fn partition_statistics(&self, _partition: Option<usize>) -> Result<Arc<Statistics>> {
+        Ok(Arc::new(Statistics::new_unknown(&self.schema())))
+    }
+
+    fn supports_limit_pushdown(&self) -> bool {
+        false
+    }
+
+    fn with_fetch(&self, fetch: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
+        Some(Arc::new(Self { fetch, ..self.clone() }))
+    }
+
+    fn fetch(&self) -> Option<usize> {
+        self.fetch
+    }
+
+    /// Static filters came through the provider; here come those of joins and TopK. They can only save reading, so
+    /// their owners keep applying them.
+    fn handle_child_pushdown_result(
+        &self,
+        phase: FilterPushdownPhase,
+        pushed: ChildPushdownResult,
+        _config: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
+        let filters: Vec<_> = pushed.parent_filters.into_iter().map(|f| f.filter).collect();
+        let result = FilterPushdownPropagation::with_parent_pushdown_result(vec![PushedDown::No; filters.len()]);
+        if phase != FilterPushdownPhase::Post || filters.is_empty() {
+            return Ok(result);
+        }
+        let dynamic = self.dynamic.iter().cloned().chain(filters).collect();
+        Ok(result.with_updated_node(Arc::new(Self { dynamic, ..self.clone() })))
+    }
+
+    fn try_pushdown_sort(&self, order: &[PhysicalSortExpr]) -> Result<SortOrderPushdownResult<Arc<dyn ExecutionPlan>>> {
+        for scan in [self.clone(), self.reversed()?] {
+            if scan.properties.eq_properties.ordering_satisfy(order.to_vec())? {
+                return Ok(SortOrderPushdownResult::Exact { inner: Arc::new(scan) });
+            }
+        }
+        Ok(SortOrderPushdownResult::Unsupported)
+    }
+}
+
+impl DisplayAs for EntityScanExec {
+    fn fmt_as(&self, _format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "EntityScanExec: table={}, scope={}", self.relation.name, self.plan.scope)?;
+        match self.fetch {
+            Some(fetch) => write!(f, ", limit={fetch}"),
+            None => Ok(()),
+        }
+    }
+}

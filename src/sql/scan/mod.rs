@@ -1,0 +1,21 @@
+//! Reading tables: a relation as a DataFusion table whose filters become key ranges.
+//!
+//! ```text
+//!     provider   filters -> KeyPlan -> EntityScanExec
+//!     exec       the plan node: order, limit and run-time filters that reach it
+//!     order      what order a scan's rows have
+//!     run        groups of ranges, one after the other, as record batches
+//!     overlay    the transaction's own writes, merged in
+//!     layout     stored columns -> the relation's columns
+//! ```
+
+mod exec;
+mod layout;
+mod order;
+mod overlay;
+mod provider;
+mod run;
+
+pub(super) use exec::EntityScanExec;
+pub(super) use layout::relation_rows;
+pub(super) use provider::RelationProvider;

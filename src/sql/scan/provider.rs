@@ -1,0 +1,55 @@
+//! A relation as DataFusion's TableProvider: every filter is taken, so none is evaluated twice.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::Result;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+
+use super::exec::EntityScanExec;
+use crate::sql::key_range::KeyPlan;
+use crate::sql::relation::Relation;
+
+#[derive(Debug)]
+pub(in crate::sql) struct RelationProvider {
+    relation: Arc<Relation>,
+}
+
+impl RelationProvider {
+    pub fn new(relation: Arc<Relation>) -> Self {
+        Self { relation }
+    }
+}
+
+#[async_trait]
+impl TableProvider for RelationProvider {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.relation.arrow_schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    /// What the keys do not decide is evaluated inside the scan, per group of ranges. So LIMIT reaches it.
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+        Ok(vec![TableProviderFilterPushDown::Exact; filters.len()])
+    }
+
+    async fn scan(
+        &self,
+        session: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let plan = KeyPlan::from_filters(&self.relation, filters);
+        let all = || (0..self.relation.columns.len()).collect();
+        let projection = projection.cloned().unwrap_or_else(all);
+        let scan = EntityScanExec::try_new(Arc::clone(&self.relation), projection, plan, limit, session)?;
+        Ok(Arc::new(scan))
+    }
+}

@@ -1,0 +1,159 @@
+//! A scan while it runs: its groups of key ranges one after the other, as batches of the columns that come out.
+
+use std::sync::Arc;
+
+use arrow::array::{AsArray, BooleanArray};
+use arrow::compute::filter_record_batch;
+use arrow::record_batch::RecordBatch;
+use datafusion::common::{DataFusionError, Result};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_plan::metrics::BaselineMetrics;
+use futures::stream::{self, BoxStream};
+use futures::{StreamExt, TryStreamExt};
+
+use super::layout::RowLayout;
+use super::overlay;
+use crate::sql::error::SqlError;
+use crate::sql::key_range::KeyPlan;
+use crate::sql::reads::Reads;
+use crate::sql::relation::Relation;
+use crate::table::{Direction, KeyRange, ScanRequest, ScanStats, StoreError};
+
+/// Ranges with what is left to filter in them.
+#[derive(Debug, Clone)]
+pub(super) struct GroupScan {
+    /// Ascending and disjoint.
+    pub ranges: Arc<[KeyRange]>,
+    /// Over the columns that are read.
+    pub residual: Option<Arc<dyn PhysicalExpr>>,
+}
+
+/// Everything a running scan needs.
+pub(super) struct ScanRun {
+    pub relation: Arc<Relation>,
+    pub reads: Arc<Reads>,
+    pub read: Arc<[usize]>,
+    pub projection: Arc<[usize]>,
+    pub plan: Arc<KeyPlan>,
+    pub groups: Arc<[GroupScan]>,
+    pub dynamic: Vec<Arc<dyn PhysicalExpr>>,
+    pub direction: Direction,
+    pub fetch: Option<usize>,
+    pub batch_rows: usize,
+    pub stats: Arc<ScanStats>,
+    pub metrics: BaselineMetrics,
+}
+
+impl ScanRun {
+    /// The rows. Nothing is read before the stream is polled: by then a join knows the keys of its build side.
+    pub fn into_stream(self) -> BoxStream<'static, Result<RecordBatch>> {
+        let fetch = self.fetch;
+        let metrics = self.metrics.clone();
+        let rows = stream::once(async move { self.start() }).flatten();
+        let counted = rows.inspect(move |batch| {
+            if let Ok(batch) = batch {
+                metrics.record_output(batch.num_rows());
+            }
+        });
+        match fetch {
+            None => counted.boxed(),
+            Some(fetch) => take_rows(counted.boxed(), fetch),
+        }
+    }
+
+    fn start(self) -> BoxStream<'static, Result<RecordBatch>> {
+        let groups = self.narrowed_groups();
+        let run = Arc::new(self);
+        let in_order: Vec<GroupScan> = match run.direction {
+            Direction::Forward => groups,
+            Direction::Reverse => groups.into_iter().rev().collect(),
+        };
+        stream::iter(in_order)
+            .flat_map(move |group| run.group(&group).unwrap_or_else(|error| stream::once(async { Err(error) }).boxed()))
+            .boxed()
+    }
+
+    /// The groups, cut down to the keys that run-time filters leave.
+    fn narrowed_groups(&self) -> Vec<GroupScan> {
+        let Some(within) = self.plan.narrowed_by(&self.relation, &self.dynamic, &self.output_names()) else {
+            return self.groups.to_vec();
+        };
+        let narrowed = self
+            .groups
+            .iter()
+            .zip(within)
+            .map(|(group, ranges)| GroupScan { ranges: ranges.into(), residual: group.residual.clone() });
+        narrowed.filter(|group| !group.ranges.is_empty()).collect()
+    }
+
+    fn output_names(&self) -> Vec<&str> {
+        self.projection.iter().map(|&index| self.relation.columns[index].name.as_str()).collect()
+    }
+
+    fn group(&self, group: &GroupScan) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+        let own = self.reads.own_writes(&self.relation.stored).filter(|own| !own.is_empty());
+        let layout = RowLayout::new(&self.relation, &self.read, own.is_some());
+        // Entities the transaction has changed can hide some of those the store returns.
+        let hidden = own.as_ref().map_or(0, |own| own.len());
+        let limit = self.fetch.filter(|_| group.residual.is_none()).map(|fetch| fetch.saturating_add(hidden));
+        let request = ScanRequest {
+            table: self.relation.stored.clone(),
+            ranges: Arc::clone(&group.ranges),
+            columns: Arc::clone(layout.scan_columns()),
+            direction: self.direction,
+            limit,
+            batch_rows: limit.map_or(self.batch_rows, |limit| limit.clamp(1, self.batch_rows)),
+            stats: Arc::clone(&self.stats),
+        };
+        let scan = self.reads.reader.scan(request).map_err(external)?;
+        let scan = match own {
+            None => scan,
+            Some(own) => overlay::merge(scan, own, &group.ranges, layout.scan_columns(), self.direction)
+                .map_err(|error| DataFusionError::External(error))?
+                .boxed(),
+        };
+        let (residual, outputs) = (group.residual.clone(), self.projection.len());
+        let rows = scan
+            .map_err(external)
+            .and_then(move |scanned| futures::future::ready(finish(&layout, &scanned, residual.as_deref(), outputs)));
+        Ok(rows.try_filter(|batch| futures::future::ready(batch.num_rows() > 0)).boxed())
+    }
+}
+
+/// The relation's rows, filtered, with only the columns that come out.
+fn finish(
+    layout: &RowLayout,
+    scanned: &RecordBatch,
+    residual: Option<&dyn PhysicalExpr>,
+    outputs: usize,
+) -> Result<RecordBatch> {
+    let mut rows = layout.assemble(scanned).map_err(|error: Box<SqlError>| DataFusionError::External(error))?;
+    if let Some(residual) = residual {
+        let keep = residual.evaluate(&rows)?.into_array(rows.num_rows())?;
+        let keep: &BooleanArray = keep.as_boolean();
+        rows = filter_record_batch(&rows, keep)?;
+    }
+    if rows.num_columns() > outputs {
+        rows = rows.project(&(0..outputs).collect::<Vec<_>>())?;
+    }
+    Ok(rows)
+}
+
+fn external(error: StoreError) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
+}
+
+/// The first `fetch` rows; the scan is dropped as soon as they are there.
+fn take_rows(rows: BoxStream<'static, Result<RecordBatch>>, fetch: usize) -> BoxStream<'static, Result<RecordBatch>> {
+    let state = (rows, fetch);
+    stream::try_unfold(state, |(mut rows, left)| async move {
+        if left == 0 {
+            return Ok(None);
+        }
+        let Some(batch) = rows.next().await.transpose()? else { return Ok(None) };
+        let taken = batch.slice(0, batch.num_rows().min(left));
+        let left = left - taken.num_rows();
+        Ok(Some((taken, (rows, left))))
+    })
+    .boxed()
+}
