@@ -1,14 +1,14 @@
 //! A store on disk after its process was killed: every acknowledged batch is there and whole, no batch is there in part.
 //!
 //! The test starts itself anew as the process that writes, reads from it what was acknowledged, and kills it at a
-//! random moment. The folder stays the same over all rounds, so files are flushed and merged under the writers too.
+//! random moment. A folder stays for several rounds, so files are flushed and merged under the writers too.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
@@ -21,6 +21,8 @@ use tablegate::table::{
 };
 
 const ROUNDS: u64 = 50;
+/// Rounds that share a folder.
+const ROUNDS_OF_FOLDER: u64 = 10;
 const WRITERS: i64 = 8;
 /// Rows that each writer writes again and again, all in one batch.
 const REWRITTEN: i64 = 10;
@@ -120,8 +122,9 @@ fn writers() {
     });
 }
 
-/// Lets the writers work for a while from their first answer on, then kills them. What they said was acknowledged.
-fn run_and_kill(folder: &Path, round: u64, after: Duration) -> Vec<Mark> {
+/// Lets the writers work for a while, counted from their first answer or, for `early` ones, from before they open the
+/// store; then kills them. What they said was acknowledged.
+fn run_and_kill(folder: &Path, round: u64, after: Duration, early: bool) -> Vec<Mark> {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "writers", "--nocapture", "--test-threads=1"])
         .env(FOLDER, folder)
@@ -130,29 +133,23 @@ fn run_and_kill(folder: &Path, round: u64, after: Duration) -> Vec<Mark> {
         .spawn()
         .unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let marks = Arc::new(Mutex::new(Vec::new()));
-    let (first, started) = std::sync::mpsc::channel();
-    let reading = {
-        let marks = Arc::clone(&marks);
-        std::thread::spawn(move || {
-            for line in lines.map_while(Result::ok) {
-                // The test harness's own words stand before the first one.
-                let at = line.find("acknowledged ").unwrap_or_default();
-                if let Some(mark) = Mark::parse(&line[at..]) {
-                    marks.lock().unwrap().push(mark);
-                    let _ = first.send(());
-                }
+    let (acknowledged, answers) = std::sync::mpsc::channel();
+    let reading = std::thread::spawn(move || {
+        for line in lines.map_while(Result::ok) {
+            // The test harness's own words stand before the first one.
+            let at = line.find("acknowledged ").unwrap_or_default();
+            if let Some(mark) = Mark::parse(&line[at..]) {
+                acknowledged.send(mark).unwrap();
             }
-        })
-    };
-    let has_started = started.recv_timeout(Duration::from_secs(20));
+        }
+    });
+    let first = if early { None } else { answers.recv_timeout(Duration::from_secs(20)).ok() };
     std::thread::sleep(after);
     child.kill().unwrap();
     child.wait().unwrap();
     reading.join().unwrap();
-    has_started.expect("the writers come to an answer");
-    let marks = std::mem::take(&mut *marks.lock().unwrap());
-    marks
+    assert!(early || first.is_some(), "the writers come to an answer");
+    first.into_iter().chain(answers).collect()
 }
 
 /// For each partition: what each of its rows says, which is its stamp and how many rows belong together.
@@ -196,25 +193,38 @@ async fn check(store: &EmbeddedStore, expected: &HashMap<String, i64>) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn acknowledged_batches_survive_a_kill_whole() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path()).unwrap();
-    store.create_table(&table()).await.unwrap();
-    store.close().unwrap();
-
-    let (began, mut expected, mut random) = (Instant::now(), HashMap::new(), 0x9e37_79b9_7f4a_7c15_u64);
-    for round in 0..ROUNDS {
-        // xorshift: the same moments in every run, as far as the machine plays along.
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        for mark in run_and_kill(folder.path(), round, Duration::from_micros(random % 400_000)) {
-            let latest = expected.entry(mark.partition()).or_insert(mark.stamp());
-            *latest = mark.stamp().max(*latest);
-        }
-        let store = open(folder.path()).unwrap_or_else(|error| panic!("round {round}: {error}"));
-        check(&store, &expected).await;
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut written = 0;
+    for first_round in (0..ROUNDS).step_by(usize::try_from(ROUNDS_OF_FOLDER).unwrap()) {
+        let folder = tempfile::tempdir().unwrap();
+        let store = open(folder.path()).unwrap();
+        store.create_table(&table()).await.unwrap();
         store.close().unwrap();
+        let mut expected = HashMap::new();
+        for round in first_round..first_round + ROUNDS_OF_FOLDER {
+            // xorshift: the same moments in every run, as far as the machine plays along.
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            let early = round % 5 == 4;
+            let after = Duration::from_micros(random % if early { 60_000 } else { 400_000 });
+            for mark in run_and_kill(folder.path(), round, after, early) {
+                let latest = expected.entry(mark.partition()).or_insert(mark.stamp());
+                *latest = mark.stamp().max(*latest);
+            }
+            let store = open(folder.path()).unwrap_or_else(|error| panic!("round {round}: {error}"));
+            check(&store, &expected).await;
+            store.close().unwrap();
+        }
+        written += expected.len();
+        assert!(has_tables(folder.path()), "rows were moved into files");
     }
-    assert!(expected.len() > 500, "only {} partitions were written", expected.len());
-    eprintln!("{} partitions in {ROUNDS} rounds, {:?}", expected.len(), began.elapsed());
+    assert!(written > 500, "only {written} partitions were written");
+}
+
+/// Whether the engine moved rows out of its journal.
+fn has_tables(folder: &Path) -> bool {
+    let keyspaces = std::fs::read_dir(folder.join("db/keyspaces")).unwrap();
+    let mut tables = keyspaces.filter_map(|keyspace| std::fs::read_dir(keyspace.unwrap().path().join("tables")).ok());
+    tables.any(|mut tables| tables.next().is_some())
 }

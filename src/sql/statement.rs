@@ -4,8 +4,8 @@
 //! Everything else that parses is refused by name (0A000), never ignored.
 
 use datafusion::sql::sqlparser::ast::{
-    self, CopyLegacyOption, CopyOption, CopySource, CopyTarget, ObjectName, ObjectType, ResetStatement, Set,
-    TransactionAccessMode, TransactionIsolationLevel, TransactionMode, UtilityOption,
+    self, CopySource, CopyTarget, ObjectName, ObjectType, ResetStatement, Set, TransactionAccessMode,
+    TransactionIsolationLevel, TransactionMode, UtilityOption,
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
@@ -54,8 +54,8 @@ pub(super) enum Command {
 pub(super) struct CopyCommand {
     pub source: CopySource,
     pub to_stdout: bool,
-    pub options: Vec<CopyOption>,
-    pub legacy_options: Vec<CopyLegacyOption>,
+    /// What follows STDIN or STDOUT: sqlparser does not know all of PostgreSQL's options.
+    pub options: Vec<Token>,
 }
 
 #[derive(Debug, Clone)]
@@ -111,8 +111,9 @@ fn is_significant(token: &TokenWithSpan) -> bool {
 
 fn parse_one(sql: &str, tokens: &[TokenWithSpan]) -> SqlResult<Statement> {
     let text = text_of(sql, tokens);
-    let tokens = without_deferrable(tokens);
+    let mut tokens = without_deferrable(tokens);
     refuse_unparsed_commands(&tokens)?;
+    let copy_options = split_copy_options(&mut tokens);
     let end = tokens.last().map_or(Location { line: 1, column: 1 }, |t| t.span.end);
     let mut parser =
         Parser::new(&PostgreSqlDialect {}).with_recursion_limit(MAX_NESTING).with_tokens_with_locations(tokens);
@@ -121,7 +122,13 @@ fn parse_one(sql: &str, tokens: &[TokenWithSpan]) -> SqlResult<Statement> {
         _ => parser.expected("end of statement", parser.peek_token()),
     });
     match parsed {
-        Ok(statement) => Ok(Statement { command: classify(statement)?, text }),
+        Ok(statement) => {
+            let mut command = classify(statement)?;
+            if let Command::Copy(copy) = &mut command {
+                copy.options = copy_options;
+            }
+            Ok(Statement { command, text })
+        }
         Err(error) => Err(syntax_error(sql, end, &error)),
     }
 }
@@ -166,6 +173,28 @@ fn without_deferrable(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
         }
     }
     kept
+}
+
+/// Takes what follows STDIN or STDOUT off a COPY.
+fn split_copy_options(tokens: &mut Vec<TokenWithSpan>) -> Vec<Token> {
+    let mut significant = tokens.iter().filter(|t| is_significant(t));
+    if significant.next().and_then(keyword) != Some(Keyword::COPY) {
+        return Vec::new();
+    }
+    let mut depth = 0_usize;
+    let target = tokens.iter().position(|token| match token.token {
+        Token::LParen => {
+            depth += 1;
+            false
+        }
+        Token::RParen => {
+            depth = depth.saturating_sub(1);
+            false
+        }
+        _ => depth == 0 && matches!(keyword(token), Some(Keyword::STDIN | Keyword::STDOUT)),
+    });
+    let Some(target) = target else { return Vec::new() };
+    tokens.split_off(target + 1).into_iter().filter(is_significant).map(|t| t.token).collect()
 }
 
 fn keyword(token: &TokenWithSpan) -> Option<Keyword> {
@@ -229,8 +258,8 @@ fn classify(statement: ast::Statement) -> SqlResult<Command> {
         S::Drop { object_type, .. } => return Err(SqlError::not_supported(format!("DROP {object_type}"))),
         S::Truncate(truncate) => Command::Truncate(truncate.table_names.into_iter().map(|t| t.name).collect()),
         S::Analyze(analyze) => Command::Analyze(analyze.table_name),
-        S::Copy { source, to, target, options, legacy_options, .. } => {
-            let copy = CopyCommand { source, to_stdout: to, options, legacy_options };
+        S::Copy { source, to, target, .. } => {
+            let copy = CopyCommand { source, to_stdout: to, options: Vec::new() };
             check_copy_target(to, &target)?;
             Command::Copy(Box::new(copy))
         }

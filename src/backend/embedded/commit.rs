@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::analyze::{Found, Recorders, Recording};
 use super::apply::{Checked, Commit, find};
-use super::engine::Engine;
+use super::engine::{Engine, WriteError};
 use super::key_bytes::{self, ByteSpan};
 use super::meta::{Live, TableMeta, forget, put_head};
 use super::reader::{Published, View};
@@ -186,13 +186,16 @@ impl Committer {
     }
 
     fn write(&mut self, checked: Checked) -> Result<(), StoreError> {
-        match self.engine.guarded(|| checked.writes.commit()) {
+        match self.engine.write(checked.writes) {
             Ok(()) => {
                 self.live = checked.live;
                 Ok(())
             }
-            // Some or all of it may be in the journal.
-            Err(error) => Err(self.fail(error)),
+            Err(WriteError::NotTried(error)) => {
+                self.fail(error);
+                self.check_usable()
+            }
+            Err(WriteError::Unknown(error)) => Err(self.fail(error)),
         }
     }
 
@@ -203,7 +206,9 @@ impl Committer {
         Ok(())
     }
 
+    /// Ends all writing; the answer for those whose commits may be lost or not.
     fn fail(&mut self, error: StoreError) -> StoreError {
+        let error = self.engine.full_disk().unwrap_or(error);
         tracing::error!(%error, "writing failed: the store takes no more commits until it is opened again");
         let outcome = StoreError::OutcomeUnknown(error.to_string());
         self.broken.get_or_insert(error);
@@ -240,7 +245,7 @@ impl Committer {
             forget(table, &self.engine, &mut writes)?;
             self.live.dropped.pop();
         }
-        self.engine.guarded(|| writes.commit())
+        self.engine.write(writes).map_err(|(WriteError::NotTried(error) | WriteError::Unknown(error))| error)
     }
 }
 

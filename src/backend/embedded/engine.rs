@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, LsmError, OwnedWriteBatch, PersistMode, Slice};
 
@@ -17,6 +17,8 @@ pub(super) struct Engine {
     /// Tables and what is known about them, under the keys of [`super::meta`].
     pub(super) meta: Keyspace,
     db: Database,
+    /// Where the engine's files are.
+    path: PathBuf,
     fsync: Fsync,
     /// The last to go: with it the lock.
     pub(super) folder: Folder,
@@ -38,7 +40,7 @@ impl Engine {
             Ok((db, rows, meta))
         };
         let (db, rows, meta) = guarded(&path, || open().map_err(|e| engine_error(&path, &e)))?;
-        Ok(Self { rows, meta, db, fsync: options.fsync, folder })
+        Ok(Self { rows, meta, db, path, fsync: options.fsync, folder })
     }
 
     /// Everything that was written so far.
@@ -53,6 +55,31 @@ impl Engine {
     /// The row as it was last written, published or not.
     pub(super) fn written_row(&self, key: &[u8]) -> Result<Option<Slice>, StoreError> {
         self.guarded(|| self.rows.get(key))
+    }
+
+    /// Writes a batch, whole or not at all. It is durable after [`Engine::persist`].
+    pub(super) fn write(&self, batch: OwnedWriteBatch) -> Result<(), WriteError> {
+        let written = self.guarded(|| match batch.commit() {
+            // Said before anything is written.
+            Err(fjall::Error::Poisoned) => Ok(false),
+            other => other.map(|()| true),
+        });
+        match written {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(WriteError::NotTried(engine_error(&self.path, &fjall::Error::Poisoned))),
+            Err(error) => Err(WriteError::Unknown(error)),
+        }
+    }
+
+    /// The engine does not say what made it stop writing; a full disk is what can be found out by trying.
+    pub(super) fn full_disk(&self) -> Option<StoreError> {
+        let probe = self.path.with_file_name("space-probe");
+        let result = std::fs::write(&probe, vec![0xa5; 1024 * 1024]);
+        let _ = std::fs::remove_file(&probe);
+        match io_error(&self.path, &result.err()?) {
+            StoreError::DiskFull(text) => Some(StoreError::DiskFull(format!("{text}; {OPEN_AGAIN}"))),
+            _ => None,
+        }
     }
 
     /// Makes durable what was written, as far as the options ask for it.
@@ -77,9 +104,18 @@ impl Engine {
 
     /// Runs something of the engine's and turns its errors and its panics into errors that name the folder.
     pub(super) fn guarded<T>(&self, run: impl FnOnce() -> fjall::Result<T>) -> Result<T, StoreError> {
-        let path = self.folder.engine();
-        guarded(&path, || run().map_err(|e| engine_error(&path, &e)))
+        guarded(&self.path, || run().map_err(|e| engine_error(&self.path, &e)))
     }
+}
+
+const OPEN_AGAIN: &str = "the store takes no more commits until it is opened again";
+
+/// Why a batch may not be written.
+pub(super) enum WriteError {
+    /// It is not: writing had failed before.
+    NotTried(StoreError),
+    /// Nobody knows: some or all of it may be in the journal.
+    Unknown(StoreError),
 }
 
 /// Files that are not what was written can make the engine panic.
@@ -98,10 +134,9 @@ fn engine_error(path: &Path, error: &fjall::Error) -> StoreError {
         fjall::Error::Locked => {
             StoreError::Unavailable(format!("the data folder {} is in use by another process", path.display()))
         }
-        fjall::Error::Poisoned => StoreError::Unavailable(format!(
-            "writing into {} failed before; the store has to be opened again",
-            path.display()
-        )),
+        fjall::Error::Poisoned => {
+            StoreError::Unavailable(format!("writing into {} failed before: {OPEN_AGAIN}", path.display()))
+        }
         other => StoreError::Damaged { place: path.display().to_string(), detail: other.to_string() },
     }
 }
@@ -115,5 +150,27 @@ pub(super) fn io_error(path: &Path, error: &io::Error) -> StoreError {
             StoreError::Damaged { place, detail: error.to_string() }
         }
         _ => StoreError::Unavailable(format!("{place}: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_say_what_is_to_be_done() {
+        let path = Path::new("/data/db");
+        let of = |kind: ErrorKind| engine_error(path, &fjall::Error::Storage(LsmError::Io(kind.into())));
+        assert!(matches!(of(ErrorKind::StorageFull), StoreError::DiskFull(text) if text.starts_with("/data/db")));
+        assert!(matches!(of(ErrorKind::PermissionDenied), StoreError::Unavailable(_)));
+        assert!(matches!(of(ErrorKind::UnexpectedEof), StoreError::Damaged { place, .. } if place == "/data/db"));
+        let other = engine_error(path, &fjall::Error::Unrecoverable);
+        assert!(matches!(other, StoreError::Damaged { place, .. } if place == "/data/db"));
+    }
+
+    #[test]
+    fn a_panic_of_the_engine_is_an_error() {
+        let result: Result<(), _> = guarded(Path::new("/data/db"), || panic!("broken {}", 1));
+        assert!(matches!(result, Err(StoreError::Damaged { detail, .. }) if detail.contains("broken 1")));
     }
 }

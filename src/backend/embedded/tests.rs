@@ -1,7 +1,8 @@
 //! What only a store on disk can show: damage is found and named, folders are guarded, leftovers are removed.
 
-use std::os::unix::fs::FileExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use futures::TryStreamExt as _;
 
 use super::*;
 use crate::model::{EdmValue, Entity, EntityKey, Properties, PropertyName, Span, SystemClock};
@@ -57,18 +58,92 @@ async fn a_lost_commit_is_found() {
     insert(&store, "1", &[]).await;
     insert(&store, "2", &["lost"]).await;
     store.close().unwrap();
-    // A bit of the last commit turns over.
+    // The journal ends within the last commit.
     let journal = folder.path().join("db/0.jnl");
     let bytes = std::fs::read(&journal).unwrap();
     let at = bytes.windows(4).rposition(|window| window == b"lost").unwrap();
-    let file = std::fs::OpenOptions::new().write(true).open(&journal).unwrap();
-    file.write_all_at(b"Lost", at as u64).unwrap();
+    std::fs::OpenOptions::new().write(true).open(&journal).unwrap().set_len(at as u64).unwrap();
 
     match try_open(folder.path()).err().unwrap() {
         StoreError::Damaged { place, detail } => {
             assert!(place.ends_with("db") && detail.contains('3') && detail.contains('2'), "{place}: {detail}");
         }
         other => panic!("{other}"),
+    }
+}
+
+/// Every file of a small store, with one byte changed at several places.
+#[tokio::test]
+async fn a_damaged_file_is_an_error_and_no_panic() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = EmbeddedStore::open(
+        folder.path(),
+        Arc::new(SystemClock),
+        EmbeddedOptions { memtable_bytes: 4096, ..options() },
+    );
+    let store = store.unwrap();
+    store.create_table(&table()).await.unwrap();
+    for row in 0..100 {
+        insert(&store, &format!("{row:04}"), &["a", "b"]).await;
+    }
+    store.close().unwrap();
+    // Cuts the journal to what is in it.
+    open(folder.path()).close().unwrap();
+    let mut opened = 0;
+    for file in files_of(folder.path()) {
+        let bytes = std::fs::read(&file).unwrap();
+        let length = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        for at in (0..length).step_by((length / 5).max(1)) {
+            let copy = tempfile::tempdir().unwrap();
+            copy_folder(folder.path(), copy.path());
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0x41;
+            std::fs::write(copy.path().join(file.strip_prefix(folder.path()).unwrap()), damaged).unwrap();
+            let result = match try_open(copy.path()) {
+                Ok(store) => read_all(&store).await,
+                Err(error) => Err(error),
+            };
+            match result {
+                Ok(rows) => {
+                    assert_eq!(rows, 100, "{} at {at}", file.display());
+                    opened += 1;
+                }
+                Err(StoreError::Damaged { .. } | StoreError::Unavailable(_)) => {}
+                Err(error) => panic!("{} at {at}: {error}", file.display()),
+            }
+        }
+    }
+    assert!(opened > 0);
+}
+
+async fn read_all(store: &EmbeddedStore) -> Result<usize, StoreError> {
+    let request = crate::table::ScanRequest {
+        table: table(),
+        ranges: Arc::new([crate::table::KeyRange::all()]),
+        columns: Arc::new(crate::table::ScanColumns::new(Vec::new())),
+        direction: crate::table::Direction::Forward,
+        limit: None,
+        batch_rows: 1000,
+        stats: Arc::default(),
+    };
+    let batches: Vec<_> = store.reader().scan(request)?.try_collect().await?;
+    Ok(batches.iter().map(arrow::record_batch::RecordBatch::num_rows).sum())
+}
+
+fn files_of(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { files.extend(files_of(&path)) } else { files.push(path) }
+    }
+    files
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    for file in files_of(from) {
+        let target = to.join(file.strip_prefix(from).unwrap());
+        std::fs::create_dir_all(target.parent().unwrap()).unwrap();
+        std::fs::copy(file, target).unwrap();
     }
 }
 

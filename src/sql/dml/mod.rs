@@ -24,8 +24,8 @@ use super::types::SqlType;
 
 pub(super) use delete::PreparedDelete;
 pub(super) use insert::PreparedInsert;
-pub(super) use rows::keys_of_batch;
-pub(super) use target::find_target;
+pub(super) use rows::{RowsToWrite, keys_of_batch};
+pub(super) use target::{TargetColumn, find_target, target_column};
 pub(super) use update::PreparedUpdate;
 pub(super) use writes::{WriteMode, Writes};
 

@@ -1,36 +1,118 @@
-//! placeholder
-use super::error::SqlResult;
-use super::relation::Relation;
+//! The system catalogue: what psql and drivers read to learn which tables there are.
+//!
+//! `pg_catalog` and `information_schema` are relations made from the live catalogue when a statement reads them
+//! ([`relations`]), the functions that go with them ([`functions`]), and the forms of SQL that only catalogue queries
+//! use, rewritten to ones that the planner takes ([`rewrite`]).
+
+mod cells;
+mod functions;
+mod layout;
+mod objects;
+mod relations;
+mod rewrite;
+
+use std::sync::{Arc, OnceLock};
+
 use datafusion::catalog::TableProvider;
 use datafusion::logical_expr::ScalarUDF;
 use datafusion::sql::sqlparser::ast::Query;
-use std::sync::Arc;
-pub struct CatalogSnapshot {}
+
+use self::functions::FunctionContext;
+use self::objects::Objects;
+use super::error::SqlResult;
+use super::relation::Relation;
+
+/// The user tables as the system catalogue shows them to one statement.
+#[derive(Clone)]
+pub struct CatalogSnapshot {
+    objects: Arc<Objects>,
+}
+
 impl CatalogSnapshot {
-    pub fn new(_database: &str, _relations: Vec<Arc<Relation>>) -> Self {
-        Self {}
+    pub fn new(_database: &str, relations: Vec<Arc<Relation>>) -> Self {
+        Self { objects: Arc::new(Objects::new(relations)) }
     }
 }
-pub struct SystemCatalog {}
+
+/// The system catalogue as one session's statement sees it.
+pub struct SystemCatalog {
+    database: String,
+    user: String,
+    settings: Arc<[(String, String)]>,
+    /// Set when the statement reads the catalogue, through a relation or a function.
+    seen: OnceLock<CatalogSnapshot>,
+}
+
 impl SystemCatalog {
-    pub fn new(_database: &str, _user: &str) -> Self {
-        Self {}
+    pub fn new(database: &str, user: &str) -> Self {
+        Self { database: database.to_owned(), user: user.to_owned(), settings: Arc::new([]), seen: OnceLock::new() }
     }
-    pub fn knows(&self, _schema: Option<&str>, _table: &str) -> bool {
-        false
+
+    /// The session's settings, for `current_setting` and `pg_settings`.
+    #[must_use]
+    pub fn with_settings<'s>(mut self, settings: impl Iterator<Item = (&'static str, &'s str)>) -> Self {
+        self.settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        self
     }
+
+    /// Whether this is a system relation. Without a schema it is looked for where PostgreSQL looks first.
+    pub fn knows(&self, schema: Option<&str>, table: &str) -> bool {
+        layout::find(schema, table).is_some()
+    }
+
+    /// The content of a system relation; `None` when there is no such relation.
+    ///
+    /// # Errors
+    /// None in practice: rows are made to fit their columns.
     pub fn provider(
         &self,
-        _schema: Option<&str>,
-        _table: &str,
-        _s: &CatalogSnapshot,
+        schema: Option<&str>,
+        table: &str,
+        snapshot: &CatalogSnapshot,
     ) -> SqlResult<Option<Arc<dyn TableProvider>>> {
-        Ok(None)
+        self.see(snapshot);
+        let Some(layout) = layout::find(schema, table) else { return Ok(None) };
+        relations::provider(layout, &self.context()).map(Some)
     }
-    pub fn function(&self, _name: &str) -> Option<Arc<ScalarUDF>> {
-        None
+
+    /// Whether the answer depends on the catalogue although the query may name no system relation: it calls one of the
+    /// functions here, or casts to a type that names an object.
+    pub fn is_asked_by(&self, query: &Query) -> bool {
+        rewrite::asks_the_catalog(query)
     }
-    pub fn rewrite(&self, _query: &mut Query) -> SqlResult<()> {
-        Ok(())
+
+    /// Gives the functions the tables they are to know.
+    pub fn see(&self, snapshot: &CatalogSnapshot) {
+        let _ = self.seen.set(snapshot.clone());
+    }
+
+    pub fn has_seen(&self) -> bool {
+        self.seen.get().is_some()
+    }
+
+    /// A function of the catalogue, by its name without schema.
+    pub fn function(&self, name: &str) -> Option<Arc<ScalarUDF>> {
+        functions::find(name, &self.context())
+    }
+
+    /// Turns what only PostgreSQL's grammar has into what the planner takes.
+    ///
+    /// # Errors
+    /// 0A000 for a form that cannot be turned.
+    pub fn rewrite(&self, query: &mut Query) -> SqlResult<()> {
+        rewrite::rewrite(query)
+    }
+
+    fn context(&self) -> FunctionContext {
+        let objects = match self.seen.get() {
+            Some(snapshot) => snapshot.objects.clone(),
+            None => Arc::new(Objects::new(Vec::new())),
+        };
+        FunctionContext {
+            objects,
+            database: self.database.as_str().into(),
+            user: self.user.as_str().into(),
+            settings: self.settings.clone(),
+        }
     }
 }

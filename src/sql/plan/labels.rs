@@ -67,7 +67,7 @@ fn rename(item: &mut SelectItem, label: String) {
 }
 
 /// PostgreSQL's choice of a name for an expression (`FigureColname`); `None` where it says `?column?`.
-pub(super) fn label_of(expr: &Expr) -> Option<String> {
+pub(in crate::sql) fn label_of(expr: &Expr) -> Option<String> {
     match expr {
         Expr::Identifier(ident) => Some(fold(ident)),
         Expr::CompoundIdentifier(parts) => parts.last().map(fold),

@@ -8,7 +8,7 @@ mod names;
 mod planner;
 mod tables;
 
-pub(super) use labels::shown_labels;
+pub(super) use labels::{label_of, shown_labels};
 pub(super) use names::resolve_column;
 pub(super) use planner::{PlannedQuery, Planner};
 pub(super) use tables::{TableEntry, Tables, schema_and_table};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{ParamValues, ScalarValue, TableReference, plan_datafusion_err};
 use datafusion::datasource::cte_worktable::CteWorkTable;
 use datafusion::datasource::provider_as_source;
@@ -55,6 +56,9 @@ impl Planner<'_> {
     /// Whatever is wrong with the query: names, types, what DataFusion does not do.
     pub async fn plan(&self, query: &Query, declared: &[SqlType]) -> SqlResult<PlannedQuery> {
         let mentions = Mentions::of(query);
+        if self.system.is_asked_by(query) {
+            self.system.see(&self.engine.catalog_snapshot(&*self.reads.reader).await?);
+        }
         let tables = self.tables(&mentions).await?;
         self.plan_over(query, &tables, mentions.hidden, declared)
     }
@@ -83,7 +87,13 @@ impl Planner<'_> {
         }
         let columns = result_columns(&plan);
         let relations: Vec<_> = tables.relations().cloned().collect();
-        Ok(PlannedQuery { plan, parameters, columns, relations, reads_system_catalog: tables.has_system_relations() })
+        Ok(PlannedQuery {
+            plan,
+            parameters,
+            columns,
+            relations,
+            reads_system_catalog: tables.has_system_relations() || self.system.has_seen(),
+        })
     }
 
     /// The physical plan of a planned query with its parameters bound, to run on this planner's snapshot.
@@ -168,6 +178,8 @@ impl Planner<'_> {
     pub async fn relation(&self, schema: Option<&str>, table: &str) -> SqlResult<Option<Arc<Relation>>> {
         match schema {
             None | Some("public") => self.engine.catalog().relation(&*self.reads.reader, table).await,
+            // A system relation that there is not, or a function in FROM.
+            Some("pg_catalog" | "information_schema") => Ok(None),
             Some(other) => Err(SqlError::new(ErrorKind::UndefinedSchema, format!("schema \"{other}\" does not exist"))),
         }
     }
@@ -215,15 +227,35 @@ fn parameter_types(plan: &LogicalPlan, declared: &[SqlType]) -> SqlResult<Vec<Sq
             Some((index, sql_type))
         })
         .collect();
+    let cast = cast_parameters(plan)?;
     let count = inferred.keys().copied().max().unwrap_or(0).max(declared.len());
     let type_at = |index: usize| match declared.get(index - 1) {
         Some(known) if *known != SqlType::Unknown => known.clone(),
         _ => match inferred.get(&index) {
-            None | Some(SqlType::Unknown | SqlType::Void) => SqlType::Text,
+            None | Some(SqlType::Unknown | SqlType::Void) => cast.get(&index).cloned().unwrap_or(SqlType::Text),
             Some(inferred) => inferred.clone(),
         },
     };
     Ok((1..=count).map(type_at).collect())
+}
+
+/// The types of parameters that are cast where they stand, `$1::int`: PostgreSQL takes the cast for the declaration.
+fn cast_parameters(plan: &LogicalPlan) -> SqlResult<HashMap<usize, SqlType>> {
+    let mut types = HashMap::new();
+    plan.apply_with_subqueries(|plan| {
+        plan.apply_expressions(|expr| {
+            expr.apply(|expr| {
+                if let Expr::Cast(cast) = expr
+                    && let Expr::Placeholder(parameter) = &*cast.expr
+                    && let Some(index) = parameter.id.strip_prefix('$').and_then(|index| index.parse().ok())
+                {
+                    types.entry(index).or_insert_with(|| SqlType::of_field(&cast.field));
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    })?;
+    Ok(types)
 }
 
 fn result_columns(plan: &LogicalPlan) -> Arc<[ResultColumn]> {

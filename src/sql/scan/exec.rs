@@ -21,8 +21,8 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
 use super::layout::RowLayout;
-use super::order;
 use super::run::{GroupScan, ScanRun};
+use super::{estimate, order};
 use crate::sql::key_range::KeyPlan;
 use crate::sql::reads::Reads;
 use crate::sql::relation::Relation;
@@ -204,9 +204,8 @@ impl ExecutionPlan for EntityScanExec {
         Some(self.metrics.clone_inner())
     }
 
-    /// Nothing: a count that could be stale would be answered as `count(*)`.
     fn partition_statistics(&self, _partition: Option<usize>) -> Result<Arc<Statistics>> {
-        Ok(Arc::new(Statistics::new_unknown(&self.schema())))
+        Ok(Arc::new(estimate::statistics(&self.plan, self.fetch, &self.schema())))
     }
 
     fn supports_limit_pushdown(&self) -> bool {

@@ -3,12 +3,14 @@
 //! ```text
 //!     provider   filters -> KeyPlan -> EntityScanExec
 //!     exec       the plan node: order, limit and run-time filters that reach it
+//!     estimate   how many rows to expect
 //!     order      what order a scan's rows have
 //!     run        groups of ranges, one after the other, as record batches
 //!     overlay    the transaction's own writes, merged in
 //!     layout     stored columns -> the relation's columns
 //! ```
 
+mod estimate;
 mod exec;
 mod layout;
 mod order;

@@ -214,7 +214,7 @@ impl Session {
     }
 
     fn system_catalog(&self) -> SystemCatalog {
-        SystemCatalog::new(&self.engine.config().database, &self.user)
+        SystemCatalog::new(&self.engine.config().database, &self.user).with_settings(self.settings.all())
     }
 
     fn notice(&mut self, notice: Notice) {

@@ -172,7 +172,7 @@ impl Session {
         (result, retry)
     }
 
-    fn tell_about_split(&mut self, committed: EgtCount) {
+    pub(super) fn tell_about_split(&mut self, committed: EgtCount) {
         if committed.egts > 1 {
             self.notice(Notice::info(format!(
                 "the statement ran as {} entity group transactions, each atomic on its own",

@@ -1,0 +1,177 @@
+//! Assignment casts: computed values on their way into a column of another type.
+//!
+//! What PostgreSQL casts on assignment is cast here, with its rounding and its errors; what it would not is 42804.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, ListArray, PrimitiveArray, StringBuilder, new_null_array};
+use arrow::compute::cast;
+use arrow::datatypes::{
+    ArrowPrimitiveType, DataType, Date32Type, Field, IntervalMonthDayNano, IntervalMonthDayNanoType,
+    Time64MicrosecondType, TimestampMicrosecondType,
+};
+
+use super::numbers;
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::input::{ColumnParser, TextRule};
+use crate::sql::output::TextColumn;
+use crate::sql::types::SqlType;
+
+const MICROS_PER_DAY: i64 = 86_400_000_000;
+
+/// Values of type `from` as values of type `to`. `untyped` values are literals that nobody gave a type: their text is
+/// read as the target type.
+///
+/// # Errors
+/// 42804 when PostgreSQL has no assignment cast, 22003, 22001, 22008 for values that do not fit, and for untyped ones
+/// what the type's input function says.
+pub fn assign(array: &ArrayRef, from: &SqlType, to: &SqlType, untyped: bool) -> SqlResult<ArrayRef> {
+    if array.data_type() == &DataType::Null {
+        return Ok(new_null_array(&to.arrow(), array.len()));
+    }
+    let is_text = matches!(SqlType::of_arrow(array.data_type()), SqlType::Text);
+    if (untyped || *from == SqlType::Unknown) && is_text {
+        return parsed(array, to);
+    }
+    if from == to && *array.data_type() == to.arrow() {
+        return Ok(array.clone());
+    }
+    let values = as_declared(array, from)?;
+    converted(&values, from, to)
+}
+
+fn parsed(array: &ArrayRef, to: &SqlType) -> SqlResult<ArrayRef> {
+    let texts = cast(array, &DataType::Utf8)?;
+    let mut column = ColumnParser::new(to);
+    texts.as_string::<i32>().iter().try_for_each(|text| column.push(text))?;
+    Ok(column.finish())
+}
+
+/// The values in the one layout that [`SqlType::arrow`] says.
+fn as_declared(array: &ArrayRef, from: &SqlType) -> SqlResult<ArrayRef> {
+    let declared = from.arrow();
+    if *array.data_type() == declared {
+        return Ok(array.clone());
+    }
+    // Exact where it can be: an unsigned 64-bit integer may be beyond int8.
+    let options = arrow::compute::CastOptions { safe: false, ..Default::default() };
+    arrow::compute::cast_with_options(array, &declared, &options).map_err(|error| match from {
+        SqlType::Int8 => SqlError::new(ErrorKind::NumericOutOfRange, "bigint out of range"),
+        _ => error.into(),
+    })
+}
+
+fn converted(values: &ArrayRef, from: &SqlType, to: &SqlType) -> SqlResult<ArrayRef> {
+    use SqlType as T;
+    match (from, to) {
+        _ if numbers::has_cast(from, to) => numbers::convert(values, to),
+        (T::Json | T::Jsonb, T::Json | T::Jsonb) => ruled(values, to),
+        (_, T::Json | T::Jsonb) => Err(mismatch(from, to)),
+        (_, _) if TextRule::of(to).is_some() => ruled(&texts(values, from)?, to),
+        (T::Date, T::Date)
+        | (T::Time, T::Time)
+        | (T::Interval, T::Interval)
+        | (T::Bytea, T::Bytea)
+        | (T::Uuid, T::Uuid) => Ok(values.clone()),
+        (T::Bool, T::Bool) | (T::Int2Vector, T::Int2Vector) | (T::OidVector, T::OidVector) => Ok(values.clone()),
+        (T::Timestamp | T::Timestamptz, T::Timestamp) => {
+            Ok(Arc::new(values.as_primitive::<TimestampMicrosecondType>().clone().with_timezone_opt(None::<Arc<str>>)))
+        }
+        (T::Timestamp | T::Timestamptz, T::Timestamptz) => {
+            Ok(Arc::new(values.as_primitive::<TimestampMicrosecondType>().clone().with_timezone("UTC")))
+        }
+        (T::Date, T::Timestamp | T::Timestamptz) => from_dates(values, to),
+        (T::Timestamp | T::Timestamptz, T::Date) => mapped::<TimestampMicrosecondType, Date32Type>(values, |micros| {
+            i32::try_from(micros.div_euclid(MICROS_PER_DAY)).ok()
+        })
+        .ok_or_else(|| SqlError::new(ErrorKind::DatetimeOverflow, "date out of range")),
+        (T::Timestamp | T::Timestamptz, T::Time) => {
+            mapped::<TimestampMicrosecondType, Time64MicrosecondType>(values, |m| Some(m.rem_euclid(MICROS_PER_DAY)))
+                .ok_or_else(|| mismatch(from, to))
+        }
+        (T::Interval, T::Time) => mapped::<IntervalMonthDayNanoType, Time64MicrosecondType>(values, |interval| {
+            Some((interval.nanoseconds / 1_000).rem_euclid(MICROS_PER_DAY))
+        })
+        .ok_or_else(|| mismatch(from, to)),
+        (T::Time, T::Interval) => mapped::<Time64MicrosecondType, IntervalMonthDayNanoType>(values, |micros| {
+            Some(IntervalMonthDayNano::new(0, 0, micros.checked_mul(1_000)?))
+        })
+        .ok_or_else(|| mismatch(from, to)),
+        (T::Array(from_item), T::Array(to_item)) => items(values, from_item, to_item)
+            .map_err(|error| if error.kind == ErrorKind::DatatypeMismatch { mismatch(from, to) } else { error }),
+        _ => Err(mismatch(from, to)),
+    }
+}
+
+/// PostgreSQL has no assignment cast between the types (42804).
+fn mismatch(from: &SqlType, to: &SqlType) -> Box<SqlError> {
+    let message = format!("column is of type {to} but expression is of type {from}");
+    SqlError::new(ErrorKind::DatatypeMismatch, message).with_hint("You will need to rewrite or cast the expression.")
+}
+
+/// Texts under the rule of a type that is text inside.
+fn ruled(values: &ArrayRef, to: &SqlType) -> SqlResult<ArrayRef> {
+    let texts = values.as_string::<i32>();
+    let Some(rule) = TextRule::of(to) else { return Ok(values.clone()) };
+    if rule == TextRule::Any {
+        return Ok(values.clone());
+    }
+    let mut out = StringBuilder::with_capacity(texts.len(), texts.value_data().len());
+    for text in texts {
+        match text {
+            Some(text) => out.append_value(rule.apply(text)?),
+            None => out.append_null(),
+        }
+    }
+    Ok(Arc::new(out.finish()))
+}
+
+/// The values' text, as a cast to text gives it.
+fn texts(values: &ArrayRef, from: &SqlType) -> SqlResult<ArrayRef> {
+    if values.data_type() == &DataType::Utf8 {
+        return Ok(values.clone());
+    }
+    let mut out = StringBuilder::new();
+    let column = TextColumn::of(values, from);
+    let booleans = values.as_boolean_opt();
+    for row in 0..values.len() {
+        if column.is_null(row) {
+            out.append_null();
+        } else if let Some(booleans) = booleans {
+            out.append_value(if booleans.value(row) { "true" } else { "false" });
+        } else {
+            column.write_to(row, &mut out).map_err(|e| SqlError::new(ErrorKind::Internal, e.to_string()))?;
+            // Ends the value that was written.
+            out.append_value("");
+        }
+    }
+    Ok(Arc::new(out.finish()))
+}
+
+fn from_dates(values: &ArrayRef, to: &SqlType) -> SqlResult<ArrayRef> {
+    let instants =
+        mapped::<Date32Type, TimestampMicrosecondType>(values, |day| i64::from(day).checked_mul(MICROS_PER_DAY));
+    let instants =
+        instants.ok_or_else(|| SqlError::new(ErrorKind::DatetimeOverflow, "date out of range for timestamp"))?;
+    converted(&instants, &SqlType::Timestamp, to)
+}
+
+/// Each value by a conversion; `None` when it refuses one.
+fn mapped<From, To>(values: &ArrayRef, convert: impl Fn(From::Native) -> Option<To::Native>) -> Option<ArrayRef>
+where
+    From: ArrowPrimitiveType,
+    To: ArrowPrimitiveType,
+{
+    let converted = values.as_primitive::<From>().iter().map(|value| match value {
+        Some(value) => convert(value).map(Some),
+        None => Some(None),
+    });
+    Some(Arc::new(converted.collect::<Option<PrimitiveArray<To>>>()?))
+}
+
+fn items(values: &ArrayRef, from: &SqlType, to: &SqlType) -> SqlResult<ArrayRef> {
+    let list = values.as_list::<i32>();
+    let items = assign(list.values(), from, to, false)?;
+    let field = Arc::new(Field::new_list_field(items.data_type().clone(), true));
+    Ok(Arc::new(ListArray::new(field, list.offsets().clone(), items, list.nulls().cloned())))
+}

@@ -1,0 +1,262 @@
+//! Reads a column of texts straight into an Arrow builder, without a value object per cell.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, BinaryBuilder, BooleanBuilder, Date32Builder, Decimal128Builder, Decimal256Builder,
+    FixedSizeBinaryBuilder, Float32Builder, Float64Builder, Int16Builder, Int32Builder, Int64Builder,
+    IntervalMonthDayNanoBuilder, ListArray, NullArray, StringBuilder, Time64MicrosecondBuilder,
+    TimestampMicrosecondBuilder, UInt32Builder,
+};
+use arrow::buffer::{NullBuffer, OffsetBuffer};
+use arrow::datatypes::Field;
+
+use super::decimal::Digits;
+use super::text::TextRule;
+use super::{bytes, interval, json, list, number, temporal};
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::types::SqlType;
+
+/// A column under construction.
+#[derive(Debug)]
+pub struct ColumnParser {
+    sql_type: SqlType,
+    builder: Builder,
+    len: usize,
+}
+
+#[derive(Debug)]
+enum Builder {
+    Bool(BooleanBuilder),
+    Int2(Int16Builder),
+    Int4(Int32Builder),
+    Int8(Int64Builder),
+    Float4(Float32Builder),
+    Float8(Float64Builder),
+    Decimal128(Decimal128Builder, Digits),
+    Decimal256(Decimal256Builder, Digits),
+    Text(StringBuilder, TextRule),
+    Bytea(BinaryBuilder, Vec<u8>),
+    Uuid(FixedSizeBinaryBuilder),
+    Date(Date32Builder),
+    Time(Time64MicrosecondBuilder),
+    Timestamp(TimestampMicrosecondBuilder),
+    Timestamptz(TimestampMicrosecondBuilder),
+    Interval(IntervalMonthDayNanoBuilder),
+    Oid(UInt32Builder),
+    List(Box<Items>),
+    Void,
+}
+
+/// An array column: its items one after the other, and how many each row has.
+#[derive(Debug)]
+struct Items {
+    items: ColumnParser,
+    lengths: Vec<usize>,
+    valid: Vec<bool>,
+    vector: bool,
+}
+
+impl Items {
+    fn new(item: &SqlType, vector: bool) -> Box<Self> {
+        Box::new(Self { items: ColumnParser::new(item), lengths: Vec::new(), valid: Vec::new(), vector })
+    }
+}
+
+impl ColumnParser {
+    pub fn new(sql_type: &SqlType) -> Self {
+        Self { sql_type: sql_type.clone(), builder: Builder::new(sql_type), len: 0 }
+    }
+
+    /// Cells so far.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Reads one cell, `None` for NULL. After an error the column is of no use.
+    ///
+    /// # Errors
+    /// What the type's input function says: 22P02, 22003, 22001, 22007, 22008, ...
+    pub fn push(&mut self, text: Option<&str>) -> SqlResult<()> {
+        match text {
+            Some(text) => self.builder.push(&self.sql_type, text)?,
+            None => self.builder.push_null(),
+        }
+        self.len += 1;
+        Ok(())
+    }
+
+    /// Reads one cell in the form the store keeps: arrays are JSON there, all else is as [`ColumnParser::push`] reads it.
+    ///
+    /// # Errors
+    /// As [`ColumnParser::push`].
+    pub(in crate::sql) fn push_stored(&mut self, text: &str) -> SqlResult<()> {
+        let Builder::List(list) = &mut self.builder else { return self.push(Some(text)) };
+        let Some(items) = json::items(text) else { return self.push(Some(text)) };
+        for item in &items {
+            list.items.push(match item {
+                json::JsonItem::Null => None,
+                json::JsonItem::Text(text) => Some(text),
+                json::JsonItem::Bare(text) => Some(text),
+            })?;
+        }
+        list.end_row(items.len());
+        self.len += 1;
+        Ok(())
+    }
+
+    /// The cells so far, as [`SqlType::arrow`]; the parser starts anew.
+    pub fn finish(&mut self) -> ArrayRef {
+        let len = std::mem::take(&mut self.len);
+        self.builder.finish(len)
+    }
+}
+
+impl Builder {
+    fn new(sql_type: &SqlType) -> Self {
+        if let Some(rule) = TextRule::of(sql_type) {
+            return Builder::Text(StringBuilder::new(), rule);
+        }
+        match sql_type {
+            SqlType::Bool => Builder::Bool(BooleanBuilder::new()),
+            SqlType::Int2 => Builder::Int2(Int16Builder::new()),
+            SqlType::Int4 => Builder::Int4(Int32Builder::new()),
+            SqlType::Int8 => Builder::Int8(Int64Builder::new()),
+            SqlType::Float4 => Builder::Float4(Float32Builder::new()),
+            SqlType::Float8 => Builder::Float8(Float64Builder::new()),
+            SqlType::Numeric(declared) => match sql_type.arrow() {
+                arrow @ arrow::datatypes::DataType::Decimal128(..) => {
+                    Builder::Decimal128(Decimal128Builder::new().with_data_type(arrow), Digits::of(*declared))
+                }
+                arrow => Builder::Decimal256(Decimal256Builder::new().with_data_type(arrow), Digits::of(*declared)),
+            },
+            SqlType::Bytea => Builder::Bytea(BinaryBuilder::new(), Vec::new()),
+            SqlType::Uuid => Builder::Uuid(FixedSizeBinaryBuilder::new(16)),
+            SqlType::Date => Builder::Date(Date32Builder::new()),
+            SqlType::Time => Builder::Time(Time64MicrosecondBuilder::new()),
+            SqlType::Timestamp => Builder::Timestamp(TimestampMicrosecondBuilder::new()),
+            SqlType::Timestamptz => {
+                Builder::Timestamptz(TimestampMicrosecondBuilder::new().with_data_type(sql_type.arrow()))
+            }
+            SqlType::Interval => Builder::Interval(IntervalMonthDayNanoBuilder::new()),
+            SqlType::Oid => Builder::Oid(UInt32Builder::new()),
+            SqlType::Int2Vector => Builder::List(Items::new(&SqlType::Int2, true)),
+            SqlType::OidVector => Builder::List(Items::new(&SqlType::Oid, true)),
+            SqlType::Array(item) => Builder::List(Items::new(item, false)),
+            // The types that are text inside were dealt with above.
+            _ => Builder::Void,
+        }
+    }
+
+    fn push(&mut self, sql_type: &SqlType, text: &str) -> SqlResult<()> {
+        match self {
+            Builder::Bool(b) => b.append_value(number::boolean(text)?),
+            Builder::Int2(b) => b.append_value(number::integer(sql_type, text)?),
+            Builder::Int4(b) => b.append_value(number::integer(sql_type, text)?),
+            Builder::Int8(b) => b.append_value(number::integer(sql_type, text)?),
+            Builder::Float4(b) => b.append_value(number::float4(text)?),
+            Builder::Float8(b) => b.append_value(number::float8(text)?),
+            Builder::Decimal128(b, digits) => b.append_value(digits.parse(text)?.as_i128()),
+            Builder::Decimal256(b, digits) => b.append_value(digits.parse(text)?),
+            Builder::Text(b, rule) => b.append_value(rule.apply(text)?),
+            Builder::Bytea(b, scratch) => {
+                scratch.clear();
+                bytes::bytea(text, scratch)?;
+                b.append_value(&scratch);
+            }
+            Builder::Uuid(b) => b.append_value(bytes::uuid(text)?)?,
+            Builder::Date(b) => b.append_value(temporal::date(text)?),
+            Builder::Time(b) => b.append_value(temporal::time(text)?),
+            Builder::Timestamp(b) => b.append_value(temporal::timestamp(text, false)?),
+            Builder::Timestamptz(b) => b.append_value(temporal::timestamp(text, true)?),
+            Builder::Interval(b) => b.append_value(interval::interval(text)?),
+            Builder::Oid(b) => b.append_value(number::integer(sql_type, text)?),
+            Builder::List(list) => list.push(text)?,
+            Builder::Void => {
+                return Err(SqlError::new(ErrorKind::FeatureNotSupported, "cannot accept a value of type void"));
+            }
+        }
+        Ok(())
+    }
+
+    fn push_null(&mut self) {
+        match self {
+            Builder::Bool(b) => b.append_null(),
+            Builder::Int2(b) => b.append_null(),
+            Builder::Int4(b) => b.append_null(),
+            Builder::Int8(b) => b.append_null(),
+            Builder::Float4(b) => b.append_null(),
+            Builder::Float8(b) => b.append_null(),
+            Builder::Decimal128(b, _) => b.append_null(),
+            Builder::Decimal256(b, _) => b.append_null(),
+            Builder::Text(b, _) => b.append_null(),
+            Builder::Bytea(b, _) => b.append_null(),
+            Builder::Uuid(b) => b.append_null(),
+            Builder::Date(b) => b.append_null(),
+            Builder::Time(b) => b.append_null(),
+            Builder::Timestamp(b) | Builder::Timestamptz(b) => b.append_null(),
+            Builder::Interval(b) => b.append_null(),
+            Builder::Oid(b) => b.append_null(),
+            Builder::List(list) => {
+                list.lengths.push(0);
+                list.valid.push(false);
+            }
+            Builder::Void => {}
+        }
+    }
+
+    fn finish(&mut self, len: usize) -> ArrayRef {
+        match self {
+            Builder::Bool(b) => Arc::new(b.finish()),
+            Builder::Int2(b) => Arc::new(b.finish()),
+            Builder::Int4(b) => Arc::new(b.finish()),
+            Builder::Int8(b) => Arc::new(b.finish()),
+            Builder::Float4(b) => Arc::new(b.finish()),
+            Builder::Float8(b) => Arc::new(b.finish()),
+            Builder::Decimal128(b, _) => Arc::new(b.finish()),
+            Builder::Decimal256(b, _) => Arc::new(b.finish()),
+            Builder::Text(b, _) => Arc::new(b.finish()),
+            Builder::Bytea(b, _) => Arc::new(b.finish()),
+            Builder::Uuid(b) => Arc::new(b.finish()),
+            Builder::Date(b) => Arc::new(b.finish()),
+            Builder::Time(b) => Arc::new(b.finish()),
+            Builder::Timestamp(b) | Builder::Timestamptz(b) => Arc::new(b.finish()),
+            Builder::Interval(b) => Arc::new(b.finish()),
+            Builder::Oid(b) => Arc::new(b.finish()),
+            Builder::List(list) => list.finish(),
+            Builder::Void => Arc::new(NullArray::new(len)),
+        }
+    }
+}
+
+impl Items {
+    fn push(&mut self, text: &str) -> SqlResult<()> {
+        let before = self.items.len();
+        let items = &mut self.items;
+        if self.vector {
+            list::vector_items(text, |item| items.push(item))?;
+        } else {
+            list::array_items(text, |item| items.push(item))?;
+        }
+        self.end_row(self.items.len() - before);
+        Ok(())
+    }
+
+    fn end_row(&mut self, length: usize) {
+        self.lengths.push(length);
+        self.valid.push(true);
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        let items = self.items.finish();
+        let lengths = std::mem::take(&mut self.lengths);
+        let valid = std::mem::take(&mut self.valid);
+        let nulls = valid.contains(&false).then(|| NullBuffer::from(valid));
+        let field = Arc::new(Field::new_list_field(items.data_type().clone(), true));
+        Arc::new(ListArray::new(field, OffsetBuffer::from_lengths(lengths), items, nulls))
+    }
+}

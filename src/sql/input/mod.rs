@@ -1,0 +1,86 @@
+//! Reads values from text, as PostgreSQL 15's input functions do.
+
+mod bytes;
+mod calendar;
+mod clock;
+mod column;
+mod decimal;
+mod interval;
+mod json;
+mod list;
+mod number;
+mod temporal;
+mod text;
+
+use std::sync::Arc;
+
+use arrow::datatypes::DataType;
+use datafusion::common::ScalarValue;
+
+pub use self::column::ColumnParser;
+pub(super) use self::decimal::Digits;
+pub(super) use self::json::write_string as write_json_string;
+pub(super) use self::text::TextRule;
+use super::error::{ErrorKind, SqlError, SqlResult};
+use super::types::SqlType;
+
+/// The value of type `sql_type` that a text stands for; its Arrow type is exactly [`SqlType::arrow`].
+///
+/// # Errors
+/// What the type's input function says: 22P02 for text that is not a value of the type, 22003, 22001, 22007, 22008, ...
+pub fn parse_text(sql_type: &SqlType, text: &str) -> SqlResult<ScalarValue> {
+    if let Some(rule) = TextRule::of(sql_type) {
+        return Ok(ScalarValue::Utf8(Some(rule.apply(text)?.into_owned())));
+    }
+    Ok(match sql_type {
+        SqlType::Bool => ScalarValue::Boolean(Some(number::boolean(text)?)),
+        SqlType::Int2 => ScalarValue::Int16(Some(number::integer(sql_type, text)?)),
+        SqlType::Int4 => ScalarValue::Int32(Some(number::integer(sql_type, text)?)),
+        SqlType::Int8 => ScalarValue::Int64(Some(number::integer(sql_type, text)?)),
+        SqlType::Oid => ScalarValue::UInt32(Some(number::integer(sql_type, text)?)),
+        SqlType::Float4 => ScalarValue::Float32(Some(number::float4(text)?)),
+        SqlType::Float8 => ScalarValue::Float64(Some(number::float8(text)?)),
+        SqlType::Numeric(declared) => {
+            let value = Digits::of(*declared).parse(text)?;
+            match sql_type.arrow() {
+                DataType::Decimal128(p, s) => ScalarValue::Decimal128(Some(value.as_i128()), p, s),
+                _ => {
+                    let digits = Digits::of(*declared);
+                    ScalarValue::Decimal256(Some(value), digits.precision, digits.scale)
+                }
+            }
+        }
+        SqlType::Bytea => {
+            let mut value = Vec::with_capacity(text.len() / 2);
+            bytes::bytea(text, &mut value)?;
+            ScalarValue::Binary(Some(value))
+        }
+        SqlType::Uuid => ScalarValue::FixedSizeBinary(16, Some(bytes::uuid(text)?.to_vec())),
+        SqlType::Date => ScalarValue::Date32(Some(temporal::date(text)?)),
+        SqlType::Time => ScalarValue::Time64Microsecond(Some(temporal::time(text)?)),
+        SqlType::Timestamp => ScalarValue::TimestampMicrosecond(Some(temporal::timestamp(text, false)?), None),
+        SqlType::Timestamptz => {
+            ScalarValue::TimestampMicrosecond(Some(temporal::timestamp(text, true)?), Some(Arc::from("UTC")))
+        }
+        SqlType::Interval => ScalarValue::IntervalMonthDayNano(Some(interval::interval(text)?)),
+        _ => {
+            let mut column = ColumnParser::new(sql_type);
+            column.push(Some(text))?;
+            ScalarValue::try_from_array(&column.finish(), 0)?
+        }
+    })
+}
+
+/// The text is no value of the type (22P02).
+fn invalid(sql_type: &SqlType, text: &str) -> Box<SqlError> {
+    let message = format!("invalid input syntax for type {sql_type}: \"{text}\"");
+    SqlError::new(ErrorKind::InvalidTextRepresentation, message)
+}
+
+/// Without the blanks that input functions skip at both ends.
+fn trim(text: &str) -> &str {
+    text.trim_matches(|c: char| c.is_ascii_whitespace() || c == '\u{b}')
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+//! Key plans against brute force, and the plans of single statements.
+
+mod brute_force;
+mod statements;
+
+use std::sync::Arc;
+
+use crate::model::{PropertyName, TableName};
+use crate::sql::key_codec::{KeyCodec, KeyColumn, PartitionScheme};
+use crate::sql::relation::{ColumnSource, Relation, RelationColumn, RelationKind};
+use crate::sql::types::SqlType;
+use crate::table::ColumnType;
+
+fn column(name: &str, sql_type: SqlType, source: ColumnSource) -> RelationColumn {
+    let not_null = !matches!(source, ColumnSource::Property { .. });
+    RelationColumn { name: name.to_owned(), sql_type, source, not_null, hidden: false, default: None }
+}
+
+fn property(name: &str) -> ColumnSource {
+    ColumnSource::Property { name: PropertyName::parse(name).unwrap(), column_type: ColumnType::Int32 }
+}
+
+fn relation(kind: RelationKind, columns: Vec<RelationColumn>, codec: KeyCodec) -> Relation {
+    Relation {
+        schema_name: "public".to_owned(),
+        name: "t".to_owned(),
+        stored: TableName::parse("ttt").unwrap(),
+        oid: 1,
+        kind,
+        open: false,
+        arrow_schema: Relation::schema_of(&columns),
+        columns,
+        codec: Arc::new(codec),
+        generated_partition: None,
+    }
+}
+
+/// PartitionKey, RowKey, and an integer property x.
+fn raw() -> Relation {
+    let columns = vec![
+        column("PartitionKey", SqlType::Text, ColumnSource::PartitionKey),
+        column("RowKey", SqlType::Text, ColumnSource::RowKey),
+        column("x", SqlType::Int4, property("x")),
+    ];
+    relation(RelationKind::Found, columns, KeyCodec::raw())
+}
+
+/// These key columns, and an integer property x.
+fn relational(keys: &[(&str, SqlType, bool)], scheme: PartitionScheme) -> Relation {
+    let key_column = |(name, sql_type, descending): &(&str, SqlType, bool)| KeyColumn {
+        name: (*name).to_owned(),
+        sql_type: sql_type.clone(),
+        descending: *descending,
+    };
+    let codec = KeyCodec::relational(keys.iter().map(key_column).collect(), scheme, false).unwrap();
+    let mut columns: Vec<_> = keys
+        .iter()
+        .enumerate()
+        .map(|(index, (name, sql_type, _))| column(name, sql_type.clone(), ColumnSource::KeyPart(index)))
+        .collect();
+    columns.push(column("x", SqlType::Int4, property("x")));
+    relation(RelationKind::DeclaredRelational, columns, codec)
+}

@@ -1,0 +1,227 @@
+//! What DataFusion makes of WHERE clauses, and the scans that follow.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::error::Result;
+use datafusion::logical_expr::{TableProviderFilterPushDown, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::empty::EmptyExec;
+use datafusion::prelude::SessionContext;
+
+use super::super::*;
+use super::{column, raw, relational};
+use crate::sql::types::SqlType;
+
+/// Keeps the filters that reach the scan.
+#[derive(Debug)]
+struct Listener {
+    relation: Arc<Relation>,
+    heard: Arc<Mutex<Vec<Expr>>>,
+}
+
+#[async_trait]
+impl TableProvider for Listener {
+    fn schema(&self) -> SchemaRef {
+        self.relation.arrow_schema.clone()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+        Ok(vec![TableProviderFilterPushDown::Exact; filters.len()])
+    }
+
+    async fn scan(
+        &self,
+        _session: &dyn Session,
+        _projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        _limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.heard.lock().unwrap().extend_from_slice(filters);
+        Ok(Arc::new(EmptyExec::new(self.relation.arrow_schema.clone())))
+    }
+}
+
+/// The plan of `SELECT * FROM t WHERE ...`. No filter reaches the scan of an empty result.
+fn plan(relation: Relation, condition: &str) -> KeyPlan {
+    let relation = Arc::new(relation);
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        let session = SessionContext::new();
+        let listener = Listener { relation: relation.clone(), heard: heard.clone() };
+        session.register_table("t", Arc::new(listener)).unwrap();
+        let sql = format!("SELECT * FROM t WHERE {condition}");
+        session.sql(&sql).await.unwrap().create_physical_plan().await.unwrap();
+    });
+    let filters = heard.lock().unwrap().clone();
+    KeyPlan::from_filters(&relation, &filters)
+}
+
+/// Scope, keys and residuals on one line.
+fn line(plan: &KeyPlan) -> String {
+    let residuals: Vec<String> = plan.groups.iter().filter_map(|g| g.residual.as_ref()).map(Expr::to_string).collect();
+    let keys = plan.keys().map(|keys| format!(": {keys}")).unwrap_or_default();
+    let left = if residuals.is_empty() { String::new() } else { format!(" | {}", residuals.join(" ; ")) };
+    format!("{}{keys}{left}", plan.scope)
+}
+
+#[test]
+fn raw_tables() {
+    let cases = [
+        (r#""PartitionKey" = 'a' AND "RowKey" = '1'"#, "point: PartitionKey = 'a', RowKey = '1'"),
+        (
+            r#""PartitionKey" = 'Marketing' AND "RowKey" >= '05' AND "RowKey" < '10'"#,
+            "row range: PartitionKey = 'Marketing', RowKey >= '05' and < '10'",
+        ),
+        (r#""PartitionKey" = 'a'"#, "partition: PartitionKey = 'a'"),
+        (r#""PartitionKey" BETWEEN 'a' AND 'c'"#, "partition range: PartitionKey >= 'a' and <= 'c'"),
+        (r#""RowKey" = '1'"#, "partition range: RowKey = '1'"),
+        (
+            r#""PartitionKey" IN ('a', 'b', 'c', 'd', 'e') AND "RowKey" = '1'"#,
+            "5 points: PartitionKey in ('a', 'b', 'c', ... and 2 more), RowKey = '1'",
+        ),
+        (r#""PartitionKey" = 'a' AND "RowKey" LIKE 'abc%'"#, "row range: PartitionKey = 'a', RowKey like 'abc%'"),
+        (
+            r#""PartitionKey" = 'a' AND starts_with("RowKey", 'abc')"#,
+            "row range: PartitionKey = 'a', RowKey like 'abc%'",
+        ),
+        (
+            r#"("PartitionKey" = 'a' AND "RowKey" = '1') OR ("PartitionKey" = 'b' AND "RowKey" = '2')"#,
+            "2 points: PartitionKey = 'a', RowKey = '1'; PartitionKey = 'b', RowKey = '2'",
+        ),
+        (
+            r#"("PartitionKey", "RowKey") > ('a', '5')"#,
+            "1 row range, 1 partition range: PartitionKey = 'a', RowKey > '5'; PartitionKey > 'a'",
+        ),
+        (
+            r#"("PartitionKey", "RowKey") IN (('a', '5'), ('b', '6'))"#,
+            "2 points: PartitionKey = 'a', RowKey = '5'; PartitionKey = 'b', RowKey = '6'",
+        ),
+        (
+            r#""PartitionKey" = 'a' OR ("PartitionKey" = 'b' AND x > 5)"#,
+            "2 partitions: PartitionKey in ('a', 'b') | t.x > Int32(5)",
+        ),
+        (r#""PartitionKey" NOT IN ('a', 'b')"#, "3 partition ranges: PartitionKey < 'a' or > 'a' and < 'b' or > 'b'"),
+        (r#""PartitionKey" = 'a' AND "PartitionKey" = 'b'"#, "none"),
+        (r#"x > 5"#, "table | t.x > Int32(5)"),
+    ];
+    for (condition, expected) in cases {
+        assert_eq!(line(&plan(raw(), condition)).replace("t.x", "x"), expected.replace("t.x", "x"), "{condition}");
+    }
+}
+
+#[test]
+fn relational_tables() {
+    let keys = [("origin", SqlType::Text, false), ("at", SqlType::Timestamp, false), ("id", SqlType::Int4, false)];
+    let cases = [
+        (
+            "origin = 'EWR' AND at = '2013-07-04 04:00:00' AND id = 7",
+            "point: PartitionKey = 'EWR', RowKey = '2013-07-04T04:00:00.0000000Z0000000007'",
+        ),
+        (
+            "origin = 'EWR' AND at >= '2013-07-04' AND at < '2013-07-05'",
+            "row range: PartitionKey = 'EWR', RowKey >= '2013-07-04T00:00:00.0000000Z' and < '2013-07-05T00:00:00.0000000Z'",
+        ),
+        (
+            "origin = 'EWR' AND at >= '2013-07-04' AND id = 7",
+            "row range: PartitionKey = 'EWR', RowKey >= '2013-07-04T00:00:00.0000000Z' | id = Int32(7)",
+        ),
+        (
+            "origin = 'EWR' AND at = '2013-07-04'",
+            "row range: PartitionKey = 'EWR', RowKey like '2013-07-04T00:00:00.0000000Z%'",
+        ),
+        (
+            "origin = 'EWR' AND struct(at, id) > struct(timestamp '2013-07-04 00:00:00', 7)",
+            "row range: PartitionKey = 'EWR', RowKey > '2013-07-04T00:00:00.0000000Z0000000007'",
+        ),
+        ("origin LIKE 'E%' AND id > 5000000000", "none"),
+    ];
+    for (condition, expected) in cases {
+        let relation = relational(&keys, PartitionScheme::Columns(1));
+        assert_eq!(line(&plan(relation, condition)).replace("t.", ""), expected, "{condition}");
+    }
+}
+
+#[test]
+fn other_types_of_literals() {
+    let keys = [("id", SqlType::Int4, false), ("seen", SqlType::Timestamptz, true), ("code", SqlType::Char(4), false)];
+    let cases = [
+        ("id > 6.5", "partition range: PartitionKey > '0000000006'"),
+        ("id = 6.5", "none"),
+        ("id < 5000000000", "table"),
+        (
+            "id = 1 AND seen > '2013-07-04T00:00:00Z'",
+            "row range: PartitionKey = '0000000001', RowKey < '7986-92-95T99:99:99.9999999Z'",
+        ),
+        (
+            "id = 1 AND seen = '2013-07-04T00:00:00Z' AND code = 'ab  '",
+            "point: PartitionKey = '0000000001', RowKey = '7986-92-95T99:99:99.9999999Zab'",
+        ),
+        ("id IN (1, NULL)", "partition: PartitionKey = '0000000001'"),
+        ("id NOT IN (1, NULL)", "none"),
+        ("id IS NOT DISTINCT FROM 4", "partition: PartitionKey = '0000000004'"),
+    ];
+    for (condition, expected) in cases {
+        assert_eq!(line(&plan(relational(&keys, PartitionScheme::Columns(1)), condition)), expected, "{condition}");
+    }
+}
+
+#[test]
+fn stored_keys_of_a_relational_table_narrow_its_scan() {
+    let mut relation = relational(&[("id", SqlType::Int4, false)], PartitionScheme::Columns(1));
+    relation.columns.push(column("PartitionKey", SqlType::Text, ColumnSource::PartitionKey));
+    relation.arrow_schema = Relation::schema_of(&relation.columns);
+    let planned = plan(relation, r#"id > 3 AND "PartitionKey" < '0000000009'"#);
+    assert_eq!(planned.keys().unwrap(), "PartitionKey > '0000000003' and < '0000000009'");
+    assert!(!planned.is_exact());
+}
+
+#[test]
+fn buckets_and_constants() {
+    let keys = [("id", SqlType::Int8, false)];
+    let bucketed = |condition| plan(relational(&keys, PartitionScheme::Bucket(4)), condition);
+    assert_eq!(bucketed("id = 7").scope, Scope::Point);
+    assert_eq!(bucketed("id IN (1, 2, 3)").scope.to_string(), "3 points");
+    assert_eq!(bucketed("id > 7").scope.to_string(), "4 row ranges");
+    let constant = |condition| plan(relational(&keys, PartitionScheme::Constant("all".to_owned())), condition);
+    assert_eq!(line(&constant("id > 7")), "row range: PartitionKey = 'all', RowKey > '0000000000000000007'");
+    assert_eq!(line(&constant("true")), "table");
+    let single = plan(relational(&keys, PartitionScheme::Columns(1)), "id = 7");
+    assert_eq!(line(&single), "point: PartitionKey = '0000000000000000007', RowKey = ''");
+}
+
+#[test]
+fn long_lists_fall_back_to_hulls_not_to_the_table() {
+    let items = |n: usize| (0..n).map(|i| format!("'{i:05}'")).collect::<Vec<_>>().join(", ");
+    let both = |partitions, rows| {
+        let condition = format!(r#""PartitionKey" IN ({}) AND "RowKey" IN ({})"#, items(partitions), items(rows));
+        plan(raw(), &condition)
+    };
+    assert_eq!(both(20, 20).scope.to_string(), "400 points");
+    let wide = both(500, 500);
+    assert_eq!(wide.scope.to_string(), "500 row ranges");
+    assert!(!wide.is_exact());
+    let wider = both(12_000, 2);
+    assert_eq!(wider.keys().unwrap(), "PartitionKey >= '00000' and <= '11999', RowKey in ('00000', '00001')");
+}
+
+#[test]
+fn a_long_chain_of_alternatives_is_read_without_recursion() {
+    let relation = raw();
+    let alternative = |i: usize| {
+        let key = |name: &str| Expr::Column(datafusion::common::Column::from_name(name));
+        let text = |n: usize| datafusion::logical_expr::lit(format!("{n:04}"));
+        key("PartitionKey").eq(text(i)).and(key("RowKey").eq(text(i % 7)))
+    };
+    let chain = (1..2000).fold(alternative(0), |chain, i| chain.or(alternative(i)));
+    let plan = KeyPlan::from_filters(&relation, std::slice::from_ref(&chain));
+    assert_eq!(plan.scope.to_string(), "2000 points");
+    assert!(plan.is_exact());
+}

@@ -1,0 +1,141 @@
+//! Functions on arrays that the planner's own library lacks.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, ListArray, UInt32Array};
+use arrow::buffer::OffsetBuffer;
+use arrow::compute::take;
+use arrow::datatypes::{DataType, FieldRef};
+use datafusion::error::Result;
+use datafusion::logical_expr::{
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
+};
+
+use super::{Definition, FunctionContext, argument, int4};
+use crate::sql::error::SqlResult;
+use crate::sql::pg_catalog::cells::Cell;
+use crate::sql::types::SqlType;
+
+pub(super) const FUNCTIONS: &[Definition] = &[
+    Definition::new("array_upper", int4, |_, a| {
+        Ok(match argument(a, 0) {
+            Cell::List(items) if is_first_dimension(a) && !items.is_empty() => Cell::Int(length(items)),
+            _ => Cell::Null,
+        })
+    }),
+    Definition::new("array_lower", int4, |_, a| {
+        Ok(match argument(a, 0) {
+            Cell::List(items) if is_first_dimension(a) && !items.is_empty() => Cell::Int(1),
+            _ => Cell::Null,
+        })
+    }),
+    Definition::new(
+        "catalog_subscripts",
+        |_| SqlType::Array(Box::new(SqlType::Int4)),
+        |_, a| {
+            Ok(match argument(a, 0) {
+                Cell::List(items) if is_first_dimension(a) => {
+                    let first = argument(a, 2).as_int().unwrap_or(1);
+                    Cell::numbers(first..first + length(items))
+                }
+                _ => Cell::Null,
+            })
+        },
+    ),
+    Definition::new("catalog_prefixed", |_| SqlType::Array(Box::new(SqlType::Text)), prefixed),
+];
+
+fn is_first_dimension(arguments: &[Cell]) -> bool {
+    argument(arguments, 1).as_int() == Some(1)
+}
+
+fn length(items: &[Cell]) -> i64 {
+    i64::try_from(items.len()).unwrap_or(i64::MAX)
+}
+
+/// Every item with a text in front.
+fn prefixed(_: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
+    let (Cell::List(items), Some(prefix)) = (argument(arguments, 0), argument(arguments, 1).as_text()) else {
+        return Ok(Cell::Null);
+    };
+    let item = |item: &Cell| Cell::from(item.as_text().map(|text| format!("{prefix}{text}")));
+    Ok(Cell::List(items.iter().map(item).collect()))
+}
+
+/// A list, empty where it is NULL: what `ARRAY(query)` gives for a query without rows.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) struct ListOrEmpty {
+    signature: Signature,
+}
+
+impl ListOrEmpty {
+    pub const NAME: &'static str = "catalog_list_or_empty";
+
+    pub fn new() -> Self {
+        Self { signature: Signature::any(1, Volatility::Immutable) }
+    }
+}
+
+impl ScalarUDFImpl for ListOrEmpty {
+    fn name(&self) -> &str {
+        Self::NAME
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
+        Ok(arg_types.first().cloned().unwrap_or(DataType::Null))
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        let item = args.arg_fields.first().map_or(DataType::Null, |f| f.data_type().clone());
+        Ok(Arc::new(arrow::datatypes::Field::new(Self::NAME, item, true)))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let arrays = ColumnarValue::values_to_arrays(&args.args)?;
+        let Some(lists) = arrays.first().and_then(|a| a.as_list_opt::<i32>()) else {
+            return Ok(args
+                .args
+                .into_iter()
+                .next()
+                .unwrap_or(ColumnarValue::Array(arrow::array::new_null_array(&DataType::Null, args.number_rows))));
+        };
+        Ok(ColumnarValue::Array(without_nulls(lists)?))
+    }
+}
+
+fn without_nulls(lists: &ListArray) -> Result<ArrayRef> {
+    let DataType::List(item) = lists.data_type() else { return Ok(Arc::new(lists.clone())) };
+    let mut lengths = Vec::with_capacity(lists.len());
+    let mut kept: Vec<u32> = Vec::new();
+    for (row, ends) in lists.value_offsets().windows(2).enumerate() {
+        let [start, end] = *ends else { continue };
+        let range = if lists.is_null(row) { 0..0 } else { start.cast_unsigned()..end.cast_unsigned() };
+        lengths.push(range.len());
+        kept.extend(range);
+    }
+    let values = take(lists.values(), &UInt32Array::from(kept), None)?;
+    Ok(Arc::new(ListArray::try_new(item.clone(), OffsetBuffer::from_lengths(lengths), values, None)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sql::pg_catalog::cells::array_of;
+
+    #[test]
+    fn null_lists_become_empty() {
+        let lists = array_of(
+            &SqlType::Array(Box::new(SqlType::Int4)).arrow(),
+            &[Cell::Null, Cell::numbers([7i64]), Cell::Null],
+        );
+        let filled = without_nulls(lists.as_list()).unwrap();
+        assert_eq!(
+            [0, 1, 2].map(|row| Cell::at(&filled, row)),
+            [Cell::List(vec![]), Cell::numbers([7i64]), Cell::List(vec![])]
+        );
+    }
+}

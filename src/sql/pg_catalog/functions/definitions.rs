@@ -1,0 +1,105 @@
+//! Functions that spell out what an OID stands for: types, keys, expressions, comments.
+
+use super::{Definition, FunctionContext, argument, boolean, text};
+use crate::sql::error::SqlResult;
+use crate::sql::pg_catalog::cells::Cell;
+use crate::sql::pg_catalog::objects::{self, Class, has_key, key_list, key_numbers, quote_ident};
+use crate::sql::relation::Relation;
+
+pub(super) const FUNCTIONS: &[Definition] = &[
+    Definition::new("format_type", text, format_type).of_nulls(),
+    Definition::new("pg_get_expr", text, first_argument),
+    Definition::new("pg_get_constraintdef", text, constraint_definition),
+    Definition::new("pg_get_indexdef", text, index_definition_of),
+    Definition::new("pg_get_viewdef", text, nothing),
+    Definition::new("pg_get_ruledef", text, nothing),
+    Definition::new("pg_get_triggerdef", text, nothing),
+    Definition::new("pg_get_functiondef", text, nothing),
+    Definition::new("pg_get_function_result", text, nothing),
+    Definition::new("pg_get_function_arguments", text, nothing),
+    Definition::new("pg_get_function_identity_arguments", text, nothing),
+    Definition::new("pg_get_function_sqlbody", text, nothing),
+    Definition::new("pg_get_partkeydef", text, nothing),
+    Definition::new("pg_get_partition_constraintdef", text, nothing),
+    Definition::new("pg_get_statisticsobjdef", text, nothing),
+    Definition::new("pg_get_statisticsobjdef_columns", text, nothing),
+    Definition::new("pg_get_serial_sequence", text, nothing),
+    Definition::new("pg_tablespace_location", text, empty),
+    Definition::new("obj_description", text, nothing),
+    Definition::new("col_description", text, nothing),
+    Definition::new("shobj_description", text, nothing),
+    Definition::new("pg_table_is_visible", boolean, table_is_visible),
+    Definition::new("pg_type_is_visible", boolean, yes),
+    Definition::new("pg_function_is_visible", boolean, yes),
+    Definition::new("pg_operator_is_visible", boolean, yes),
+    Definition::new("pg_opclass_is_visible", boolean, yes),
+    Definition::new("pg_opfamily_is_visible", boolean, yes),
+    Definition::new("pg_collation_is_visible", boolean, yes),
+    Definition::new("pg_conversion_is_visible", boolean, yes),
+    Definition::new("pg_statistics_obj_is_visible", boolean, yes),
+    Definition::new("pg_ts_config_is_visible", boolean, yes),
+    Definition::new("pg_ts_dict_is_visible", boolean, yes),
+    Definition::new("pg_ts_parser_is_visible", boolean, yes),
+    Definition::new("pg_ts_template_is_visible", boolean, yes),
+    Definition::new("pg_relation_is_publishable", boolean, no),
+    Definition::new("pg_column_is_updatable", boolean, yes),
+    Definition::new("pg_index_column_has_property", boolean, no),
+];
+
+fn format_type(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
+    let Some(oid) = argument(arguments, 0).as_oid() else { return Ok(Cell::Null) };
+    Ok(objects::format_type(&context.objects, oid, argument(arguments, 1).as_int()).into())
+}
+
+fn constraint_definition(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
+    let table = argument(arguments, 0).as_oid().and_then(|oid| context.objects.table_of_constraint(oid));
+    Ok(table.map(|table| format!("PRIMARY KEY ({})", key_list(table))).into())
+}
+
+/// The whole index, or with a column number that column alone.
+fn index_definition_of(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
+    let oid = argument(arguments, 0).as_oid();
+    let Some(Class::Index(table)) = oid.and_then(|oid| context.objects.class_by_oid(oid)) else {
+        return Ok(Cell::Null);
+    };
+    Ok(match argument(arguments, 1).as_int().and_then(|n| usize::try_from(n).ok()) {
+        None | Some(0) => index_definition(table).into(),
+        Some(position) => {
+            let number = key_numbers(table).get(position - 1).copied();
+            number.and_then(|number| objects::column_name(table, number)).unwrap_or_default().into()
+        }
+    })
+}
+
+/// The statement that would make the primary key's index.
+pub(in crate::sql::pg_catalog) fn index_definition(table: &Relation) -> String {
+    debug_assert!(has_key(table), "only keys have indexes");
+    let (index, schema) = (quote_ident(&table.primary_key_name()), quote_ident(&table.schema_name));
+    let name = quote_ident(&table.name);
+    format!("CREATE UNIQUE INDEX {index} ON {schema}.{name} USING btree ({})", key_list(table))
+}
+
+fn table_is_visible(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
+    let class = argument(arguments, 0).as_oid().and_then(|oid| context.objects.class_by_oid(oid));
+    Ok(class.map(|class| class.is_visible()).into())
+}
+
+fn first_argument(_: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
+    Ok(argument(arguments, 0).as_text().into())
+}
+
+fn nothing(_: &FunctionContext, _: &[Cell]) -> SqlResult<Cell> {
+    Ok(Cell::Null)
+}
+
+fn empty(_: &FunctionContext, _: &[Cell]) -> SqlResult<Cell> {
+    Ok("".into())
+}
+
+fn yes(_: &FunctionContext, _: &[Cell]) -> SqlResult<Cell> {
+    Ok(true.into())
+}
+
+fn no(_: &FunctionContext, _: &[Cell]) -> SqlResult<Cell> {
+    Ok(false.into())
+}

@@ -1,0 +1,103 @@
+//! Functions about the session and the server: who, where, which version, how large.
+
+use super::{Definition, FunctionContext, argument, boolean, int4, int8, name, text};
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::pg_catalog::cells::Cell;
+use crate::sql::types::SqlType;
+
+/// The number PostgreSQL gives to the only encoding there is.
+const UTF8: i64 = 6;
+
+pub(super) const FUNCTIONS: &[Definition] = &[
+    Definition::new("current_database", name, |c, _| Ok((*c.database).into())),
+    Definition::new("current_catalog", name, |c, _| Ok((*c.database).into())),
+    Definition::new("current_schema", name, |_, _| Ok("public".into())),
+    Definition::new("current_schemas", names, current_schemas),
+    Definition::new("current_user", name, |c, _| Ok((*c.user).into())),
+    Definition::new("current_role", name, |c, _| Ok((*c.user).into())),
+    Definition::new("session_user", name, |c, _| Ok((*c.user).into())),
+    Definition::new("user", name, |c, _| Ok((*c.user).into())),
+    Definition::new("current_setting", text, current_setting),
+    Definition::new("version", text, version),
+    Definition::new("pg_backend_pid", int4, |_, _| Ok(Cell::Int(std::process::id().into()))),
+    Definition::new("pg_is_in_recovery", boolean, |_, _| Ok(false.into())),
+    Definition::new("pg_is_wal_replay_paused", boolean, |_, _| Ok(false.into())),
+    Definition::new("txid_current", int8, |_, _| Ok(1.into())),
+    Definition::new("pg_my_temp_schema", super::oid, |_, _| Ok(0.into())),
+    Definition::new("pg_is_other_temp_schema", boolean, |_, _| Ok(false.into())),
+    Definition::new("inet_server_addr", text, |_, _| Ok(Cell::Null)),
+    Definition::new("inet_server_port", int4, |_, _| Ok(Cell::Null)),
+    Definition::new("inet_client_addr", text, |_, _| Ok(Cell::Null)),
+    Definition::new("inet_client_port", int4, |_, _| Ok(Cell::Null)),
+    Definition::new("pg_advisory_unlock_all", |_| SqlType::Void, |_, _| Ok(Cell::Null)),
+    Definition::new("has_table_privilege", boolean, allowed),
+    Definition::new("has_any_column_privilege", boolean, allowed),
+    Definition::new("has_column_privilege", boolean, allowed),
+    Definition::new("has_schema_privilege", boolean, allowed),
+    Definition::new("has_database_privilege", boolean, allowed),
+    Definition::new("has_function_privilege", boolean, allowed),
+    Definition::new("has_sequence_privilege", boolean, allowed),
+    Definition::new("has_type_privilege", boolean, allowed),
+    Definition::new("has_tablespace_privilege", boolean, allowed),
+    Definition::new("has_language_privilege", boolean, allowed),
+    Definition::new("pg_has_role", boolean, allowed),
+    Definition::new("pg_relation_size", int8, |_, _| Ok(0.into())),
+    Definition::new("pg_total_relation_size", int8, |_, _| Ok(0.into())),
+    Definition::new("pg_table_size", int8, |_, _| Ok(0.into())),
+    Definition::new("pg_indexes_size", int8, |_, _| Ok(0.into())),
+    Definition::new("pg_database_size", int8, |_, _| Ok(0.into())),
+    Definition::new("pg_tablespace_size", int8, |_, _| Ok(0.into())),
+    Definition::new("pg_stat_get_numscans", int8, |_, _| Ok(0.into())),
+    Definition::new("pg_encoding_to_char", name, encoding_name),
+    Definition::new("pg_char_to_encoding", int4, encoding_number),
+    Definition::new("getdatabaseencoding", name, |_, _| Ok("UTF8".into())),
+    Definition::new("pg_client_encoding", name, |_, _| Ok("UTF8".into())),
+];
+
+fn names(_: &[arrow::datatypes::FieldRef]) -> SqlType {
+    SqlType::Array(Box::new(SqlType::Name))
+}
+
+fn current_schemas(_: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
+    let implicit = argument(arguments, 0).as_bool() == Some(true);
+    let schemas: &[&str] = if implicit { &["pg_catalog", "public"] } else { &["public"] };
+    Ok(Cell::List(schemas.iter().map(|s| Cell::from(*s)).collect()))
+}
+
+fn version(context: &FunctionContext, _: &[Cell]) -> SqlResult<Cell> {
+    let number = setting(context, "server_version").unwrap_or("15.8");
+    let number = number.split(' ').next().unwrap_or(number);
+    let own = env!("CARGO_PKG_VERSION");
+    Ok(format!("PostgreSQL {number} (tablegate {own}), 64-bit").into())
+}
+
+fn current_setting(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
+    let name = argument(arguments, 0).as_text().unwrap_or_default();
+    let missing_is_null = argument(arguments, 1).as_bool() == Some(true);
+    match setting(context, &name) {
+        Some(value) => Ok(value.into()),
+        None if missing_is_null => Ok(Cell::Null),
+        None => {
+            let message = format!("unrecognized configuration parameter \"{name}\"");
+            Err(SqlError::new(ErrorKind::UndefinedObject, message))
+        }
+    }
+}
+
+fn setting<'c>(context: &'c FunctionContext, name: &str) -> Option<&'c str> {
+    context.settings.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+}
+
+/// Whoever is connected may do everything.
+fn allowed(_: &FunctionContext, _: &[Cell]) -> SqlResult<Cell> {
+    Ok(true.into())
+}
+
+fn encoding_name(_: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
+    Ok(if argument(arguments, 0).as_int() == Some(UTF8) { "UTF8" } else { "" }.into())
+}
+
+fn encoding_number(_: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
+    let name = argument(arguments, 0).as_text().unwrap_or_default().to_uppercase();
+    Ok(Cell::Int(if matches!(name.as_str(), "UTF8" | "UTF-8" | "UNICODE") { UTF8 } else { -1 }))
+}

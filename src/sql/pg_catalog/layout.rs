@@ -1,0 +1,125 @@
+//! The columns of every system relation, in PostgreSQL 15's order, read from a compact text table.
+//!
+//! One line of the table is `schema.relation oid kind column:type ...`; `!` behind a type says NOT NULL. Types that
+//! hold nothing here (access privileges, expression trees) are text.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+use arrow::datatypes::{Schema, SchemaRef};
+
+use crate::sql::types::SqlType;
+
+const TABLE: &str = include_str!("data/relations.txt");
+
+/// A system relation.
+pub(super) struct Layout {
+    pub schema: &'static str,
+    pub name: &'static str,
+    pub oid: u32,
+    /// `r` or `v`, as in `pg_class.relkind`.
+    pub kind: &'static str,
+    pub columns: Vec<LayoutColumn>,
+    pub arrow: SchemaRef,
+}
+
+pub(super) struct LayoutColumn {
+    pub name: &'static str,
+    pub sql_type: SqlType,
+    pub not_null: bool,
+}
+
+impl Layout {
+    pub fn position(&self, column: &str) -> Option<usize> {
+        self.columns.iter().position(|c| c.name == column)
+    }
+}
+
+static LAYOUTS: LazyLock<Vec<Layout>> = LazyLock::new(|| TABLE.lines().filter_map(read_line).collect());
+
+static BY_NAME: LazyLock<HashMap<(&'static str, &'static str), &'static Layout>> =
+    LazyLock::new(|| LAYOUTS.iter().map(|layout| ((layout.schema, layout.name), layout)).collect());
+
+/// All system relations.
+pub(super) fn all() -> &'static [Layout] {
+    &LAYOUTS
+}
+
+/// The relation of this name; without a schema, in `pg_catalog`.
+pub(super) fn find(schema: Option<&str>, table: &str) -> Option<&'static Layout> {
+    // The key's lifetime is that of the table, so the name is looked up through the stored spelling.
+    let by_name: &HashMap<(&str, &str), &'static Layout> = &BY_NAME;
+    by_name.get(&(schema.unwrap_or("pg_catalog"), table)).copied()
+}
+
+/// Whether some system relation has a column of this name and type.
+pub(super) fn has_column(name: &str, sql_type: &SqlType) -> bool {
+    LAYOUTS.iter().flat_map(|l| &l.columns).any(|c| c.name == name && c.sql_type == *sql_type)
+}
+
+fn read_line(line: &'static str) -> Option<Layout> {
+    let mut words = line.split(' ');
+    let (schema, name) = words.next()?.split_once('.')?;
+    let oid = words.next()?.parse().ok()?;
+    let kind = words.next()?;
+    let columns: Vec<LayoutColumn> = words.filter_map(read_column).collect();
+    let fields: Vec<_> = columns.iter().map(|c| c.sql_type.field(c.name, !c.not_null)).collect();
+    Some(Layout { schema, name, oid, kind, columns, arrow: Arc::new(Schema::new(fields)) })
+}
+
+fn read_column(word: &'static str) -> Option<LayoutColumn> {
+    let (name, sql_type) = word.split_once(':')?;
+    let (sql_type, not_null) = match sql_type.strip_suffix('!') {
+        Some(sql_type) => (sql_type, true),
+        None => (sql_type, false),
+    };
+    Some(LayoutColumn { name, sql_type: type_of(sql_type)?, not_null })
+}
+
+fn type_of(name: &str) -> Option<SqlType> {
+    if let Some(item) = name.strip_prefix('_') {
+        return Some(SqlType::Array(Box::new(type_of(item)?)));
+    }
+    Some(match name {
+        "bool" => SqlType::Bool,
+        "int2" => SqlType::Int2,
+        "int4" => SqlType::Int4,
+        "int8" => SqlType::Int8,
+        "float4" => SqlType::Float4,
+        "float8" => SqlType::Float8,
+        "numeric" => SqlType::Numeric(None),
+        "text" => SqlType::Text,
+        "varchar" => SqlType::Varchar(None),
+        "name" => SqlType::Name,
+        "bytea" => SqlType::Bytea,
+        "timestamptz" => SqlType::Timestamptz,
+        "interval" => SqlType::Interval,
+        "oid" => SqlType::Oid,
+        "char" => SqlType::InternalChar,
+        "regproc" => SqlType::Regproc,
+        "regtype" => SqlType::Regtype,
+        "int2vector" => SqlType::Int2Vector,
+        "oidvector" => SqlType::OidVector,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_and_every_column_is_read() {
+        assert_eq!(all().len(), TABLE.lines().count());
+        let columns: usize = all().iter().map(|l| l.columns.len()).sum();
+        let words: usize = TABLE.lines().map(|line| line.split(' ').count() - 3).sum();
+        assert_eq!(columns, words);
+        assert_eq!(find(None, "pg_class").map(|l| (l.oid, l.columns.len())), Some((1259, 33)));
+    }
+
+    #[test]
+    fn information_schema_needs_its_name() {
+        assert!(find(None, "tables").is_none());
+        assert!(find(Some("information_schema"), "tables").is_some());
+    }
+}

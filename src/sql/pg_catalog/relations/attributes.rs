@@ -1,0 +1,108 @@
+//! `pg_attribute` and `pg_attrdef`: columns and their defaults.
+
+use super::Rows;
+use crate::sql::pg_catalog::cells::Cell;
+use crate::sql::pg_catalog::functions::FunctionContext;
+use crate::sql::pg_catalog::layout;
+use crate::sql::pg_catalog::objects::{
+    default_oid, has_key, index_oid, key_numbers, type_by_oid, type_modifier, type_oid, visible_columns,
+};
+use crate::sql::types::SqlType;
+
+pub(super) fn attributes(context: &FunctionContext, rows: &mut Rows) {
+    for table in &context.objects.tables {
+        let key = if has_key(table) { key_numbers(table) } else { Vec::new() };
+        for (number, column) in visible_columns(table) {
+            push(
+                rows,
+                &Attribute {
+                    relation: table.oid,
+                    number,
+                    name: &column.name,
+                    sql_type: &column.sql_type,
+                    not_null: column.not_null || key.contains(&number),
+                    has_default: column.default.is_some(),
+                },
+            );
+        }
+        for (position, number) in (1..).zip(&key) {
+            let Some((_, column)) = visible_columns(table).find(|(n, _)| n == number) else { continue };
+            push(
+                rows,
+                &Attribute {
+                    relation: index_oid(table),
+                    number: position,
+                    name: &column.name,
+                    sql_type: &column.sql_type,
+                    not_null: false,
+                    has_default: false,
+                },
+            );
+        }
+    }
+    for layout in layout::all() {
+        for (number, column) in (1..).zip(&layout.columns) {
+            push(
+                rows,
+                &Attribute {
+                    relation: layout.oid,
+                    number,
+                    name: column.name,
+                    sql_type: &column.sql_type,
+                    not_null: column.not_null,
+                    has_default: false,
+                },
+            );
+        }
+    }
+}
+
+pub(super) fn defaults(context: &FunctionContext, rows: &mut Rows) {
+    for table in &context.objects.tables {
+        for (number, column) in visible_columns(table) {
+            if let Some(default) = &column.default {
+                rows.push([
+                    ("oid", default_oid(table, number).into()),
+                    ("adrelid", table.oid.into()),
+                    ("adnum", number.into()),
+                    ("adbin", default.as_str().into()),
+                ]);
+            }
+        }
+    }
+}
+
+struct Attribute<'a> {
+    relation: u32,
+    number: i32,
+    name: &'a str,
+    sql_type: &'a SqlType,
+    not_null: bool,
+    has_default: bool,
+}
+
+fn push(rows: &mut Rows, attribute: &Attribute<'_>) {
+    let oid = type_oid(attribute.sql_type);
+    let words = type_by_oid(oid).map(|t| t.words.as_slice()).unwrap_or_default();
+    let word = |i: usize| words.get(i).copied().unwrap_or_default();
+    let number_at = |i: usize| Cell::Int(word(i).parse().unwrap_or(0));
+    let dimensions = i32::from(matches!(attribute.sql_type, SqlType::Array(_)));
+    rows.push([
+        ("attrelid", attribute.relation.into()),
+        ("attname", attribute.name.into()),
+        ("atttypid", oid.into()),
+        ("attstattarget", (-1).into()),
+        ("attlen", number_at(2)),
+        ("attnum", attribute.number.into()),
+        ("attndims", dimensions.into()),
+        ("attcacheoff", (-1).into()),
+        ("atttypmod", type_modifier(attribute.sql_type).into()),
+        ("attbyval", (word(3) == "t").into()),
+        ("attalign", word(17).into()),
+        ("attstorage", word(18).into()),
+        ("attnotnull", attribute.not_null.into()),
+        ("atthasdef", attribute.has_default.into()),
+        ("attislocal", true.into()),
+        ("attcollation", number_at(19)),
+    ]);
+}

@@ -1,0 +1,92 @@
+//! What PostgreSQL has once per server or database: schemas, databases, roles, access methods, languages.
+
+use super::Rows;
+use super::classes::{BTREE, HEAP};
+use crate::sql::pg_catalog::cells::Cell;
+use crate::sql::pg_catalog::functions::FunctionContext;
+use crate::sql::pg_catalog::objects::{DATABASE, OWNER};
+
+/// `pg_encoding_to_char` of the only encoding.
+const UTF8: i32 = 6;
+const DEFAULT_TABLESPACE: u32 = 1663;
+
+pub(super) fn namespaces(context: &FunctionContext, rows: &mut Rows) {
+    for (oid, name) in context.objects.schemas() {
+        rows.push([("oid", oid.into()), ("nspname", name.into()), ("nspowner", OWNER.into())]);
+    }
+}
+
+pub(super) fn databases(context: &FunctionContext, rows: &mut Rows) {
+    rows.push([
+        ("oid", DATABASE.into()),
+        ("datname", (*context.database).into()),
+        ("datdba", OWNER.into()),
+        ("encoding", UTF8.into()),
+        ("datlocprovider", "c".into()),
+        ("datallowconn", true.into()),
+        ("datconnlimit", (-1).into()),
+        ("datfrozenxid", Cell::text("0")),
+        ("datminmxid", Cell::text("1")),
+        ("dattablespace", DEFAULT_TABLESPACE.into()),
+        // Text is ordered by its bytes.
+        ("datcollate", "C".into()),
+        ("datctype", "C".into()),
+    ]);
+}
+
+pub(super) fn roles(context: &FunctionContext, rows: &mut Rows) {
+    rows.push([
+        ("rolname", (*context.user).into()),
+        ("rolsuper", true.into()),
+        ("rolinherit", true.into()),
+        ("rolcreaterole", true.into()),
+        ("rolcreatedb", true.into()),
+        ("rolcanlogin", true.into()),
+        ("rolreplication", false.into()),
+        ("rolconnlimit", (-1).into()),
+        ("rolpassword", "********".into()),
+        ("rolbypassrls", true.into()),
+        ("oid", OWNER.into()),
+    ]);
+}
+
+pub(super) fn users(context: &FunctionContext, rows: &mut Rows) {
+    rows.push([
+        ("usename", (*context.user).into()),
+        ("usesysid", OWNER.into()),
+        ("usecreatedb", true.into()),
+        ("usesuper", true.into()),
+        ("userepl", false.into()),
+        ("usebypassrls", true.into()),
+        ("passwd", "********".into()),
+    ]);
+}
+
+pub(super) fn access_methods(_context: &FunctionContext, rows: &mut Rows) {
+    for (oid, name, handler, kind) in [(HEAP, "heap", "heap_tableam_handler", "t"), (BTREE, "btree", "bthandler", "i")]
+    {
+        rows.push([
+            ("oid", oid.into()),
+            ("amname", name.into()),
+            ("amhandler", handler.into()),
+            ("amtype", kind.into()),
+        ]);
+    }
+}
+
+pub(super) fn languages(_context: &FunctionContext, rows: &mut Rows) {
+    for (oid, name, trusted) in [(12u32, "internal", false), (13, "c", false), (14, "sql", true)] {
+        rows.push([
+            ("oid", oid.into()),
+            ("lanname", name.into()),
+            ("lanowner", OWNER.into()),
+            ("lanpltrusted", trusted.into()),
+        ]);
+    }
+}
+
+pub(super) fn tablespaces(_context: &FunctionContext, rows: &mut Rows) {
+    for (oid, name) in [(DEFAULT_TABLESPACE, "pg_default"), (1664, "pg_global")] {
+        rows.push([("oid", oid.into()), ("spcname", name.into()), ("spcowner", OWNER.into())]);
+    }
+}

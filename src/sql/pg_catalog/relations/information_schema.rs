@@ -1,0 +1,239 @@
+//! `information_schema`: the SQL standard's view of tables, columns and keys.
+
+use super::Rows;
+use crate::sql::pg_catalog::cells::Cell;
+use crate::sql::pg_catalog::functions::FunctionContext;
+use crate::sql::pg_catalog::layout;
+use crate::sql::pg_catalog::objects::{has_key, key_numbers, type_by_oid, type_oid, visible_columns};
+use crate::sql::relation::{Relation, RelationColumn};
+use crate::sql::types::SqlType;
+
+/// Longest text, in bytes, as PostgreSQL states it.
+const TEXT_OCTETS: u32 = 1 << 30;
+const BYTES_PER_CHARACTER: u32 = 4;
+
+pub(super) fn tables(context: &FunctionContext, rows: &mut Rows) {
+    let user = context.objects.tables.iter().map(|t| (t.schema_name.as_str(), t.name.as_str(), "BASE TABLE", "YES"));
+    let system =
+        layout::all().iter().map(|l| (l.schema, l.name, if l.kind == "r" { "BASE TABLE" } else { "VIEW" }, "NO"));
+    for (schema, name, kind, insertable) in user.chain(system) {
+        rows.push([
+            ("table_catalog", (*context.database).into()),
+            ("table_schema", schema.into()),
+            ("table_name", name.into()),
+            ("table_type", kind.into()),
+            ("is_insertable_into", insertable.into()),
+            ("is_typed", "NO".into()),
+        ]);
+    }
+}
+
+pub(super) fn columns(context: &FunctionContext, rows: &mut Rows) {
+    for table in &context.objects.tables {
+        let key = if has_key(table) { key_numbers(table) } else { Vec::new() };
+        for (number, column) in visible_columns(table) {
+            let nullable = !column.not_null && !key.contains(&number);
+            push_column(context, rows, (&table.schema_name, &table.name), number, column, nullable);
+        }
+    }
+    for layout in layout::all() {
+        for (number, described) in (1..).zip(&layout.columns) {
+            let column = RelationColumn {
+                name: described.name.to_owned(),
+                sql_type: described.sql_type.clone(),
+                source: crate::sql::relation::ColumnSource::ETag,
+                not_null: described.not_null,
+                hidden: false,
+                default: None,
+            };
+            push_column(context, rows, (layout.schema, layout.name), number, &column, !described.not_null);
+        }
+    }
+}
+
+fn push_column(
+    context: &FunctionContext,
+    rows: &mut Rows,
+    (schema, table): (&str, &str),
+    number: i32,
+    column: &RelationColumn,
+    nullable: bool,
+) {
+    let facts = TypeFacts::of(&column.sql_type);
+    let udt = type_by_oid(type_oid(&column.sql_type)).map_or("text", |t| t.name);
+    rows.push([
+        ("table_catalog", (*context.database).into()),
+        ("table_schema", schema.into()),
+        ("table_name", table.into()),
+        ("column_name", column.name.as_str().into()),
+        ("ordinal_position", number.into()),
+        ("column_default", column.default.as_deref().into()),
+        ("is_nullable", if nullable { "YES" } else { "NO" }.into()),
+        ("data_type", facts.name.into()),
+        ("character_maximum_length", facts.characters.into()),
+        ("character_octet_length", facts.octets.into()),
+        ("numeric_precision", facts.precision.into()),
+        ("numeric_precision_radix", facts.radix.into()),
+        ("numeric_scale", facts.scale.into()),
+        ("datetime_precision", facts.datetime.into()),
+        ("udt_catalog", (*context.database).into()),
+        ("udt_schema", "pg_catalog".into()),
+        ("udt_name", udt.into()),
+        ("dtd_identifier", number.to_string().into()),
+        ("is_self_referencing", "NO".into()),
+        ("is_identity", "NO".into()),
+        ("identity_cycle", "NO".into()),
+        ("is_generated", "NEVER".into()),
+        ("is_updatable", "YES".into()),
+    ]);
+}
+
+/// What `information_schema.columns` says of a type.
+struct TypeFacts {
+    name: String,
+    characters: Option<u32>,
+    octets: Option<u32>,
+    precision: Option<i32>,
+    radix: Option<i32>,
+    scale: Option<i32>,
+    datetime: Option<i32>,
+}
+
+impl TypeFacts {
+    fn of(sql_type: &SqlType) -> Self {
+        let name = match sql_type {
+            SqlType::Array(_) | SqlType::Int2Vector | SqlType::OidVector => "ARRAY".to_owned(),
+            SqlType::Varchar(_) => "character varying".to_owned(),
+            SqlType::Char(_) => "character".to_owned(),
+            SqlType::Numeric(_) => "numeric".to_owned(),
+            other => other.to_string(),
+        };
+        let mut facts =
+            Self { name, characters: None, octets: None, precision: None, radix: None, scale: None, datetime: None };
+        match sql_type {
+            SqlType::Int2 => facts.binary(16, true),
+            SqlType::Int4 => facts.binary(32, true),
+            SqlType::Int8 => facts.binary(64, true),
+            SqlType::Float4 => facts.binary(24, false),
+            SqlType::Float8 => facts.binary(53, false),
+            SqlType::Numeric(declared) => {
+                facts.radix = Some(10);
+                facts.precision = declared.map(|(p, _)| p.into());
+                facts.scale = declared.map(|(_, s)| s.into());
+            }
+            SqlType::Text | SqlType::Varchar(None) => facts.octets = Some(TEXT_OCTETS),
+            SqlType::Varchar(Some(n)) | SqlType::Char(n) => {
+                facts.characters = Some(*n);
+                facts.octets = Some(n.saturating_mul(BYTES_PER_CHARACTER));
+            }
+            SqlType::Date => facts.datetime = Some(0),
+            SqlType::Time | SqlType::Timestamp | SqlType::Timestamptz | SqlType::Interval => facts.datetime = Some(6),
+            _ => {}
+        }
+        facts
+    }
+
+    fn binary(&mut self, bits: i32, exact: bool) {
+        self.precision = Some(bits);
+        self.radix = Some(2);
+        self.scale = exact.then_some(0);
+    }
+}
+
+pub(super) fn schemata(context: &FunctionContext, rows: &mut Rows) {
+    for (_, schema) in context.objects.schemas() {
+        rows.push([
+            ("catalog_name", (*context.database).into()),
+            ("schema_name", schema.into()),
+            ("schema_owner", (*context.user).into()),
+        ]);
+    }
+}
+
+pub(super) fn table_constraints(context: &FunctionContext, rows: &mut Rows) {
+    for table in keyed(context) {
+        rows.push([
+            ("constraint_catalog", (*context.database).into()),
+            ("constraint_schema", table.schema_name.as_str().into()),
+            ("constraint_name", table.primary_key_name().into()),
+            ("table_catalog", (*context.database).into()),
+            ("table_schema", table.schema_name.as_str().into()),
+            ("table_name", table.name.as_str().into()),
+            ("constraint_type", "PRIMARY KEY".into()),
+            ("is_deferrable", "NO".into()),
+            ("initially_deferred", "NO".into()),
+            ("enforced", "YES".into()),
+        ]);
+    }
+}
+
+pub(super) fn key_column_usage(context: &FunctionContext, rows: &mut Rows) {
+    for table in keyed(context) {
+        for (position, column) in (1..).zip(key_columns(table)) {
+            rows.push([
+                ("constraint_catalog", (*context.database).into()),
+                ("constraint_schema", table.schema_name.as_str().into()),
+                ("constraint_name", table.primary_key_name().into()),
+                ("table_catalog", (*context.database).into()),
+                ("table_schema", table.schema_name.as_str().into()),
+                ("table_name", table.name.as_str().into()),
+                ("column_name", column.into()),
+                ("ordinal_position", Cell::Int(position)),
+            ]);
+        }
+    }
+}
+
+pub(super) fn constraint_column_usage(context: &FunctionContext, rows: &mut Rows) {
+    for table in keyed(context) {
+        for column in key_columns(table) {
+            rows.push([
+                ("table_catalog", (*context.database).into()),
+                ("table_schema", table.schema_name.as_str().into()),
+                ("table_name", table.name.as_str().into()),
+                ("column_name", column.into()),
+                ("constraint_catalog", (*context.database).into()),
+                ("constraint_schema", table.schema_name.as_str().into()),
+                ("constraint_name", table.primary_key_name().into()),
+            ]);
+        }
+    }
+}
+
+pub(super) fn constraint_table_usage(context: &FunctionContext, rows: &mut Rows) {
+    for table in keyed(context) {
+        rows.push([
+            ("table_catalog", (*context.database).into()),
+            ("table_schema", table.schema_name.as_str().into()),
+            ("table_name", table.name.as_str().into()),
+            ("constraint_catalog", (*context.database).into()),
+            ("constraint_schema", table.schema_name.as_str().into()),
+            ("constraint_name", table.primary_key_name().into()),
+        ]);
+    }
+}
+
+pub(super) fn catalog_name(context: &FunctionContext, rows: &mut Rows) {
+    rows.push([("catalog_name", (*context.database).into())]);
+}
+
+pub(super) fn character_sets(context: &FunctionContext, rows: &mut Rows) {
+    rows.push([
+        ("character_set_name", "UTF8".into()),
+        ("character_repertoire", "UCS".into()),
+        ("form_of_use", "UTF8".into()),
+        ("default_collate_catalog", (*context.database).into()),
+        ("default_collate_schema", "pg_catalog".into()),
+        ("default_collate_name", "C".into()),
+    ]);
+}
+
+fn keyed(context: &FunctionContext) -> impl Iterator<Item = &Relation> {
+    context.objects.tables.iter().filter(|t| has_key(t)).map(|t| &**t)
+}
+
+fn key_columns(table: &Relation) -> Vec<&str> {
+    let numbers = key_numbers(table);
+    let name = |number: &i32| visible_columns(table).find(|(n, _)| n == number).map(|(_, c)| c.name.as_str());
+    numbers.iter().filter_map(name).collect()
+}

@@ -1,0 +1,56 @@
+//! The convenient views of `pg_catalog`: `pg_tables`, `pg_views`, `pg_indexes` and the statistics of tables.
+
+use super::Rows;
+use crate::sql::pg_catalog::functions::{FunctionContext, index_definition};
+use crate::sql::pg_catalog::layout;
+use crate::sql::pg_catalog::objects::has_key;
+
+pub(super) fn tables(context: &FunctionContext, rows: &mut Rows) {
+    let user = context.objects.tables.iter().map(|t| (t.schema_name.as_str(), t.name.as_str(), has_key(t)));
+    let system = layout::all().iter().filter(|l| l.kind == "r").map(|l| (l.schema, l.name, false));
+    for (schema, name, has_indexes) in user.chain(system) {
+        rows.push([
+            ("schemaname", schema.into()),
+            ("tablename", name.into()),
+            ("tableowner", (*context.user).into()),
+            ("hasindexes", has_indexes.into()),
+            ("hasrules", false.into()),
+            ("hastriggers", false.into()),
+            ("rowsecurity", false.into()),
+        ]);
+    }
+}
+
+/// Only the system has views.
+pub(super) fn views(context: &FunctionContext, rows: &mut Rows) {
+    for view in layout::all().iter().filter(|l| l.kind == "v") {
+        rows.push([
+            ("schemaname", view.schema.into()),
+            ("viewname", view.name.into()),
+            ("viewowner", (*context.user).into()),
+            ("definition", "".into()),
+        ]);
+    }
+}
+
+pub(super) fn indexes(context: &FunctionContext, rows: &mut Rows) {
+    for table in context.objects.tables.iter().filter(|t| has_key(t)) {
+        rows.push([
+            ("schemaname", table.schema_name.as_str().into()),
+            ("tablename", table.name.as_str().into()),
+            ("indexname", table.primary_key_name().into()),
+            ("indexdef", index_definition(table).into()),
+        ]);
+    }
+}
+
+/// Nothing is counted, but every table is listed.
+pub(super) fn statistics(context: &FunctionContext, rows: &mut Rows) {
+    for table in &context.objects.tables {
+        rows.push([
+            ("relid", table.oid.into()),
+            ("schemaname", table.schema_name.as_str().into()),
+            ("relname", table.name.as_str().into()),
+        ]);
+    }
+}

@@ -1,0 +1,213 @@
+//! Arrays: `ARRAY(query)`, array literals in strings, vectors that count from 0, `generate_subscripts`.
+
+use datafusion::sql::sqlparser::ast::{
+    AccessExpr, Array, ArrayElemTypeDef, BinaryOperator, DataType, Expr, Function, FunctionArgumentClause,
+    FunctionArguments, GroupByExpr, Ident, OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr, Subscript,
+    TableFactor, Value, ValueWithSpan,
+};
+
+use super::forms::{arguments, call, column_name, last_name, literal, number, string, take, value};
+use crate::sql::pg_catalog::layout;
+use crate::sql::types::SqlType;
+
+pub(super) fn expression(expr: &mut Expr, reads_system: bool) {
+    match expr {
+        Expr::Function(function) => match last_name(&function.name).as_str() {
+            "array" => array_of_query(expr),
+            "generate_subscripts" => subscripts(expr),
+            _ => {}
+        },
+        Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } => array_literal(right),
+        Expr::Cast { expr: inner, data_type, .. } => {
+            if let (DataType::Array(ArrayElemTypeDef::SquareBracket(..)), Some(items)) =
+                (&*data_type, literal(inner).and_then(items_of))
+            {
+                **inner = array(items);
+            }
+        }
+        Expr::BinaryOp { left, right, op: BinaryOperator::Eq | BinaryOperator::NotEq } if reads_system => {
+            if is_number_list(left) {
+                array_literal(right);
+            }
+        }
+        Expr::CompoundFieldAccess { root, access_chain } if is_vector(root) => count_from_one(access_chain),
+        _ => {}
+    }
+}
+
+/// `ARRAY(SELECT x ... ORDER BY y)` is the aggregate of all x, and never NULL.
+fn array_of_query(expr: &mut Expr) {
+    let Expr::Function(Function { args, .. }) = expr else { return };
+    let FunctionArguments::Subquery(query) = args else { return };
+    let mut query = std::mem::replace(query, empty_query(query));
+    if let Some(prefixed) = prefixed_items(&mut query) {
+        *expr = prefixed;
+        return;
+    }
+    aggregate(&mut query);
+    *expr = call("catalog_list_or_empty", vec![Expr::Subquery(query)]);
+}
+
+/// A query to leave behind; it is dropped with the expression it stands in.
+fn empty_query(of: &Query) -> Box<Query> {
+    let mut empty = of.clone();
+    empty.with = None;
+    Box::new(empty)
+}
+
+/// `ARRAY(SELECT 'text' || x FROM unnest(list) x)`: every item with a text in front.
+fn prefixed_items(query: &mut Query) -> Option<Expr> {
+    let SetExpr::Select(select) = &mut *query.body else { return None };
+    let [from] = select.from.as_mut_slice() else { return None };
+    let TableFactor::Table { name, args: Some(args), alias: Some(alias), .. } = &mut from.relation else { return None };
+    if last_name(name) != "unnest" || !from.joins.is_empty() || select.selection.is_some() {
+        return None;
+    }
+    let [SelectItem::UnnamedExpr(item) | SelectItem::ExprWithAlias { expr: item, .. }] = select.projection.as_slice()
+    else {
+        return None;
+    };
+    let item_name = alias.columns.first().map_or(&alias.name, |c| &c.name).value.clone();
+    let is_item = |expr: &Expr| column_name(expr).is_some_and(|n| n.eq_ignore_ascii_case(&item_name));
+    let prefix = match item {
+        Expr::BinaryOp { left, op: BinaryOperator::StringConcat, right } if is_item(right) => literal(left)?.to_owned(),
+        other if is_item(other) => String::new(),
+        _ => return None,
+    };
+    let mut call_of = call("unnest", Vec::new());
+    if let Expr::Function(function) = &mut call_of
+        && let FunctionArguments::List(list) = &mut function.args
+    {
+        list.args = std::mem::take(&mut args.args);
+        let list = arguments(function).next().map(take)?;
+        return Some(call("catalog_prefixed", vec![list, string(&prefix)]));
+    }
+    None
+}
+
+/// Makes the query's only column an aggregate of all its rows.
+fn aggregate(query: &mut Query) {
+    let order = match query.order_by.take().map(|o| o.kind) {
+        Some(OrderByKind::Expressions(items)) => items,
+        _ => Vec::new(),
+    };
+    let SetExpr::Select(select) = &mut *query.body else { return };
+    if !is_plain(select) || query.limit_clause.is_some() {
+        return;
+    }
+    let [SelectItem::UnnamedExpr(item) | SelectItem::ExprWithAlias { expr: item, .. }] =
+        select.projection.as_mut_slice()
+    else {
+        return;
+    };
+    let order: Vec<OrderByExpr> = order
+        .into_iter()
+        .map(|mut by| {
+            if matches!(&by.expr, Expr::Value(ValueWithSpan { value: Value::Number(n, _), .. }) if n == "1") {
+                by.expr = item.clone();
+            }
+            by
+        })
+        .collect();
+    let mut collected = call("array_agg", vec![take(item)]);
+    if let Expr::Function(Function { args: FunctionArguments::List(list), .. }) = &mut collected
+        && !order.is_empty()
+    {
+        list.clauses.push(FunctionArgumentClause::OrderBy(order));
+    }
+    *item = collected;
+    if let [item @ SelectItem::UnnamedExpr(_)] = select.projection.as_mut_slice()
+        && let SelectItem::UnnamedExpr(expr) = item
+    {
+        *item = SelectItem::ExprWithAlias { expr: take(expr), alias: Ident::with_quote('"', "array") };
+    }
+}
+
+/// Whether the query is one row per row of its tables.
+fn is_plain(select: &Select) -> bool {
+    let ungrouped = matches!(&select.group_by, GroupByExpr::Expressions(by, _) if by.is_empty());
+    select.distinct.is_none() && ungrouped && select.having.is_none()
+}
+
+/// `generate_subscripts(list, 1)` is the list of them, spread out.
+fn subscripts(expr: &mut Expr) {
+    let Expr::Function(function) = expr else { return };
+    let mut given: Vec<Expr> = arguments(function).map(|a| a.clone()).collect();
+    let first = if given.first().is_some_and(is_vector) { 0 } else { 1 };
+    given.truncate(2);
+    given.push(number(first));
+    *expr = call("unnest", vec![call("catalog_subscripts", given)]);
+}
+
+/// `int2vector` and `oidvector` columns count from 0, lists from 1.
+fn is_vector(expr: &Expr) -> bool {
+    let is =
+        |name: &str| layout::has_column(name, &SqlType::Int2Vector) || layout::has_column(name, &SqlType::OidVector);
+    column_name(expr).is_some_and(|name| is(&name))
+}
+
+fn count_from_one(access: &mut [AccessExpr]) {
+    for step in access {
+        if let AccessExpr::Subscript(Subscript::Index { index }) = step {
+            let left = Box::new(Expr::Nested(Box::new(take(index))));
+            *index = Expr::BinaryOp { left, op: BinaryOperator::Plus, right: Box::new(number(1)) };
+        }
+    }
+}
+
+fn is_number_list(expr: &Expr) -> bool {
+    let is = |name: &str| {
+        [SqlType::Oid, SqlType::Int2]
+            .iter()
+            .any(|item| layout::has_column(name, &SqlType::Array(Box::new(item.clone()))))
+    };
+    column_name(expr).is_some_and(|name| is(&name))
+}
+
+fn array_literal(expr: &mut Expr) {
+    if let Some(items) = literal(expr).and_then(items_of) {
+        *expr = array(items);
+    }
+}
+
+fn array(items: Vec<Expr>) -> Expr {
+    Expr::Array(Array { elem: items, named: true })
+}
+
+/// The items of `{a,"b c",3}`: numbers stay numbers.
+fn items_of(text: &str) -> Option<Vec<Expr>> {
+    let inner = text.trim().strip_prefix('{')?.strip_suffix('}')?;
+    let mut items = Vec::new();
+    let mut chars = inner.chars().peekable();
+    while chars.peek().is_some() {
+        let (mut item, mut quoted, mut was_quoted) = (String::new(), false, false);
+        while let Some(c) = chars.next() {
+            match c {
+                '"' => (quoted, was_quoted) = (!quoted, true),
+                '\\' => item.extend(chars.next()),
+                ',' if !quoted => break,
+                _ => item.push(c),
+            }
+        }
+        items.push(match item.trim().parse::<i64>() {
+            Ok(n) if !was_quoted => number(n),
+            _ if !was_quoted && item.eq_ignore_ascii_case("null") => value(Value::Null),
+            _ => string(&item),
+        });
+    }
+    Some(items)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn array_literals_are_read() {
+        let shown = |text: &str| array(items_of(text).unwrap()).to_string();
+        assert_eq!(shown("{r,\"a, b\",NULL}"), "ARRAY['r', 'a, b', NULL]");
+        assert_eq!(shown("{0}"), "ARRAY[0]");
+        assert_eq!(shown("{}"), "ARRAY[]");
+        assert!(items_of("r").is_none());
+    }
+}

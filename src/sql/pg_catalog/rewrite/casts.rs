@@ -1,0 +1,214 @@
+//! Casts to the types of `pg_catalog`.
+//!
+//! A value of `regclass` is an OID that prints as a name, and there is no such value here. So what it is used for
+//! decides: compared, cast to a number or given to a function of the catalogue it is the OID, else the name.
+
+use datafusion::sql::sqlparser::ast::{ArrayElemTypeDef, BinaryOperator, DataType, Expr, ObjectName};
+
+use super::forms::{arguments, call, column_name, last_name, literal, take};
+use crate::sql::pg_catalog::{functions, layout};
+use crate::sql::statement::fold;
+use crate::sql::types::SqlType;
+
+/// A type whose values name objects.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Names {
+    Class,
+    Type,
+    Proc,
+    Schema,
+    Role,
+}
+
+impl Names {
+    fn to_oid(self) -> &'static str {
+        match self {
+            Names::Class => "catalog_class_oid",
+            Names::Type => "catalog_type_oid",
+            Names::Proc => "catalog_proc_oid",
+            Names::Schema => "catalog_schema_oid",
+            Names::Role => "catalog_role_oid",
+        }
+    }
+
+    fn to_name(self) -> &'static str {
+        match self {
+            Names::Class => "catalog_class_name",
+            Names::Type => "catalog_type_name",
+            Names::Proc => "catalog_proc_name",
+            Names::Schema => "catalog_schema_name",
+            Names::Role => "catalog_role_name",
+        }
+    }
+}
+
+/// Whether a cast to this type asks the catalogue.
+pub(super) fn names_objects(data_type: &DataType) -> bool {
+    names_of(data_type).is_some()
+}
+
+pub(super) fn expression(expr: &mut Expr) {
+    match expr {
+        Expr::BinaryOp { left, op, right } if is_comparison(op) => compared(left, right),
+        Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) => compared(left, right),
+        Expr::AnyOp { left, .. } | Expr::AllOp { left, .. } => to_oid(left),
+        Expr::InSubquery { expr, .. } => to_oid(expr),
+        Expr::InList { expr, list, .. } => {
+            list.iter_mut().for_each(|item| compared(expr.clone().as_mut(), item));
+            to_oid(expr);
+        }
+        Expr::Function(function) => {
+            let name = last_name(&function.name);
+            let takes_text = matches!(name.as_str(), "format" | "quote_ident" | "quote_literal" | "quote_nullable");
+            if functions::is_known(&name) && !takes_text {
+                arguments(function).for_each(to_oid);
+            }
+        }
+        Expr::Cast { .. } => cast(expr),
+        _ => {}
+    }
+}
+
+fn is_comparison(op: &BinaryOperator) -> bool {
+    use BinaryOperator as Op;
+    matches!(op, Op::Eq | Op::NotEq | Op::Lt | Op::LtEq | Op::Gt | Op::GtEq)
+}
+
+/// Two operands of a comparison.
+fn compared(left: &mut Expr, right: &mut Expr) {
+    // A column of regproc is its name here: it can be compared with names, and with OIDs through its OID.
+    let (left_proc, right_proc) = (is_proc_column(left), is_proc_column(right));
+    if left_proc || right_proc {
+        let (column, other) = if left_proc { (left, right) } else { (right, left) };
+        if names_of_cast(other) == Some(Names::Proc) || literal(other).is_some() || is_proc_column(other) {
+            return;
+        }
+        let inner = take(column);
+        *column = call(Names::Proc.to_oid(), vec![inner]);
+        to_oid(other);
+        return;
+    }
+    match (names_of_cast(left), names_of_cast(right)) {
+        (Some(names), None) if literal(right).is_some() => {
+            *right = call(names.to_oid(), vec![take(right)]);
+        }
+        (None, Some(names)) if literal(left).is_some() => {
+            *left = call(names.to_oid(), vec![take(left)]);
+        }
+        _ => {}
+    }
+    to_oid(left);
+    to_oid(right);
+}
+
+fn is_proc_column(expr: &Expr) -> bool {
+    column_name(expr).is_some_and(|name| layout::has_column(&name, &SqlType::Regproc))
+}
+
+/// Turns `e::regclass` into the OID.
+fn to_oid(expr: &mut Expr) {
+    if let Some((names, inner)) = named_cast(expr) {
+        *expr = call(names.to_oid(), vec![inner]);
+    }
+}
+
+fn names_of_cast(expr: &Expr) -> Option<Names> {
+    match expr {
+        Expr::Cast { data_type, .. } => names_of(data_type),
+        Expr::Nested(inner) => names_of_cast(inner),
+        _ => None,
+    }
+}
+
+/// Takes the operand out of a cast to a type that names objects.
+fn named_cast(expr: &mut Expr) -> Option<(Names, Expr)> {
+    match expr {
+        Expr::Cast { data_type, expr: inner, .. } => Some((names_of(data_type)?, take(inner))),
+        Expr::Nested(inner) => named_cast(inner),
+        _ => None,
+    }
+}
+
+fn cast(expr: &mut Expr) {
+    let Expr::Cast { expr: inner, data_type, .. } = expr else { return };
+    if let Some(names) = names_of(data_type) {
+        *expr = call(names.to_name(), vec![take(inner)]);
+        return;
+    }
+    if let Some(native) = native(data_type) {
+        *data_type = native;
+    }
+    let to_number = matches!(
+        data_type,
+        DataType::IntUnsigned(_)
+            | DataType::Integer(_)
+            | DataType::Int(_)
+            | DataType::BigInt(_)
+            | DataType::Int8(_)
+            | DataType::Int4(_)
+    );
+    if to_number {
+        if is_proc_column(inner) {
+            **inner = call(Names::Proc.to_oid(), vec![take(inner)]);
+        } else {
+            to_oid(inner);
+        }
+    }
+    if is_internal_char(data_type) {
+        *expr = call("catalog_char", vec![take(inner)]);
+    }
+}
+
+fn is_internal_char(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Custom(name, _) if type_name(name).as_deref() == Some("\"char\""))
+}
+
+fn names_of(data_type: &DataType) -> Option<Names> {
+    let DataType::Custom(name, _) = data_type else {
+        return matches!(data_type, DataType::Regclass).then_some(Names::Class);
+    };
+    Some(match type_name(name)?.as_str() {
+        "regclass" => Names::Class,
+        "regtype" => Names::Type,
+        "regproc" | "regprocedure" => Names::Proc,
+        "regnamespace" => Names::Schema,
+        "regrole" => Names::Role,
+        _ => return None,
+    })
+}
+
+/// A type name without `pg_catalog.`; `"char"` keeps its quotes, since it is not `char`.
+fn type_name(name: &ObjectName) -> Option<String> {
+    let parts: Vec<_> = name.0.iter().filter_map(|p| p.as_ident()).collect();
+    let last = match parts.as_slice() {
+        [last] => last,
+        [schema, last] if fold(schema) == "pg_catalog" => last,
+        _ => return None,
+    };
+    let folded = fold(last);
+    Some(if folded == "char" { "\"char\"".to_owned() } else { folded })
+}
+
+/// The planner's own name of a type that is written as one of PostgreSQL's names.
+fn native(data_type: &DataType) -> Option<DataType> {
+    Some(match data_type {
+        DataType::Array(ArrayElemTypeDef::SquareBracket(item, size)) => {
+            let item = if names_of(item).is_some() { DataType::Text } else { native(item)? };
+            DataType::Array(ArrayElemTypeDef::SquareBracket(Box::new(item), *size))
+        }
+        DataType::Custom(name, _) => match type_name(name)?.as_str() {
+            "oid" | "xid" | "cid" => DataType::IntUnsigned(None),
+            "text" | "varchar" | "bpchar" | "name" | "cstring" | "unknown" | "int2vector" | "pg_node_tree" => {
+                DataType::Text
+            }
+            "int2" => DataType::SmallInt(None),
+            "int4" => DataType::Integer(None),
+            "int8" => DataType::BigInt(None),
+            "bool" => DataType::Boolean,
+            "float4" => DataType::Real,
+            "float8" => DataType::DoublePrecision,
+            _ => return None,
+        },
+        _ => return None,
+    })
+}

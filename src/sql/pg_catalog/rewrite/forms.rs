@@ -1,0 +1,103 @@
+//! Building and recognising pieces of syntax.
+
+use datafusion::sql::sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
+    ObjectNamePart, Value, ValueWithSpan,
+};
+
+use crate::sql::statement::fold;
+
+/// `name(arguments)`.
+pub(super) fn call(name: &str, arguments: Vec<Expr>) -> Expr {
+    let args = arguments.into_iter().map(|a| FunctionArg::Unnamed(FunctionArgExpr::Expr(a))).collect();
+    let list = FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() };
+    Expr::Function(Function {
+        name: ObjectName(vec![ObjectNamePart::Identifier(Ident::new(name))]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(list),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    })
+}
+
+/// The expression, with NULL left in its place.
+pub(super) fn take(expr: &mut Expr) -> Expr {
+    std::mem::replace(expr, value(Value::Null))
+}
+
+pub(super) fn value(value: Value) -> Expr {
+    Expr::Value(ValueWithSpan { value, span: datafusion::sql::sqlparser::tokenizer::Span::empty() })
+}
+
+pub(super) fn string(text: &str) -> Expr {
+    value(Value::SingleQuotedString(text.to_owned()))
+}
+
+pub(super) fn number(number: i64) -> Expr {
+    value(Value::Number(number.to_string(), false))
+}
+
+/// The text of a string literal.
+pub(super) fn literal(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Value(ValueWithSpan {
+            value: Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text),
+            ..
+        }) => Some(text),
+        Expr::Nested(inner) => literal(inner),
+        _ => None,
+    }
+}
+
+/// A name without its schema, folded.
+pub(super) fn last_name(name: &ObjectName) -> String {
+    name.0.last().and_then(|p| p.as_ident()).map(fold).unwrap_or_default()
+}
+
+/// The folded name of a plain column, without its table.
+pub(super) fn column_name(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Identifier(ident) => Some(fold(ident)),
+        Expr::CompoundIdentifier(parts) => parts.last().map(fold),
+        Expr::Nested(inner) => column_name(inner),
+        _ => None,
+    }
+}
+
+/// The arguments of a plain call.
+pub(super) fn arguments(function: &mut Function) -> impl Iterator<Item = &mut Expr> {
+    let list = match &mut function.args {
+        FunctionArguments::List(list) => Some(list),
+        _ => None,
+    };
+    list.into_iter().flat_map(|list| &mut list.args).filter_map(|argument| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
+        _ => None,
+    })
+}
+
+/// Functions whose value is of many rows.
+pub(super) fn is_aggregate(name: &str) -> bool {
+    const NAMES: &[&str] = &[
+        "array_agg",
+        "avg",
+        "bit_and",
+        "bit_or",
+        "bool_and",
+        "bool_or",
+        "count",
+        "every",
+        "first_value",
+        "json_agg",
+        "json_object_agg",
+        "jsonb_agg",
+        "max",
+        "min",
+        "string_agg",
+        "sum",
+    ];
+    NAMES.contains(&name)
+}

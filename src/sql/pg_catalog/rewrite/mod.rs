@@ -1,0 +1,120 @@
+//! Forms of SQL that catalogue queries use and the planner does not take, turned into ones it takes.
+//!
+//! Spelling ([`spelling`]), casts to types that name objects ([`casts`]) and arrays ([`arrays`]) are turned wherever
+//! they stand. Sub-queries ([`subqueries`], [`unreached`]) only in queries that read system relations: there it is
+//! known that they give at most one row, and which relations are empty.
+
+mod arrays;
+mod casts;
+mod forms;
+mod spelling;
+mod subqueries;
+mod unreached;
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    Expr, Ident, ObjectName, Query, Select, SelectItem, TableFactor, Visit, VisitMut, Visitor, VisitorMut,
+};
+
+use super::{functions, layout};
+use crate::sql::error::{SqlError, SqlResult};
+use crate::sql::plan::label_of;
+use crate::sql::statement::fold;
+
+/// # Errors
+/// 0A000 for a form that cannot be turned.
+pub(super) fn rewrite(query: &mut Query) -> SqlResult<()> {
+    let reads_system = reads_system_relations(query);
+    let mut rewriter = Rewriter { reads_system, keeps_labels: reads_system || asks_the_catalog(query) };
+    match query.visit(&mut rewriter) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+/// Whether a function of the catalogue is called, or a name cast to what it names.
+pub(super) fn asks_the_catalog(query: &Query) -> bool {
+    struct Asks;
+    impl Visitor for Asks {
+        type Break = ();
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            let asks = match expr {
+                Expr::Function(function) => functions::is_known(&forms::last_name(&function.name)),
+                Expr::Cast { data_type, .. } => casts::names_objects(data_type),
+                _ => false,
+            };
+            if asks { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        }
+    }
+    query.visit(&mut Asks).is_break()
+}
+
+fn reads_system_relations(query: &Query) -> bool {
+    struct Reads;
+    impl Visitor for Reads {
+        type Break = ();
+        fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
+            if layout_of(relation).is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        }
+    }
+    query.visit(&mut Reads).is_break()
+}
+
+/// The system relation that a name in FROM means.
+fn layout_of(name: &ObjectName) -> Option<&'static layout::Layout> {
+    let parts: Vec<String> = name.0.iter().filter_map(|p| p.as_ident()).map(fold).collect();
+    match parts.as_slice() {
+        [table] => layout::find(None, table),
+        [schema, table] | [_, schema, table] => layout::find(Some(schema), table),
+        _ => None,
+    }
+}
+
+struct Rewriter {
+    reads_system: bool,
+    /// Computed columns get PostgreSQL's label before their expressions change.
+    keeps_labels: bool,
+}
+
+impl VisitorMut for Rewriter {
+    type Break = Box<SqlError>;
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Self::Break> {
+        if self.keeps_labels {
+            keep_labels(&mut select.projection);
+        }
+        if self.reads_system {
+            unreached::drop_from_projection(select);
+            subqueries::spell_out_exists(&mut select.projection);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
+        spelling::table_function(factor);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        spelling::expression(expr);
+        casts::expression(expr);
+        arrays::expression(expr, self.reads_system);
+        if self.reads_system {
+            subqueries::at_most_one_row(expr);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn keep_labels(projection: &mut [SelectItem]) {
+    for item in projection {
+        let SelectItem::UnnamedExpr(expr) = item else { continue };
+        if matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_)) {
+            continue;
+        }
+        let label = label_of(expr).unwrap_or_else(|| "?column?".to_owned());
+        let expr = forms::take(expr);
+        *item = SelectItem::ExprWithAlias { expr, alias: Ident::with_quote('"', label) };
+    }
+}

@@ -1,0 +1,226 @@
+//! COPY FROM STDIN and COPY TO STDOUT.
+//!
+//! What is read goes the way INSERT's rows go. Outside a block it is committed while more arrives, as entity group
+//! transactions of one partition each; inside a block it is collected and obeys the block's rules.
+
+mod fields;
+mod lines;
+mod options;
+mod reader;
+mod writer;
+
+use datafusion::sql::sqlparser::ast::{CopySource, Ident, ObjectName, Query};
+use futures::{StreamExt, stream};
+
+use self::options::CopyOptions;
+use self::reader::{CopiedRows, CopyReader};
+use self::writer::CopyWriter;
+use super::{Position, Session};
+use crate::sql::dml::{RowsToWrite, TargetColumn, WriteMode, Writes, find_target, target_column};
+use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
+use crate::sql::outcome::{CommandTag, CopyFormat, CopyIn, CopyOut, Outcome};
+use crate::sql::relation::{ColumnSource, Relation};
+use crate::sql::statement::{Command, CopyCommand, parse};
+use crate::sql::tx::{EgtCount, EgtWriter};
+use crate::sql::types::SqlType;
+
+/// A COPY FROM STDIN whose input is still arriving.
+pub(super) struct CopyInProgress {
+    relation: std::sync::Arc<Relation>,
+    targets: Vec<TargetColumn>,
+    reader: CopyReader,
+    /// Where rows are committed as they come; `None` when the open transaction collects them.
+    direct: Option<Writes<'static>>,
+    rows: u64,
+}
+
+impl Session {
+    pub(super) async fn start_copy(&mut self, copy: &CopyCommand) -> SqlResult<Outcome> {
+        let options = CopyOptions::parse(&copy.options, copy.to_stdout)?;
+        match (&copy.source, copy.to_stdout) {
+            (CopySource::Table { table_name, columns }, true) => {
+                let query = table_query(table_name, columns)?;
+                self.copy_out(&query, options).await
+            }
+            (CopySource::Query(query), _) => self.copy_out(query, options).await,
+            (CopySource::Table { table_name, columns }, false) => {
+                self.check_writable("COPY FROM")?;
+                self.begin_copy_in(table_name, columns, options).await
+            }
+        }
+    }
+
+    async fn copy_out(&mut self, query: &Query, options: CopyOptions) -> SqlResult<Outcome> {
+        let planner = self.planner();
+        let planned = planner.plan(query, &[]).await?;
+        if !planned.parameters.is_empty() {
+            return Err(SqlError::new(ErrorKind::UndefinedParameter, "there is no parameter $1"));
+        }
+        let mut writer = CopyWriter::new(planned.columns.clone(), options, self.output_style())?;
+        let columns = planned.columns.len();
+        let batches = planner.run(&planned, &[]).await?;
+        let header = stream::iter(writer.header().map(Ok));
+        let rows = batches.flat_map(move |batch| {
+            let chunks = match batch {
+                Ok(batch) => writer.batch(&batch).into_iter().map(Ok).collect(),
+                Err(error) => vec![Err(error)],
+            };
+            stream::iter(chunks)
+        });
+        let stream = Box::pin(header.chain(rows));
+        Ok(Outcome::CopyOut(CopyOut { format: CopyFormat::Textual, columns, stream }))
+    }
+
+    async fn begin_copy_in(
+        &mut self,
+        table: &ObjectName,
+        columns: &[Ident],
+        options: CopyOptions,
+    ) -> SqlResult<Outcome> {
+        let relation = find_target(&self.planner(), table).await?;
+        let targets = targets(&relation, columns)?;
+        let typed: Vec<(String, SqlType)> = targets
+            .iter()
+            .map(|t| (t.name(&relation).to_owned(), t.column(&relation).map_or(SqlType::Text, |c| c.sql_type.clone())))
+            .collect();
+        let reader = CopyReader::new(&relation.name, &typed, options)?;
+        let collects = self.transaction.in_block() || self.transaction.has_implicit_writes();
+        let direct = (!collects).then(|| {
+            let writer = Box::new(EgtWriter::new(self.engine.store().clone(), relation.clone()));
+            Writes::new(relation.clone(), self.reads(), self.engine.now(), WriteMode::Direct(writer))
+        });
+        let columns = targets.len();
+        self.copy = Some(CopyInProgress { relation, targets, reader, direct, rows: 0 });
+        Ok(Outcome::CopyIn(CopyIn { format: CopyFormat::Textual, columns }))
+    }
+
+    pub(super) async fn copy_in(&mut self, data: &[u8]) -> SqlResult<()> {
+        // After an error the rest of the input is of no use: the COPY is over.
+        let mut copy = self.copy.take().ok_or_else(no_copy)?;
+        copy.reader.feed(data).map_err(|e| copy.with_committed(e))?;
+        while let Some(rows) = copy.reader.full_batch().map_err(|e| copy.with_committed(e))? {
+            self.write_copied(&mut copy, &rows).await?;
+        }
+        self.copy = Some(copy);
+        Ok(())
+    }
+
+    pub(super) async fn copy_finish(&mut self, position: Position) -> SqlResult<CommandTag> {
+        let mut copy = self.copy.take().ok_or_else(no_copy)?;
+        let rows = copy.reader.last_batch().map_err(|e| copy.with_committed(e))?;
+        self.write_copied(&mut copy, &rows).await?;
+        match &mut copy.direct {
+            Some(writes) => {
+                writes.finish().await?;
+                let committed = writes.committed();
+                self.tell_about_split(committed);
+            }
+            None if position == Position::Last => self.finish_implicit().await?,
+            None => {}
+        }
+        self.tell_about_copied_timestamp(&copy);
+        Ok(CommandTag::Counted("COPY", copy.rows))
+    }
+
+    async fn write_copied(&mut self, copy: &mut CopyInProgress, rows: &CopiedRows) -> SqlResult<()> {
+        let entities =
+            RowsToWrite::new(&copy.relation, &copy.targets, &rows.batch).map_err(|e| copy.with_committed(e))?;
+        let written = match &mut copy.direct {
+            Some(writes) => insert_all(writes, &entities, rows, &copy.reader).await,
+            None => {
+                let (reads, now) = (self.reads(), self.engine.now());
+                let mode = if self.transaction.in_block() {
+                    WriteMode::Block(&mut self.transaction)
+                } else {
+                    WriteMode::Implicit(&mut self.transaction)
+                };
+                let mut writes = Writes::new(copy.relation.clone(), reads, now, mode);
+                insert_all(&mut writes, &entities, rows, &copy.reader).await
+            }
+        };
+        copy.rows += u64::try_from(entities.len()).unwrap_or(u64::MAX);
+        written
+    }
+
+    fn tell_about_copied_timestamp(&mut self, copy: &CopyInProgress) {
+        let sets_timestamp =
+            copy.targets.iter().any(|t| t.column(&copy.relation).is_some_and(|c| c.source == ColumnSource::Timestamp));
+        if sets_timestamp && !self.told_about_timestamp {
+            self.told_about_timestamp = true;
+            self.notice(Notice::info("\"Timestamp\" is set by the store: the given value is ignored"));
+        }
+    }
+}
+
+impl CopyInProgress {
+    fn with_committed(&self, error: Box<SqlError>) -> Box<SqlError> {
+        with_committed(error, self.direct.as_ref().map_or(EgtCount::default(), Writes::committed))
+    }
+}
+
+/// Says in an error's DETAIL what is committed already.
+fn with_committed(mut error: Box<SqlError>, committed: EgtCount) -> Box<SqlError> {
+    if committed.egts == 0 {
+        return error;
+    }
+    let note = format!(
+        "{} rows in {} entity group transactions were committed before the error.",
+        committed.rows, committed.egts
+    );
+    error.detail = Some(match error.detail.take() {
+        Some(detail) => format!("{detail} {note}"),
+        None => note,
+    });
+    error
+}
+
+async fn insert_all(
+    writes: &mut Writes<'_>,
+    entities: &RowsToWrite,
+    rows: &CopiedRows,
+    reader: &CopyReader,
+) -> SqlResult<()> {
+    let place = |error: Box<SqlError>, row: usize| match rows.lines.get(row) {
+        Some(line) if error.context.is_none() => error.with_context(reader.place(*line)),
+        _ => error,
+    };
+    for row in 0..entities.len() {
+        let entity = entities.entity(row).map_err(|e| with_committed(place(e, row), writes.committed()))?;
+        let direct = writes.is_direct();
+        // What is committed directly is asked of the store for many rows at once: any of them may be the one refused.
+        writes.insert(entity).await.map_err(|e| if direct { e } else { place(e, row) })?;
+    }
+    Ok(())
+}
+
+fn no_copy() -> Box<SqlError> {
+    SqlError::new(ErrorKind::ObjectNotInState, "COPY data arrived, but no COPY FROM STDIN is in progress")
+}
+
+/// The columns that are read: those named, else all that `SELECT *` shows.
+fn targets(relation: &Relation, columns: &[Ident]) -> SqlResult<Vec<TargetColumn>> {
+    if columns.is_empty() {
+        let visible = relation.columns.iter().enumerate().filter(|(_, c)| !c.hidden);
+        return Ok(visible.map(|(index, _)| TargetColumn::Known(index)).collect());
+    }
+    let mut targets: Vec<TargetColumn> = Vec::with_capacity(columns.len());
+    for ident in columns {
+        let target = target_column(relation, ident)?;
+        if targets.contains(&target) {
+            let message = format!("column \"{}\" specified more than once", target.name(relation));
+            return Err(SqlError::new(ErrorKind::DuplicateColumn, message));
+        }
+        targets.push(target);
+    }
+    Ok(targets)
+}
+
+/// The query that COPY of a table means.
+fn table_query(table: &ObjectName, columns: &[Ident]) -> SqlResult<Query> {
+    let list: Vec<String> = columns.iter().map(Ident::to_string).collect();
+    let list = if list.is_empty() { "*".to_owned() } else { list.join(", ") };
+    match parse(&format!("SELECT {list} FROM {table}"))?.pop().map(|s| s.command) {
+        Some(Command::Query(query)) => Ok(*query),
+        _ => Err(SqlError::new(ErrorKind::Internal, "the query of a COPY did not parse")),
+    }
+}

@@ -1,0 +1,352 @@
+//! Turns COPY input into record batches, cell by cell into column builders.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::datatypes::{Field, Schema, SchemaRef};
+use arrow::record_batch::RecordBatch;
+
+use super::fields::{Fields, bad_format, not_utf8};
+use super::lines::LineSplitter;
+use super::options::{Columns, CopyOptions, Header};
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::input::ColumnParser;
+use crate::sql::statement::fold;
+use crate::sql::types::SqlType;
+
+/// Rows that are handed on together.
+const BATCH_ROWS: usize = 8_192;
+/// Bytes of input after which a batch ends before that.
+const BATCH_BYTES: usize = 8 * 1024 * 1024;
+/// Characters of the input that a message shows at most.
+const SHOWN_CHARS: usize = 100;
+
+/// Rows read, and the line of the input each one ended on.
+pub(super) struct CopiedRows {
+    pub batch: RecordBatch,
+    pub lines: Vec<u64>,
+}
+
+/// Reads the rows of one COPY.
+pub(super) struct CopyReader {
+    table: String,
+    options: CopyOptions,
+    splitter: LineSplitter,
+    fields: Fields,
+    columns: Vec<Column>,
+    schema: SchemaRef,
+    lines: Vec<u64>,
+    bytes: usize,
+    header_ahead: bool,
+}
+
+struct Column {
+    name: String,
+    parser: ColumnParser,
+    force_null: bool,
+    force_not_null: bool,
+}
+
+impl CopyReader {
+    /// For rows of these columns, in this order.
+    ///
+    /// # Errors
+    /// 42P10 when an option names a column that is not copied.
+    pub fn new(table: &str, columns: &[(String, SqlType)], options: CopyOptions) -> SqlResult<Self> {
+        let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
+        let force_null = chosen("FORCE_NULL", &options.force_null, &names)?;
+        let force_not_null = chosen("FORCE_NOT_NULL", &options.force_not_null, &names)?;
+        let fields: Vec<Field> = columns.iter().map(|(name, sql_type)| sql_type.field(name, true)).collect();
+        let columns = columns
+            .iter()
+            .zip(force_null.into_iter().zip(force_not_null))
+            .map(|((name, sql_type), (force_null, force_not_null))| Column {
+                name: name.clone(),
+                parser: ColumnParser::new(sql_type),
+                force_null,
+                force_not_null,
+            })
+            .collect();
+        Ok(Self {
+            table: table.to_owned(),
+            splitter: LineSplitter::new(&options),
+            header_ahead: options.header != Header::No,
+            options,
+            fields: Fields::default(),
+            columns,
+            schema: Arc::new(Schema::new(fields)),
+            lines: Vec::new(),
+            bytes: 0,
+        })
+    }
+
+    /// Takes a piece of input, cut anywhere. [`CopyReader::full_batch`] is to be asked until it has no more.
+    ///
+    /// # Errors
+    /// 54000 for a line of unreasonable length.
+    pub fn feed(&mut self, data: &[u8]) -> SqlResult<()> {
+        self.splitter.feed(data).map_err(|e| e.with_context(self.place(self.splitter.line() + 1)))
+    }
+
+    /// Reads on; gives rows when there are enough for a batch, `None` when more input is needed.
+    ///
+    /// # Errors
+    /// What is wrong with the input, with the place in it.
+    pub fn full_batch(&mut self) -> SqlResult<Option<CopiedRows>> {
+        while let Some(record) = self.splitter.next_record() {
+            self.read(record)?;
+            if self.lines.len() >= BATCH_ROWS || self.bytes >= BATCH_BYTES {
+                return self.take().map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The input is complete: the rows that are left.
+    ///
+    /// # Errors
+    /// As [`CopyReader::full_batch`].
+    pub fn last_batch(&mut self) -> SqlResult<CopiedRows> {
+        if let Some(record) = self.splitter.last_record() {
+            self.read(record)?;
+        }
+        self.take()
+    }
+
+    /// The CONTEXT of an error on a line.
+    pub fn place(&self, line: u64) -> String {
+        format!("COPY {}, line {line}", self.table)
+    }
+
+    fn take(&mut self) -> SqlResult<CopiedRows> {
+        let arrays = self.columns.iter_mut().map(|c| c.parser.finish()).collect();
+        self.bytes = 0;
+        let batch = RecordBatch::try_new(self.schema.clone(), arrays)?;
+        Ok(CopiedRows { batch, lines: std::mem::take(&mut self.lines) })
+    }
+
+    fn read(&mut self, record: Range<usize>) -> SqlResult<()> {
+        let line = self.splitter.line();
+        let bytes = self.splitter.bytes(record);
+        let at_line = |error: Box<SqlError>, table: &str| {
+            if error.context.is_some() {
+                return error;
+            }
+            let shown = String::from_utf8_lossy(bytes);
+            error.with_context(format!("COPY {table}, line {line}: \"{}\"", shortened(&shown)))
+        };
+        let text = std::str::from_utf8(bytes)
+            .map_err(|_| not_utf8(bytes).with_context(format!("COPY {}, line {line}", self.table)))?;
+        self.fields.split(text, &self.options).map_err(|e| at_line(e, &self.table))?;
+        if std::mem::take(&mut self.header_ahead) {
+            return match self.options.header {
+                Header::Match => {
+                    check_header(&self.columns, &self.fields, text, &self.options).map_err(|e| at_line(e, &self.table))
+                }
+                Header::Yes | Header::No => Ok(()),
+            };
+        }
+        push_row(&mut self.columns, &self.fields, text, &self.options, &Place { table: &self.table, line })
+            .map_err(|e| at_line(e, &self.table))?;
+        self.lines.push(line);
+        self.bytes += bytes.len();
+        Ok(())
+    }
+}
+
+/// Where in the input something is.
+struct Place<'a> {
+    table: &'a str,
+    line: u64,
+}
+
+fn push_row(
+    columns: &mut [Column],
+    fields: &Fields,
+    record: &str,
+    options: &CopyOptions,
+    place: &Place<'_>,
+) -> SqlResult<()> {
+    if fields.len() > columns.len() {
+        return Err(bad_format("extra data after last expected column"));
+    }
+    if let Some(missing) = columns.get(fields.len()) {
+        return Err(bad_format(format!("missing data for column \"{}\"", missing.name)));
+    }
+    for (index, column) in columns.iter_mut().enumerate() {
+        let cell = match fields.get(record, index) {
+            None if column.force_not_null => Some(options.null.as_str()),
+            Some(text) if column.force_null && text == options.null => None,
+            as_read => as_read,
+        };
+        column.parser.push(cell).map_err(|error| {
+            let (table, line, name) = (place.table, place.line, &column.name);
+            let context = match cell {
+                Some(text) => format!("COPY {table}, line {line}, column {name}: \"{}\"", shortened(text)),
+                None => format!("COPY {table}, line {line}, column {name}: null input"),
+            };
+            error.for_column(name).with_context(context)
+        })?;
+    }
+    Ok(())
+}
+
+fn check_header(columns: &[Column], fields: &Fields, record: &str, options: &CopyOptions) -> SqlResult<()> {
+    if fields.len() != columns.len() {
+        let (got, expected) = (fields.len(), columns.len());
+        return Err(bad_format(format!("wrong number of fields in header line: got {got}, expected {expected}")));
+    }
+    for (index, column) in columns.iter().enumerate() {
+        let (field, expected) = (index + 1, &column.name);
+        match fields.get(record, index) {
+            Some(got) if got == expected => {}
+            Some(got) => {
+                return Err(bad_format(format!(
+                    "column name mismatch in header line field {field}: got \"{got}\", expected \"{expected}\""
+                )));
+            }
+            None => {
+                return Err(bad_format(format!(
+                    "column name mismatch in header line field {field}: got null value (\"{}\"), expected \"{expected}\"",
+                    options.null
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Which of the columns an option is about.
+///
+/// # Errors
+/// 42P10 when it names one that is not copied.
+pub(super) fn chosen(option: &str, columns: &Columns, names: &[&str]) -> SqlResult<Vec<bool>> {
+    let mut chosen = vec![*columns == Columns::All; names.len()];
+    let Columns::Named(idents) = columns else { return Ok(chosen) };
+    for ident in idents {
+        let folded = fold(ident);
+        let exact = names.iter().position(|name| *name == folded);
+        let found = exact.or_else(|| {
+            let unquoted = ident.quote_style.is_none();
+            names.iter().position(|name| unquoted && name.eq_ignore_ascii_case(&folded))
+        });
+        match found {
+            Some(index) => chosen[index] = true,
+            None => {
+                let message = format!("{option} column \"{folded}\" not referenced by COPY");
+                return Err(SqlError::new(ErrorKind::InvalidColumnReference, message));
+            }
+        }
+    }
+    Ok(chosen)
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_CHARS) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Array, AsArray};
+    use arrow::datatypes::Int32Type;
+
+    use super::*;
+    use crate::sql::statement::{Command, parse};
+
+    fn reader(options: &str) -> CopyReader {
+        let Command::Copy(copy) = parse(&format!("COPY t FROM STDIN {options}")).unwrap().pop().unwrap().command else {
+            panic!("not a COPY")
+        };
+        let columns = [("a".to_owned(), SqlType::Int4), ("b".to_owned(), SqlType::Varchar(Some(3)))];
+        CopyReader::new("t", &columns, CopyOptions::parse(&copy.options, false).unwrap()).unwrap()
+    }
+
+    fn read(options: &str, input: &str) -> SqlResult<CopiedRows> {
+        let mut reader = reader(options);
+        reader.feed(input.as_bytes())?;
+        assert!(reader.full_batch()?.is_none());
+        reader.last_batch()
+    }
+
+    fn rows(options: &str, input: &str) -> Vec<(Option<i32>, Option<String>)> {
+        let batch = read(options, input).unwrap().batch;
+        let (a, b) = (batch.column(0).as_primitive::<Int32Type>(), batch.column(1).as_string::<i32>());
+        (0..batch.num_rows())
+            .map(|i| (a.is_valid(i).then(|| a.value(i)), b.is_valid(i).then(|| b.value(i).to_owned())))
+            .collect()
+    }
+
+    #[test]
+    fn rows_become_columns_of_their_types() {
+        let expected = vec![(Some(1), Some("x".to_owned())), (None, Some(String::new()))];
+        assert_eq!(rows("", "1\tx\n\\N\t\n\\.\n"), expected);
+        assert_eq!(rows("CSV HEADER", "z,y\r\n1,x\r\n,\"\"\r\n"), expected);
+        assert_eq!(rows("(FORMAT csv, HEADER match, FORCE_NOT_NULL (b))", "a,b\n1,x\n,\n"), expected);
+        assert_eq!(rows("(FORMAT csv, FORCE_NULL (B))", "1,\"\"\n"), [(Some(1), None)]);
+        assert_eq!(rows("", ""), []);
+    }
+
+    #[test]
+    fn errors_name_their_place() {
+        for (options, input, message, context) in [
+            ("", "1\tx\nz\ty\n", "invalid input syntax for type integer: \"z\"", "COPY t, line 2, column a: \"z\""),
+            ("", "1\tabcd\n", "value too long for type character varying(3)", "COPY t, line 1, column b: \"abcd\""),
+            ("", "1\n", "missing data for column \"b\"", "COPY t, line 1: \"1\""),
+            ("", "1\tx\ty\n", "extra data after last expected column", "COPY t, line 1: \"1\tx\ty\""),
+            ("CSV", "1,\"a\nb\"\n2,\"x", "unterminated CSV quoted field", "COPY t, line 3: \"2,\"x\""),
+            (
+                "CSV",
+                "1,\"a\nb\"\nq,x",
+                "invalid input syntax for type integer: \"q\"",
+                "COPY t, line 3, column a: \"q\"",
+            ),
+            (
+                "(HEADER match)",
+                "a\tc\n",
+                "column name mismatch in header line field 2: got \"c\", expected \"b\"",
+                "COPY t, line 1: \"a\tc\"",
+            ),
+            (
+                "(HEADER match)",
+                "a\n",
+                "wrong number of fields in header line: got 1, expected 2",
+                "COPY t, line 1: \"a\"",
+            ),
+        ] {
+            let error = read(options, input).map(|_| ()).unwrap_err();
+            assert_eq!((error.message.as_str(), error.context.as_deref()), (message, Some(context)));
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_refused() {
+        let mut reader = reader("");
+        reader.feed(b"1\t\xff\n").unwrap();
+        let error = reader.full_batch().map(|_| ()).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::CharacterNotInRepertoire);
+        assert_eq!(error.context.as_deref(), Some("COPY t, line 1"));
+    }
+
+    #[test]
+    fn batches_are_bounded() {
+        let mut reader = reader("CSV");
+        reader.feed("1,x\n".repeat(20_000).as_bytes()).unwrap();
+        let mut sizes = Vec::new();
+        while let Some(rows) = reader.full_batch().unwrap() {
+            sizes.push((rows.batch.num_rows(), rows.lines[0]));
+        }
+        let last = reader.last_batch().unwrap();
+        sizes.push((last.batch.num_rows(), last.lines[0]));
+        assert_eq!(sizes, [(8192, 1), (8192, 8193), (3616, 16385)]);
+    }
+
+    #[test]
+    fn options_name_copied_columns() {
+        let error = chosen("FORCE_NULL", &Columns::Named(vec!["x".into()]), &["a"]).unwrap_err();
+        assert_eq!(error.message, "FORCE_NULL column \"x\" not referenced by COPY");
+        assert_eq!(chosen("FORCE_NULL", &Columns::All, &["a", "b"]).unwrap(), [true, true]);
+    }
+}

@@ -1,0 +1,229 @@
+//! Writes rows as COPY output, text or CSV, in pieces of whole lines.
+
+use std::sync::Arc;
+
+use arrow::record_batch::RecordBatch;
+use bytes::BytesMut;
+
+use super::options::{CopyOptions, Header};
+use super::reader::chosen;
+use crate::sql::error::SqlResult;
+use crate::sql::outcome::{CopyChunk, ResultColumn};
+use crate::sql::output::{OutputStyle, TextColumn};
+
+/// A piece ends with the line that reaches this.
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// Prints the rows of one COPY.
+pub(super) struct CopyWriter {
+    options: CopyOptions,
+    columns: Arc<[ResultColumn]>,
+    style: OutputStyle,
+    force_quote: Vec<bool>,
+    line: BytesMut,
+    rows: u64,
+    cell: BytesMut,
+}
+
+impl CopyWriter {
+    /// # Errors
+    /// 42P10 when an option names a column that is not copied.
+    pub fn new(columns: Arc<[ResultColumn]>, options: CopyOptions, style: OutputStyle) -> SqlResult<Self> {
+        let names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
+        let force_quote = chosen("FORCE_QUOTE", &options.force_quote, &names)?;
+        Ok(Self { options, columns, style, force_quote, line: BytesMut::new(), rows: 0, cell: BytesMut::new() })
+    }
+
+    /// The header line, when there is to be one.
+    pub fn header(&mut self) -> Option<CopyChunk> {
+        if self.options.header == Header::No {
+            return None;
+        }
+        let columns = self.columns.clone();
+        for (index, column) in columns.iter().enumerate() {
+            self.cell.clear();
+            self.cell.extend_from_slice(column.name.as_bytes());
+            self.separate(index);
+            self.append_cell(false);
+        }
+        self.line.extend_from_slice(b"\n");
+        Some(self.take())
+    }
+
+    /// A batch of rows, as pieces of about 64 KiB.
+    pub fn batch(&mut self, batch: &RecordBatch) -> Vec<CopyChunk> {
+        let columns = self.columns.clone();
+        let style = self.style.clone();
+        let printed: Vec<TextColumn<'_>> = batch
+            .columns()
+            .iter()
+            .zip(columns.iter())
+            .map(|(array, column)| TextColumn::new(array, &column.sql_type, &style))
+            .collect();
+        let mut chunks = Vec::new();
+        for row in 0..batch.num_rows() {
+            for (index, column) in printed.iter().enumerate() {
+                self.separate(index);
+                if column.is_null(row) {
+                    self.line.extend_from_slice(self.options.null.as_bytes());
+                    continue;
+                }
+                self.cell.clear();
+                column.write(row, &mut self.cell);
+                self.append_cell(self.force_quote[index]);
+            }
+            self.line.extend_from_slice(b"\n");
+            self.rows += 1;
+            if self.line.len() >= CHUNK_BYTES {
+                chunks.push(self.take());
+            }
+        }
+        if self.rows > 0 {
+            chunks.push(self.take());
+        }
+        chunks
+    }
+
+    fn take(&mut self) -> CopyChunk {
+        CopyChunk { data: self.line.split().freeze(), rows: std::mem::take(&mut self.rows) }
+    }
+
+    fn separate(&mut self, index: usize) {
+        if index > 0 {
+            self.line.extend_from_slice(&[self.options.delimiter]);
+        }
+    }
+
+    fn append_cell(&mut self, force_quote: bool) {
+        if self.options.csv {
+            let alone = self.columns.len() == 1;
+            append_csv(&mut self.line, &self.cell, &self.options, force_quote, alone);
+        } else {
+            append_text(&mut self.line, &self.cell, self.options.delimiter);
+        }
+    }
+}
+
+fn append_text(line: &mut BytesMut, cell: &[u8], delimiter: u8) {
+    let mut plain = 0;
+    for (at, byte) in cell.iter().enumerate() {
+        let escape = match byte {
+            8 => b'b',
+            b'\t' => b't',
+            b'\n' => b'n',
+            11 => b'v',
+            12 => b'f',
+            b'\r' => b'r',
+            b'\\' => b'\\',
+            other if *other == delimiter => delimiter,
+            _ => continue,
+        };
+        line.extend_from_slice(&cell[plain..at]);
+        line.extend_from_slice(&[b'\\', escape]);
+        plain = at + 1;
+    }
+    line.extend_from_slice(&cell[plain..]);
+}
+
+fn append_csv(line: &mut BytesMut, cell: &[u8], options: &CopyOptions, force_quote: bool, alone: bool) {
+    let special = |b: &u8| *b == options.delimiter || *b == options.quote || matches!(b, b'\n' | b'\r');
+    // A line of `\.` would end the input when it is read again.
+    let needs_quotes =
+        force_quote || cell == options.null.as_bytes() || (alone && cell == b"\\.") || cell.iter().any(special);
+    if !needs_quotes {
+        line.extend_from_slice(cell);
+        return;
+    }
+    line.extend_from_slice(&[options.quote]);
+    let mut plain = 0;
+    for (at, byte) in cell.iter().enumerate() {
+        if *byte == options.quote || *byte == options.escape {
+            line.extend_from_slice(&cell[plain..at]);
+            line.extend_from_slice(&[options.escape]);
+            plain = at;
+        }
+    }
+    line.extend_from_slice(&cell[plain..]);
+    line.extend_from_slice(&[options.quote]);
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{ArrayRef, Int32Array, StringArray};
+    use arrow::datatypes::Schema;
+
+    use super::*;
+    use crate::sql::statement::{Command, parse};
+    use crate::sql::types::SqlType;
+
+    fn writer(options: &str, types: &[(&str, SqlType)]) -> CopyWriter {
+        let Command::Copy(copy) = parse(&format!("COPY t TO STDOUT {options}")).unwrap().pop().unwrap().command else {
+            panic!("not a COPY")
+        };
+        let column = |(name, sql_type): &(&str, SqlType)| ResultColumn {
+            name: (*name).to_owned(),
+            sql_type: sql_type.clone(),
+            table_oid: 0,
+            attribute: 0,
+        };
+        let options = CopyOptions::parse(&copy.options, true).unwrap();
+        CopyWriter::new(types.iter().map(column).collect(), options, OutputStyle::default()).unwrap()
+    }
+
+    fn batch(arrays: Vec<ArrayRef>) -> RecordBatch {
+        let fields: Vec<_> = arrays
+            .iter()
+            .enumerate()
+            .map(|(i, a)| arrow::datatypes::Field::new(format!("c{i}"), a.data_type().clone(), true))
+            .collect();
+        RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).unwrap()
+    }
+
+    fn output(options: &str, texts: Vec<Option<&str>>) -> String {
+        let numbers: ArrayRef = Arc::new(Int32Array::from_iter_values(1..=i32::try_from(texts.len()).unwrap()));
+        let mut writer = writer(options, &[("n", SqlType::Int4), ("T,t", SqlType::Text)]);
+        let rows = u64::try_from(texts.len()).unwrap();
+        let mut chunks: Vec<CopyChunk> = writer.header().into_iter().collect();
+        chunks.extend(writer.batch(&batch(vec![numbers, Arc::new(StringArray::from(texts))])));
+        assert_eq!(chunks.iter().map(|c| c.rows).sum::<u64>(), rows);
+        chunks.iter().map(|c| String::from_utf8(c.data.to_vec()).unwrap()).collect()
+    }
+
+    #[test]
+    fn text_escapes_what_would_be_misread() {
+        assert_eq!(
+            output("", vec![Some("a\tb\nc\\d\re"), None, Some(""), Some("é\u{8}\u{b}\u{c}"), Some("\\N")]),
+            "1\ta\\tb\\nc\\\\d\\re\n2\t\\N\n3\t\n4\té\\b\\v\\f\n5\t\\\\N\n"
+        );
+        assert_eq!(output("DELIMITER '|' NULL ''", vec![Some("a|b"), None]), "1|a\\|b\n2|\n");
+        assert_eq!(output("(HEADER)", vec![]), "n\tT,t\n");
+    }
+
+    #[test]
+    fn csv_quotes_what_would_be_misread() {
+        assert_eq!(
+            output("CSV HEADER", vec![Some("a,b"), None, Some(""), Some("x\"y"), Some("l\nm"), Some("plain")]),
+            "n,\"T,t\"\n1,\"a,b\"\n2,\n3,\"\"\n4,\"x\"\"y\"\n5,\"l\nm\"\n6,plain\n"
+        );
+        assert_eq!(output("(FORMAT csv, FORCE_QUOTE *)", vec![Some("a"), None]), "\"1\",\"a\"\n\"2\",\n");
+        assert_eq!(output("(FORMAT csv, FORCE_QUOTE (N))", vec![Some("a")]), "\"1\",a\n");
+        assert_eq!(output("CSV QUOTE '''' ESCAPE '\\'", vec![Some("it's \\ ,")]), "1,'it\\'s \\\\ ,'\n");
+    }
+
+    #[test]
+    fn the_end_marker_is_quoted_when_it_would_stand_alone() {
+        let mut alone = writer("CSV", &[("t", SqlType::Text)]);
+        let chunks = alone.batch(&batch(vec![Arc::new(StringArray::from(vec!["\\."]))]));
+        assert_eq!(chunks[0].data, "\"\\.\"\n");
+    }
+
+    #[test]
+    fn pieces_are_whole_lines_of_about_64_kib() {
+        let texts: Vec<String> = (0..2_000).map(|_| "x".repeat(100)).collect();
+        let mut writer = writer("", &[("t", SqlType::Text)]);
+        let chunks = writer.batch(&batch(vec![Arc::new(StringArray::from(texts))]));
+        assert!(chunks.len() > 2);
+        assert!(chunks.iter().all(|c| c.data.ends_with(b"\n") && c.data.len() < CHUNK_BYTES + 200));
+        assert_eq!(chunks.iter().map(|c| c.rows).sum::<u64>(), 2_000);
+    }
+}

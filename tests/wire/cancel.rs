@@ -1,0 +1,126 @@
+//! Stopping statements: cancel requests, timeouts, clients that leave or do not read.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::harness::{
+    PATIENCE, Server, bind, column, error, error_code, execute, flush, many_rows, parse, query, status, sync,
+};
+
+fn endless_count() -> String {
+    format!("SELECT count(*) FROM {} WHERE c0 + c1 + c2 <> c3 + c4 + c5 + c6 + 1", many_rows(14))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cancel_request_stops_the_running_statement() {
+    let server = Server::start().await;
+    let mut client = server.client().await;
+    client.send(&[query(&endless_count())]).await;
+    let (pid, secret) = (client.pid, client.secret);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    server.cancel(pid, secret.wrapping_add(1)).await;
+    server.cancel(pid.wrapping_add(1), secret).await;
+    server.cancel(pid, secret).await;
+    let messages = client.until_ready().await;
+    assert_eq!((error_code(&messages).as_str(), status(&messages)), ("57014", 'I'));
+    assert_eq!(error(&messages).field('M').unwrap(), "canceling statement due to user request");
+    // A request that comes when nothing runs does not hit what comes next.
+    server.cancel(pid, secret).await;
+    assert_eq!(column(&client.query("SELECT 1").await), ["1"]);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_statement_has_its_time_and_no_more() {
+    let server = Server::start().await;
+    let mut client = server.client().await;
+    client.query("SET statement_timeout = '100ms'").await;
+    let messages = client.query(&endless_count()).await;
+    assert_eq!(error_code(&messages), "57014");
+    assert_eq!(error(&messages).field('M').unwrap(), "canceling statement due to statement timeout");
+    let messages = client.ask(&[parse("", &endless_count(), &[]), bind("", "", &[]), execute("", 0), sync()]).await;
+    assert_eq!(error_code(&messages), "57014");
+    // Each statement has it anew, and time between statements does not count.
+    tokio::time::sleep(Duration::from_millis(150)).await;
+    client.query("SET statement_timeout = 0").await;
+    assert_eq!(column(&client.query("SELECT 1").await), ["1"]);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cancelled_statement_fails_its_block() {
+    let server = Server::start().await;
+    let mut client = server.client().await;
+    client.query("BEGIN").await;
+    client.query("SET LOCAL statement_timeout = '50ms'").await;
+    assert_eq!(status(&client.query(&endless_count()).await), 'E');
+    assert_eq!(status(&client.query("ROLLBACK").await), 'I');
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_nobody_reads_can_be_cancelled() {
+    let server = Server::start().await;
+    let mut client = server.client().await;
+    client.send(&[query(&format!("SELECT 'some text', c0 FROM {}", many_rows(14)))]).await;
+    // Long enough to fill every buffer between the two.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    server.cancel(client.pid, client.secret).await;
+    let mut rows = 0_u64;
+    let error = loop {
+        let message = client.read().await;
+        match message.tag {
+            'T' => {}
+            'D' => rows += 1,
+            _ => break message,
+        }
+    };
+    assert!(rows > 1000, "{rows}");
+    assert_eq!(error.code(), "57014");
+    assert_eq!(client.read().await.tag, 'Z');
+    assert_eq!(column(&client.query("SELECT 1").await), ["1"]);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_suspended_portal_is_not_running() {
+    let server = Server::start().await;
+    let mut client = server.client().await;
+    client.send(&[parse("", &format!("SELECT 1 FROM {}", many_rows(9)), &[]), bind("", "", &[])]).await;
+    client.send(&[execute("", 1), flush()]).await;
+    for expected in ['1', '2', 'D', 's'] {
+        assert_eq!(client.read().await.tag, expected);
+    }
+    server.cancel(client.pid, client.secret).await;
+    client.send(&[execute("", 1), flush()]).await;
+    assert_eq!(client.read().await.tag, 'D');
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_statement_stops_when_its_client_leaves() {
+    let config = tablegate::pg::PgConfig { drain_timeout: PATIENCE, ..Default::default() };
+    let server = Server::start_with(config, std::sync::Arc::new(tablegate::model::SystemClock)).await;
+    let mut client = server.client().await;
+    client.send(&[query(&endless_count())]).await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    drop(client);
+    // A statement that went on would keep the server from stopping.
+    let started = Instant::now();
+    server.stop().await;
+    assert!(started.elapsed() < PATIENCE / 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn drivers_cancel_too() {
+    let server = Server::start().await;
+    let client = server.driver().await;
+    let token = client.cancel_token();
+    let running = tokio::spawn(async move { client.simple_query(&endless_count()).await.map(|_| ()) });
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    token.cancel_query(tokio_postgres::NoTls).await.unwrap();
+    let error = running.await.unwrap().unwrap_err();
+    assert_eq!(error.code().unwrap().code(), "57014");
+    server.stop().await;
+}

@@ -1,0 +1,331 @@
+//! A server in this process, and a client that speaks the protocol by hand.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tablegate::backend::memory::MemoryStore;
+use tablegate::model::{Clock, SystemClock};
+use tablegate::pg::{self, PgConfig};
+use tablegate::sql::{Engine, EngineConfig};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// Longer than anything here takes, on a busy machine.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+pub struct Server {
+    pub address: SocketAddr,
+    pub shutdown: CancellationToken,
+    task: JoinHandle<std::io::Result<()>>,
+}
+
+impl Server {
+    pub async fn start() -> Self {
+        Self::start_with(PgConfig::default(), Arc::new(SystemClock)).await
+    }
+
+    pub async fn start_with(config: PgConfig, clock: Arc<dyn Clock>) -> Self {
+        let store = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
+        let engine = Engine::open(store, clock, EngineConfig::default()).await.unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let shutdown = CancellationToken::new();
+        let task = tokio::spawn(pg::serve(listener, engine, config, shutdown.clone()));
+        Self { address, shutdown, task }
+    }
+
+    /// A client that has been let in.
+    pub async fn client(&self) -> Client {
+        let mut client = self.socket().await;
+        client.start(&[("user", "u")]).await;
+        client
+    }
+
+    /// A connection that has said nothing yet.
+    pub async fn socket(&self) -> Client {
+        Client { stream: TcpStream::connect(self.address).await.unwrap(), pid: 0, secret: 0 }
+    }
+
+    pub async fn driver(&self) -> tokio_postgres::Client {
+        let config = format!("host=127.0.0.1 port={} user=u sslmode=disable", self.address.port());
+        let (client, connection) = tokio_postgres::connect(&config, tokio_postgres::NoTls).await.unwrap();
+        tokio::spawn(connection);
+        client
+    }
+
+    /// Sends a cancel request for a client's statement, and waits until it was taken.
+    pub async fn cancel(&self, pid: i32, secret: i32) {
+        let mut socket = self.socket().await;
+        let mut bytes = 16_i32.to_be_bytes().to_vec();
+        for number in [80_877_102, pid, secret] {
+            bytes.extend(number.to_be_bytes());
+        }
+        socket.write(&bytes).await;
+        assert!(socket.is_closed().await);
+    }
+
+    pub async fn stop(self) {
+        self.shutdown.cancel();
+        self.ended().await;
+    }
+
+    pub async fn ended(self) {
+        tokio::time::timeout(PATIENCE, self.task).await.expect("the server stops").unwrap().unwrap();
+    }
+}
+
+/// A message of the server.
+#[derive(Debug, Clone)]
+pub struct Message {
+    pub tag: char,
+    pub body: Vec<u8>,
+}
+
+impl Message {
+    /// A field of an ErrorResponse or NoticeResponse.
+    pub fn field(&self, name: char) -> Option<String> {
+        assert!(matches!(self.tag, 'E' | 'N'), "{self:?}");
+        let fields = self.body.split(|byte| *byte == 0).filter(|field| !field.is_empty());
+        let mut found = fields.filter(|field| char::from(field[0]) == name);
+        found.next().map(|field| String::from_utf8(field[1..].to_vec()).unwrap())
+    }
+
+    pub fn code(&self) -> String {
+        self.field('C').unwrap()
+    }
+
+    /// The text of a CommandComplete.
+    pub fn text(&self) -> String {
+        String::from_utf8(self.body[..self.body.len() - 1].to_vec()).unwrap()
+    }
+
+    /// The cells of a DataRow.
+    pub fn cells(&self) -> Vec<Option<Vec<u8>>> {
+        assert_eq!(self.tag, 'D', "{self:?}");
+        let mut rest = &self.body[2..];
+        let mut cells = Vec::new();
+        while !rest.is_empty() {
+            let length = i32::from_be_bytes(rest[..4].try_into().unwrap());
+            rest = &rest[4..];
+            cells.push(usize::try_from(length).ok().map(|length| {
+                let cell = rest[..length].to_vec();
+                rest = &rest[length..];
+                cell
+            }));
+        }
+        assert_eq!(cells.len(), usize::from(u16::from_be_bytes(self.body[..2].try_into().unwrap())));
+        cells
+    }
+
+    pub fn texts_of(&self, column: usize) -> String {
+        String::from_utf8(self.cells()[column].clone().unwrap()).unwrap()
+    }
+
+    /// The cells of a DataRow in text form, `NULL` for none.
+    pub fn texts(&self) -> Vec<String> {
+        let text = |cell: Option<Vec<u8>>| cell.map_or("NULL".to_owned(), |cell| String::from_utf8(cell).unwrap());
+        self.cells().into_iter().map(text).collect()
+    }
+}
+
+/// The types of messages, in order.
+pub fn tags(messages: &[Message]) -> String {
+    messages.iter().map(|message| message.tag).collect()
+}
+
+/// The status byte of the ReadyForQuery that ends the messages.
+pub fn status(messages: &[Message]) -> char {
+    let last = messages.last().unwrap();
+    assert_eq!(last.tag, 'Z');
+    char::from(last.body[0])
+}
+
+/// The SQLSTATE of the one error among the messages.
+pub fn error_code(messages: &[Message]) -> String {
+    error(messages).code()
+}
+
+pub fn error(messages: &[Message]) -> &Message {
+    let mut errors = messages.iter().filter(|message| message.tag == 'E');
+    let error = errors.next().unwrap_or_else(|| panic!("no error in {messages:?}"));
+    assert!(errors.next().is_none(), "{messages:?}");
+    error
+}
+
+/// The first column of the rows among the messages.
+pub fn column(messages: &[Message]) -> Vec<String> {
+    messages.iter().filter(|message| message.tag == 'D').map(|row| row.texts()[0].clone()).collect()
+}
+
+/// A message of the client.
+pub fn message(tag: u8, body: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![tag];
+    bytes.extend(u32::try_from(body.len() + 4).unwrap().to_be_bytes());
+    bytes.extend(body);
+    bytes
+}
+
+fn cstring(text: &str) -> Vec<u8> {
+    [text.as_bytes(), b"\0"].concat()
+}
+
+fn count(count: usize) -> [u8; 2] {
+    u16::try_from(count).unwrap().to_be_bytes()
+}
+
+pub fn query(sql: &str) -> Vec<u8> {
+    message(b'Q', &cstring(sql))
+}
+
+pub fn parse(name: &str, sql: &str, oids: &[u32]) -> Vec<u8> {
+    let mut body = [cstring(name), cstring(sql)].concat();
+    body.extend(count(oids.len()));
+    body.extend(oids.iter().flat_map(|oid| oid.to_be_bytes()));
+    message(b'P', &body)
+}
+
+/// Bind with text values.
+pub fn bind(portal: &str, statement: &str, values: &[Option<&str>]) -> Vec<u8> {
+    let values: Vec<Option<&[u8]>> = values.iter().map(|value| value.map(str::as_bytes)).collect();
+    bind_as(portal, statement, &[], &values, &[])
+}
+
+pub fn bind_as(
+    portal: &str,
+    statement: &str,
+    formats: &[i16],
+    values: &[Option<&[u8]>],
+    result_formats: &[i16],
+) -> Vec<u8> {
+    let mut body = [cstring(portal), cstring(statement)].concat();
+    body.extend(count(formats.len()));
+    body.extend(formats.iter().flat_map(|format| format.to_be_bytes()));
+    body.extend(count(values.len()));
+    for value in values {
+        match value {
+            Some(value) => {
+                body.extend(i32::try_from(value.len()).unwrap().to_be_bytes());
+                body.extend(*value);
+            }
+            None => body.extend((-1_i32).to_be_bytes()),
+        }
+    }
+    body.extend(count(result_formats.len()));
+    body.extend(result_formats.iter().flat_map(|format| format.to_be_bytes()));
+    message(b'B', &body)
+}
+
+/// `kind` is `S` for a statement, `P` for a portal.
+pub fn describe(kind: u8, name: &str) -> Vec<u8> {
+    message(b'D', &[vec![kind], cstring(name)].concat())
+}
+
+pub fn close(kind: u8, name: &str) -> Vec<u8> {
+    message(b'C', &[vec![kind], cstring(name)].concat())
+}
+
+pub fn execute(portal: &str, max_rows: i32) -> Vec<u8> {
+    message(b'E', &[cstring(portal), max_rows.to_be_bytes().to_vec()].concat())
+}
+
+pub fn sync() -> Vec<u8> {
+    message(b'S', b"")
+}
+
+pub fn flush() -> Vec<u8> {
+    message(b'H', b"")
+}
+
+/// The startup packet.
+pub fn startup(version: u32, parameters: &[(&str, &str)]) -> Vec<u8> {
+    let mut body = version.to_be_bytes().to_vec();
+    for (name, value) in parameters {
+        body.extend([cstring(name), cstring(value)].concat());
+    }
+    body.push(0);
+    let mut bytes = u32::try_from(body.len() + 4).unwrap().to_be_bytes().to_vec();
+    bytes.extend(body);
+    bytes
+}
+
+pub const VERSION_3_0: u32 = 3 << 16;
+
+pub struct Client {
+    pub stream: TcpStream,
+    pub pid: i32,
+    pub secret: i32,
+}
+
+impl Client {
+    /// Sends the startup packet and reads to the first ReadyForQuery.
+    pub async fn start(&mut self, parameters: &[(&str, &str)]) -> Vec<Message> {
+        self.write(&startup(VERSION_3_0, parameters)).await;
+        let messages = self.until_ready().await;
+        let key = messages.iter().find(|message| message.tag == 'K').unwrap();
+        self.pid = i32::from_be_bytes(key.body[..4].try_into().unwrap());
+        self.secret = i32::from_be_bytes(key.body[4..].try_into().unwrap());
+        messages
+    }
+
+    pub async fn write(&mut self, bytes: &[u8]) {
+        tokio::time::timeout(PATIENCE, self.stream.write_all(bytes)).await.expect("the server reads").unwrap();
+    }
+
+    /// Sends messages in one piece.
+    pub async fn send(&mut self, messages: &[Vec<u8>]) {
+        self.write(&messages.concat()).await;
+    }
+
+    /// Sends messages and reads to ReadyForQuery.
+    pub async fn ask(&mut self, messages: &[Vec<u8>]) -> Vec<Message> {
+        self.send(messages).await;
+        self.until_ready().await
+    }
+
+    pub async fn query(&mut self, sql: &str) -> Vec<Message> {
+        self.ask(&[query(sql)]).await
+    }
+
+    pub async fn until_ready(&mut self) -> Vec<Message> {
+        let mut messages = Vec::new();
+        loop {
+            let message = self.read().await;
+            messages.push(message);
+            if messages.last().unwrap().tag == 'Z' {
+                return messages;
+            }
+        }
+    }
+
+    pub async fn read(&mut self) -> Message {
+        self.try_read().await.expect("the server answers")
+    }
+
+    /// The next message; `None` when the server closed the connection.
+    pub async fn try_read(&mut self) -> Option<Message> {
+        let read = async {
+            let tag = self.stream.read_u8().await.ok()?;
+            let length = usize::try_from(self.stream.read_u32().await.ok()?).unwrap();
+            let mut body = vec![0; length - 4];
+            self.stream.read_exact(&mut body).await.ok()?;
+            Some(Message { tag: char::from(tag), body })
+        };
+        tokio::time::timeout(PATIENCE, read).await.expect("the server answers in time")
+    }
+
+    /// Whether the server closes the connection without another word.
+    pub async fn is_closed(&mut self) -> bool {
+        let mut byte = [0];
+        let read = tokio::time::timeout(PATIENCE, self.stream.read(&mut byte)).await;
+        matches!(read.expect("the server closes in time"), Ok(0) | Err(_))
+    }
+}
+
+/// A relation of `10^digits` rows. Each join has ten rows on its left, which is the side that is kept in memory.
+pub fn many_rows(digits: usize) -> String {
+    let tables = (0..digits).map(|i| format!("(VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9)) t{i}(c{i})"));
+    tables.reduce(|rows, table| format!("{table} CROSS JOIN ({rows})")).unwrap()
+}

@@ -1,0 +1,12 @@
+//! The wire front-end, byte by byte: what a client sends and what it must get back.
+
+mod cancel;
+mod extended;
+mod harness;
+mod isolation;
+mod malformed;
+mod portals;
+mod shutdown;
+mod simple;
+mod startup;
+mod values;

@@ -1,0 +1,128 @@
+//! Values of every type, in and out, in binary and in text form, through a driver and by hand.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio_postgres::types::{FromSql, ToSql, Type};
+
+use crate::harness::{Server, bind_as, error_code, execute, parse, sync};
+
+/// What is sent comes back, NULL among it.
+async fn round_trips<T>(client: &tokio_postgres::Client, sql_type: &str, values: &[T])
+where
+    T: ToSql + for<'a> FromSql<'a> + PartialEq + std::fmt::Debug + Sync,
+{
+    let statement = client.prepare(&format!("SELECT $1::{sql_type}")).await.unwrap();
+    for value in values {
+        let row = client.query_one(&statement, &[value]).await.unwrap();
+        assert_eq!(row.get::<_, T>(0), *value, "{sql_type}");
+    }
+    let row = client.query_one(&statement, &[&None::<T>]).await.unwrap();
+    assert_eq!(row.get::<_, Option<T>>(0), None, "{sql_type}");
+}
+
+#[tokio::test]
+async fn drivers_get_back_what_they_send() {
+    let server = Server::start().await;
+    let client = server.driver().await;
+    round_trips(&client, "bool", &[true, false]).await;
+    round_trips(&client, "int2", &[i16::MIN, 0, i16::MAX]).await;
+    round_trips(&client, "int4", &[i32::MIN, 0, i32::MAX]).await;
+    round_trips(&client, "int8", &[i64::MIN, 0, i64::MAX]).await;
+    round_trips(&client, "float4", &[f32::MIN, 0.1, f32::INFINITY]).await;
+    round_trips(&client, "float8", &[f64::MAX, -0.1, f64::NEG_INFINITY]).await;
+    round_trips(&client, "text", &[String::new(), "é\u{1f600}".to_owned()]).await;
+    round_trips(&client, "varchar", &["abc".to_owned()]).await;
+    round_trips(&client, "bytea", &[vec![], vec![0_u8, 255, 10]]).await;
+    let second = Duration::from_secs(1);
+    let times = [UNIX_EPOCH, UNIX_EPOCH + second * 2_000_000_000, SystemTime::UNIX_EPOCH - second * 1_000_000_000];
+    round_trips(&client, "timestamp", &times).await;
+    round_trips(&client, "timestamptz", &times).await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn drivers_get_back_arrays() {
+    let server = Server::start().await;
+    let client = server.driver().await;
+    round_trips(&client, "int4[]", &[vec![1, 2, 3], vec![]]).await;
+    round_trips(&client, "int8[]", &[vec![Some(1_i64), None]]).await;
+    round_trips(&client, "text[]", &[vec!["a".to_owned(), String::new()]]).await;
+    server.stop().await;
+}
+
+/// Bytes of a type that come back unchanged in binary form, and their text form.
+const BINARY: &[(&str, &[u8], &str)] = &[
+    ("uuid", &[0x11; 16], "11111111-1111-1111-1111-111111111111"),
+    ("date", &[0, 0, 0, 1], "2000-01-02"),
+    ("date", &[0xff, 0xff, 0xff, 0xff], "1999-12-31"),
+    ("time", &[0, 0, 0, 0, 0, 0x0f, 0x42, 0x40], "00:00:01"),
+    ("json", b"{\"a\": 1}", "{\"a\": 1}"),
+    ("jsonb", b"\x01{\"a\": 1}", "{\"a\": 1}"),
+    ("numeric", &[0, 2, 0, 0, 0x40, 0, 0, 1, 0, 12, 0x13, 0x88], "-12.5"),
+    ("numeric(6,2)", &[0, 2, 0, 0, 0, 0, 0, 2, 0, 12, 0x13, 0x88], "12.50"),
+];
+
+#[tokio::test]
+async fn binary_and_text_forms_are_those_of_postgres() {
+    let server = Server::start().await;
+    let mut client = server.client().await;
+    for (sql_type, bytes, text) in BINARY {
+        let sql = format!("SELECT $1::{sql_type}, $1::{sql_type}");
+        let bound = bind_as("", "", &[1], &[Some(bytes)], &[1, 0]);
+        let messages = client.ask(&[parse("", &sql, &[]), bound, execute("", 0), sync()]).await;
+        let row = messages.iter().find(|message| message.tag == 'D');
+        let row = row.unwrap_or_else(|| panic!("{sql_type}: {}", error_code(&messages)));
+        assert_eq!(row.cells()[0].as_deref(), Some(*bytes), "{sql_type}");
+        assert_eq!(row.texts_of(1), *text, "{sql_type}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_value_of_the_wrong_size_is_refused() {
+    let server = Server::start().await;
+    let mut client = server.client().await;
+    for (sql_type, bytes, code) in [
+        ("bool", &[][..], "22P03"),
+        ("int2", &[0], "22P03"),
+        ("int4", &[0; 8], "22P03"),
+        ("int8", &[0; 4], "22P03"),
+        ("float8", &[0; 4], "22P03"),
+        ("uuid", &[0; 15], "22P03"),
+        ("date", &[0x7f, 0xff, 0xff, 0xff], "22008"),
+        ("timestamptz", &[0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff], "22008"),
+        ("time", &[0xff; 8], "22008"),
+        ("text", &[0xc3, 0x28], "22021"),
+        ("text", &[b'a', 0], "22021"),
+        ("jsonb", b"\x02{}", "22P03"),
+        ("numeric", &[0, 1, 0, 0, 0, 0, 0, 0, 0xff, 0xff], "22P03"),
+        ("int4[]", &[0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 23, 0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 1], "22P03"),
+        ("int4[]", &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 25], "42804"),
+        ("int4[]", &[0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 23], "0A000"),
+    ] {
+        let parsed = parse("", &format!("SELECT $1::{sql_type}"), &[]);
+        let messages = client.ask(&[parsed, bind_as("", "", &[1], &[Some(bytes)], &[]), sync()]).await;
+        assert_eq!(error_code(&messages), code, "{sql_type} {bytes:?}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_driver_stores_and_reads_rows() {
+    let server = Server::start().await;
+    let client = server.driver().await;
+    client.batch_execute("CREATE TABLE t (p text, r text, n int8, b bytea, PRIMARY KEY (p, r))").await.unwrap();
+    let insert = client.prepare("INSERT INTO t VALUES ($1, $2, $3, $4)").await.unwrap();
+    assert_eq!(insert.params(), [Type::TEXT, Type::TEXT, Type::INT8, Type::BYTEA]);
+    for n in 0..50_i64 {
+        let bytes = vec![7_u8; 3];
+        assert_eq!(client.execute(&insert, &[&"a", &format!("{n:03}"), &n, &bytes]).await.unwrap(), 1);
+    }
+    let rows = client.query("SELECT r, n, b FROM t WHERE p = $1 ORDER BY r", &[&"a"]).await.unwrap();
+    assert_eq!(rows.len(), 50);
+    assert_eq!(rows[49].get::<_, i64>("n"), 49);
+    assert_eq!(rows[49].get::<_, &[u8]>("b"), [7; 3]);
+    let error = client.execute(&insert, &[&"a", &"001", &1_i64, &vec![0_u8]]).await.unwrap_err();
+    assert_eq!(error.code().unwrap().code(), "23505");
+    server.stop().await;
+}
