@@ -74,6 +74,10 @@ impl Planner<'_> {
         names_hidden: bool,
         declared: &[SqlType],
     ) -> SqlResult<PlannedQuery> {
+        if let Some(lock) = query.locks.first() {
+            return Err(SqlError::not_supported(lock)
+                .with_hint("Leave it out: a row that changes before COMMIT is refused then (40001)."));
+        }
         let mut query = query.clone();
         self.system.rewrite(&mut query)?;
         names::resolve(&mut query, tables, names_hidden)?;

@@ -55,6 +55,11 @@ impl EgtWriter {
     /// # Errors
     /// The first commit that failed.
     pub async fn push(&mut self, operation: Operation) -> SqlResult<()> {
+        // A key given twice fails before its first row is committed, so that a statement of one EGT stays atomic.
+        let collected = self.buffer.get(operation.key());
+        if matches!(operation, Operation::Insert(_)) && collected.is_some_and(|c| !matches!(c, Operation::Delete(..))) {
+            return Err(self.relation.duplicate_key(operation.key()));
+        }
         let full = self.buffer.len() >= BUFFERED_OPERATIONS || self.buffered_bytes >= BUFFERED_BYTES;
         if full || self.buffer.contains_key(operation.key()) {
             self.flush().await?;
