@@ -230,6 +230,11 @@ impl Connection {
 
     /// CommandComplete, after what the statement wants to be said before it.
     pub fn complete(&mut self, tag: CommandTag) {
+        if tag == CommandTag::Plain("DISCARD ALL") {
+            // Poolers hand the session to another client, which is to find none of these names taken.
+            self.statements.clear();
+            self.portals.clear();
+        }
         self.send_notices();
         self.outbox.send(&PgWireBackendMessage::CommandComplete(CommandComplete::new(tag.to_string())));
         self.send_parameter_changes();

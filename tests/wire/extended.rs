@@ -46,6 +46,16 @@ async fn a_named_statement_serves_until_it_is_closed() {
 }
 
 #[tokio::test]
+async fn discard_all_forgets_statements() {
+    let server = Server::start().await;
+    let mut client = server.client().await;
+    client.ask(&[parse("s", "SELECT 1", &[]), sync()]).await;
+    client.query("DISCARD ALL").await;
+    assert_eq!(tags(&client.ask(&[parse("s", "SELECT 2", &[]), sync()]).await), "1Z");
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn what_is_not_there_is_named() {
     let server = Server::start().await;
     let mut client = server.client().await;
