@@ -27,6 +27,9 @@ use crate::sql::types::SqlType;
 /// How long a client is given to take the last words of its connection.
 const FAREWELL: Duration = Duration::from_secs(1);
 
+/// How long the next message of a series that has begun is waited for when the server shuts down.
+const SERIES_GRACE: Duration = Duration::from_millis(500);
+
 /// A connection after its start-up.
 pub(super) struct Connection {
     pub session: Session,
@@ -104,7 +107,7 @@ impl Connection {
         tokio::select! {
             biased;
             () = self.interrupts.killed() => Err(Halt::Fatal(Failure::shutdown())),
-            () = self.shutdown.cancelled(), if !self.in_series => Err(Halt::Fatal(Failure::shutdown())),
+            () = asked_to_end(&self.shutdown, self.in_series) => Err(Halt::Fatal(Failure::shutdown())),
             frame = self.reader.frame() => frame,
         }
     }
@@ -125,20 +128,20 @@ impl Connection {
         self.interrupts.begin();
         let handled = AssertUnwindSafe(self.handle(tag, body)).catch_unwind().await;
         self.interrupts.end();
-        match handled.unwrap_or_else(|panic| Err(panicked(&*panic))) {
-            Ok(()) => {}
+        let failed = match handled.unwrap_or_else(|panic| Err(panicked(&*panic))) {
+            Ok(()) => false,
             Err(Halt::Statement(failure)) => {
                 self.report(&failure);
-                self.skipping = extended;
+                true
             }
             Err(halt) => return Err(halt),
-        }
-        if extended {
-            if self.outbox.is_full() {
-                self.flush().await?;
-            }
-        } else {
+        };
+        if !extended {
             self.ready().await?;
+        } else if failed || self.outbox.is_full() {
+            // A client may wait for the error before it sends its Sync.
+            self.skipping = failed;
+            self.flush().await?;
         }
         Ok(Next::Read)
     }
@@ -248,6 +251,14 @@ impl Connection {
 
     fn send_parameter_changes(&mut self) {
         send_parameters(&mut self.session, &mut self.outbox);
+    }
+}
+
+/// Resolves when the server shuts down and nothing of the client's is under way.
+async fn asked_to_end(shutdown: &CancellationToken, in_series: bool) {
+    shutdown.cancelled().await;
+    if in_series {
+        tokio::time::sleep(SERIES_GRACE).await;
     }
 }
 

@@ -235,6 +235,16 @@ async fn flush_sends_what_there_is_without_a_sync() {
 }
 
 #[tokio::test]
+async fn an_error_is_sent_without_a_sync() {
+    let server = Server::start().await;
+    let mut client = server.client().await;
+    client.send(&[parse("", "SELECT no_such", &[]), flush()]).await;
+    assert_eq!(client.read().await.code(), "42703");
+    assert_eq!(tags(&client.ask(&[sync()]).await), "Z");
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn a_function_call_is_refused_and_the_session_goes_on() {
     let server = Server::start().await;
     let mut client = server.client().await;
