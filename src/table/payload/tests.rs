@@ -172,7 +172,7 @@ fn operation(row: usize) -> impl Strategy<Value = Operation> {
             .prop_map(|t| IfMatch::ETag(ETag::of_timestamp(EdmDateTime::from_unix_ticks(t).unwrap()))),
     ];
     ("[ -~ é😀&&[^/\\\\#?]]{0,8}", properties, if_match, 0..6).prop_map(move |(text, properties, if_match, kind)| {
-        let key = EntityKey::parse("it's a p%", &format!("{row}{text}")).unwrap();
+        let key = EntityKey::parse("it's a p%", &format!("{row}:{text}")).unwrap();
         let properties: Properties =
             properties.into_iter().filter_map(|(name, v)| Some((PropertyName::parse(&name).ok()?, v))).collect();
         let entity = Entity::new(key, properties);
