@@ -327,5 +327,6 @@ impl Client {
 /// A relation of `10^digits` rows. Each join has ten rows on its left, which is the side that is kept in memory.
 pub fn many_rows(digits: usize) -> String {
     let tables = (0..digits).map(|i| format!("(VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9)) t{i}(c{i})"));
-    tables.reduce(|rows, table| format!("{table} CROSS JOIN ({rows})")).unwrap()
+    let joined = tables.reduce(|rows, table| format!("({table} CROSS JOIN {rows})")).unwrap();
+    joined.strip_prefix('(').and_then(|rows| rows.strip_suffix(')')).unwrap().to_owned()
 }

@@ -1,6 +1,6 @@
 //! Takes array literals apart: `{1,NULL,"a b"}`, and the catalogue's vectors: `1 2`.
 
-use super::trim;
+use super::{is_blank, trim};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 
 /// Hands each item of a one-dimensional array literal to `take`, `None` for NULL.
@@ -19,7 +19,7 @@ pub(super) fn array_items(text: &str, mut take: impl FnMut(Option<&str>) -> SqlR
     let Some(mut rest) = trimmed.strip_prefix('{') else {
         return Err(malformed("Array value must start with \"{\" or dimension information."));
     };
-    rest = rest.trim_start();
+    rest = rest.trim_start_matches(is_blank);
     if let Some(after) = rest.strip_prefix('}') {
         return if after.is_empty() { Ok(()) } else { Err(malformed("Junk after closing right brace.")) };
     }
@@ -65,7 +65,7 @@ impl Item {
     /// Takes an item off the front of `rest`, up to the comma or brace behind it; its value is then in `buffer`.
     fn take(rest: &mut &str, buffer: &mut String) -> Result<Self, Stop> {
         buffer.clear();
-        *rest = rest.trim_start();
+        *rest = rest.trim_start_matches(is_blank);
         match rest.strip_prefix('"') {
             Some(quoted) => {
                 *rest = quoted;
@@ -84,7 +84,7 @@ impl Item {
                 c => buffer.push(c),
             }
         }
-        *rest = chars.as_str().trim_start();
+        *rest = chars.as_str().trim_start_matches(is_blank);
         if rest.starts_with([',', '}']) || rest.is_empty() { Ok(Item::Value) } else { Err(Stop::Element) }
     }
 
@@ -106,7 +106,7 @@ impl Item {
                 }
                 c => {
                     buffer.push(c);
-                    if !c.is_ascii_whitespace() {
+                    if !is_blank(c) {
                         kept = buffer.len();
                     }
                 }
@@ -141,6 +141,7 @@ mod tests {
         let expected =
             [Some("a"), Some("b c"), None, Some("NULL"), Some("a b "), Some("x\"y\\z"), Some("null"), Some("")];
         assert_eq!(found, expected.map(|item| item.map(str::to_owned)));
+        assert_eq!(items("{\u{a0}}").unwrap(), [Some("\u{a0}".to_owned())]);
         assert_eq!(items("{}").unwrap(), Vec::<Option<String>>::new());
     }
 

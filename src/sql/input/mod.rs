@@ -79,7 +79,12 @@ fn invalid(sql_type: &SqlType, text: &str) -> Box<SqlError> {
 
 /// Without the blanks that input functions skip at both ends.
 fn trim(text: &str) -> &str {
-    text.trim_matches(|c: char| c.is_ascii_whitespace() || c == '\u{b}')
+    text.trim_matches(is_blank)
+}
+
+/// What C's `isspace` says of ASCII; blanks beyond ASCII are data.
+fn is_blank(c: char) -> bool {
+    c.is_ascii_whitespace() || c == '\u{b}'
 }
 
 #[cfg(test)]

@@ -11,6 +11,8 @@ use super::stack::{StackText, fill_digits};
 const DECIMAL_BYTES: usize = 240;
 /// The shortest digits of a double with sign, point and exponent take less.
 const FLOAT_BYTES: usize = 40;
+/// Digits behind the first that tell every float8 from its neighbours.
+const MAX_FLOAT8_PRECISION: usize = 16;
 /// From this exponent up PostgreSQL prints a float8 with an exponent.
 const FLOAT8_LIMIT: i32 = 15;
 /// From this exponent up PostgreSQL prints a float4 with an exponent.
@@ -39,12 +41,13 @@ pub(crate) fn write_f64(out: &mut impl fmt::Write, value: f64) -> fmt::Result {
     let mut text = StackText::<FLOAT_BYTES>::new();
     write!(text, "{value:e}")?;
     if value.abs() >= FIRST_UNIT_ABOVE_ONE && is_halfway(text.as_str(), value) {
-        // One digit more is enough: the shortest form was shorter only because it was allowed to sit on the boundary.
-        text = StackText::new();
-        write!(text, "{value:.15e}")?;
-        if text.as_str().parse() != Ok(value) {
+        // The shortest form was that short only because it was allowed to sit on the boundary.
+        for precision in 1..=MAX_FLOAT8_PRECISION {
             text = StackText::new();
-            write!(text, "{value:.16e}")?;
+            write!(text, "{value:.precision$e}")?;
+            if text.as_str().parse() == Ok(value) && !is_halfway(text.as_str(), value) {
+                break;
+            }
         }
     }
     write_scientific(out, text.as_str(), FLOAT8_LIMIT)
@@ -259,6 +262,11 @@ mod tests {
             (2e16, "2e+16"),
             (9_007_199_254_740_992.0, "9.007199254740992e+15"),
             (1e23, "9.999999999999999e+22"),
+            (5e22, "4.9999999999999996e+22"),
+            (2e23, "1.9999999999999998e+23"),
+            (1e22, "1e+22"),
+            (9.5e22, "9.5e+22"),
+            (1.801_439_850_948_198_8e16, "1.8014398509481988e+16"),
             (2.225_073_858_507_201_4e-308, "2.2250738585072014e-308"),
             (1.797_693_134_862_315_7e308, "1.7976931348623157e+308"),
             (f64::NAN, "NaN"),

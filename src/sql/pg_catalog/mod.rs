@@ -4,10 +4,12 @@
 //! ([`relations`]), the functions that go with them ([`functions`]), and the forms of SQL that only catalogue queries
 //! use, rewritten to ones that the planner takes ([`rewrite`]).
 
+mod built_ins;
 mod cells;
 mod functions;
 mod layout;
 mod objects;
+mod quoting;
 mod relations;
 mod rewrite;
 

@@ -2,11 +2,18 @@
 
 use std::sync::{Arc, Mutex};
 
+use arrow::array::{ArrayRef, StringArray, StructArray};
+use arrow::datatypes::{DataType, Field, Fields};
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::config::ConfigOptions;
 use datafusion::error::Result;
-use datafusion::logical_expr::{TableProviderFilterPushDown, TableType};
+use datafusion::logical_expr::{Operator, TableProviderFilterPushDown, TableType};
+use datafusion::physical_expr::ScalarFunctionExpr;
+use datafusion::physical_expr::expressions::{
+    BinaryExpr, CaseExpr, Column, DynamicFilterPhysicalExpr, InListExpr, lit as physical_lit,
+};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::prelude::SessionContext;
@@ -224,4 +231,50 @@ fn a_long_chain_of_alternatives_is_read_without_recursion() {
     let plan = KeyPlan::from_filters(&relation, std::slice::from_ref(&chain));
     assert_eq!(plan.scope.to_string(), "2000 points");
     assert!(plan.is_exact());
+}
+
+/// What a plan over the whole table is narrowed to.
+fn narrowed(relation: &Relation, filter: Arc<dyn PhysicalExpr>) -> Option<String> {
+    let names: Vec<&str> = relation.columns.iter().map(|c| c.name.as_str()).collect();
+    let groups = KeyPlan::from_filters(relation, &[]).narrowed_by(relation, &[filter], &names)?;
+    Some(scope::describe(&groups.concat()))
+}
+
+#[test]
+fn keys_of_a_join_narrow_the_other_side() {
+    let relation = raw();
+    let column = |index: usize, name: &str| Arc::new(Column::new(name, index)) as Arc<dyn PhysicalExpr>;
+    let keys = || vec![column(0, "PartitionKey"), column(1, "RowKey")];
+    let text = |values: Vec<&str>| Arc::new(StringArray::from(values)) as ArrayRef;
+    let fields = Fields::from(vec![Field::new("c0", DataType::Utf8, true), Field::new("c1", DataType::Utf8, true)]);
+    let pairs = StructArray::new(fields.clone(), vec![text(vec!["b", "a"]), text(vec!["1", "2"])], None);
+    let row = ScalarFunctionExpr::new(
+        "struct",
+        datafusion::functions::core::r#struct(),
+        keys(),
+        Arc::new(Field::new("struct", DataType::Struct(fields), true)),
+        Arc::new(ConfigOptions::default()),
+    );
+    let schema = relation.arrow_schema.clone();
+    let listed = InListExpr::try_new_from_array(Arc::new(row), Arc::new(pairs), false, &schema).unwrap();
+    let listed: Arc<dyn PhysicalExpr> = Arc::new(listed);
+    let two_points = "PartitionKey = 'a', RowKey = '2'; PartitionKey = 'b', RowKey = '1'";
+    assert_eq!(narrowed(&relation, listed.clone()).unwrap(), two_points);
+
+    let dynamic = Arc::new(DynamicFilterPhysicalExpr::new(keys(), physical_lit(true)));
+    assert_eq!(narrowed(&relation, dynamic.clone()), None);
+    dynamic.update(listed).unwrap();
+    assert_eq!(narrowed(&relation, dynamic).unwrap(), two_points);
+
+    // One filter for each partition of the join.
+    let bounds = |low: &str, high: &str| {
+        let side = |op, value: &str| {
+            Arc::new(BinaryExpr::new(column(0, "PartitionKey"), op, physical_lit(value))) as Arc<dyn PhysicalExpr>
+        };
+        Arc::new(BinaryExpr::new(side(Operator::GtEq, low), Operator::And, side(Operator::LtEq, high)))
+            as Arc<dyn PhysicalExpr>
+    };
+    let branches = vec![(column(2, "x"), bounds("a", "c")), (column(2, "x"), bounds("x", "x"))];
+    let case = CaseExpr::try_new(None, branches, Some(physical_lit(false))).unwrap();
+    assert_eq!(narrowed(&relation, Arc::new(case)).unwrap(), "PartitionKey >= 'a' and <= 'c' or = 'x'");
 }

@@ -12,7 +12,7 @@ use datafusion::logical_expr::{
 };
 
 use super::{Definition, FunctionContext, argument, int4};
-use crate::sql::error::SqlResult;
+use crate::sql::error::{SqlError, SqlResult};
 use crate::sql::pg_catalog::cells::Cell;
 use crate::sql::types::SqlType;
 
@@ -42,6 +42,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
             })
         },
     ),
+    Definition::new("catalog_series", |_| SqlType::Array(Box::new(SqlType::Int4)), series),
     Definition::new("catalog_prefixed", |_| SqlType::Array(Box::new(SqlType::Text)), prefixed),
 ];
 
@@ -51,6 +52,20 @@ fn is_first_dimension(arguments: &[Cell]) -> bool {
 
 fn length(items: &[Cell]) -> i64 {
     i64::try_from(items.len()).unwrap_or(i64::MAX)
+}
+
+/// Longest series of computed ends: catalogue queries number the items of short lists.
+const LONGEST_SERIES: i64 = 100_000;
+
+/// The numbers from the first to the second argument.
+fn series(_: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
+    let (Some(first), Some(last)) = (argument(arguments, 0).as_int(), argument(arguments, 1).as_int()) else {
+        return Ok(Cell::Null);
+    };
+    if arguments.len() > 2 || last.saturating_sub(first) > LONGEST_SERIES {
+        return Err(SqlError::not_supported("generate_series with these computed arguments"));
+    }
+    Ok(Cell::numbers(first..=last))
 }
 
 /// Every item with a text in front.

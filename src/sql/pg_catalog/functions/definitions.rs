@@ -2,8 +2,10 @@
 
 use super::{Definition, FunctionContext, argument, boolean, text};
 use crate::sql::error::SqlResult;
+use crate::sql::pg_catalog::built_ins;
 use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::pg_catalog::objects::{self, Class, has_key, key_list, key_numbers, quote_ident};
+use crate::sql::pg_catalog::objects::{self, Class, has_key, key_list, key_numbers};
+use crate::sql::pg_catalog::quoting::quote_ident;
 use crate::sql::relation::Relation;
 
 pub(super) const FUNCTIONS: &[Definition] = &[
@@ -48,7 +50,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
 
 fn format_type(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
     let Some(oid) = argument(arguments, 0).as_oid() else { return Ok(Cell::Null) };
-    Ok(objects::format_type(&context.objects, oid, argument(arguments, 1).as_int()).into())
+    Ok(built_ins::format_type(&context.objects, oid, argument(arguments, 1).as_int()).into())
 }
 
 fn constraint_definition(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {

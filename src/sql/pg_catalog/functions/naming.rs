@@ -2,8 +2,10 @@
 
 use super::{Definition, FunctionContext, argument, oid, text};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::pg_catalog::built_ins;
 use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::pg_catalog::objects::{self, OWNER, quote_ident, split_name};
+use crate::sql::pg_catalog::objects::{self, OWNER};
+use crate::sql::pg_catalog::quoting::{quote_ident, split_name};
 use crate::sql::types::SqlType;
 
 pub(super) const FUNCTIONS: &[Definition] = &[
@@ -37,6 +39,11 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("catalog_role_name", text, |c, a| {
         printed(a, "role", ErrorKind::UndefinedObject, |t| role_oid(c, t), |o| role_name(c, o))
     }),
+    Definition::new("catalog_find_class_oid", oid, |c, a| Ok(found(a, |t| class_oid(c, t)).into())),
+    Definition::new("catalog_find_type_oid", oid, |c, a| Ok(found(a, |t| type_oid(c, t)).into())),
+    Definition::new("catalog_find_proc_oid", oid, |_, a| Ok(found(a, proc_oid).into())),
+    Definition::new("catalog_find_schema_oid", oid, |c, a| Ok(found(a, |t| schema_oid(c, t)).into())),
+    Definition::new("catalog_find_role_oid", oid, |c, a| Ok(found(a, |t| role_oid(c, t)).into())),
     Definition::new(
         "to_regclass",
         |_| SqlType::Regclass,
@@ -105,14 +112,14 @@ fn type_oid(context: &FunctionContext, text: &str) -> Option<u32> {
     let base = |name: &str| {
         let alias = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, known)| *known);
         let named =
-            |t: &&objects::TypeRow| t.name == alias || objects::format_type(&context.objects, t.oid, None) == alias;
-        let built_in = objects::types().iter().find(named).map(|t| t.oid);
+            |t: &&built_ins::TypeRow| t.name == alias || built_ins::format_type(&context.objects, t.oid, None) == alias;
+        let built_in = built_ins::types().iter().find(named).map(|t| t.oid);
         built_in.or_else(|| context.objects.tables.iter().find(|t| t.name == name).map(|t| objects::row_type_oid(t)))
     };
     match name.strip_suffix("[]") {
         Some(item) => {
             let item = base(item)?;
-            objects::types().iter().find(|t| t.is_array() && t.element() == item).map(|t| t.oid)
+            built_ins::types().iter().find(|t| t.is_array() && t.element() == item).map(|t| t.oid)
         }
         None => base(name),
     }
@@ -123,18 +130,18 @@ const ALIASES: &[(&str, &str)] =
     &[("int", "int4"), ("decimal", "numeric"), ("float", "float8"), ("character", "bpchar"), ("dec", "numeric")];
 
 fn type_name(context: &FunctionContext, oid: u32) -> Option<String> {
-    let known = objects::type_by_oid(oid).is_some() || context.objects.table_of_row_type(oid).is_some();
-    known.then(|| objects::format_type(&context.objects, oid, None))
+    let known = built_ins::type_by_oid(oid).is_some() || context.objects.table_of_row_type(oid).is_some();
+    known.then(|| built_ins::format_type(&context.objects, oid, None))
 }
 
 fn proc_oid(text: &str) -> Option<u32> {
     let parts = split_name(text);
     let name = parts.last()?.split('(').next()?;
-    objects::functions().find(|(_, n)| *n == name).map(|(oid, _)| oid)
+    built_ins::functions().find(|(_, n)| *n == name).map(|(oid, _)| oid)
 }
 
 fn proc_name(oid: u32) -> Option<String> {
-    objects::functions().find(|(o, _)| *o == oid).map(|(_, name)| name.to_owned())
+    built_ins::functions().find(|(o, _)| *o == oid).map(|(_, name)| name.to_owned())
 }
 
 fn schema_oid(context: &FunctionContext, text: &str) -> Option<u32> {

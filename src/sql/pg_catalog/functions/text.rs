@@ -3,11 +3,11 @@
 use super::{Definition, FunctionContext, argument, text};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::pg_catalog::objects;
+use crate::sql::pg_catalog::quoting;
 use crate::sql::types::SqlType;
 
 pub(super) const FUNCTIONS: &[Definition] = &[
-    Definition::new("quote_ident", text, |_, a| Ok(argument(a, 0).as_text().map(|t| objects::quote_ident(&t)).into())),
+    Definition::new("quote_ident", text, |_, a| Ok(argument(a, 0).as_text().map(|t| quoting::quote_ident(&t)).into())),
     Definition::new("quote_literal", text, |_, a| Ok(argument(a, 0).as_text().map(|t| quote_literal(&t)).into())),
     Definition::new("quote_nullable", text, |_, a| Ok(literal_or_null(argument(a, 0)).into())).of_nulls(),
     Definition::new("format", text, format).of_nulls(),
@@ -45,7 +45,7 @@ fn format(_: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
                 next += 1;
                 match kind {
                     's' => out.push_str(&value.as_text().unwrap_or_default()),
-                    'I' => out.push_str(&objects::quote_ident(&value.as_text().unwrap_or_default())),
+                    'I' => out.push_str(&quoting::quote_ident(&value.as_text().unwrap_or_default())),
                     _ => out.push_str(&literal_or_null(value)),
                 }
             }

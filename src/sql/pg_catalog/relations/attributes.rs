@@ -1,12 +1,11 @@
 //! `pg_attribute` and `pg_attrdef`: columns and their defaults.
 
 use super::Rows;
+use crate::sql::pg_catalog::built_ins::{type_by_oid, type_modifier, type_oid};
 use crate::sql::pg_catalog::cells::Cell;
 use crate::sql::pg_catalog::functions::FunctionContext;
 use crate::sql::pg_catalog::layout;
-use crate::sql::pg_catalog::objects::{
-    default_oid, has_key, index_oid, key_numbers, type_by_oid, type_modifier, type_oid, visible_columns,
-};
+use crate::sql::pg_catalog::objects::{default_oid, has_key, index_oid, key_numbers, visible_columns};
 use crate::sql::types::SqlType;
 
 pub(super) fn attributes(context: &FunctionContext, rows: &mut Rows) {

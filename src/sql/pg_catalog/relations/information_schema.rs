@@ -1,10 +1,11 @@
 //! `information_schema`: the SQL standard's view of tables, columns and keys.
 
 use super::Rows;
+use crate::sql::pg_catalog::built_ins::{type_by_oid, type_oid};
 use crate::sql::pg_catalog::cells::Cell;
 use crate::sql::pg_catalog::functions::FunctionContext;
 use crate::sql::pg_catalog::layout;
-use crate::sql::pg_catalog::objects::{has_key, key_numbers, type_by_oid, type_oid, visible_columns};
+use crate::sql::pg_catalog::objects::{has_key, key_numbers, visible_columns};
 use crate::sql::relation::{Relation, RelationColumn};
 use crate::sql::types::SqlType;
 

@@ -2,11 +2,10 @@
 
 use super::Rows;
 use super::types::operator_class;
+use crate::sql::pg_catalog::built_ins::{type_by_oid, type_oid};
 use crate::sql::pg_catalog::cells::Cell;
 use crate::sql::pg_catalog::functions::FunctionContext;
-use crate::sql::pg_catalog::objects::{
-    PUBLIC, constraint_oid, has_key, index_oid, key_numbers, type_by_oid, type_oid, visible_columns,
-};
+use crate::sql::pg_catalog::objects::{PUBLIC, constraint_oid, has_key, index_oid, key_numbers, visible_columns};
 use crate::sql::relation::Relation;
 
 pub(super) fn indexes(context: &FunctionContext, rows: &mut Rows) {

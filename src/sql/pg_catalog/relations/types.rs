@@ -2,12 +2,13 @@
 
 use super::Rows;
 use super::classes::BTREE;
+use crate::sql::pg_catalog::built_ins;
 use crate::sql::pg_catalog::cells::Cell;
 use crate::sql::pg_catalog::functions::FunctionContext;
 use crate::sql::pg_catalog::objects::{self, OWNER, PG_CATALOG, PUBLIC, row_array_oid, row_type_oid};
 
 pub(super) fn types(context: &FunctionContext, rows: &mut Rows) {
-    for row in objects::types() {
+    for row in built_ins::types() {
         let word = |i: usize| Cell::text(row.words.get(i).copied().unwrap_or_default());
         let flag = |i: usize| Cell::Bool(row.words.get(i) == Some(&"t"));
         let number = |i: usize| Cell::Int(row.words.get(i).and_then(|w| w.parse().ok()).unwrap_or(0));
@@ -80,7 +81,7 @@ fn row_types(context: &FunctionContext, rows: &mut Rows) {
 /// Only the functions that types and access methods refer to: clients look those up.
 pub(super) fn functions(_context: &FunctionContext, rows: &mut Rows) {
     const INTERNAL: u32 = 12;
-    for (oid, name) in objects::functions() {
+    for (oid, name) in built_ins::functions() {
         rows.push([
             ("oid", oid.into()),
             ("proname", name.into()),

@@ -7,6 +7,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::forms::{arguments, call, column_name, last_name, literal, number, string, take, value};
+use super::unreached::{is_empty_source, null_list};
 use crate::sql::pg_catalog::layout;
 use crate::sql::types::SqlType;
 
@@ -15,6 +16,7 @@ pub(super) fn expression(expr: &mut Expr, reads_system: bool) {
         Expr::Function(function) => match last_name(&function.name).as_str() {
             "array" => array_of_query(expr),
             "generate_subscripts" => subscripts(expr),
+            "_pg_expandarray" => expanded_items(expr),
             _ => {}
         },
         Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } => array_literal(right),
@@ -25,11 +27,12 @@ pub(super) fn expression(expr: &mut Expr, reads_system: bool) {
                 **inner = array(items);
             }
         }
-        Expr::BinaryOp { left, right, op: BinaryOperator::Eq | BinaryOperator::NotEq } if reads_system => {
-            if is_number_list(left) {
-                array_literal(right);
-            }
+        Expr::BinaryOp { left, right, op: BinaryOperator::Eq | BinaryOperator::NotEq }
+            if reads_system && is_number_list(left) =>
+        {
+            array_literal(right);
         }
+        Expr::CompoundFieldAccess { .. } if is_expanded_part(expr) => expanded_part(expr),
         Expr::CompoundFieldAccess { root, access_chain } if is_vector(root) => count_from_one(access_chain),
         _ => {}
     }
@@ -44,8 +47,17 @@ fn array_of_query(expr: &mut Expr) {
         *expr = prefixed;
         return;
     }
+    if is_empty(&query) {
+        *expr = call("catalog_list_or_empty", vec![null_list()]);
+        return;
+    }
     aggregate(&mut query);
     *expr = call("catalog_list_or_empty", vec![Expr::Subquery(query)]);
+}
+
+/// Whether the query has no rows whatever tables there are.
+fn is_empty(query: &Query) -> bool {
+    matches!(&*query.body, SetExpr::Select(select) if is_plain(select) && select.from.iter().any(is_empty_source))
 }
 
 /// A query to leave behind; it is dropped with the expression it stands in.
@@ -137,6 +149,42 @@ fn subscripts(expr: &mut Expr) {
     given.truncate(2);
     given.push(number(first));
     *expr = call("unnest", vec![call("catalog_subscripts", given)]);
+}
+
+/// `_pg_expandarray(list)` stands for its items. Their numbers are asked for as `(_pg_expandarray(list)).n`.
+fn expanded_items(expr: &mut Expr) {
+    let Expr::Function(function) = expr else { return };
+    *expr = call("unnest", arguments(function).map(take).collect());
+}
+
+/// `(_pg_expandarray(list)).n`, or a part of a column that such a call filled in a sub-query: `(keys).x`.
+fn is_expanded_part(expr: &Expr) -> bool {
+    let Expr::CompoundFieldAccess { root, access_chain } = expr else { return false };
+    let Expr::Nested(root) = &**root else { return false };
+    let part = match access_chain.as_slice() {
+        [AccessExpr::Dot(Expr::Identifier(part))] => part.value.as_str(),
+        _ => return false,
+    };
+    match &**root {
+        Expr::Function(function) => last_name(&function.name) == "_pg_expandarray" && matches!(part, "x" | "n"),
+        Expr::Identifier(_) | Expr::CompoundIdentifier(_) => part == "x",
+        _ => false,
+    }
+}
+
+fn expanded_part(expr: &mut Expr) {
+    let Expr::CompoundFieldAccess { root, access_chain } = expr else { return };
+    let numbers = matches!(access_chain.first(), Some(AccessExpr::Dot(Expr::Identifier(part))) if part.value == "n");
+    let Expr::Nested(inner) = &mut **root else { return };
+    let mut inner = take(inner);
+    if let (true, Expr::Function(function)) = (numbers, &mut inner) {
+        let mut list: Vec<Expr> = arguments(function).map(take).collect();
+        list.extend([number(1), number(1)]);
+        inner = call("unnest", vec![call("catalog_subscripts", list)]);
+    } else {
+        expanded_items(&mut inner);
+    }
+    *expr = inner;
 }
 
 /// `int2vector` and `oidvector` columns count from 0, lists from 1.

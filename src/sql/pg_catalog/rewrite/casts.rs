@@ -51,7 +51,12 @@ pub(super) fn expression(expr: &mut Expr) {
     match expr {
         Expr::BinaryOp { left, op, right } if is_comparison(op) => compared(left, right),
         Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) => compared(left, right),
-        Expr::AnyOp { left, .. } | Expr::AllOp { left, .. } => to_oid(left),
+        Expr::AnyOp { left, right, .. } | Expr::AllOp { left, right, .. } => {
+            to_oid(left);
+            if let Expr::Array(items) = &mut **right {
+                items.elem.iter_mut().for_each(to_oid);
+            }
+        }
         Expr::InSubquery { expr, .. } => to_oid(expr),
         Expr::InList { expr, list, .. } => {
             list.iter_mut().for_each(|item| compared(expr.clone().as_mut(), item));
@@ -105,8 +110,20 @@ fn is_proc_column(expr: &Expr) -> bool {
     column_name(expr).is_some_and(|name| layout::has_column(&name, &SqlType::Regproc))
 }
 
-/// Turns `e::regclass` into the OID.
+/// Turns `e::regclass` and `to_regclass(e)` into the OID.
 fn to_oid(expr: &mut Expr) {
+    if let Expr::Function(function) = expr {
+        let found = match last_name(&function.name).as_str() {
+            "to_regclass" => "catalog_find_class_oid",
+            "to_regtype" => "catalog_find_type_oid",
+            "to_regproc" | "to_regprocedure" => "catalog_find_proc_oid",
+            "to_regnamespace" => "catalog_find_schema_oid",
+            "to_regrole" => "catalog_find_role_oid",
+            _ => return,
+        };
+        *expr = call(found, arguments(function).map(take).collect());
+        return;
+    }
     if let Some((names, inner)) = named_cast(expr) {
         *expr = call(names.to_oid(), vec![inner]);
     }

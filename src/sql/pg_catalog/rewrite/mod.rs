@@ -7,6 +7,7 @@
 mod arrays;
 mod casts;
 mod forms;
+mod scopes;
 mod spelling;
 mod subqueries;
 mod unreached;
@@ -17,6 +18,7 @@ use datafusion::sql::sqlparser::ast::{
     Expr, Ident, ObjectName, Query, Select, SelectItem, TableFactor, Visit, VisitMut, Visitor, VisitorMut,
 };
 
+use self::scopes::Scope;
 use super::{functions, layout};
 use crate::sql::error::{SqlError, SqlResult};
 use crate::sql::plan::label_of;
@@ -26,7 +28,8 @@ use crate::sql::statement::fold;
 /// 0A000 for a form that cannot be turned.
 pub(super) fn rewrite(query: &mut Query) -> SqlResult<()> {
     let reads_system = reads_system_relations(query);
-    let mut rewriter = Rewriter { reads_system, keeps_labels: reads_system || asks_the_catalog(query) };
+    let keeps_labels = reads_system || asks_the_catalog(query);
+    let mut rewriter = Rewriter { reads_system, keeps_labels, scopes: Vec::new() };
     match query.visit(&mut rewriter) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
@@ -75,6 +78,8 @@ struct Rewriter {
     reads_system: bool,
     /// Computed columns get PostgreSQL's label before their expressions change.
     keeps_labels: bool,
+    /// The system relations around the place being visited, innermost last.
+    scopes: Vec<Scope>,
 }
 
 impl VisitorMut for Rewriter {
@@ -84,10 +89,16 @@ impl VisitorMut for Rewriter {
         if self.keeps_labels {
             keep_labels(&mut select.projection);
         }
+        self.scopes.push(Scope::of(select));
         if self.reads_system {
             unreached::drop_from_projection(select);
             subqueries::spell_out_exists(&mut select.projection);
         }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_select(&mut self, _select: &mut Select) -> ControlFlow<Self::Break> {
+        self.scopes.pop();
         ControlFlow::Continue(())
     }
 
@@ -97,6 +108,9 @@ impl VisitorMut for Rewriter {
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        if self.reads_system {
+            scopes::table_oid(expr, &self.scopes);
+        }
         spelling::expression(expr);
         casts::expression(expr);
         arrays::expression(expr, self.reads_system);
@@ -110,7 +124,9 @@ impl VisitorMut for Rewriter {
 fn keep_labels(projection: &mut [SelectItem]) {
     for item in projection {
         let SelectItem::UnnamedExpr(expr) = item else { continue };
-        if matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_)) {
+        spelling::field_access(expr);
+        let is_column = matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
+        if is_column && !scopes::is_table_oid(expr) {
             continue;
         }
         let label = label_of(expr).unwrap_or_else(|| "?column?".to_owned());

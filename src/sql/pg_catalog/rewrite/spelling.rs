@@ -1,11 +1,11 @@
 //! Other spellings of the same: `pg_catalog.f(...)`, `OPERATOR(pg_catalog.~)`, `COLLATE "default"`.
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, ObjectName,
-    TableFactor,
+    AccessExpr, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments,
+    Ident, ObjectName, TableAlias, TableAliasColumnDef, TableFactor, TableFunctionArgs,
 };
 
-use super::forms::{last_name, take};
+use super::forms::{call, last_name, take};
 use crate::sql::statement::fold;
 
 pub(super) fn expression(expr: &mut Expr) {
@@ -15,6 +15,7 @@ pub(super) fn expression(expr: &mut Expr) {
         // All text is ordered by its bytes.
         *expr = take(inner);
     }
+    field_access(expr);
     match expr {
         Expr::Function(function) => function_name(function),
         Expr::BinaryOp { op, .. } | Expr::AnyOp { compare_op: op, .. } | Expr::AllOp { compare_op: op, .. } => {
@@ -23,7 +24,7 @@ pub(super) fn expression(expr: &mut Expr) {
         Expr::Identifier(ident)
             if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("current_schema") =>
         {
-            *expr = super::forms::call("current_schema", Vec::new());
+            *expr = call("current_schema", Vec::new());
         }
         _ => {}
     }
@@ -72,22 +73,77 @@ fn operator(op: &mut BinaryOperator) {
     };
 }
 
-/// `FROM pg_catalog.f(...)`; `unnest` has a form of its own.
-pub(super) fn table_function(factor: &mut TableFactor) {
-    let TableFactor::Table { name, alias, args: Some(args), with_ordinality, .. } = factor else { return };
-    without_schema(name);
-    if last_name(name) != "unnest" {
-        return;
+/// `t.list[1]` is an item of the column `t.list`.
+pub(super) fn field_access(expr: &mut Expr) {
+    let Expr::CompoundFieldAccess { root, access_chain } = expr else { return };
+    let Expr::Identifier(table) = &**root else { return };
+    if let Some(AccessExpr::Dot(Expr::Identifier(column))) = access_chain.first() {
+        **root = Expr::CompoundIdentifier(vec![table.clone(), column.clone()]);
+        access_chain.remove(0);
     }
-    let exprs = args.args.iter().filter_map(|argument| match argument {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
-        _ => None,
+}
+
+/// Functions in FROM: without their schema; `unnest`, and series whose ends are computed, as the planner's UNNEST. The
+/// only column of such a function is named as the function is.
+pub(super) fn table_function(factor: &mut TableFactor) {
+    if let TableFactor::Function { name, args, alias, with_ordinality, lateral: _ } = factor
+        && (last_name(name) == "unnest" || last_name(name) == "generate_series")
+    {
+        *factor = TableFactor::Table {
+            name: name.clone(),
+            alias: alias.take(),
+            args: Some(TableFunctionArgs { args: std::mem::take(args), settings: None }),
+            with_ordinality: *with_ordinality,
+            with_hints: Vec::new(),
+            version: None,
+            partitions: Vec::new(),
+            json_path: None,
+            sample: None,
+            index_hints: Vec::new(),
+        };
+    }
+    match factor {
+        TableFactor::Table { name, alias, args: Some(args), with_ordinality, .. } => {
+            without_schema(name);
+            let function = last_name(name);
+            if function != "unnest" && function != "generate_series" {
+                return;
+            }
+            name_column(alias, &function);
+            let ends: Vec<Expr> = args
+                .args
+                .iter()
+                .filter_map(|argument| match argument {
+                    FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+                    _ => None,
+                })
+                .collect();
+            let array_exprs = match function.as_str() {
+                "unnest" => ends,
+                _ if ends.iter().all(|end| matches!(end, Expr::Value(_) | Expr::UnaryOp { .. })) => return,
+                _ => vec![call("catalog_series", ends)],
+            };
+            *factor = TableFactor::UNNEST {
+                array_exprs,
+                alias: alias.take(),
+                with_offset: false,
+                with_offset_alias: None,
+                with_ordinality: *with_ordinality,
+            };
+        }
+        TableFactor::UNNEST { alias, array_exprs, .. } if array_exprs.len() == 1 => name_column(alias, "unnest"),
+        _ => {}
+    }
+}
+
+fn name_column(alias: &mut Option<TableAlias>, function: &str) {
+    let alias = alias.get_or_insert_with(|| TableAlias {
+        explicit: true,
+        name: Ident::new(function),
+        columns: Vec::new(),
+        at: None,
     });
-    *factor = TableFactor::UNNEST {
-        array_exprs: exprs.collect(),
-        alias: alias.take(),
-        with_offset: false,
-        with_offset_alias: None,
-        with_ordinality: *with_ordinality,
-    };
+    if alias.columns.is_empty() {
+        alias.columns.push(TableAliasColumnDef { name: alias.name.clone(), data_type: None });
+    }
 }

@@ -22,7 +22,7 @@ pub(super) fn drop_from_projection(select: &mut Select) {
         SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => has_aggregate(expr),
         _ => false,
     });
-    if !ungrouped || aggregates || !select.from.iter().any(is_empty) {
+    if !ungrouped || aggregates || !select.from.iter().any(is_empty_source) {
         return;
     }
     for item in &mut select.projection {
@@ -31,7 +31,7 @@ pub(super) fn drop_from_projection(select: &mut Select) {
 }
 
 /// Whether an item of FROM has no rows: an always empty relation, not only on the outer side of a join.
-fn is_empty(from: &TableWithJoins) -> bool {
+pub(super) fn is_empty_source(from: &TableWithJoins) -> bool {
     let mut empty = is_empty_relation(&from.relation);
     for join in &from.joins {
         let right = is_empty_relation(&join.relation);
@@ -78,7 +78,7 @@ fn null_text() -> Expr {
 }
 
 /// NULL of a list type, which no cast can write.
-fn null_list() -> Expr {
+pub(super) fn null_list() -> Expr {
     let never = CaseWhen {
         condition: value(Value::Boolean(false)),
         result: Expr::Array(Array { elem: vec![string("")], named: true }),

@@ -1,0 +1,56 @@
+//! Names as SQL text: quoting them, and reading dotted ones.
+
+/// A name as SQL must write it.
+pub(super) fn quote_ident(name: &str) -> String {
+    let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '$');
+    if plain && !RESERVED.split_whitespace().any(|word| word == name) {
+        name.to_owned()
+    } else {
+        format!("\"{}\"", name.replace('"', "\"\""))
+    }
+}
+
+/// Words that cannot stand unquoted as a column's or table's name.
+const RESERVED: &str = "all analyse analyze and any array as asc asymmetric between bigint bit boolean both case cast char \
+    character check coalesce collate column constraint create current_catalog current_date current_role \
+    current_time current_timestamp current_user dec decimal default deferrable desc distinct do else end \
+    except exists extract false fetch float for foreign from full grant greatest group grouping having in \
+    initially inner inout int integer intersect interval into is join lateral leading least left like limit \
+    localtime localtimestamp national natural nchar none not null nullif numeric offset on only or order out \
+    outer overlay placing position precision primary real references returning right row select session_user \
+    setof similar smallint some substring symmetric table then time timestamp to trailing treat trim true \
+    union unique user using values varchar variadic when where window with xmlattributes";
+
+/// The parts of a dotted name, quotes taken off and unquoted parts folded.
+pub(super) fn split_name(text: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut quoted = false;
+    let mut chars = text.trim().chars().peekable();
+    while let Some(c) = chars.next() {
+        let Some(part) = parts.last_mut() else { break };
+        match c {
+            '"' if quoted && chars.peek() == Some(&'"') => {
+                chars.next();
+                part.push('"');
+            }
+            '"' => quoted = !quoted,
+            '.' if !quoted => parts.push(String::new()),
+            _ if quoted => part.push(c),
+            _ => part.extend(c.to_lowercase()),
+        }
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_split_and_quoted() {
+        assert_eq!(split_name("Public.\"My \"\"T.t\""), ["public", "My \"T.t"]);
+        assert_eq!(quote_ident("PartitionKey"), "\"PartitionKey\"");
+        assert_eq!((quote_ident("order"), quote_ident("orders")), ("\"order\"".to_owned(), "orders".to_owned()));
+    }
+}
