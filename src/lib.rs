@@ -24,6 +24,9 @@
 //!
 //! Calls run downwards; `ARCHITECTURE.md` has the table of who may import whom, and a test that holds it.
 
+// Helpers of the tests in tests/ may unwrap and panic, and clippy.toml exempts only test functions: so these two are here.
+#![warn(clippy::panic, clippy::unwrap_used)]
+
 pub mod backend;
 pub mod cli;
 pub mod model;
