@@ -76,7 +76,7 @@ async fn session_functions() {
     let mut client = Client::with_tables().await;
     for (sql, expected) in [
         ("SELECT current_database(), current_schema(), current_user, session_user", "tablegate|public|ada|ada"),
-        ("SELECT current_schemas(false)", "[public]"),
+        ("SELECT current_schemas(false)", "{public}"),
         ("SELECT current_setting('server_encoding'), pg_catalog.current_setting('nothing', true)", "UTF8|"),
         ("SELECT pg_is_in_recovery(), pg_encoding_to_char(6), quote_ident('A b')", "f|UTF8|\"A b\""),
         ("SELECT pg_size_pretty(pg_total_relation_size('orders'::regclass))", "0 bytes"),
@@ -96,7 +96,7 @@ async fn forms_of_drivers() {
         ("SELECT nspname FROM pg_namespace WHERE nspname = ANY(current_schemas(false))", "public"),
         (
             "SELECT ARRAY(SELECT attname FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0 ORDER BY attnum) FROM pg_class c WHERE relname = 'orders'",
-            "[customer, id, total, note]",
+            "{customer,id,total,note}",
         ),
         (
             "SELECT a.attname FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY(i.indkey) WHERE i.indrelid = 'orders'::regclass AND i.indisprimary ORDER BY a.attnum LIMIT 1",
