@@ -61,7 +61,12 @@ pub(super) async fn send(connection: &mut Connection, mut out: CopyOut) -> Resul
         let next = connection.interrupts.guard(&mut connection.reader, out.stream.next()).await?;
         let Some(chunk) = next.transpose()? else { break };
         rows += chunk.rows;
-        connection.outbox.send(&PgWireBackendMessage::CopyData(CopyData::new(chunk.data)));
+        let mut start = 0;
+        for end in chunk.ends {
+            let line = chunk.data.slice(start..end);
+            connection.outbox.send(&PgWireBackendMessage::CopyData(CopyData::new(line)));
+            start = end;
+        }
         if connection.outbox.is_full() {
             connection.interrupts.guard(&mut connection.reader, connection.outbox.flush()).await??;
         }

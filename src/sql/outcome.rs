@@ -59,6 +59,8 @@ pub struct CopyOut {
 /// A piece of COPY output.
 pub struct CopyChunk {
     pub data: bytes::Bytes,
+    /// Where each line (or tuple) ends in `data`: clients may take each CopyData message for one.
+    pub ends: Vec<usize>,
     pub rows: u64,
 }
 

@@ -52,8 +52,11 @@ enum Source {
 #[derive(Debug, Clone, PartialEq)]
 enum Cell {
     Null,
-    /// A literal, as text: a string's content, a number as written.
+    /// The content of a string literal: it has the type of its column.
     Text(String),
+    /// A number as written.
+    Number(String),
+    Boolean(bool),
     /// Parameter by index, from 0.
     Parameter(usize),
 }
@@ -201,6 +204,11 @@ impl PreparedInsert {
     fn new_property_type(&self, cells: &[Vec<Cell>], index: usize) -> SqlType {
         match cells.first().map(|row| &row[index]) {
             Some(Cell::Parameter(n)) => self.parameters[*n].clone(),
+            Some(Cell::Number(text)) => match number_type(text) {
+                SqlType::Numeric(_) => SqlType::Float8,
+                integer => integer,
+            },
+            Some(Cell::Boolean(_)) => SqlType::Bool,
             _ => SqlType::Text,
         }
     }
@@ -328,8 +336,8 @@ fn cell(expr: &Expr) -> Option<Cell> {
     match expr {
         Expr::Value(value) => match &value.value {
             Value::Null => Some(Cell::Null),
-            Value::Boolean(b) => Some(Cell::Text(b.to_string())),
-            Value::Number(text, _) => Some(Cell::Text(text.clone())),
+            Value::Boolean(b) => Some(Cell::Boolean(*b)),
+            Value::Number(text, _) => Some(Cell::Number(text.clone())),
             Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text) => Some(Cell::Text(text.clone())),
             Value::DollarQuotedString(text) => Some(Cell::Text(text.value.clone())),
             Value::Placeholder(name) => {
@@ -340,7 +348,7 @@ fn cell(expr: &Expr) -> Option<Cell> {
         },
         Expr::UnaryOp { op: UnaryOperator::Minus, expr } => match &**expr {
             Expr::Value(value) => match &value.value {
-                Value::Number(text, _) => Some(Cell::Text(format!("-{text}"))),
+                Value::Number(text, _) => Some(Cell::Number(format!("-{text}"))),
                 _ => None,
             },
             _ => None,
@@ -359,16 +367,39 @@ fn cell_value(
     match cell {
         Cell::Null => Ok(ScalarValue::try_from(sql_type.arrow())?),
         Cell::Text(text) => parse_text(sql_type, text),
+        Cell::Number(text) => match sql_type {
+            SqlType::Float4 | SqlType::Float8 | SqlType::Numeric(_) => parse_text(sql_type, text),
+            _ => {
+                let literal = number_type(text);
+                assigned(&parse_text(&literal, text)?, &literal, sql_type)
+            }
+        },
+        Cell::Boolean(value) => assigned(&ScalarValue::from(*value), &SqlType::Bool, sql_type),
         Cell::Parameter(index) => {
             let value = parameters.get(*index).cloned().unwrap_or(ScalarValue::Null);
-            if declared.get(*index) == Some(sql_type) && value.data_type() == sql_type.arrow() {
-                return Ok(value);
-            }
             let from = declared.get(*index).cloned().unwrap_or(SqlType::Text);
-            let array = edm::assign(&value.to_array()?, &from, sql_type, false)?;
-            Ok(ScalarValue::try_from_array(&array, 0)?)
+            assigned(&value, &from, sql_type)
         }
     }
+}
+
+/// The type a number has as a literal: the narrowest integer that holds it, else numeric.
+fn number_type(text: &str) -> SqlType {
+    if text.parse::<i32>().is_ok() {
+        SqlType::Int4
+    } else if text.parse::<i64>().is_ok() {
+        SqlType::Int8
+    } else {
+        SqlType::Numeric(None)
+    }
+}
+
+fn assigned(value: &ScalarValue, from: &SqlType, to: &SqlType) -> SqlResult<ScalarValue> {
+    if from == to && value.data_type() == to.arrow() {
+        return Ok(value.clone());
+    }
+    let array = edm::assign(&value.to_array()?, from, to, false)?;
+    Ok(ScalarValue::try_from_array(&array, 0)?)
 }
 
 /// `DEFAULT` in a VALUES list: no column has a default, so it is NULL.

@@ -21,6 +21,7 @@ pub(super) struct CopyWriter {
     style: OutputStyle,
     force_quote: Vec<bool>,
     line: BytesMut,
+    ends: Vec<usize>,
     rows: u64,
     cell: BytesMut,
 }
@@ -31,7 +32,16 @@ impl CopyWriter {
     pub fn new(columns: Arc<[ResultColumn]>, options: CopyOptions, style: OutputStyle) -> SqlResult<Self> {
         let names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
         let force_quote = chosen("FORCE_QUOTE", &options.force_quote, &names)?;
-        Ok(Self { options, columns, style, force_quote, line: BytesMut::new(), rows: 0, cell: BytesMut::new() })
+        Ok(Self {
+            options,
+            columns,
+            style,
+            force_quote,
+            line: BytesMut::new(),
+            ends: Vec::new(),
+            rows: 0,
+            cell: BytesMut::new(),
+        })
     }
 
     /// The header line, when there is to be one.
@@ -46,7 +56,7 @@ impl CopyWriter {
             self.separate(index);
             self.append_cell(false);
         }
-        self.line.extend_from_slice(b"\n");
+        self.end_line();
         Some(self.take())
     }
 
@@ -72,7 +82,7 @@ impl CopyWriter {
                 column.write(row, &mut self.cell);
                 self.append_cell(self.force_quote[index]);
             }
-            self.line.extend_from_slice(b"\n");
+            self.end_line();
             self.rows += 1;
             if self.line.len() >= CHUNK_BYTES {
                 chunks.push(self.take());
@@ -85,7 +95,16 @@ impl CopyWriter {
     }
 
     fn take(&mut self) -> CopyChunk {
-        CopyChunk { data: self.line.split().freeze(), rows: std::mem::take(&mut self.rows) }
+        CopyChunk {
+            data: self.line.split().freeze(),
+            ends: std::mem::take(&mut self.ends),
+            rows: std::mem::take(&mut self.rows),
+        }
+    }
+
+    fn end_line(&mut self) {
+        self.line.extend_from_slice(b"\n");
+        self.ends.push(self.line.len());
     }
 
     fn separate(&mut self, index: usize) {
