@@ -1,5 +1,6 @@
 //! What all sessions share: the store, its catalogue, and DataFusion's functions and limits.
 
+use std::num::NonZero;
 use std::sync::Arc;
 
 use datafusion::execution::SessionState;
@@ -20,12 +21,15 @@ pub struct EngineConfig {
     pub database: String,
     /// Memory all queries together may hold, in bytes.
     pub query_memory: usize,
+    /// Threads one query is spread over.
+    pub query_threads: usize,
 }
 
 impl Default for EngineConfig {
-    /// 1 GiB for queries: what a small machine can spare.
+    /// 1 GiB for queries: what a small machine can spare; all of its processors.
     fn default() -> Self {
-        Self { database: "tablegate".to_owned(), query_memory: 1 << 30 }
+        let query_threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+        Self { database: "tablegate".to_owned(), query_memory: 1 << 30, query_threads }
     }
 }
 
@@ -46,7 +50,7 @@ impl Engine {
     pub async fn open(store: Arc<dyn TableStore>, clock: Arc<dyn Clock>, config: EngineConfig) -> SqlResult<Arc<Self>> {
         let catalog = Catalog::load(store.clone()).await?;
         let base = SessionStateBuilder::new()
-            .with_config(tuning::session_config())
+            .with_config(tuning::session_config(config.query_threads))
             .with_runtime_env(tuning::runtime_env(config.query_memory)?)
             .with_default_features()
             .build();

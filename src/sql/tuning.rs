@@ -18,9 +18,9 @@ const RUN_TIME_KEYS_MAX: usize = 10_000;
 /// Most bytes that these keys may take.
 const RUN_TIME_KEYS_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Options that every query runs with.
-pub fn session_config() -> SessionConfig {
-    let mut config = SessionConfig::new().with_information_schema(false);
+/// Options that every query runs with, spread over so many threads.
+pub fn session_config(threads: usize) -> SessionConfig {
+    let mut config = SessionConfig::new().with_information_schema(false).with_target_partitions(threads.max(1));
     let options = config.options_mut();
     // Stores hand out Utf8; views would be made by a copy.
     options.sql_parser.map_string_types_to_utf8view = false;

@@ -51,7 +51,9 @@ impl Server {
                 Arc::new(EmbeddedStore::open(folder.path(), clock.clone(), options).expect("the store opens"))
             }
         };
-        let engine = Engine::open(store, clock, EngineConfig::default()).await.expect("the engine opens");
+        // Plans name the number of threads: golden ones are the same on every machine.
+        let config = EngineConfig { query_threads: 2, ..EngineConfig::default() };
+        let engine = Engine::open(store, clock, config).await.expect("the engine opens");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
         let address = listener.local_addr().expect("it is bound");
         let stop = CancellationToken::new();

@@ -4,6 +4,7 @@
 //! spelling and every column its PostgreSQL label, [`planner`] hands the result to DataFusion.
 
 mod labels;
+mod literals;
 mod names;
 mod planner;
 mod tables;

@@ -19,8 +19,8 @@ use datafusion::sql::planner::{ParserOptions, PlannerContext, SqlToRel};
 use datafusion::sql::sqlparser::ast::{Query, Statement};
 use futures::StreamExt;
 
-use super::names;
 use super::tables::{Mentions, TableEntry, Tables, schema_and_table};
+use super::{literals, names};
 use crate::sql::engine::Engine;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::outcome::{ResultColumn, RowStream};
@@ -204,7 +204,7 @@ impl Planner<'_> {
             planner_context = planner_context.with_prepare_param_data_types(fields);
         }
         let planner = SqlToRel::new_with_options(&context, options);
-        Ok(planner.sql_statement_to_plan_with_context(statement, &mut planner_context)?)
+        literals::read(planner.sql_statement_to_plan_with_context(statement, &mut planner_context)?)
     }
 }
 
@@ -313,7 +313,7 @@ impl ContextProvider for StatementContext<'_> {
     }
 
     fn get_type_planner(&self) -> Option<Arc<dyn TypePlanner>> {
-        None
+        Some(Arc::new(literals::Types))
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
