@@ -7,6 +7,7 @@
 mod apply;
 mod batch;
 mod columns;
+mod commit;
 pub mod payload;
 mod scan;
 mod schema;
@@ -14,6 +15,7 @@ mod store;
 
 pub use batch::{Batch, BatchBuilder, BatchError, IfMatch, Operation};
 pub use columns::{ColumnType, EntityColumns, RowETag, ScanColumn, ScanColumns, Unfit};
+pub use commit::{Stamps, check_disjoint};
 pub use scan::{Direction, KeyRange, ScanRequest, ScanStats, ScanStream};
 pub use schema::{ObservedProperty, ObservedSchema, TypeSet};
 pub use store::{

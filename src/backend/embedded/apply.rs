@@ -13,9 +13,8 @@ use super::engine::Engine;
 use super::key_bytes;
 use super::meta::{Live, TableMeta, Tables, put_head};
 use super::row::RowError;
-use crate::backend::memory::commit::Stamps;
 use crate::model::{Clock, ETag, EntityKey, TableName};
-use crate::table::{Batch, CommitError, Operation, Rejection, StoreError, Written};
+use crate::table::{Batch, CommitError, Operation, Rejection, Stamps, StoreError, Written};
 
 /// A commit under way.
 pub(super) struct Commit<'a> {
@@ -106,7 +105,7 @@ impl<'a> Commit<'a> {
             self.writes.remove(&self.engine.rows, key_bytes);
             return Ok(Written::Deleted);
         };
-        let timestamp = self.stamps.next();
+        let timestamp = self.stamps.next_timestamp();
         table.observe(&entity.properties);
         self.recorders.record(table.number, &entity.properties);
         self.writes.insert(&self.engine.rows, key_bytes, table.encode_row(&entity.properties, timestamp));

@@ -34,10 +34,10 @@ use self::commit::{Committer, Job, QUEUE};
 use self::engine::Engine;
 use self::guard::Folder;
 use self::reader::{EmbeddedReader, Published, View};
-use crate::backend::memory::commit::check_disjoint;
 use crate::model::{Clock, TableName};
 use crate::table::{
     Batch, CommitError, GroupError, Promises, SnapshotScope, StoreError, TableReader, TableStore, Written,
+    check_disjoint,
 };
 
 /// When an acknowledged commit is on the disk itself.

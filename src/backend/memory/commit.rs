@@ -1,25 +1,11 @@
 //! Commits in two steps: everything is checked against what is stored, then everything is written. Each key occurs once
 //! in a commit, so no operation can depend on another one of the same commit.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::{Tables, find};
-use crate::model::{Clock, ETag, EdmDateTime, EntityKey, StoredEntity, TableName};
-use crate::table::{Batch, CommitError, GroupError, Operation, Rejection, Written};
-
-/// Gives out Timestamps, each later than all before it even where the clock stands still or goes back.
-pub(in crate::backend) struct Stamps<'a> {
-    pub(in crate::backend) clock: &'a dyn Clock,
-    pub(in crate::backend) last: EdmDateTime,
-}
-
-impl Stamps<'_> {
-    pub(in crate::backend) fn next(&mut self) -> EdmDateTime {
-        self.last = self.clock.now().max(self.last.next_tick());
-        self.last
-    }
-}
+use crate::model::{ETag, EntityKey, StoredEntity, TableName};
+use crate::table::{Batch, CommitError, Operation, Rejection, Stamps, Written};
 
 /// A batch that was checked and can be written.
 pub(super) struct PlannedBatch {
@@ -75,23 +61,9 @@ fn plan_operation(
     let properties = stored.filter(|_| operation.is_merge()).map(|stored| stored.entity.properties.clone());
     Ok(match operation.into_result(properties)? {
         Some(entity) => {
-            let timestamp = stamps.next();
+            let timestamp = stamps.next_timestamp();
             Change::Put(StoredEntity { entity, timestamp, etag: ETag::of_timestamp(timestamp) })
         }
         None => Change::Remove(key),
     })
-}
-
-/// # Errors
-/// [`GroupError::DuplicateKey`] when two batches hold the same key of the same table.
-pub(in crate::backend) fn check_disjoint(batches: &[Batch]) -> Result<(), GroupError> {
-    let mut seen = HashSet::new();
-    for batch in batches {
-        for operation in batch.operations() {
-            if !seen.insert((batch.table(), operation.key())) {
-                return Err(GroupError::DuplicateKey { table: batch.table().clone(), key: operation.key().clone() });
-            }
-        }
-    }
-    Ok(())
 }

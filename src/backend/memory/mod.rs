@@ -4,7 +4,7 @@
 //! its readers and copied when a commit meets a reader. So it promises the most a store can promise, and the contract
 //! suite can ask it anything. Nothing outlives the process.
 
-pub(in crate::backend) mod commit;
+mod commit;
 mod reader;
 mod scan;
 mod table;
@@ -14,12 +14,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 
-use self::commit::{PlannedBatch, Stamps};
+use self::commit::PlannedBatch;
 use self::reader::MemoryReader;
 use self::table::Table;
 use crate::model::{Clock, EdmDateTime, TableName};
 use crate::table::{
-    Batch, CommitError, GroupError, Promises, SnapshotScope, StoreError, TableReader, TableStore, Written,
+    Batch, CommitError, GroupError, Promises, SnapshotScope, Stamps, StoreError, TableReader, TableStore, Written,
+    check_disjoint,
 };
 
 /// Every table under its name, as one moment saw them.
@@ -89,7 +90,7 @@ impl TableStore for MemoryStore {
     }
 
     async fn commit_group(&self, batches: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {
-        commit::check_disjoint(&batches)?;
+        check_disjoint(&batches)?;
         let mut state = self.state();
         let mut stamps = self.stamps(&state);
         let mut planned = Vec::with_capacity(batches.len());
