@@ -81,7 +81,10 @@ impl Engine {
     /// DataFusion's state for running one statement on its own snapshot.
     pub(super) fn state_with(&self, reads: Arc<Reads>) -> SessionState {
         let config = self.base.config().clone().with_extension(reads);
-        SessionStateBuilder::new_from_existing(self.base.clone()).with_config(config).build()
+        let mut state = SessionStateBuilder::new_from_existing(self.base.clone()).with_config(config).build();
+        // The moment that now() gives, in all of the statement.
+        state.mark_start_execution();
+        state
     }
 
     /// What the system catalogue shows of this moment.

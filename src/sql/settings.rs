@@ -242,6 +242,10 @@ fn find(name: &str) -> SqlResult<&'static Definition> {
         other => other.to_owned(),
     };
     DEFINITIONS.iter().find(|d| d.name.eq_ignore_ascii_case(&name)).ok_or_else(|| {
+        if name.starts_with("datafusion.") {
+            let message = format!("permission denied to set parameter \"{name}\"");
+            return SqlError::new(ErrorKind::InsufficientPrivilege, message);
+        }
         SqlError::new(ErrorKind::UndefinedObject, format!("unrecognized configuration parameter \"{name}\""))
     })
 }
