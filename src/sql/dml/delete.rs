@@ -92,10 +92,7 @@ impl PreparedDelete {
             }
         }
         let versions = writes.finish().await?;
-        let returned = match &self.returning {
-            Some(returning) => Some(returning.rows(planner, parameters, gone, &versions).await?),
-            None => None,
-        };
+        let returned = Returning::rows(self.returning.as_ref(), planner, parameters, gone, &versions).await?;
         Ok(Changed { rows, returned })
     }
 }

@@ -146,10 +146,7 @@ impl PreparedInsert {
             }
         }
         let versions = writes.finish().await?;
-        let returned = match &self.returning {
-            Some(returning) => Some(returning.rows(planner, parameters, new_rows, &versions).await?),
-            None => None,
-        };
+        let returned = Returning::rows(self.returning.as_ref(), planner, parameters, new_rows, &versions).await?;
         Ok(Changed { rows: changed, returned })
     }
 

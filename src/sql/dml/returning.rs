@@ -62,21 +62,23 @@ impl Returning {
         Arc::new(arrow::datatypes::Schema::new(fields))
     }
 
-    /// Evaluates the clause over the written rows.
+    /// Evaluates the clause, where there is one, over the written rows.
     ///
     /// # Errors
     /// What its expressions refuse.
     pub async fn rows(
-        &self,
+        clause: Option<&Self>,
         planner: &Planner<'_>,
         parameters: &[ScalarValue],
         rows: Vec<RecordBatch>,
         versions: &BTreeMap<EntityKey, Written>,
-    ) -> SqlResult<(Arc<[ResultColumn]>, RowStream)> {
-        let rows = rows.into_iter().map(|batch| self.with_versions(batch, versions)).collect::<SqlResult<Vec<_>>>()?;
-        let tables = rows_as_table(&self.relation, rows)?;
-        let planned = planner.plan_over(&self.query, &tables, true, &self.declared)?;
-        Ok((self.columns.clone(), planner.run(&planned, parameters).await?))
+    ) -> SqlResult<Option<(Arc<[ResultColumn]>, RowStream)>> {
+        let Some(clause) = clause else { return Ok(None) };
+        let rows =
+            rows.into_iter().map(|batch| clause.with_versions(batch, versions)).collect::<SqlResult<Vec<_>>>()?;
+        let tables = rows_as_table(&clause.relation, rows)?;
+        let planned = planner.plan_over(&clause.query, &tables, true, &clause.declared)?;
+        Ok(Some((clause.columns.clone(), planner.run(&planned, parameters).await?)))
     }
 
     /// Puts the committed versions into the Timestamp and etag columns.

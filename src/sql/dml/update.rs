@@ -118,10 +118,7 @@ impl PreparedUpdate {
             }
         }
         let versions = writes.finish().await?;
-        let returned = match &self.returning {
-            Some(returning) => Some(returning.rows(planner, parameters, new_rows, &versions).await?),
-            None => None,
-        };
+        let returned = Returning::rows(self.returning.as_ref(), planner, parameters, new_rows, &versions).await?;
         Ok(Changed { rows, returned })
     }
 
