@@ -121,7 +121,7 @@ impl From<DataFusionError> for Box<SqlError> {
             DataFusionError::Plan(text) => from_plan_text(text),
             DataFusionError::Execution(text) => from_execution_text(text),
             DataFusionError::SQL(inner, _) => SqlError::new(ErrorKind::Syntax, inner.to_string()),
-            other => SqlError::new(ErrorKind::Internal, other.strip_backtrace()),
+            other => SqlError::new(ErrorKind::Internal, first_line(&other.strip_backtrace())),
         }
     }
 }
@@ -169,7 +169,7 @@ fn from_shared(error: &DataFusionError) -> Box<SqlError> {
             ArrowError::CastError(text) | ArrowError::ParseError(text) => cast_error(text.clone()),
             other => SqlError::new(ErrorKind::Internal, other.to_string()),
         },
-        other => SqlError::new(ErrorKind::Internal, other.strip_backtrace()),
+        other => SqlError::new(ErrorKind::Internal, first_line(&other.strip_backtrace())),
     }
 }
 

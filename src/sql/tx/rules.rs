@@ -87,5 +87,6 @@ fn holds(writes: &WriteSet) -> String {
 
 fn describe(writes: &WriteSet, table: &TableName) -> String {
     let partitions: Vec<String> = writes.partitions(table).take(3).map(|p| format!("'{p}'")).collect();
-    format!("table \"{table}\", partition {}", partitions.join(", "))
+    let noun = if partitions.len() == 1 { "partition" } else { "partitions" };
+    format!("table \"{table}\", {noun} {}", partitions.join(", "))
 }
