@@ -6,8 +6,8 @@
 PG_BIN=${PG_BIN:-/usr/lib/postgresql/15/bin}
 postgres_pid='' tablegate_pid='' postgres_folder=''
 
-as_ordinary_user() { # PostgreSQL refuses to run as root
-    if [ "$(id -u)" = 0 ]; then runuser -u nobody -- "$@"; else "$@"; fi
+as_ordinary_user() { # PostgreSQL refuses to run as root; that user may not read the current folder
+    if [ "$(id -u)" = 0 ]; then (cd / && runuser -u nobody -- "$@"); else "$@"; fi
 }
 
 free_port() {
