@@ -57,8 +57,6 @@ pub struct KeyPlan {
     /// next. No group: nothing can match.
     pub groups: Vec<ScanGroup>,
     pub scope: Scope,
-    /// Whether the promise of key order holds. Groups are cut so that it does; a reader need not know.
-    pub ordered: bool,
 }
 
 /// Ranges with the same residual.
@@ -98,7 +96,7 @@ impl KeyPlan {
             .collect();
         groups.retain(|group| !group.ranges.is_empty());
         let scope = Scope::of(groups.iter().flat_map(|group| &group.ranges));
-        Self { groups, scope, ordered: true }
+        Self { groups, scope }
     }
 
     /// The ranges of each group that filters which became known at run time leave; `None` when they say nothing about

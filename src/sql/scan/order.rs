@@ -22,9 +22,6 @@ pub(super) fn properties(
     direction: Direction,
 ) -> Result<EquivalenceProperties> {
     let mut properties = EquivalenceProperties::new(Arc::clone(schema));
-    if !plan.ordered {
-        return Ok(properties);
-    }
     let one_partition = plan.is_one_partition();
     for key in [stored_key(one_partition), key_columns(relation, one_partition)] {
         let mut ordering = Vec::new();
