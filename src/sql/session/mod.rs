@@ -1,7 +1,9 @@
 //! One client's session: its settings, its transaction, its statements.
 
+mod commit;
 mod control;
 mod copy;
+mod define;
 mod explain;
 mod prepare;
 mod run;

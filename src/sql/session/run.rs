@@ -1,21 +1,16 @@
-//! Running statements: queries, changes, DDL; and committing what they wrote.
-
-use std::sync::Arc;
+//! Running statements: queries and changes.
 
 use datafusion::common::ScalarValue;
 
 use super::prepare::{Plan, Prepared, plan};
 use super::{Position, Session};
-use crate::sql::ddl;
-use crate::sql::dml::{Changed, PreparedDml, WriteMode, Writes, find_target};
+use crate::sql::dml::{Changed, PreparedDml, WriteMode, Writes};
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
 use crate::sql::outcome::{CommandTag, Outcome, Rows, RowsTag};
 use crate::sql::plan::PlannedQuery;
-use crate::sql::relation::Relation;
 use crate::sql::settings::Autocommit;
 use crate::sql::statement::Command;
-use crate::sql::tx::{EgtCount, EgtWriter, WriteSet, commit_error};
-use crate::table::{Batch, CommitError};
+use crate::sql::tx::{EgtCount, EgtWriter};
 
 /// How often a change that met a concurrent one is run again before the client learns of it (40001).
 const CONFLICT_RETRIES: usize = 20;
@@ -189,123 +184,6 @@ impl Session {
             self.told_about_timestamp = true;
             self.notice(notice);
         }
-    }
-
-    /// Commits the collected writes of an implicit transaction, as several EGTs where needed.
-    pub(super) async fn commit_split(&mut self, writes: WriteSet) -> SqlResult<()> {
-        let mut total = EgtCount::default();
-        for (table, operations) in writes.into_operations() {
-            let relation = self.relation_of(&table).await?;
-            let mut writer = EgtWriter::new(self.engine.store().clone(), relation);
-            for operation in operations {
-                writer.push(operation).await?;
-            }
-            writer.finish().await?;
-            total.egts += writer.committed().egts;
-            total.rows += writer.committed().rows;
-        }
-        self.tell_about_split(total);
-        Ok(())
-    }
-
-    /// Commits a block: one EGT, as the rules have seen to.
-    pub(super) async fn commit_block(&mut self, writes: WriteSet) -> SqlResult<()> {
-        for (table, operations) in writes.into_operations() {
-            let relation = self.relation_of(&table).await?;
-            let mut builder = Batch::builder(table);
-            for operation in operations {
-                builder.push(operation).map_err(|(_, error)| error)?;
-            }
-            if builder.is_empty() {
-                continue;
-            }
-            let committed = self.engine.store().commit(builder.build()?).await;
-            committed.map_err(|error: CommitError| commit_error(&relation, error))?;
-        }
-        Ok(())
-    }
-
-    /// The relation behind a stored table, for messages.
-    async fn relation_of(&self, table: &crate::model::TableName) -> SqlResult<Arc<Relation>> {
-        let reader = self.engine.store().reader();
-        let relations = self.engine.catalog().relations(&*reader).await?;
-        relations
-            .into_iter()
-            .find(|r| r.stored == *table)
-            .ok_or_else(|| SqlError::new(ErrorKind::UndefinedTable, format!("table \"{table}\" was dropped meanwhile")))
-    }
-
-    async fn create_table(&mut self, create: &datafusion::sql::sqlparser::ast::CreateTable) -> SqlResult<Outcome> {
-        let (declaration, notices) = ddl::declare(create)?;
-        let reader = self.engine.store().reader();
-        if let Some(existing) = self.engine.catalog().exact(&*reader, &declaration.name).await? {
-            let message = format!("relation \"{}\" already exists", existing.name);
-            if !create.if_not_exists {
-                return Err(SqlError::new(ErrorKind::DuplicateTable, message));
-            }
-            self.notice(Notice::info(format!("{message}, skipping")));
-            return Ok(Outcome::Done(CommandTag::Plain("CREATE TABLE")));
-        }
-        self.engine.catalog().create(declaration).await?;
-        self.notices.extend(notices);
-        Ok(Outcome::Done(CommandTag::Plain("CREATE TABLE")))
-    }
-
-    async fn drop_tables(
-        &mut self,
-        names: &[datafusion::sql::sqlparser::ast::ObjectName],
-        if_exists: bool,
-    ) -> SqlResult<Outcome> {
-        let mut relations = Vec::new();
-        for name in names {
-            match find_target(&self.planner(), name).await {
-                Ok(relation) => relations.push(relation),
-                Err(error) if error.kind == ErrorKind::UndefinedTable => {
-                    let (_, table) = crate::sql::plan::schema_and_table(name)?;
-                    if !if_exists {
-                        let message = format!("table \"{table}\" does not exist");
-                        return Err(SqlError::new(ErrorKind::UndefinedTable, message));
-                    }
-                    self.notice(Notice::info(format!("table \"{table}\" does not exist, skipping")));
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        for relation in relations {
-            self.engine.catalog().drop(&relation).await?;
-        }
-        Ok(Outcome::Done(CommandTag::Plain("DROP TABLE")))
-    }
-
-    async fn targets(&self, names: &[datafusion::sql::sqlparser::ast::ObjectName]) -> SqlResult<Vec<Arc<Relation>>> {
-        let planner = self.planner();
-        let mut relations = Vec::with_capacity(names.len());
-        for name in names {
-            relations.push(find_target(&planner, name).await?);
-        }
-        Ok(relations)
-    }
-
-    async fn analyze(&self, name: Option<&datafusion::sql::sqlparser::ast::ObjectName>) -> SqlResult<Outcome> {
-        let relations = match name {
-            Some(name) => self.targets(std::slice::from_ref(name)).await?,
-            None => self.engine.catalog().relations(&*self.engine.store().reader()).await?,
-        };
-        for relation in relations {
-            self.engine.store().analyze(&relation.stored).await?;
-        }
-        Ok(Outcome::Done(CommandTag::Plain("ANALYZE")))
-    }
-
-    /// DDL takes effect at once, so it cannot be part of a transaction that may be rolled back.
-    fn check_ddl(&self, what: &'static str) -> SqlResult<()> {
-        self.check_writable(what)?;
-        if self.transaction.in_block() {
-            return Err(SqlError::not_supported(format!("{what} inside a transaction block"))
-                .with_detail("DDL takes effect at once and could not be rolled back.")
-                .with_hint("Run it outside BEGIN ... COMMIT."));
-        }
-        Ok(())
     }
 
     pub(super) fn check_writable(&self, what: &'static str) -> SqlResult<()> {
