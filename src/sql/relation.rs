@@ -9,6 +9,9 @@ use arrow::array::StringArray;
 use arrow::datatypes::{Schema, SchemaRef};
 use bytes::BytesMut;
 
+use serde::{Deserialize, Serialize};
+
+use super::catalog::Constraints;
 use super::error::{ErrorKind, SqlError};
 use super::key_codec::KeyCodec;
 use super::output::{OutputStyle, TextColumn};
@@ -55,6 +58,35 @@ pub struct RelationColumn {
     pub hidden: bool,
     /// Source text of the DEFAULT expression.
     pub default: Option<String>,
+    pub identity: Option<Identity>,
+    /// Source text of the expression a stored generated column is computed from.
+    pub generated: Option<String>,
+}
+
+/// A column that counts by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Identity {
+    /// GENERATED ALWAYS: only OVERRIDING SYSTEM VALUE lets a statement give the value.
+    pub always: bool,
+    /// Name of the sequence that counts.
+    pub sequence: String,
+}
+
+impl RelationColumn {
+    /// A visible column that may be NULL and has no default.
+    pub fn new(name: &str, sql_type: SqlType, source: ColumnSource) -> Self {
+        Self {
+            name: name.to_owned(),
+            sql_type,
+            source,
+            not_null: false,
+            hidden: false,
+            default: None,
+            identity: None,
+            generated: None,
+        }
+    }
 }
 
 /// A table as one statement sees it.
@@ -77,6 +109,7 @@ pub struct Relation {
     pub codec: Arc<KeyCodec>,
     /// For a table without a primary key: the constant PartitionKey of the rows, whose RowKeys the gateway makes.
     pub generated_partition: Option<String>,
+    pub constraints: Arc<Constraints>,
     /// Arrow schema of `columns`, each field with its SQL type.
     pub arrow_schema: SchemaRef,
 }
@@ -158,8 +191,8 @@ impl Relation {
         }
     }
 
-    /// The name of the primary key constraint, as PostgreSQL would make it.
+    /// The name of the primary key constraint: as it was given, else as PostgreSQL would make it.
     pub fn primary_key_name(&self) -> String {
-        format!("{}_pkey", self.name)
+        self.constraints.primary_key.clone().unwrap_or_else(|| format!("{}_pkey", self.name))
     }
 }

@@ -1,25 +1,22 @@
-//! What CREATE TABLE said, as it is kept: one entity per table in a table of the gateway's own.
+//! What CREATE TABLE said, as it is kept: one entry of the catalogue per table.
 //!
-//! The catalogue lives in the store it describes, so every gateway over that store sees the same schema. The format
-//! carries a version; a newer one is refused, never guessed at.
+//! The catalogue lives in the store it describes, so every gateway over that store sees the same schema.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{EdmRef, EdmValue, Entity, EntityKey, Properties, PropertyName, StoredEntity, TableName};
+use super::constraint::Constraints;
+use super::entry;
+use crate::model::{Entity, EntityKey, PropertyName, StoredEntity, TableName};
 use crate::sql::edm;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::key_codec::{KeyCodec, KeyColumn, PartitionScheme};
-use crate::sql::relation::{ColumnSource, Relation, RelationColumn, RelationKind};
+use crate::sql::relation::{ColumnSource, Identity, Relation, RelationColumn, RelationKind};
 use crate::sql::types::SqlType;
 
-/// The stored table that holds the declarations. Not shown among the tables.
-pub const CATALOG_TABLE: &str = "tablegateSchema";
 /// The partition of the declarations; other kinds of catalogue entries get their own.
 pub(super) const DECLARATIONS: &str = "table";
-const FORMAT: u32 = 1;
-const PROPERTY: &str = "Declaration";
 
 /// One declared table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -36,6 +33,8 @@ pub struct Declaration {
     pub open: bool,
     pub columns: Vec<DeclaredColumn>,
     pub key: DeclaredKey,
+    #[serde(default, skip_serializing_if = "Constraints::is_empty")]
+    pub constraints: Constraints,
     /// A stored table this one has replaced and that is still to be dropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doomed: Option<String>,
@@ -51,8 +50,29 @@ pub struct DeclaredColumn {
     /// Name of the stored property; none for a column that is part of the key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub property: Option<String>,
+    /// Source text of the DEFAULT expression.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<Identity>,
+    /// Source text of GENERATED ALWAYS AS (...) STORED.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generated: Option<String>,
+}
+
+impl DeclaredColumn {
+    /// A column that may be NULL, has no default, and is not stored as a property.
+    pub fn new(name: &str, sql_type: &SqlType) -> Self {
+        Self {
+            name: name.to_owned(),
+            sql_type: sql_type.to_string(),
+            not_null: false,
+            property: None,
+            default: None,
+            identity: None,
+            generated: None,
+        }
+    }
 }
 
 /// How the table's key is made.
@@ -98,7 +118,7 @@ impl Declaration {
         open: bool,
     ) -> Self {
         Self {
-            format: FORMAT,
+            format: entry::FORMAT,
             name: name.to_owned(),
             stored: stored.as_str().to_owned(),
             oid,
@@ -106,20 +126,18 @@ impl Declaration {
             open,
             columns,
             key,
+            constraints: Constraints::default(),
             doomed: None,
         }
     }
 
     /// The entity that keeps this declaration.
     pub(super) fn to_entity(&self) -> SqlResult<Entity> {
-        let text = serde_json::to_string(self).map_err(|e| internal(&e))?;
-        let name = PropertyName::parse(PROPERTY).map_err(|e| internal(&e))?;
-        let properties: Properties = [(name, EdmValue::string(text))].into_iter().collect();
-        Ok(Entity::new(self.entity_key()?, properties))
+        entry::to_entity(self.entity_key()?, &Self { format: entry::FORMAT, ..self.clone() })
     }
 
     pub(super) fn entity_key(&self) -> SqlResult<EntityKey> {
-        EntityKey::parse(DECLARATIONS, &row_key_of(&self.name)).map_err(|e| internal(&e))
+        entry::entry_key(DECLARATIONS, &self.name)
     }
 
     /// Reads a declaration back.
@@ -127,19 +145,7 @@ impl Declaration {
     /// # Errors
     /// XX001 naming the entry when it is not one, 0A000 when a newer version wrote it.
     pub(super) fn of_entity(stored: &StoredEntity) -> SqlResult<Self> {
-        let damaged = |detail: String| {
-            let message = format!("the catalogue entry {} is damaged", stored.entity.key);
-            SqlError::new(ErrorKind::DataCorrupted, message).with_detail(detail)
-        };
-        let Some(EdmRef::String(text)) = stored.entity.properties.get(PROPERTY).map(EdmValue::as_ref) else {
-            return Err(damaged(format!("It has no text property {PROPERTY}.")));
-        };
-        let format = serde_json::from_str::<FormatOnly>(text).map_err(|e| damaged(e.to_string()))?.format;
-        if format != FORMAT {
-            return Err(SqlError::not_supported(format!("catalogue format {format}"))
-                .with_hint("The store was written by a newer release: use that one."));
-        }
-        serde_json::from_str(text).map_err(|e| damaged(e.to_string()))
+        entry::of_entity(stored)
     }
 
     pub fn stored_name(&self) -> SqlResult<TableName> {
@@ -167,6 +173,7 @@ impl Declaration {
                 DeclaredKey::Raw | DeclaredKey::Relational { .. } => None,
             },
             columns,
+            constraints: Arc::new(self.constraints.clone()),
         })
     }
 
@@ -194,6 +201,8 @@ impl Declaration {
             not_null: column.not_null,
             hidden: false,
             default: column.default.clone(),
+            identity: column.identity.clone(),
+            generated: column.generated.clone(),
         })
     }
 
@@ -241,11 +250,6 @@ impl Declaration {
     }
 }
 
-#[derive(Deserialize)]
-struct FormatOnly {
-    format: u32,
-}
-
 /// The system columns that are not among the visible ones.
 pub(super) fn hidden_columns(visible: &[RelationColumn]) -> Vec<RelationColumn> {
     let system = [
@@ -262,23 +266,8 @@ pub(super) fn hidden_columns(visible: &[RelationColumn]) -> Vec<RelationColumn> 
 }
 
 pub(super) fn system_column(name: &str, sql_type: SqlType, source: ColumnSource, hidden: bool) -> RelationColumn {
-    RelationColumn { name: name.to_owned(), sql_type, source, not_null: true, hidden, default: None }
+    RelationColumn { not_null: true, hidden, ..RelationColumn::new(name, sql_type, source) }
 }
 
-/// A SQL name as a row key: what keys cannot hold is percent-encoded.
-fn row_key_of(name: &str) -> String {
-    let mut key = String::with_capacity(name.len());
-    for c in name.chars() {
-        if c == '%' || !crate::model::is_legal_in_keys(c) {
-            let mut utf8 = [0; 4];
-            c.encode_utf8(&mut utf8).bytes().for_each(|byte| key.push_str(&format!("%{byte:02X}")));
-        } else {
-            key.push(c);
-        }
-    }
-    key
-}
-
-fn internal(error: &dyn std::fmt::Display) -> Box<SqlError> {
-    SqlError::new(ErrorKind::Internal, error.to_string())
-}
+#[cfg(test)]
+mod tests;

@@ -39,6 +39,7 @@ pub(super) fn found_relation(stored: &TableName, schema: &ObservedSchema) -> Rel
         codec: Arc::new(KeyCodec::raw()),
         generated_partition: None,
         columns,
+        constraints: Arc::default(),
     }
 }
 
@@ -67,14 +68,9 @@ pub(super) fn open_relation(declared: &Relation, schema: &ObservedSchema) -> Rel
 
 fn observed_column(property: &crate::table::ObservedProperty) -> RelationColumn {
     let sql_type = edm::sql_type_of(property.types);
-    RelationColumn {
-        name: property.name.as_str().to_owned(),
-        source: ColumnSource::Property { name: property.name.clone(), column_type: edm::column_type(&sql_type) },
-        sql_type,
-        not_null: false,
-        hidden: false,
-        default: None,
-    }
+    let column_type = edm::column_type(&sql_type);
+    let source = ColumnSource::Property { name: property.name.clone(), column_type };
+    RelationColumn::new(property.name.as_str(), sql_type, source)
 }
 
 /// A found table is not written down anywhere, so its OID is made of its name: stable across restarts and gateways.

@@ -1,18 +1,22 @@
-//! Which tables there are: those that were declared and those that are simply found in the store.
+//! Which tables and sequences there are: those that were declared, and tables that are simply found in the store.
 //!
 //! Declarations are kept in the store and cached here; the columns of found tables follow the store's observed schema.
 //! A declaration counts only while its stored table exists: CREATE writes the declaration first and DROP removes it
-//! last, so whatever a crash leaves half done is undone by [`Catalog::load`].
+//! last, so whatever a crash leaves half done is undone by [`Catalog::load`]. Likewise a sequence that belongs to a table
+//! counts only while that table is declared.
 
+mod constraint;
 mod declaration;
+mod entry;
 mod found;
+mod sequence;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use futures::StreamExt;
 
-use crate::model::{EntityKey, Span, StoredEntity, TableName};
+use crate::model::{Entity, EntityKey, Span, StoredEntity, TableName};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::relation::{Relation, RelationKind};
 use crate::table::{
@@ -20,8 +24,11 @@ use crate::table::{
     ScanStats, StoreError, TableReader, TableStore,
 };
 
-pub use declaration::{CATALOG_TABLE, Declaration, DeclaredColumn, DeclaredKey, DeclaredKeyColumn, DeclaredPartition};
+pub use constraint::Constraints;
+pub use declaration::{Declaration, DeclaredColumn, DeclaredKey, DeclaredKeyColumn, DeclaredPartition};
+pub use entry::CATALOG_TABLE;
 pub use found::derived_table_name;
+pub use sequence::Sequence;
 
 /// First OID given to a declared table: PostgreSQL's own first for user objects.
 const FIRST_OID: u32 = 16_384;
@@ -45,6 +52,7 @@ type Observed = (Arc<ObservedSchema>, Arc<Relation>);
 #[derive(Debug, Default, Clone)]
 struct Declared {
     tables: BTreeMap<String, Arc<DeclaredTable>>,
+    sequences: BTreeMap<String, Arc<Sequence>>,
 }
 
 #[derive(Debug)]
@@ -73,17 +81,25 @@ impl Catalog {
             return Ok(catalog);
         }
         let mut declared = Declared::default();
-        for entity in catalog.entries(&*reader, &table).await? {
+        for entity in catalog.entries(&*reader, &table, declaration::DECLARATIONS).await? {
             let mut declaration = Declaration::of_entity(&entity)?;
             if !stored.contains(&declaration.stored_name()?) {
-                catalog.remove_entry(&declaration).await?;
+                catalog.remove_entry(declaration.entity_key()?).await?;
                 continue;
             }
             if let Some(doomed) = declaration.doomed.take() {
                 catalog.drop_stored(&doomed).await?;
-                catalog.write_entry(&declaration).await?;
+                catalog.write_entry(declaration.to_entity()?).await?;
             }
             declared.add(declaration)?;
+        }
+        for entity in catalog.entries(&*reader, &table, sequence::SEQUENCES).await? {
+            let (sequence, _) = Sequence::of_entity(&entity)?;
+            if declared.lacks_owner_of(&sequence) {
+                catalog.remove_entry(entity.entity.key).await?;
+            } else {
+                declared.sequences.insert(sequence.name.clone(), Arc::new(sequence));
+            }
         }
         *catalog.declared.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(declared);
         Ok(catalog)
@@ -144,33 +160,78 @@ impl Catalog {
         Ok(relations)
     }
 
-    /// Declares a table and creates it in the store.
+    /// The sequence of exactly this SQL name.
+    pub fn sequence(&self, name: &str) -> Option<Arc<Sequence>> {
+        self.snapshot().sequences.get(name).cloned()
+    }
+
+    /// Every sequence, by SQL name.
+    pub fn sequences(&self) -> Vec<Arc<Sequence>> {
+        self.snapshot().sequences.values().cloned().collect()
+    }
+
+    /// Declares a table with the sequences of its columns, and creates it in the store.
     ///
     /// # Errors
     /// 42P07 when the SQL name or the stored name is taken.
-    pub async fn create(&self, mut declaration: Declaration) -> SqlResult<()> {
+    pub async fn create(&self, mut declaration: Declaration, sequences: Vec<Sequence>) -> SqlResult<()> {
         let _one_at_a_time = self.changes.lock().await;
         let stored = declaration.stored_name()?;
-        let declared = self.snapshot();
-        if declared.tables.contains_key(&declaration.name) {
-            return Err(duplicate_table(&declaration.name));
-        }
+        let mut declared = Declared::clone(&self.snapshot());
+        declared.check_name_is_free(&declaration.name)?;
         if self.store.reader().list_tables().await?.contains(&stored) {
             return Err(duplicate_stored(&declaration.name, &stored));
         }
         declaration.oid = declared.next_oid();
-        let mut declared = Declared::clone(&declared);
         declared.add(declaration.clone())?;
-        self.write_entry(&declaration).await?;
+        let mut written = Vec::with_capacity(sequences.len());
+        for mut sequence in sequences {
+            sequence.owner.iter_mut().for_each(|owner| owner.table = declaration.oid);
+            written.push(declared.add_sequence(sequence)?);
+        }
+        for sequence in &written {
+            self.write_entry(sequence.to_entity(sequence.initial())?).await?;
+        }
+        self.write_entry(declaration.to_entity()?).await?;
         if let Err(error) = self.store.create_table(&stored).await {
-            self.remove_entry(&declaration).await?;
+            self.remove_entry(declaration.entity_key()?).await?;
+            for sequence in &written {
+                self.remove_entry(sequence.entity_key()?).await?;
+            }
             return Err(error.into());
         }
         self.publish(declared);
         Ok(())
     }
 
-    /// Drops a table with its declaration, if it has one.
+    /// Creates a sequence.
+    ///
+    /// # Errors
+    /// 42P07 when the name is taken.
+    pub async fn create_sequence(&self, sequence: Sequence) -> SqlResult<()> {
+        let _one_at_a_time = self.changes.lock().await;
+        let mut declared = Declared::clone(&self.snapshot());
+        let sequence = declared.add_sequence(sequence)?;
+        self.write_entry(sequence.to_entity(sequence.initial())?).await?;
+        self.publish(declared);
+        Ok(())
+    }
+
+    /// Drops a sequence.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn drop_sequence(&self, sequence: &Sequence) -> SqlResult<()> {
+        let _one_at_a_time = self.changes.lock().await;
+        let mut declared = Declared::clone(&self.snapshot());
+        if declared.sequences.remove(&sequence.name).is_some() {
+            self.remove_entry(sequence.entity_key()?).await?;
+            self.publish(declared);
+        }
+        Ok(())
+    }
+
+    /// Drops a table with its declaration, if it has one, and the sequences that belong to it.
     ///
     /// # Errors
     /// When the store fails.
@@ -179,7 +240,10 @@ impl Catalog {
         self.drop_stored(relation.stored.as_str()).await?;
         let mut declared = Declared::clone(&self.snapshot());
         if let Some(table) = declared.tables.remove(&relation.name) {
-            self.remove_entry(&table.declaration).await?;
+            self.remove_entry(table.declaration.entity_key()?).await?;
+            for sequence in declared.take_orphans() {
+                self.remove_entry(sequence.entity_key()?).await?;
+            }
             self.publish(declared);
         }
         Ok(())
@@ -201,12 +265,12 @@ impl Catalog {
         self.store.create_table(&stored).await?;
         let doomed = std::mem::replace(&mut declaration.stored, stored.as_str().to_owned());
         declaration.doomed = Some(doomed.clone());
-        self.write_entry(&declaration).await?;
+        self.write_entry(declaration.to_entity()?).await?;
         declaration.doomed = None;
         declared.add(declaration.clone())?;
         self.publish(declared);
         self.drop_stored(&doomed).await?;
-        self.write_entry(&declaration).await
+        self.write_entry(declaration.to_entity()?).await
     }
 
     /// A stored name that no table has: the first generation's, then with `G2`, `G3`, ...
@@ -258,13 +322,15 @@ impl Catalog {
         Ok(relation)
     }
 
-    async fn entries(&self, reader: &dyn TableReader, table: &TableName) -> SqlResult<Vec<StoredEntity>> {
+    async fn entries(
+        &self,
+        reader: &dyn TableReader,
+        table: &TableName,
+        partition: &str,
+    ) -> SqlResult<Vec<StoredEntity>> {
         let request = ScanRequest {
             table: table.clone(),
-            ranges: Arc::new([KeyRange {
-                partitions: Span::point(declaration::DECLARATIONS),
-                rows: Arc::new([Span::ALL]),
-            }]),
+            ranges: Arc::new([KeyRange { partitions: Span::point(partition), rows: Arc::new([Span::ALL]) }]),
             columns: Arc::new(ScanColumns::new(vec![ScanColumn::PartitionKey, ScanColumn::RowKey])),
             direction: Direction::Forward,
             limit: None,
@@ -283,12 +349,11 @@ impl Catalog {
         Ok(entries)
     }
 
-    async fn write_entry(&self, declaration: &Declaration) -> SqlResult<()> {
-        self.commit(Operation::InsertOrReplace(declaration.to_entity()?)).await
+    async fn write_entry(&self, entity: Entity) -> SqlResult<()> {
+        self.commit(Operation::InsertOrReplace(entity)).await
     }
 
-    async fn remove_entry(&self, declaration: &Declaration) -> SqlResult<()> {
-        let key: EntityKey = declaration.entity_key()?;
+    async fn remove_entry(&self, key: EntityKey) -> SqlResult<()> {
         self.commit(Operation::Delete(key, IfMatch::Any)).await
     }
 
@@ -322,6 +387,37 @@ impl Declared {
         Ok(())
     }
 
+    /// Gives a new sequence its OID.
+    fn add_sequence(&mut self, mut sequence: Sequence) -> SqlResult<Arc<Sequence>> {
+        self.check_name_is_free(&sequence.name)?;
+        sequence.oid = self.next_oid();
+        let sequence = Arc::new(sequence);
+        self.sequences.insert(sequence.name.clone(), sequence.clone());
+        Ok(sequence)
+    }
+
+    /// Tables and sequences share their names.
+    fn check_name_is_free(&self, name: &str) -> SqlResult<()> {
+        if self.tables.contains_key(name) || self.sequences.contains_key(name) {
+            return Err(duplicate_table(name));
+        }
+        Ok(())
+    }
+
+    fn lacks_owner_of(&self, sequence: &Sequence) -> bool {
+        let exists = |oid: u32| self.tables.values().any(|t| t.declaration.oid == oid);
+        sequence.owner.as_ref().is_some_and(|owner| !exists(owner.table))
+    }
+
+    /// Removes the sequences whose table is gone.
+    fn take_orphans(&mut self) -> Vec<Arc<Sequence>> {
+        let orphans: Vec<_> = self.sequences.values().filter(|s| self.lacks_owner_of(s)).cloned().collect();
+        for orphan in &orphans {
+            self.sequences.remove(&orphan.name);
+        }
+        orphans
+    }
+
     fn find(&self, name: &str) -> SqlResult<Option<Arc<DeclaredTable>>> {
         if let Some(exact) = self.tables.get(name) {
             return Ok(Some(exact.clone()));
@@ -342,7 +438,8 @@ impl Declared {
     }
 
     fn next_oid(&self) -> u32 {
-        let last = self.tables.values().map(|t| t.declaration.oid).max();
+        let tables = self.tables.values().map(|t| t.declaration.oid);
+        let last = tables.chain(self.sequences.values().map(|s| s.oid)).max();
         last.map_or(FIRST_OID, |oid| oid + OIDS_PER_TABLE)
     }
 }

@@ -242,7 +242,7 @@ fn columns(
         };
         let not_null = options_of(column)? || in_key || (is_raw && is_system && name != "Timestamp");
         let property = if is_system { None } else { Some(property_name(&name, &mut properties)) };
-        columns.push(DeclaredColumn { name, sql_type: sql_type.to_string(), not_null, property, default: None });
+        columns.push(DeclaredColumn { not_null, property, ..DeclaredColumn::new(&name, sql_type) });
     }
     if properties.len() > limits::CUSTOM_PROPERTIES_MAX {
         let message = format!("table \"{table}\" cannot have {} columns besides its key", properties.len());

@@ -23,7 +23,7 @@ impl Session {
             self.notice(Notice::info(format!("{message}, skipping")));
             return Ok(Outcome::Done(CommandTag::Plain("CREATE TABLE")));
         }
-        self.engine.catalog().create(declaration).await?;
+        self.engine.catalog().create(declaration, Vec::new()).await?;
         self.notices.extend(notices);
         Ok(Outcome::Done(CommandTag::Plain("CREATE TABLE")))
     }

@@ -13,7 +13,7 @@ use crate::table::ColumnType;
 
 fn column(name: &str, sql_type: SqlType, source: ColumnSource) -> RelationColumn {
     let not_null = !matches!(source, ColumnSource::Property { .. });
-    RelationColumn { name: name.to_owned(), sql_type, source, not_null, hidden: false, default: None }
+    RelationColumn { not_null, ..RelationColumn::new(name, sql_type, source) }
 }
 
 fn property(name: &str) -> ColumnSource {
@@ -32,6 +32,7 @@ fn relation(kind: RelationKind, columns: Vec<RelationColumn>, codec: KeyCodec) -
         columns,
         codec: Arc::new(codec),
         generated_partition: None,
+        constraints: Arc::default(),
     }
 }
 

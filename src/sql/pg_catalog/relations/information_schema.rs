@@ -39,14 +39,8 @@ pub(super) fn columns(context: &FunctionContext, rows: &mut Rows) {
     }
     for layout in layout::all() {
         for (number, described) in (1..).zip(&layout.columns) {
-            let column = RelationColumn {
-                name: described.name.to_owned(),
-                sql_type: described.sql_type.clone(),
-                source: crate::sql::relation::ColumnSource::ETag,
-                not_null: described.not_null,
-                hidden: false,
-                default: None,
-            };
+            let source = crate::sql::relation::ColumnSource::ETag;
+            let column = RelationColumn::new(described.name, described.sql_type.clone(), source);
             push_column(context, rows, (layout.schema, layout.name), number, &column, !described.not_null);
         }
     }

@@ -1,0 +1,114 @@
+//! Constraints of a declared table: what is enforced, and what was declared and only recorded.
+
+use serde::{Deserialize, Serialize};
+
+/// The constraints of a table, besides NOT NULL and the key itself.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Constraints {
+    /// The primary key's name, where it is not `<table>_pkey`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub primary_key: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<Check>,
+    /// UNIQUE, FOREIGN KEY and indexes: declared under `egt.mode = observe`, recorded, not enforced or built.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unenforced: Vec<Unenforced>,
+}
+
+/// A CHECK constraint. A row must not make its expression false.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Check {
+    /// Number among the table's constraints, for its OID: never given twice while the table lives.
+    pub number: u32,
+    pub name: String,
+    /// Source text.
+    pub expression: String,
+    /// The columns the expression names.
+    pub columns: Vec<String>,
+}
+
+/// A constraint or index that is recorded only.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Unenforced {
+    /// As [`Check::number`].
+    pub number: u32,
+    pub name: String,
+    /// Its columns in order. An index's expressions are not among them.
+    pub columns: Vec<String>,
+    pub kind: UnenforcedKind,
+}
+
+/// What kind of constraint or index is recorded.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub enum UnenforcedKind {
+    Unique {
+        #[serde(default)]
+        nulls_not_distinct: bool,
+        #[serde(default)]
+        deferral: Deferral,
+    },
+    ForeignKey {
+        /// SQL name of the referenced table.
+        table: String,
+        referenced: Vec<String>,
+        on_update: ReferentialAction,
+        on_delete: ReferentialAction,
+        #[serde(default)]
+        match_full: bool,
+        #[serde(default)]
+        deferral: Deferral,
+    },
+    Index {
+        unique: bool,
+        /// Access method: `btree`, `gin`, ...
+        method: String,
+        /// What follows the method in the index's definition: `(lower(a) DESC, b) INCLUDE (c) WHERE (d > 0)`.
+        definition: String,
+    },
+}
+
+/// When a constraint would be checked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Deferral {
+    #[default]
+    NotDeferrable,
+    InitiallyImmediate,
+    InitiallyDeferred,
+}
+
+/// What becomes of a referencing row when the referenced one changes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReferentialAction {
+    #[default]
+    NoAction,
+    Restrict,
+    Cascade,
+    SetNull,
+    SetDefault,
+}
+
+impl Constraints {
+    /// Whether the table has none of them.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The number of the next constraint.
+    pub fn next_number(&self) -> u32 {
+        let numbers = self.checks.iter().map(|c| c.number).chain(self.unenforced.iter().map(|u| u.number));
+        numbers.max().map_or(0, |last| last + 1)
+    }
+
+    /// The names in use: a table's constraints have different ones.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let checks = self.checks.iter().map(|c| c.name.as_str());
+        let unenforced = self.unenforced.iter().map(|u| u.name.as_str());
+        self.primary_key.as_deref().into_iter().chain(checks).chain(unenforced)
+    }
+}
