@@ -44,6 +44,9 @@ pub struct ServeArgs {
     /// Sync each commit to the disk: always, never [default: always]
     #[arg(long, value_name = "WHEN")]
     pub fsync: Option<String>,
+    /// Free space below which writes are refused [default: 256MB]
+    #[arg(long, value_name = "SIZE")]
+    pub disk_reserve: Option<String>,
     /// What a transaction may be: strict, observe [default: strict]
     #[arg(long, value_name = "MODE")]
     pub egt_mode: Option<String>,

@@ -31,7 +31,7 @@ pub struct Config {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreConfig {
     Memory,
-    Embedded { folder: PathBuf, fsync: FsyncWhen },
+    Embedded { folder: PathBuf, fsync: FsyncWhen, disk_reserve: u64 },
 }
 
 /// Why the configuration cannot be used.
@@ -114,6 +114,8 @@ impl Config {
 /// A folder and memory are two answers to one question: the highest layer that answers decides.
 fn store(layers: &[Layer]) -> Result<StoreConfig, ConfigError> {
     let fsync = checked(layers, "fsync", settings::fsync)?;
+    let disk_reserve = checked(layers, "disk_reserve", settings::disk_reserve)?;
+    let embedded = |folder| StoreConfig::Embedded { folder, fsync, disk_reserve };
     for layer in layers {
         let memory = match layer.get("memory") {
             Some(_) => checked(std::slice::from_ref(layer), "memory", settings::boolean)?,
@@ -122,7 +124,7 @@ fn store(layers: &[Layer]) -> Result<StoreConfig, ConfigError> {
         match (memory, layer.get("data")) {
             (true, Some((_, at))) => return Err(ConfigError::TwoStores { at: at.clone() }),
             (true, None) => return Ok(StoreConfig::Memory),
-            (false, Some((folder, _))) => return Ok(StoreConfig::Embedded { folder: PathBuf::from(folder), fsync }),
+            (false, Some((folder, _))) => return Ok(embedded(PathBuf::from(folder))),
             // `memory = false` alone takes back what a lower layer says about memory, not about the folder.
             (false, None) if layer.contains_key("memory") => break,
             (false, None) => {}
@@ -132,7 +134,7 @@ fn store(layers: &[Layer]) -> Result<StoreConfig, ConfigError> {
         "" => Err("the name of a folder".to_owned()),
         name => Ok(PathBuf::from(name)),
     })?;
-    Ok(StoreConfig::Embedded { folder, fsync })
+    Ok(embedded(folder))
 }
 
 fn checked<T>(
@@ -160,6 +162,7 @@ fn from_args(args: &ServeArgs) -> Layer {
         ("memory", switch(args.memory, "true")),
         ("sample", switch(args.no_sample, "false")),
         ("fsync", args.fsync.clone()),
+        ("disk_reserve", args.disk_reserve.clone()),
         ("egt_mode", args.egt_mode.clone()),
         ("max_connections", args.max_connections.clone()),
         ("query_memory", args.query_memory.clone()),

@@ -17,6 +17,7 @@ pub const DEFINITIONS: &[Definition] = &[
     Definition { key: "memory", default: "false" },
     Definition { key: "sample", default: "true" },
     Definition { key: "fsync", default: "always" },
+    Definition { key: "disk_reserve", default: "256MB" },
     Definition { key: "egt_mode", default: "strict" },
     Definition { key: "max_connections", default: "100" },
     Definition { key: "query_memory", default: "1GB" },
@@ -34,6 +35,8 @@ pub const STARTUP_TIMEOUT: Duration = Duration::from_secs(60);
 pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
 const MAX_CONNECTIONS: std::ops::RangeInclusive<usize> = 1..=10_000;
+/// The most is for a disk that others fill too.
+const DISK_RESERVE: std::ops::RangeInclusive<u64> = 0..=(1 << 40);
 /// Below 16 MiB DataFusion cannot sort a single batch.
 const QUERY_MEMORY: std::ops::RangeInclusive<u64> = (16 << 20)..=(1 << 40);
 
@@ -89,6 +92,13 @@ pub fn fsync(text: &str) -> Result<FsyncWhen, Reason> {
         "never" => Ok(FsyncWhen::Never),
         _ => Err("always or never".to_owned()),
     }
+}
+
+/// # Errors
+/// When it is no size or out of bounds.
+pub fn disk_reserve(text: &str) -> Result<u64, Reason> {
+    let bytes = size(text).filter(|bytes| DISK_RESERVE.contains(bytes));
+    bytes.ok_or_else(|| "a size up to 1TB, such as 256MB or 1GB".to_owned())
 }
 
 /// # Errors

@@ -48,13 +48,13 @@ pub fn open_store(config: &StoreConfig) -> Result<Opened, WiringError> {
             let place = "memory: gone when the server stops".to_owned();
             Ok(Opened { store: Arc::new(MemoryStore::new(clock)), is_new: true, place })
         }
-        StoreConfig::Embedded { folder, fsync } => {
+        StoreConfig::Embedded { folder, fsync, disk_reserve } => {
             let is_new = is_new(folder).map_err(|error| WiringError::Folder { folder: folder.clone(), error })?;
             let fsync = match fsync {
                 FsyncWhen::Always => Fsync::Always,
                 FsyncWhen::Never => Fsync::Never,
             };
-            let options = EmbeddedOptions { fsync, ..EmbeddedOptions::default() };
+            let options = EmbeddedOptions { fsync, reserve_bytes: *disk_reserve, ..EmbeddedOptions::default() };
             let store = EmbeddedStore::open(folder, clock, options).map_err(|error| match error {
                 StoreError::Unavailable(reason) => WiringError::NotAvailable(reason),
                 error => WiringError::Store { folder: folder.clone(), error },

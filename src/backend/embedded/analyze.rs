@@ -7,7 +7,6 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::apply::damaged;
-use super::engine::Engine;
 use super::key_bytes;
 use super::meta::TableMeta;
 use super::reader::View;
@@ -82,16 +81,11 @@ impl Found {
 ///
 /// # Errors
 /// [`StoreError::Damaged`], or [`StoreError::ShuttingDown`] once `is_stopped` says so.
-pub(super) fn find_types(
-    engine: &Engine,
-    view: &View,
-    table: &TableMeta,
-    is_stopped: impl Fn() -> bool,
-) -> Result<Found, StoreError> {
+pub(super) fn find_types(view: &View, table: &TableMeta, is_stopped: impl Fn() -> bool) -> Result<Found, StoreError> {
     let span = key_bytes::of_partitions(table.number, &Span::ALL);
-    let mut rows = view.range(engine, &span)?;
+    let mut rows = view.range(&*view.engine()?, &span)?;
     let (mut found, mut shapes) = (Found::default(), HashSet::new());
-    while let Some((key, value)) = engine.guarded(|| rows.next().map(fjall::Guard::into_inner).transpose())? {
+    while let Some((key, value)) = view.engine()?.guarded(|| rows.next().map(fjall::Guard::into_inner).transpose())? {
         if is_stopped() {
             return Err(StoreError::ShuttingDown);
         }

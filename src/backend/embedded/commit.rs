@@ -9,19 +9,25 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
+use super::EmbeddedOptions;
 use super::analyze::{Found, Recorders, Recording};
 use super::apply::{Checked, Commit, find};
 use super::engine::{Engine, WriteError};
+use super::guard::Folder;
 use super::key_bytes::{self, ByteSpan};
+use super::lease::Lease;
 use super::meta::{Live, TableMeta, forget, put_head};
 use super::reader::{Published, View};
+use super::repair::Repair;
 use crate::model::{Clock, Span, TableName};
-use crate::table::{Batch, CommitError, GroupError, StoreError, Written};
+use crate::table::{Batch, CommitError, GroupError, Operation, StoreError, Written};
 
 /// How many commits can wait before callers wait to hand theirs over.
 pub(super) const QUEUE: usize = 256;
 /// Most rows of a dropped table that are removed at a time, with commits waiting behind.
 const REMOVED_AT_ONCE: usize = 500;
+/// With less room than this, in bytes, a disk is full: the engine writes its files in pieces of up to this size.
+const FULL: u64 = 64 * 1024 * 1024;
 
 type Reply<T, E = StoreError> = oneshot::Sender<Result<T, E>>;
 
@@ -36,13 +42,48 @@ pub(super) enum Job {
     FinishAnalyze(Recording, Found, Reply<()>),
 }
 
+impl Job {
+    /// Whether it leaves more room on the disk than it takes.
+    fn frees_room(&self) -> bool {
+        let deletes = |batch: &Batch| batch.operations().iter().all(|o| matches!(o, Operation::Delete(..)));
+        match self {
+            Job::Commit(batch, _) => deletes(batch),
+            Job::Group(batches, _) => batches.iter().all(deletes),
+            Job::DropTable(..) => true,
+            Job::CreateTable(..) | Job::StartAnalyze(..) | Job::FinishAnalyze(..) => false,
+        }
+    }
+
+    /// Answers that it was not tried.
+    pub(super) fn refuse(self, error: &StoreError) {
+        let error = error.clone();
+        // Who left does not want to know.
+        match self {
+            Job::Commit(_, reply) => drop(reply.send(Err(error.into()))),
+            Job::Group(_, reply) => drop(reply.send(Err(error.into()))),
+            Job::CreateTable(_, reply) | Job::DropTable(_, reply) | Job::FinishAnalyze(_, _, reply) => {
+                drop(reply.send(Err(error)));
+            }
+            Job::StartAnalyze(_, reply) => drop(reply.send(Err(error))),
+        }
+    }
+}
+
 /// An answer that waits for the end of its round: with the error there, if there was one.
 type Answer = Box<dyn FnOnce(Option<&StoreError>)>;
 
+/// What stays the same when the engine is opened anew.
+pub(super) struct Shared {
+    pub(super) folder: Arc<Folder>,
+    pub(super) options: EmbeddedOptions,
+    pub(super) published: Arc<Published>,
+    pub(super) clock: Arc<dyn Clock>,
+}
+
 pub(super) struct Committer {
+    shared: Shared,
     engine: Arc<Engine>,
-    published: Arc<Published>,
-    clock: Arc<dyn Clock>,
+    lease: Arc<Lease>,
     live: Live,
     recorders: Recorders,
     /// How far the rows of the first dropped table are removed.
@@ -52,41 +93,60 @@ pub(super) struct Committer {
 }
 
 impl Committer {
-    pub(super) fn new(engine: Arc<Engine>, published: Arc<Published>, clock: Arc<dyn Clock>, live: Live) -> Self {
-        Self { engine, published, clock, live, recorders: Recorders::default(), removal: None, broken: None }
+    pub(super) fn new(
+        shared: Shared,
+        engine: Arc<Engine>,
+        lease: Arc<Lease>,
+        live: Live,
+        recorders: Recorders,
+    ) -> Self {
+        Self { shared, engine, lease, live, recorders, removal: None, broken: None }
     }
 
     /// Works until every sender is gone and the queue is empty.
-    pub(super) fn run(mut self, mut jobs: mpsc::Receiver<Job>) {
+    pub(super) fn run(self, mut jobs: mpsc::Receiver<Job>) {
+        let (mut committer, mut first) = (self, None);
+        while let Some(repair) = committer.work(first, &mut jobs) {
+            let Some((opened, job)) = repair.run(&mut jobs) else { return };
+            (committer, first) = (opened, Some(job));
+        }
+    }
+
+    /// Works until every sender is gone and the queue is empty, or until a write failed: what is to be done then.
+    fn work(mut self, mut first: Option<Job>, jobs: &mut mpsc::Receiver<Job>) -> Option<Repair> {
         loop {
-            let is_idle = self.live.dropped.is_empty() || self.broken.is_some();
-            let first = if is_idle {
-                jobs.blocking_recv()
-            } else {
-                match jobs.try_recv() {
+            if let Some(reason) = self.broken.take() {
+                let Self { shared, lease, recorders, .. } = self;
+                return Some(Repair { shared, lease, recorders, reason });
+            }
+            let next = match first.take() {
+                Some(job) => Some(job),
+                None if self.live.dropped.is_empty() => jobs.blocking_recv(),
+                None => match jobs.try_recv() {
                     Ok(job) => Some(job),
                     Err(mpsc::error::TryRecvError::Disconnected) => None,
                     Err(mpsc::error::TryRecvError::Empty) => {
                         self.remove_some_rows();
                         continue;
                     }
-                }
+                },
             };
-            match first {
-                Some(job) => self.round(job, &mut jobs),
-                None => return,
-            }
+            self.round(next?, jobs);
         }
     }
 
     fn round(&mut self, first: Job, jobs: &mut mpsc::Receiver<Job>) {
         let before = self.live.commit;
-        let mut answers = vec![self.execute(first)];
-        while answers.len() < QUEUE {
-            match jobs.try_recv() {
-                Ok(job) => answers.push(self.execute(job)),
-                Err(_) => break,
+        let room = self.shared.folder.check_room(self.shared.options.reserve_bytes);
+        let mut answers = Vec::new();
+        let mut next = Some(first);
+        while let Some(job) = next {
+            match &room {
+                // What makes room may use the reserve.
+                Err(error) if !job.frees_room() => job.refuse(error),
+                _ => answers.push(self.execute(job)),
             }
+            next = if answers.len() < QUEUE { jobs.try_recv().ok() } else { None };
         }
         let failure = if self.live.commit == before { None } else { self.make_durable().err() };
         for answer in answers {
@@ -107,7 +167,7 @@ impl Committer {
 
     fn commit(&mut self, batch: Batch) -> Result<Vec<Written>, CommitError> {
         self.check_usable()?;
-        let mut commit = Commit::new(&self.engine, &self.live, &self.recorders, &*self.clock);
+        let mut commit = Commit::new(&self.engine, &self.live, &self.recorders, &*self.shared.clock);
         let written = commit.add(batch)?;
         let checked = commit.finish();
         self.write(checked)?;
@@ -116,7 +176,7 @@ impl Committer {
 
     fn commit_group(&mut self, batches: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {
         self.check_usable()?;
-        let mut commit = Commit::new(&self.engine, &self.live, &self.recorders, &*self.clock);
+        let mut commit = Commit::new(&self.engine, &self.live, &self.recorders, &*self.shared.clock);
         let mut written = Vec::with_capacity(batches.len());
         for (index, batch) in batches.into_iter().enumerate() {
             written.push(commit.add(batch).map_err(|error| error.in_group(index))?);
@@ -208,15 +268,18 @@ impl Committer {
 
     /// Ends all writing; the answer for those whose commits may be lost or not.
     fn fail(&mut self, error: StoreError) -> StoreError {
-        let error = self.engine.full_disk().unwrap_or(error);
-        tracing::error!(%error, "writing failed: the store takes no more commits until it is opened again");
+        // The engine does not say what made it stop writing; a full disk is what can be found out.
+        let full = self.shared.folder.check_room(self.shared.options.reserve_bytes.max(FULL)).err();
+        let error = full.unwrap_or(error);
+        tracing::error!(%error, "writing failed: the store will be opened anew before it takes another commit");
         let outcome = StoreError::OutcomeUnknown(error.to_string());
         self.broken.get_or_insert(error);
         outcome
     }
 
     fn publish(&self) {
-        self.published.set(View::new(&self.engine, Arc::clone(&self.live.tables)));
+        let view = View::new(&self.engine, Arc::clone(&self.lease), Arc::clone(&self.live.tables));
+        self.shared.published.set(view);
     }
 
     /// Goes on removing the rows of a dropped table. Nobody waits for it and nobody sees it, so it needs no sync: what

@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, LsmError, OwnedWriteBatch, PersistMode, Slice};
 
@@ -21,13 +22,13 @@ pub(super) struct Engine {
     path: PathBuf,
     fsync: Fsync,
     /// The last to go: with it the lock.
-    pub(super) folder: Folder,
+    pub(super) folder: Arc<Folder>,
 }
 
 impl Engine {
     /// # Errors
     /// [`StoreError::Damaged`] when the engine cannot make sense of its files, otherwise what the disk says.
-    pub(super) fn open(folder: Folder, options: &EmbeddedOptions) -> Result<Self, StoreError> {
+    pub(super) fn open(folder: Arc<Folder>, options: &EmbeddedOptions) -> Result<Self, StoreError> {
         let path = folder.engine();
         let open = || {
             // The commit thread flushes and syncs once for all batches of a round.
@@ -71,17 +72,6 @@ impl Engine {
         }
     }
 
-    /// The engine does not say what made it stop writing; a full disk is what can be found out by trying.
-    pub(super) fn full_disk(&self) -> Option<StoreError> {
-        let probe = self.path.with_file_name("space-probe");
-        let result = std::fs::write(&probe, vec![0xa5; 1024 * 1024]);
-        let _ = std::fs::remove_file(&probe);
-        match io_error(&self.path, &result.err()?) {
-            StoreError::DiskFull(text) => Some(StoreError::DiskFull(format!("{text}; {OPEN_AGAIN}"))),
-            _ => None,
-        }
-    }
-
     /// Makes durable what was written, as far as the options ask for it.
     pub(super) fn persist(&self) -> Result<(), StoreError> {
         let mode = match self.fsync {
@@ -108,8 +98,6 @@ impl Engine {
     }
 }
 
-const OPEN_AGAIN: &str = "the store takes no more commits until it is opened again";
-
 /// Why a batch may not be written.
 pub(super) enum WriteError {
     /// It is not: writing had failed before.
@@ -134,9 +122,7 @@ fn engine_error(path: &Path, error: &fjall::Error) -> StoreError {
         fjall::Error::Locked => {
             StoreError::Unavailable(format!("the data folder {} is in use by another process", path.display()))
         }
-        fjall::Error::Poisoned => {
-            StoreError::Unavailable(format!("writing into {} failed before: {OPEN_AGAIN}", path.display()))
-        }
+        fjall::Error::Poisoned => StoreError::Unavailable(format!("writing into {} failed before", path.display())),
         other => StoreError::Damaged { place: path.display().to_string(), detail: other.to_string() },
     }
 }

@@ -14,6 +14,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use xxhash_rust::xxh64::xxh64;
@@ -33,7 +34,7 @@ const ENGINE: &str = "db";
 pub(super) struct Folder {
     path: PathBuf,
     number: File,
-    acknowledged: u64,
+    acknowledged: AtomicU64,
     /// Freed when the folder is dropped.
     _lock: File,
 }
@@ -52,7 +53,7 @@ impl Folder {
         if is_new {
             write_format(path)?;
         }
-        let folder = Self { path: path.to_owned(), number, acknowledged, _lock: lock };
+        let folder = Self { path: path.to_owned(), number, acknowledged: acknowledged.into(), _lock: lock };
         folder.check_engine()?;
         Ok(folder)
     }
@@ -64,7 +65,7 @@ impl Folder {
     /// # Errors
     /// [`StoreError::Damaged`] when the engine's last commit is older than the last acknowledged one.
     pub(super) fn check_number(&self, found: u64) -> Result<(), StoreError> {
-        let acknowledged = self.acknowledged;
+        let acknowledged = self.acknowledged.load(Ordering::Relaxed);
         if found >= acknowledged {
             return Ok(());
         }
@@ -75,7 +76,23 @@ impl Folder {
     /// Notes that commits up to this one are acknowledged. There is no sync: the note is for finding loss, and being
     /// behind after a power failure makes it find less, never too much.
     pub(super) fn write_number(&self, number: u64) -> io::Result<()> {
+        self.acknowledged.store(number, Ordering::Relaxed);
         self.number.write_all_at(&number_bytes(number), 0)
+    }
+
+    /// # Errors
+    /// [`StoreError::DiskFull`] when the disk has fewer free bytes than these.
+    pub(super) fn check_room(&self, bytes: u64) -> Result<(), StoreError> {
+        let place = rustix::fs::statvfs(&self.path).map_err(|e| io_error(&self.path, &e.into()))?;
+        let free = place.f_bavail.saturating_mul(place.f_frsize);
+        if free >= bytes {
+            return Ok(());
+        }
+        let (free, bytes) = (free >> 20, bytes >> 20);
+        Err(StoreError::DiskFull(format!(
+            "{}: {free} MiB are free, {bytes} MiB are kept in reserve",
+            self.path.display()
+        )))
     }
 
     /// The engine cannot open what it did not finish making, so a start that was cut short is started anew.
@@ -85,7 +102,7 @@ impl Folder {
         if is_made {
             return Ok(());
         }
-        if self.acknowledged > 0 {
+        if self.acknowledged.load(Ordering::Relaxed) > 0 {
             return Err(damaged(&engine.join("version"), "the file is missing".to_owned()));
         }
         match std::fs::remove_dir_all(&engine) {

@@ -7,6 +7,9 @@
 //! commit ─> queue ─> commit thread ─> engine's journal ─> sync ─> publish ─> answer
 //! reader ─> published view: the engine's snapshot, and the tables as they were with it
 //! ```
+//!
+//! When writing fails, what is on the disk is known only after the journal was read again: [`repair`] opens the engine
+//! anew behind the readers, who have it only on [`lease`].
 
 mod analyze;
 mod apply;
@@ -15,8 +18,10 @@ mod commit;
 mod engine;
 mod guard;
 mod key_bytes;
+mod lease;
 mod meta;
 mod reader;
+mod repair;
 mod row;
 mod scan;
 #[cfg(test)]
@@ -30,9 +35,12 @@ use std::thread::JoinHandle;
 use async_trait::async_trait;
 use tokio::sync::{mpsc, oneshot};
 
-use self::commit::{Committer, Job, QUEUE};
+use self::analyze::Recorders;
+use self::commit::{Committer, Job, QUEUE, Shared};
 use self::engine::Engine;
 use self::guard::Folder;
+use self::lease::Lease;
+use self::meta::Live;
 use self::reader::{EmbeddedReader, Published, View};
 use crate::model::{Clock, TableName};
 use crate::table::{
@@ -57,17 +65,24 @@ pub struct EmbeddedOptions {
     pub cache_bytes: u64,
     /// Memory for rows that are not in files yet; taken when the folder is made.
     pub memtable_bytes: u64,
+    /// Free bytes on the disk below which writes are refused, but for those that make room.
+    pub reserve_bytes: u64,
 }
 
 impl Default for EmbeddedOptions {
     fn default() -> Self {
-        Self { fsync: Fsync::Always, cache_bytes: 128 * 1024 * 1024, memtable_bytes: 32 * 1024 * 1024 }
+        Self {
+            fsync: Fsync::Always,
+            cache_bytes: 128 * 1024 * 1024,
+            memtable_bytes: 32 * 1024 * 1024,
+            // The journal's 64 MB and a merge of some tables of 64 MB: what the engine may write before it frees any.
+            reserve_bytes: 256 << 20,
+        }
     }
 }
 
 /// A [`TableStore`] in a folder. Dropping it waits until every commit that was handed over is done.
 pub struct EmbeddedStore {
-    engine: Arc<Engine>,
     published: Arc<Published>,
     /// `None` once the store is closed.
     jobs: Option<mpsc::Sender<Job>>,
@@ -82,16 +97,18 @@ impl EmbeddedStore {
     /// [`StoreError::Unavailable`] when the folder is in use or of another format; [`StoreError::Damaged`] when files
     /// are not what was written, or acknowledged commits are missing.
     pub fn open(path: &Path, clock: Arc<dyn Clock>, options: EmbeddedOptions) -> Result<Self, StoreError> {
-        let engine = Arc::new(Engine::open(Folder::open(path)?, &options)?);
-        let live = meta::load(&engine)?;
-        engine.folder.check_number(live.commit)?;
-        let published = Arc::new(Published::new(View::new(&engine, Arc::clone(&live.tables))));
+        let folder = Arc::new(Folder::open(path)?);
+        let (engine, live) = open_engine(&folder, &options)?;
+        let lease = Arc::new(Lease::new(Arc::clone(&engine)));
+        let view = View::new(&engine, Arc::clone(&lease), Arc::clone(&live.tables));
+        let published = Arc::new(Published::new(view));
+        let shared = Shared { folder, options, published: Arc::clone(&published), clock };
         let (sender, receiver) = mpsc::channel(QUEUE);
-        let committer = Committer::new(Arc::clone(&engine), Arc::clone(&published), clock, live);
+        let committer = Committer::new(shared, engine, lease, live, Recorders::default());
         let thread = std::thread::Builder::new().name("tablegate-commit".to_owned());
         let thread = thread.spawn(move || committer.run(receiver));
         let committer = thread.map_err(|e| StoreError::Unavailable(format!("no thread for commits: {e}")))?;
-        Ok(Self { engine, published, jobs: Some(sender), committer: Some(committer) })
+        Ok(Self { published, jobs: Some(sender), committer: Some(committer) })
     }
 
     /// Ends the store: what was handed over is committed, then the folder is free as soon as no reader is left.
@@ -123,6 +140,14 @@ impl EmbeddedStore {
     }
 }
 
+/// Opens the engine in a folder that this process holds, and reads what is known about its tables.
+fn open_engine(folder: &Arc<Folder>, options: &EmbeddedOptions) -> Result<(Arc<Engine>, Live), StoreError> {
+    let engine = Engine::open(Arc::clone(folder), options)?;
+    let live = meta::load(&engine)?;
+    folder.check_number(live.commit)?;
+    Ok((Arc::new(engine), live))
+}
+
 impl Drop for EmbeddedStore {
     fn drop(&mut self) {
         // Whoever wants to know closes it.
@@ -137,7 +162,7 @@ impl TableStore for EmbeddedStore {
     }
 
     fn reader(&self) -> Arc<dyn TableReader> {
-        Arc::new(EmbeddedReader::new(Arc::clone(&self.engine), self.published.get()))
+        Arc::new(EmbeddedReader::new(self.published.get()))
     }
 
     async fn create_table(&self, table: &TableName) -> Result<(), StoreError> {
@@ -163,13 +188,13 @@ impl TableStore for EmbeddedStore {
     async fn analyze(&self, table: &TableName) -> Result<(), StoreError> {
         let recording = self.ask(|reply| Job::StartAnalyze(table.clone(), reply)).await?;
         // Made after the recording began, so nothing falls between the two.
-        let (engine, view) = (Arc::clone(&self.engine), self.published.get());
+        let view = self.published.get();
         // A store that is closed does not wait for the end of this.
         let jobs = self.jobs.as_ref().ok_or(StoreError::ShuttingDown)?.downgrade();
         let read = tokio::task::spawn_blocking(move || {
             let table = view.tables.get(&recording.table.name).filter(|table| table.number == recording.table.number);
             let table = table.ok_or_else(|| StoreError::TableMissing(recording.table.name.clone()))?;
-            let found = analyze::find_types(&engine, &view, table, || jobs.strong_count() == 0)?;
+            let found = analyze::find_types(&view, table, || jobs.strong_count() == 0)?;
             Ok::<_, StoreError>((recording, found))
         });
         let (recording, found) =

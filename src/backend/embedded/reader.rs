@@ -8,7 +8,8 @@ use fjall::{Iter, Readable as _, Slice, Snapshot};
 use super::apply::{damaged, find};
 use super::engine::Engine;
 use super::key_bytes::{self, ByteSpan};
-use super::meta::Tables;
+use super::lease::Lease;
+use super::meta::{Live, Tables};
 use super::scan::Scan;
 use crate::model::{ETag, Entity, EntityKey, StoredEntity, TableName};
 use crate::table::{ObservedSchema, ScanRequest, ScanStream, StoreError, TableReader};
@@ -16,13 +17,26 @@ use crate::table::{ObservedSchema, ScanRequest, ScanStream, StoreError, TableRea
 /// Rows and tables at one moment, all of it durable.
 pub(super) struct View {
     snapshot: Snapshot,
+    lease: Arc<Lease>,
     pub(super) tables: Arc<Tables>,
 }
 
 impl View {
     /// What the engine was given so far.
-    pub(super) fn new(engine: &Engine, tables: Arc<Tables>) -> Self {
-        Self { snapshot: engine.snapshot(), tables }
+    pub(super) fn new(engine: &Engine, lease: Arc<Lease>, tables: Arc<Tables>) -> Self {
+        Self { snapshot: engine.snapshot(), lease, tables }
+    }
+
+    pub(super) fn lease(&self) -> Arc<Lease> {
+        Arc::clone(&self.lease)
+    }
+
+    /// The engine this view is of, for one short step.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] when it was closed.
+    pub(super) fn engine(&self) -> Result<Arc<Engine>, StoreError> {
+        self.lease.engine()
     }
 
     pub(super) fn row(&self, engine: &Engine, key: &[u8]) -> Result<Option<Slice>, StoreError> {
@@ -52,16 +66,27 @@ impl Published {
         // Freed outside the lock.
         drop(before);
     }
+
+    /// Sets a view of the engine that `open` opens, if it does; who asks for a view meanwhile waits.
+    pub(super) fn replace(
+        &self,
+        open: impl FnOnce() -> Result<(Arc<Engine>, Live), StoreError>,
+    ) -> Result<(Arc<View>, Arc<Engine>, Live), StoreError> {
+        let mut published = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let (engine, live) = open()?;
+        let lease = Arc::new(Lease::new(Arc::clone(&engine)));
+        *published = Arc::new(View::new(&engine, lease, Arc::clone(&live.tables)));
+        Ok((Arc::clone(&published), engine, live))
+    }
 }
 
 pub(super) struct EmbeddedReader {
     view: Arc<View>,
-    engine: Arc<Engine>,
 }
 
 impl EmbeddedReader {
-    pub(super) fn new(engine: Arc<Engine>, view: Arc<View>) -> Self {
-        Self { view, engine }
+    pub(super) fn new(view: Arc<View>) -> Self {
+        Self { view }
     }
 }
 
@@ -78,7 +103,7 @@ impl TableReader for EmbeddedReader {
     /// One look-up is too short to be worth another thread.
     async fn get(&self, table: &TableName, key: &EntityKey) -> Result<Option<StoredEntity>, StoreError> {
         let table = find(&self.view.tables, table)?;
-        let Some(bytes) = self.view.row(&self.engine, &key_bytes::of_entity(table.number, key))? else {
+        let Some(bytes) = self.view.row(&*self.view.engine()?, &key_bytes::of_entity(table.number, key))? else {
             return Ok(None);
         };
         let row = table.parse_row(&bytes).map_err(|error| damaged(table, key, error))?;
@@ -90,6 +115,6 @@ impl TableReader for EmbeddedReader {
 
     fn scan(&self, request: ScanRequest) -> Result<ScanStream, StoreError> {
         let table = Arc::clone(find(&self.view.tables, &request.table)?);
-        Ok(Scan::new(Arc::clone(&self.engine), Arc::clone(&self.view), table, request).into_stream())
+        Ok(Scan::new(Arc::clone(&self.view), table, request).into_stream())
     }
 }

@@ -7,7 +7,6 @@ use arrow::record_batch::RecordBatch;
 use futures::stream;
 
 use super::analyze::{damaged_key, damaged_row};
-use super::engine::Engine;
 use super::key_bytes;
 use super::meta::TableMeta;
 use super::reader::View;
@@ -32,10 +31,10 @@ pub(super) struct Scan {
 }
 
 impl Scan {
-    pub(super) fn new(engine: Arc<Engine>, view: Arc<View>, table: Arc<TableMeta>, request: ScanRequest) -> Self {
+    pub(super) fn new(view: Arc<View>, table: Arc<TableMeta>, request: ScanRequest) -> Self {
         let request = Arc::new(request);
         Self {
-            walk: Walk::new(engine, view, Arc::clone(&table), Arc::clone(&request)),
+            walk: Walk::new(view, Arc::clone(&table), Arc::clone(&request)),
             table,
             projection: Projection::new(&request),
             columns: EntityColumns::new(Arc::clone(&request.columns)),
@@ -70,8 +69,9 @@ impl Scan {
     }
 
     fn next_batch(&mut self) -> Result<Option<RecordBatch>, StoreError> {
+        let engine = self.walk.engine()?;
         while self.rows_left > 0 && !self.columns.is_full(self.request.batch_rows) {
-            let Some((key, value)) = self.walk.next_row()? else {
+            let Some((key, value)) = self.walk.next_row(&engine)? else {
                 self.is_done = true;
                 break;
             };

@@ -13,7 +13,7 @@ fn table() -> TableName {
 }
 
 fn options() -> EmbeddedOptions {
-    EmbeddedOptions { fsync: Fsync::Always, ..EmbeddedOptions::default() }
+    EmbeddedOptions { fsync: Fsync::Always, reserve_bytes: 0, ..EmbeddedOptions::default() }
 }
 
 fn try_open(path: &Path) -> Result<EmbeddedStore, StoreError> {
@@ -37,7 +37,7 @@ async fn insert(store: &EmbeddedStore, row: &str, names: &[&str]) {
 
 fn rows_of(store: &EmbeddedStore, number: u32) -> usize {
     let span = key_bytes::of_partitions(number, &Span::ALL);
-    store.engine.rows.range(span.from..span.to).count()
+    store.published.get().engine().unwrap().rows.range(span.from..span.to).count()
 }
 
 #[tokio::test]
@@ -155,7 +155,7 @@ async fn a_damaged_row_is_an_error_with_its_key() {
     insert(&store, "1", &[]).await;
     store.close().unwrap();
     let folder_guard = Folder::open(folder.path()).unwrap();
-    let engine = Engine::open(folder_guard, &options()).unwrap();
+    let engine = Engine::open(Arc::new(folder_guard), &options()).unwrap();
     engine.rows.insert(key_bytes::of_row(0, "p", "1"), [1, 0xff, 0xff]).unwrap();
     engine.persist().unwrap();
     drop(engine);
@@ -189,7 +189,7 @@ async fn the_rows_of_a_dropped_table_are_removed() {
     }
     assert_eq!(rows_of(&store, 1), 1);
     store.close().unwrap();
-    let engine = Engine::open(Folder::open(folder.path()).unwrap(), &options()).unwrap();
+    let engine = Engine::open(Arc::new(Folder::open(folder.path()).unwrap()), &options()).unwrap();
     let live = meta::load(&engine).unwrap();
     assert!(live.dropped.is_empty() && live.next_number == 2);
 }
@@ -210,6 +210,6 @@ async fn many_shapes_are_kept_in_bounds() {
         let found = store.reader().get(&table(), &key(&row.to_string())).await.unwrap().unwrap();
         assert!(found.entity.properties.get(&format!("p{row}")).is_some());
     }
-    assert_eq!(store.engine.meta.prefix(b"s").count(), 256);
+    assert_eq!(store.published.get().engine().unwrap().meta.prefix(b"s").count(), 256);
     assert_eq!(store.reader().observed_schema(&table()).await.unwrap().properties().len(), 300);
 }

@@ -17,10 +17,8 @@ use crate::model::Span;
 use crate::table::{Direction, KeyRange, ScanRequest, StoreError};
 
 pub(super) struct Walk {
-    /// Before the engine, which it reads from.
     rows: Option<Iter>,
     view: Arc<View>,
-    engine: Arc<Engine>,
     table: Arc<TableMeta>,
     request: Arc<ScanRequest>,
     /// How many of the request's ranges were begun.
@@ -37,17 +35,25 @@ enum Target {
 }
 
 impl Walk {
-    pub(super) fn new(engine: Arc<Engine>, view: Arc<View>, table: Arc<TableMeta>, request: Arc<ScanRequest>) -> Self {
-        Self { rows: None, view, engine, table, request, begun: 0, hop: None, targets: VecDeque::new() }
+    pub(super) fn new(view: Arc<View>, table: Arc<TableMeta>, request: Arc<ScanRequest>) -> Self {
+        Self { rows: None, view, table, request, begun: 0, hop: None, targets: VecDeque::new() }
+    }
+
+    /// The engine to read from, for one batch.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] when it was closed.
+    pub(super) fn engine(&self) -> Result<Arc<Engine>, StoreError> {
+        self.view.engine()
     }
 
     /// Key and bytes of the next row.
-    pub(super) fn next_row(&mut self) -> Result<Option<KvPair>, StoreError> {
+    pub(super) fn next_row(&mut self, engine: &Engine) -> Result<Option<KvPair>, StoreError> {
         loop {
             if let Some(rows) = &mut self.rows {
                 let direction = self.request.direction;
                 let next = || step(rows, direction).map(Guard::into_inner).transpose();
-                match self.engine.guarded(next)? {
+                match engine.guarded(next)? {
                     Some(row) => return Ok(Some(row)),
                     None => self.rows = None,
                 }
@@ -55,14 +61,14 @@ impl Walk {
                 self.request.stats.add_request();
                 match target {
                     Target::Row(key) => {
-                        if let Some(value) = self.view.row(&self.engine, &key)? {
+                        if let Some(value) = self.view.row(engine, &key)? {
                             return Ok(Some((key.into(), value)));
                         }
                     }
-                    Target::Rows(span) => self.rows = Some(self.view.range(&self.engine, &span)?),
+                    Target::Rows(span) => self.rows = Some(self.view.range(engine, &span)?),
                 }
             } else if let Some((partitions, spans)) = self.hop.take() {
-                self.hop_on(partitions, spans)?;
+                self.hop_on(engine, partitions, spans)?;
             } else if !self.begin_range() {
                 return Ok(None);
             }
@@ -109,14 +115,14 @@ impl Walk {
     }
 
     /// Finds the next partition and puts its spans into the queue; what is behind it waits.
-    fn hop_on(&mut self, mut partitions: ByteSpan, spans: Arc<[Span]>) -> Result<(), StoreError> {
+    fn hop_on(&mut self, engine: &Engine, mut partitions: ByteSpan, spans: Arc<[Span]>) -> Result<(), StoreError> {
         if partitions.is_empty() {
             return Ok(());
         }
         self.request.stats.add_request();
-        let mut rows = self.view.range(&self.engine, &partitions)?;
+        let mut rows = self.view.range(engine, &partitions)?;
         let direction = self.request.direction;
-        let Some(key) = self.engine.guarded(|| step(&mut rows, direction).map(Guard::key).transpose())? else {
+        let Some(key) = engine.guarded(|| step(&mut rows, direction).map(Guard::key).transpose())? else {
             return Ok(());
         };
         let (partition, _) = key_bytes::parse(&key).ok_or_else(|| damaged_key(&self.table, &key))?;

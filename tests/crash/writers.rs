@@ -1,7 +1,4 @@
-//! A store on disk after its process was killed: every acknowledged batch is there and whole, no batch is there in part.
-//!
-//! The test starts itself anew as the process that writes, reads from it what was acknowledged, and kills it at a
-//! random moment. A folder stays for several rounds, so files are flushed and merged under the writers too.
+//! The process that writes and is killed, and what must be in its store afterwards.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -20,29 +17,31 @@ use tablegate::table::{
     TableStore,
 };
 
-const ROUNDS: u64 = 50;
-/// Rounds that share a folder.
-const ROUNDS_OF_FOLDER: u64 = 10;
 const WRITERS: i64 = 8;
 /// Rows that each writer writes again and again, all in one batch.
 const REWRITTEN: i64 = 10;
 /// Where the process that writes finds its folder; it is that process when this is set.
 const FOLDER: &str = "TABLEGATE_CRASH_FOLDER";
 const ROUND: &str = "TABLEGATE_CRASH_ROUND";
+/// Set where that process shall not sync what it writes.
+pub const NO_SYNC: &str = "TABLEGATE_CRASH_NO_SYNC";
 
-fn open(folder: &Path) -> Result<EmbeddedStore, StoreError> {
-    // So little memory that it is full, and written into files, many times in each round.
-    let options = EmbeddedOptions { fsync: Fsync::Always, memtable_bytes: 64 * 1024, ..EmbeddedOptions::default() };
+pub fn open(folder: &Path, fsync: Fsync) -> Result<EmbeddedStore, StoreError> {
+    let mut options = EmbeddedOptions { fsync, ..EmbeddedOptions::default() };
+    if fsync == Fsync::Always {
+        // So little memory that it is full, and written into files, many times in each round; the engine syncs then.
+        options.memtable_bytes = 64 * 1024;
+    }
     EmbeddedStore::open(folder, Arc::new(SystemClock), options)
 }
 
-fn table() -> TableName {
+pub fn table() -> TableName {
     TableName::parse("Crash").unwrap()
 }
 
 /// One batch of a writer, counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Mark {
+pub struct Mark {
     round: i64,
     writer: i64,
     batch: i64,
@@ -54,7 +53,7 @@ impl Mark {
         self.batch % 3 == 2
     }
 
-    fn partition(self) -> String {
+    pub fn partition(self) -> String {
         if self.rewrites() {
             format!("rewritten-{}", self.writer)
         } else {
@@ -67,7 +66,7 @@ impl Mark {
     }
 
     /// Rises with every batch of a writer.
-    fn stamp(self) -> i64 {
+    pub fn stamp(self) -> i64 {
         self.round * 1_000_000 + self.batch
     }
 
@@ -101,10 +100,11 @@ impl Mark {
 #[test]
 fn writers() {
     let (Ok(folder), Ok(round)) = (std::env::var(FOLDER), std::env::var(ROUND)) else { return };
+    let fsync = if std::env::var_os(NO_SYNC).is_some() { Fsync::Never } else { Fsync::Always };
     let round = round.parse().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
-        let store = Arc::new(open(Path::new(&folder)).unwrap());
+        let store = Arc::new(open(Path::new(&folder), fsync).unwrap());
         let mut tasks = tokio::task::JoinSet::new();
         for writer in 0..WRITERS {
             let store = Arc::clone(&store);
@@ -124,11 +124,20 @@ fn writers() {
 
 /// Lets the writers work for a while, counted from their first answer or, for `early` ones, from before they open the
 /// store; then kills them. What they said was acknowledged.
-fn run_and_kill(folder: &Path, round: u64, after: Duration, early: bool) -> Vec<Mark> {
+///
+/// `environment` is added to that of the process that writes.
+pub fn run_and_kill(
+    folder: &Path,
+    round: u64,
+    after: Duration,
+    early: bool,
+    environment: &[(&str, &Path)],
+) -> Vec<Mark> {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "writers", "--nocapture", "--test-threads=1"])
+        .args(["--exact", "writers::writers", "--nocapture", "--test-threads=1"])
         .env(FOLDER, folder)
         .env(ROUND, round.to_string())
+        .envs(environment.iter().copied())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -177,54 +186,32 @@ async fn contents(store: &EmbeddedStore) -> HashMap<String, Vec<(i64, i64)>> {
     found
 }
 
-/// `expected` holds the latest acknowledged stamp of each partition.
-async fn check(store: &EmbeddedStore, expected: &HashMap<String, i64>) {
-    let found = contents(store).await;
-    for (partition, rows) in &found {
-        let (stamp, count) = rows[0];
-        assert!(rows.iter().all(|row| *row == (stamp, count)), "{partition} holds parts of batches: {rows:?}");
-        assert_eq!(i64::try_from(rows.len()).unwrap(), count, "{partition} holds a part of a batch");
-    }
-    for (partition, stamp) in expected {
-        let stored = found.get(partition).map(|rows| rows[0].0);
-        assert!(stored >= Some(*stamp), "{partition} was acknowledged with {stamp}, stored is {stored:?}");
-    }
-}
+/// The latest acknowledged stamp of each partition.
+#[derive(Default)]
+pub struct Expected(HashMap<String, i64>);
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn acknowledged_batches_survive_a_kill_whole() {
-    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut written = 0;
-    for first_round in (0..ROUNDS).step_by(usize::try_from(ROUNDS_OF_FOLDER).unwrap()) {
-        let folder = tempfile::tempdir().unwrap();
-        let store = open(folder.path()).unwrap();
-        store.create_table(&table()).await.unwrap();
-        store.close().unwrap();
-        let mut expected = HashMap::new();
-        for round in first_round..first_round + ROUNDS_OF_FOLDER {
-            // xorshift: the same moments in every run, as far as the machine plays along.
-            random ^= random << 13;
-            random ^= random >> 7;
-            random ^= random << 17;
-            let early = round % 5 == 4;
-            let after = Duration::from_micros(random % if early { 60_000 } else { 400_000 });
-            for mark in run_and_kill(folder.path(), round, after, early) {
-                let latest = expected.entry(mark.partition()).or_insert(mark.stamp());
-                *latest = mark.stamp().max(*latest);
-            }
-            let store = open(folder.path()).unwrap_or_else(|error| panic!("round {round}: {error}"));
-            check(&store, &expected).await;
-            store.close().unwrap();
+impl Expected {
+    pub fn add(&mut self, marks: Vec<Mark>) {
+        for mark in marks {
+            let latest = self.0.entry(mark.partition()).or_insert(mark.stamp());
+            *latest = mark.stamp().max(*latest);
         }
-        written += expected.len();
-        assert!(has_tables(folder.path()), "rows were moved into files");
     }
-    assert!(written > 500, "only {written} partitions were written");
-}
 
-/// Whether the engine moved rows out of its journal.
-fn has_tables(folder: &Path) -> bool {
-    let keyspaces = std::fs::read_dir(folder.join("db/keyspaces")).unwrap();
-    let mut tables = keyspaces.filter_map(|keyspace| std::fs::read_dir(keyspace.unwrap().path().join("tables")).ok());
-    tables.any(|mut tables| tables.next().is_some())
+    pub fn partitions(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Every batch in the store is whole; those of these that are not there.
+    pub async fn lost(&self, store: &EmbeddedStore) -> Vec<String> {
+        let found = contents(store).await;
+        for (partition, rows) in &found {
+            let (stamp, count) = rows[0];
+            assert!(rows.iter().all(|row| *row == (stamp, count)), "{partition} holds parts of batches: {rows:?}");
+            assert_eq!(i64::try_from(rows.len()).unwrap(), count, "{partition} holds a part of a batch");
+        }
+        let stored = |partition: &String| found.get(partition).map(|rows| rows[0].0);
+        let lost = self.0.iter().filter(|(partition, stamp)| stored(partition) < Some(**stamp));
+        lost.map(|(partition, stamp)| format!("{partition} was acknowledged with {stamp}")).collect()
+    }
 }

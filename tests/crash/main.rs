@@ -1,0 +1,63 @@
+//! A store on disk after its process was killed: every acknowledged batch is there and whole, no batch is there in part.
+//!
+//! The test starts itself anew as the process that writes, reads from it what was acknowledged, and kills it at a
+//! random moment. A folder stays for several rounds, so files are flushed and merged under the writers too.
+
+mod power_loss;
+mod writers;
+
+use std::path::Path;
+use std::time::Duration;
+
+use tablegate::backend::embedded::Fsync;
+use tablegate::table::TableStore;
+
+use crate::writers::{Expected, open, run_and_kill, table};
+
+const ROUNDS: u64 = 50;
+/// Rounds that share a folder.
+const ROUNDS_OF_FOLDER: u64 = 10;
+const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// xorshift: the same moments in every run, as far as the machine plays along.
+fn next_random(mut random: u64) -> u64 {
+    random ^= random << 13;
+    random ^= random >> 7;
+    random ^ (random << 17)
+}
+
+async fn make_folder(folder: &Path, fsync: Fsync) {
+    let store = open(folder, fsync).unwrap();
+    store.create_table(&table()).await.unwrap();
+    store.close().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn acknowledged_batches_survive_a_kill_whole() {
+    let mut random = SEED;
+    let mut written = 0;
+    for first_round in (0..ROUNDS).step_by(usize::try_from(ROUNDS_OF_FOLDER).unwrap()) {
+        let folder = tempfile::tempdir().unwrap();
+        make_folder(folder.path(), Fsync::Always).await;
+        let mut expected = Expected::default();
+        for round in first_round..first_round + ROUNDS_OF_FOLDER {
+            random = next_random(random);
+            let early = round % 5 == 4;
+            let after = Duration::from_micros(random % if early { 60_000 } else { 400_000 });
+            expected.add(run_and_kill(folder.path(), round, after, early, &[]));
+            let store = open(folder.path(), Fsync::Always).unwrap_or_else(|error| panic!("round {round}: {error}"));
+            assert_eq!(expected.lost(&store).await, [] as [String; 0], "round {round}");
+            store.close().unwrap();
+        }
+        written += expected.partitions();
+        assert!(has_tables(folder.path()), "rows were moved into files");
+    }
+    assert!(written > 500, "only {written} partitions were written");
+}
+
+/// Whether the engine moved rows out of its journal.
+fn has_tables(folder: &Path) -> bool {
+    let keyspaces = std::fs::read_dir(folder.join("db/keyspaces")).unwrap();
+    let mut tables = keyspaces.filter_map(|keyspace| std::fs::read_dir(keyspace.unwrap().path().join("tables")).ok());
+    tables.any(|mut tables| tables.next().is_some())
+}

@@ -1,0 +1,113 @@
+//! The same without power: what was written and not synced before the kill is thrown away.
+//!
+//! A library that is preloaded into the writers (`power_loss.c`) keeps an image of each file as it was last synced; after
+//! the kill the images take the place of the files. A store that does not sync fails this, which is checked too.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use tablegate::backend::embedded::Fsync;
+
+use crate::writers::{Expected, NO_SYNC, open, run_and_kill};
+use crate::{SEED, make_folder, next_random};
+
+const ROUNDS: u64 = 15;
+
+/// A disk whose power can fail: the folder of the store, and the images of its files.
+struct Disk {
+    folder: tempfile::TempDir,
+    images: tempfile::TempDir,
+    library: PathBuf,
+}
+
+impl Disk {
+    async fn new(fsync: Fsync) -> Self {
+        let disk =
+            Self { folder: tempfile::tempdir().unwrap(), images: tempfile::tempdir().unwrap(), library: library() };
+        make_folder(disk.folder.path(), fsync).await;
+        disk
+    }
+
+    /// What is there now is on the disk.
+    fn sync(&self) {
+        for image in fs::read_dir(self.images.path()).unwrap() {
+            fs::remove_file(image.unwrap().path()).unwrap();
+        }
+        for file in files_of(self.folder.path()) {
+            fs::copy(&file, self.image_of(&file)).unwrap();
+        }
+    }
+
+    /// Only what was synced is on the disk.
+    fn lose_power(&self) {
+        for file in files_of(self.folder.path()) {
+            let synced = fs::read(self.image_of(&file)).unwrap_or_default();
+            fs::write(&file, synced).unwrap();
+        }
+    }
+
+    fn image_of(&self, file: &Path) -> PathBuf {
+        self.images.path().join(fs::metadata(file).unwrap().ino().to_string())
+    }
+
+    fn run_and_lose_power(&self, round: u64, after: Duration, environment: &[(&str, &Path)]) -> Expected {
+        self.sync();
+        let watched = [
+            ("LD_PRELOAD", self.library.as_path()),
+            ("POWER_LOSS_FOLDER", self.folder.path()),
+            ("POWER_LOSS_IMAGES", self.images.path()),
+        ];
+        let environment: Vec<_> = watched.iter().chain(environment).copied().collect();
+        let mut acknowledged = Expected::default();
+        acknowledged.add(run_and_kill(self.folder.path(), round, after, false, &environment));
+        self.lose_power();
+        acknowledged
+    }
+}
+
+/// The library to preload, compiled by the C compiler that Rust links with.
+fn library() -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/crash/power_loss.c");
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("power_loss-{}.so", std::process::id()));
+    let compiled =
+        Command::new("cc").args(["-O1", "-shared", "-fPIC", "-o"]).arg(&target).arg(source).status().unwrap();
+    assert!(compiled.success(), "the library for losing power does not compile");
+    target
+}
+
+fn files_of(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { files.extend(files_of(&path)) } else { files.push(path) }
+    }
+    files
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn acknowledged_batches_survive_a_loss_of_power_whole() {
+    let disk = Disk::new(Fsync::Always).await;
+    let mut random = SEED;
+    let mut written = 0;
+    for round in 0..ROUNDS {
+        random = next_random(random);
+        let acknowledged = disk.run_and_lose_power(round, Duration::from_micros(random % 300_000), &[]);
+        written += acknowledged.partitions();
+        let store = open(disk.folder.path(), Fsync::Always).unwrap_or_else(|error| panic!("round {round}: {error}"));
+        assert_eq!(acknowledged.lost(&store).await, [] as [String; 0], "round {round}");
+        store.close().unwrap();
+    }
+    assert!(written > 100, "only {written} partitions were written");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_store_that_does_not_sync_is_found_out() {
+    let disk = Disk::new(Fsync::Never).await;
+    let acknowledged = disk.run_and_lose_power(0, Duration::from_millis(200), &[(NO_SYNC, Path::new("1"))]);
+    let store = open(disk.folder.path(), Fsync::Always).unwrap();
+    assert!(!acknowledged.lost(&store).await.is_empty());
+    store.close().unwrap();
+}

@@ -1,0 +1,153 @@
+//! A disk that fills up, and has room again: the server stays, and nothing acknowledged is lost.
+//!
+//! The test starts itself anew in a mount namespace of its own, where a small file system is the disk.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tablegate::backend::embedded::{EmbeddedOptions, EmbeddedStore};
+use tablegate::model::SystemClock;
+use tablegate::pg::{self, PgConfig};
+use tablegate::sql::{Engine, EngineConfig};
+use tokio::net::TcpListener;
+use tokio_postgres::{Client, NoTls};
+use tokio_util::sync::CancellationToken;
+
+const DISK: &str = "TABLEGATE_FULL_DISK";
+const MIB: u64 = 1024 * 1024;
+const DISK_FULL: &str = "53100";
+const OUTCOME_UNKNOWN: &str = "40003";
+
+/// Runs one of the tests below where a file system of 96 MiB is mounted.
+fn on_a_small_disk(test: &str) {
+    let place = tempfile::tempdir().unwrap();
+    let mount = "mount -t tmpfs -o size=96m tmpfs \"$0\" && exec \"$@\"";
+    let status = Command::new("unshare")
+        .args(["--user", "--map-root-user", "--mount", "sh", "-c", mount])
+        .arg(place.path())
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture", "--test-threads=1"])
+        .env(DISK, place.path())
+        .status();
+    let status = status.expect("unshare is there (util-linux)");
+    assert!(status.success(), "{test} on a small disk: {status}");
+}
+
+#[test]
+fn a_full_disk_is_refused_before_writing() {
+    on_a_small_disk("inner::refused_before_writing");
+}
+
+#[test]
+fn a_failed_write_is_repaired_in_place() {
+    on_a_small_disk("inner::repaired_in_place");
+}
+
+/// A file that takes room.
+struct Ballast(PathBuf);
+
+impl Ballast {
+    /// Takes room until this much is left, or as much as there is.
+    fn new(disk: &Path, leave: u64) -> Self {
+        let path = disk.join("ballast");
+        let mut file = fs::File::create(&path).unwrap();
+        let piece = vec![1; 64 * 1024];
+        while free(disk) > leave {
+            if file.write_all(&piece).is_err() {
+                break;
+            }
+        }
+        Self(path)
+    }
+
+    fn remove(self) {
+        fs::remove_file(self.0).unwrap();
+    }
+}
+
+fn free(disk: &Path) -> u64 {
+    let place = rustix::fs::statvfs(disk).unwrap();
+    place.f_bavail * place.f_frsize
+}
+
+/// A server on the disk with a table, and a client of it.
+async fn server(disk: &Path, reserve_bytes: u64) -> Client {
+    let options = EmbeddedOptions { reserve_bytes, ..EmbeddedOptions::default() };
+    let store = EmbeddedStore::open(&disk.join("data"), Arc::new(SystemClock), options).unwrap();
+    let engine = Engine::open(Arc::new(store), Arc::new(SystemClock), EngineConfig::default()).await.unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(pg::serve(listener, engine, PgConfig::default(), CancellationToken::new()));
+    let config = format!("host=127.0.0.1 port={port} user=u sslmode=disable");
+    let (client, connection) = tokio_postgres::connect(&config, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client.batch_execute("CREATE TABLE t (p text, n int, v text, PRIMARY KEY (p, n))").await.unwrap();
+    client
+}
+
+/// The SQLSTATE of what is refused.
+async fn insert(client: &Client, n: i32) -> Result<(), String> {
+    let padding = "x".repeat(20_000);
+    let inserted = client.batch_execute(&format!("INSERT INTO t VALUES ('p', {n}, '{padding}')")).await;
+    inserted.map_err(|error| error.code().expect("an answer of the server").code().to_owned())
+}
+
+async fn count(client: &Client) -> i64 {
+    client.query_one("SELECT count(*) FROM t", &[]).await.unwrap().get(0)
+}
+
+mod inner {
+    use super::*;
+
+    /// The small disk; none where this runs as a test of its own, which it is not.
+    fn disk() -> Option<PathBuf> {
+        std::env::var_os(DISK).map(PathBuf::from)
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn refused_before_writing() {
+        let Some(disk) = disk() else { return };
+        let client = server(&disk, 32 * MIB).await;
+        for n in 0..10 {
+            insert(&client, n).await.unwrap();
+        }
+        let ballast = Ballast::new(&disk, 31 * MIB);
+        assert_eq!(insert(&client, 10).await.unwrap_err(), DISK_FULL);
+        assert_eq!(client.batch_execute("CREATE TABLE u (a int)").await.unwrap_err().code().unwrap().code(), DISK_FULL);
+        assert_eq!(count(&client).await, 10);
+        client.batch_execute("DELETE FROM t WHERE p = 'p' AND n = 0").await.expect("what makes room goes on");
+        assert_eq!(count(&client).await, 9);
+        ballast.remove();
+        insert(&client, 10).await.expect("there is room again");
+        assert_eq!(count(&client).await, 10);
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn repaired_in_place() {
+        let Some(disk) = disk() else { return };
+        let client = server(&disk, 0).await;
+        let ballast = Ballast::new(&disk, 2 * MIB);
+        let mut acknowledged = 0;
+        let failed = loop {
+            match insert(&client, acknowledged).await {
+                Ok(()) => acknowledged += 1,
+                Err(code) => break code,
+            }
+        };
+        assert_eq!(failed, OUTCOME_UNKNOWN, "after {acknowledged} rows");
+        assert_eq!(insert(&client, 1_000_001).await.unwrap_err(), DISK_FULL);
+        assert_eq!(count(&client).await, i64::from(acknowledged), "reads go on");
+        ballast.remove();
+        // Opening anew is tried once a second.
+        tokio::time::sleep(Duration::from_millis(1100)).await;
+        insert(&client, 1_000_002).await.expect("the store was opened anew");
+        let rows = count(&client).await - 1;
+        let unknown = rows - i64::from(acknowledged);
+        assert!((0..=1).contains(&unknown), "{acknowledged} rows were acknowledged, {rows} are there");
+        insert(&client, 1_000_003).await.unwrap();
+    }
+}
