@@ -1,7 +1,7 @@
 # One target directory outside the checkout: it is shared by `make`, CI and whatever else builds here.
 export CARGO_TARGET_DIR ?= $(HOME)/.cache/tablegate-target
 
-.PHONY: help build test lint fmt run
+.PHONY: help build test differential lint fmt run
 
 help: ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -11,6 +11,9 @@ build: ## Build the server (target directory: $$CARGO_TARGET_DIR)
 
 test: ## Run every test: unit, contract, golden SQL, layering
 	cargo test --all-targets
+
+differential: ## Compare 20,000 generated statements with PostgreSQL 15 (DIFFERENTIAL_SEED=n for others)
+	DIFFERENTIAL_STATEMENTS=$${DIFFERENTIAL_STATEMENTS:-20000} cargo test --test differential -- --nocapture
 
 lint: ## Check formatting and lints; every warning is an error
 	cargo fmt --check

@@ -1,0 +1,44 @@
+//! The server under test: in this process, on a store in memory, on a free port.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tablegate::backend::memory::MemoryStore;
+use tablegate::model::SystemClock;
+use tablegate::pg::{self, PgConfig};
+use tablegate::sql::{Engine, EngineConfig};
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
+
+/// As the server's own threads have it.
+const STACK_BYTES: usize = 8 << 20;
+
+#[derive(Debug)]
+pub struct Gateway {
+    pub address: SocketAddr,
+    /// Its tasks end with it.
+    _runtime: Runtime,
+}
+
+impl Gateway {
+    pub fn start() -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_stack_size(STACK_BYTES)
+            .enable_all()
+            .build()
+            .expect("a runtime starts");
+        let address = runtime.block_on(async {
+            let clock = Arc::new(SystemClock);
+            let store = Arc::new(MemoryStore::new(clock.clone()));
+            let config = EngineConfig { query_threads: 1, ..EngineConfig::default() };
+            let engine = Engine::open(store, clock, config).await.expect("the engine opens");
+            let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+            let address = listener.local_addr().expect("it is bound");
+            tokio::spawn(pg::serve(listener, engine, PgConfig::default(), CancellationToken::new()));
+            address
+        });
+        Self { address, _runtime: runtime }
+    }
+}

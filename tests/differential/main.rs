@@ -1,0 +1,120 @@
+//! The differential test: generated statements, asked of PostgreSQL 15 and of the gateway, must have the same answers.
+//!
+//! Values, result types, column labels, command tags and SQLSTATEs are compared. What may differ stands in `accepted.rs`,
+//! and in COMPAT.md. PostgreSQL is started where it is installed; elsewhere its recorded answers are used. The environment
+//! chooses more: `DIFFERENTIAL_STATEMENTS` and `DIFFERENTIAL_SEED`, `DIFFERENTIAL_WITHOUT` (names of families and shapes that
+//! are left out), `DIFFERENTIAL_REPORT` (a file for the whole report), `DIFFERENTIAL_RECORD=1` (record answers anew).
+
+mod accepted;
+mod compare;
+mod expressions;
+mod families;
+mod fixture;
+mod gateway;
+mod node;
+mod postgres;
+mod queries;
+mod recorded;
+mod report;
+mod rng;
+mod run;
+mod shrink;
+mod types;
+mod wire;
+mod writes;
+
+use std::fmt::Write;
+use std::net::SocketAddr;
+use std::str::FromStr;
+
+use gateway::Gateway;
+use postgres::Postgres;
+use recorded::Recorded;
+use run::{Plan, Reference};
+use wire::{Answer, Client};
+
+/// Statements of a run that nobody asked more or less of.
+const STATEMENTS: usize = 20_000;
+/// Percent of statements whose answers may differ for now. It only ever falls; at 0 it goes.
+const KNOWN_DIFFERENCES: usize = 55;
+const SEED: u64 = 15;
+/// Root causes that are printed; all of them go into the report file.
+const GROUPS_SHOWN: usize = 40;
+
+#[test]
+fn generated_statements_have_the_answers_of_postgresql() {
+    let postgres = if setting("DIFFERENTIAL_RECORDED", 0) == 1 { None } else { Postgres::start() };
+    let reference = match &postgres {
+        Some(postgres) => Reference::Live(postgres.address),
+        None => Reference::Recorded(Recorded::load()),
+    };
+    let plan = plan(&reference);
+    if setting("DIFFERENTIAL_RECORD", 0) == 1 {
+        record(&plan, &reference);
+        return;
+    }
+    let gateway = Gateway::start();
+    set_up(gateway.address, "u");
+    if let Reference::Live(address) = &reference {
+        set_up(*address, postgres::USER);
+    }
+    let (counts, groups) = run::run(&plan, &reference, gateway.address);
+    let source = match &reference {
+        Reference::Live(_) => "a PostgreSQL 15 started for this run",
+        Reference::Recorded(_) => "recorded answers of PostgreSQL 15, which is not installed here",
+    };
+    let mut text = format!("compared with {source}, seed {}\n{}", plan.seed, counts.lines());
+    let different: usize = groups.iter().map(|group| group.count).sum();
+    writeln!(text, "{different} differ, of {} kinds\n", groups.len()).expect("strings take everything");
+    let all: Vec<String> = groups.iter().map(report::Group::describe).collect();
+    if let Ok(path) = std::env::var("DIFFERENTIAL_REPORT") {
+        std::fs::write(&path, format!("{text}{}", all.join("\n"))).expect("the report can be written");
+    }
+    tell(&text);
+    let allowed = counts.generated * KNOWN_DIFFERENCES / 100;
+    assert!(
+        different <= allowed,
+        "at most {allowed} may differ: {text}{}",
+        all[..all.len().min(GROUPS_SHOWN)].join("\n")
+    );
+}
+
+/// Recorded answers are those of the first statements of the default seed.
+fn plan(reference: &Reference) -> Plan {
+    let without = std::env::var("DIFFERENTIAL_WITHOUT").unwrap_or_default();
+    let without = without.split(',').map(str::to_owned).collect();
+    let is_recorded = matches!(reference, Reference::Recorded(_)) || setting("DIFFERENTIAL_RECORD", 0) == 1;
+    if is_recorded {
+        return Plan { seed: SEED, statements: recorded::STATEMENTS, without: Vec::new() };
+    }
+    let statements = setting("DIFFERENTIAL_STATEMENTS", STATEMENTS);
+    Plan { seed: setting("DIFFERENTIAL_SEED", SEED), statements, without }
+}
+
+fn setting<T: FromStr>(name: &str, default: T) -> T {
+    match std::env::var(name) {
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name} is not a number: {text}")),
+        Err(_) => default,
+    }
+}
+
+fn set_up(address: SocketAddr, user: &str) {
+    let mut client = Client::connect(address, user).expect("the server takes connections");
+    for sql in fixture::SETUP {
+        let answer = client.ask(sql);
+        assert!(matches!(answer, Answer::Done { .. }), "{address}: {answer:?}\n{sql}");
+    }
+}
+
+fn record(plan: &Plan, reference: &Reference) {
+    if let Reference::Live(address) = reference {
+        set_up(*address, postgres::USER);
+    }
+    std::fs::write(recorded::path(), run::record(plan, reference)).expect("the file can be written");
+    tell(&format!("{} statements recorded in {}", plan.statements, recorded::path().display()));
+}
+
+#[expect(clippy::print_stdout, reason = "a run says what it compared, and with what, when it passes too")]
+fn tell(text: &str) {
+    println!("{text}");
+}

@@ -1,0 +1,142 @@
+//! The reference: a PostgreSQL 15 of our own, where one is installed.
+//!
+//! It lives in a folder of its own, listens on a free port of the loopback address, and is stopped by its process id when
+//! it goes out of scope, whether or not the test panics. PostgreSQL refuses to run as root, so then it runs as another user.
+
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::{MetadataExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::wire::Client;
+
+/// Where Debian and others put it; `TABLEGATE_POSTGRES_BIN` names another place.
+const FOLDERS: &[&str] = &["/usr/lib/postgresql/15/bin", "/usr/pgsql-15/bin", "/usr/local/bin", "/usr/bin"];
+const PATIENCE: Duration = Duration::from_secs(60);
+pub const USER: &str = "differential";
+
+#[derive(Debug)]
+pub struct Postgres {
+    pub address: SocketAddr,
+    process: Child,
+    _folder: TempDir,
+}
+
+/// The user that the reference runs as, when this process is root's.
+#[derive(Debug, Clone, Copy)]
+struct Account {
+    uid: u32,
+    gid: u32,
+}
+
+impl Postgres {
+    /// Starts the reference; `None` where PostgreSQL 15 is not installed.
+    pub fn start() -> Option<Self> {
+        let binaries = binaries()?;
+        let folder = tempfile::tempdir().expect("there is room for temporary files");
+        let account = account(folder.path());
+        if let Some(account) = account {
+            chown(folder.path(), Some(account.uid), Some(account.gid)).expect("root gives folders away");
+        }
+        let data = folder.path().join("data");
+        initialize(&binaries, &data, account);
+        let address = free_address();
+        let process = run_as(&binaries.join("postgres"), account)
+            .arg("-D")
+            .arg(&data)
+            .args(["-p", &address.port().to_string(), "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off"])
+            .args(["-c", "autovacuum=off", "-c", "timezone=UTC", "-c", "jit=off", "-c", "unix_socket_directories="])
+            .current_dir(folder.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("postgres can be run");
+        let server = Self { address, process, _folder: folder };
+        server.await_connections();
+        Some(server)
+    }
+
+    fn await_connections(&self) {
+        let started = Instant::now();
+        while let Err(error) = Client::connect(self.address, USER) {
+            assert!(started.elapsed() < PATIENCE, "PostgreSQL does not start: {error}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        // SIGINT is its fast shutdown: a killed postmaster would leave its shared memory behind.
+        let told = Command::new("kill").args(["-INT", &self.process.id().to_string()]).status();
+        let started = Instant::now();
+        while told.is_ok() && started.elapsed() < PATIENCE {
+            if let Ok(Some(_)) = self.process.try_wait() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        drop(self.process.kill());
+        drop(self.process.wait());
+    }
+}
+
+/// The folder of PostgreSQL 15's programs.
+fn binaries() -> Option<PathBuf> {
+    let named = std::env::var_os("TABLEGATE_POSTGRES_BIN").map(PathBuf::from);
+    let known = FOLDERS.iter().map(PathBuf::from);
+    named
+        .into_iter()
+        .chain(known)
+        .find(|folder| is_version_15(&folder.join("postgres")) && folder.join("initdb").exists())
+}
+
+fn is_version_15(postgres: &Path) -> bool {
+    let told = Command::new(postgres).arg("--version").output();
+    told.is_ok_and(|told| String::from_utf8_lossy(&told.stdout).contains("(PostgreSQL) 15."))
+}
+
+/// Texts are ordered by their bytes here, and case is Unicode's: the reference gets the same locale.
+fn initialize(binaries: &Path, data: &Path, account: Option<Account>) {
+    let output = run_as(&binaries.join("initdb"), account)
+        .arg("-D")
+        .arg(data)
+        .args(["-U", USER, "-A", "trust", "-E", "UTF8", "--lc-collate=C", "--lc-ctype=C.UTF-8", "--no-sync"])
+        .args(["--lc-messages=C", "--lc-monetary=C", "--lc-numeric=C", "--lc-time=C"])
+        .current_dir(std::env::temp_dir())
+        .output()
+        .expect("initdb can be run");
+    assert!(output.status.success(), "initdb: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn run_as(program: &Path, account: Option<Account>) -> Command {
+    let mut command = Command::new(program);
+    if let Some(account) = account {
+        command.uid(account.uid).gid(account.gid);
+    }
+    command.stdin(Stdio::null());
+    command
+}
+
+/// `None` unless a folder of ours is root's.
+fn account(folder: &Path) -> Option<Account> {
+    let owner = folder.metadata().expect("it was just made").uid();
+    if owner != 0 {
+        return None;
+    }
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let find = |name: &str| {
+        let fields: Vec<&str> = users.lines().find(|line| line.split(':').next() == Some(name))?.split(':').collect();
+        Some(Account { uid: fields.get(2)?.parse().ok()?, gid: fields.get(3)?.parse().ok()? })
+    };
+    Some(find("postgres").or_else(|| find("nobody")).unwrap_or(Account { uid: 65_534, gid: 65_534 }))
+}
+
+fn free_address() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    listener.local_addr().expect("it is bound")
+}

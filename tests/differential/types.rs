@@ -1,0 +1,251 @@
+//! The types that expressions are made of, and the values at their edges.
+
+/// A type that both servers have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Ty {
+    Bool,
+    Int2,
+    Int4,
+    Int8,
+    Numeric,
+    Float4,
+    Float8,
+    Text,
+    Varchar,
+    Date,
+    Timestamp,
+    Timestamptz,
+    Time,
+    Interval,
+    Uuid,
+    Bytea,
+    Json,
+    Jsonb,
+    IntArray,
+    TextArray,
+}
+
+use Ty::{
+    Bool, Bytea, Date, Float4, Float8, Int2, Int4, Int8, IntArray, Interval, Json, Jsonb, Numeric, Text, TextArray,
+    Time, Timestamp, Timestamptz, Uuid, Varchar,
+};
+
+pub const ALL: &[Ty] = &[
+    Bool,
+    Int2,
+    Int4,
+    Int8,
+    Numeric,
+    Float4,
+    Float8,
+    Text,
+    Varchar,
+    Date,
+    Timestamp,
+    Timestamptz,
+    Time,
+    Interval,
+    Uuid,
+    Bytea,
+    Json,
+    Jsonb,
+    IntArray,
+    TextArray,
+];
+pub const NUMBERS: &[Ty] = &[Int2, Int4, Int8, Numeric, Float4, Float8];
+/// The types with `=` and `<`.
+pub const COMPARABLE: &[Ty] = &[
+    Bool,
+    Int2,
+    Int4,
+    Int8,
+    Numeric,
+    Float4,
+    Float8,
+    Text,
+    Varchar,
+    Date,
+    Timestamp,
+    Timestamptz,
+    Time,
+    Interval,
+    Uuid,
+    Bytea,
+    IntArray,
+    TextArray,
+];
+/// The types that `min` and `max` take.
+pub const ORDERED: &[Ty] =
+    &[Int2, Int4, Int8, Numeric, Float4, Float8, Text, Varchar, Date, Timestamp, Timestamptz, Time, Interval];
+
+impl Ty {
+    /// Its name in SQL.
+    pub fn sql(self) -> &'static str {
+        match self {
+            Bool => "boolean",
+            Int2 => "smallint",
+            Int4 => "integer",
+            Int8 => "bigint",
+            Numeric => "numeric",
+            Float4 => "real",
+            Float8 => "float8",
+            Text => "text",
+            Varchar => "varchar",
+            Date => "date",
+            Timestamp => "timestamp",
+            Timestamptz => "timestamptz",
+            Time => "time",
+            Interval => "interval",
+            Uuid => "uuid",
+            Bytea => "bytea",
+            Json => "json",
+            Jsonb => "jsonb",
+            IntArray => "int[]",
+            TextArray => "text[]",
+        }
+    }
+
+    /// The type that a placeholder of a template names.
+    pub fn of_placeholder(name: &str) -> Option<Self> {
+        let ty = match name {
+            "b" => Bool,
+            "i2" => Int2,
+            "i4" => Int4,
+            "i8" => Int8,
+            "n" => Numeric,
+            "f4" => Float4,
+            "f8" => Float8,
+            "t" => Text,
+            "vc" => Varchar,
+            "d" => Date,
+            "ts" => Timestamp,
+            "tz" => Timestamptz,
+            "tm" => Time,
+            "iv" => Interval,
+            "u" => Uuid,
+            "by" => Bytea,
+            "j" => Json,
+            "jb" => Jsonb,
+            "ai" => IntArray,
+            "at" => TextArray,
+            _ => return None,
+        };
+        Some(ty)
+    }
+
+    /// Values as they stand between quotes, the tame ones first.
+    pub fn values(self) -> &'static [&'static str] {
+        match self {
+            Bool => &["true", "false"],
+            Int2 => &["1", "0", "2", "-3", "7", "32767", "-32768"],
+            Int4 => &["1", "0", "2", "-3", "5", "10", "42", "100", "2147483647", "-2147483648"],
+            Int8 => &["1", "0", "-2", "7", "1000", "3000000000", "9223372036854775807", "-9223372036854775808"],
+            Numeric => &[
+                "1",
+                "0",
+                "1.5",
+                "-2.5",
+                "0.1",
+                "3.14159",
+                "100.00",
+                "-0.005",
+                "12345678901234567890.123456789",
+                "1e20",
+                "NaN",
+            ],
+            Float4 => &["1.5", "0", "-2.25", "0.1", "3e10", "-0", "NaN", "Infinity", "3.4028235e38", "1e-45"],
+            Float8 => &[
+                "1.5",
+                "0",
+                "-2.5",
+                "0.1",
+                "3.5",
+                "1e15",
+                "123456.789",
+                "-0",
+                "NaN",
+                "Infinity",
+                "-Infinity",
+                "1e308",
+                "5e-324",
+            ],
+            Text | Varchar => &[
+                "abc",
+                "",
+                "Hello World",
+                "a,b,c",
+                "  pad ",
+                "42",
+                "-7.5",
+                "x_y%z",
+                "éà",
+                "日本語",
+                "it''s",
+                "aaa",
+                "B",
+                "2014-08-22",
+                "true",
+                "\\d+",
+                "{1,2}",
+            ],
+            Date => &[
+                "2014-08-22",
+                "2000-02-29",
+                "1970-01-01",
+                "1999-12-31",
+                "2024-01-31",
+                "1601-01-01",
+                "9999-12-31",
+                "infinity",
+            ],
+            Timestamp => &[
+                "2014-08-22 13:45:06.789",
+                "2000-02-29 00:00:00",
+                "1970-01-01 00:00:00",
+                "1999-12-31 23:59:59.999999",
+                "2024-03-31 02:30:00",
+                "1601-01-01 00:00:00",
+                "9999-12-31 23:59:59",
+                "-infinity",
+            ],
+            Timestamptz => &[
+                "2014-08-22 13:45:06.789+00",
+                "2000-02-29 00:00:00+02",
+                "1970-01-01 00:00:00Z",
+                "1999-12-31 23:59:59.999999-05",
+                "2024-07-04 12:00:00+05:30",
+                "9999-12-31 23:59:59+00",
+                "infinity",
+            ],
+            Time => &["13:45:06.789", "00:00:00", "23:59:59.999999", "12:00", "24:00:00"],
+            Interval => &[
+                "1 day",
+                "0",
+                "1 mon",
+                "1 year 2 mons 3 days 04:05:06.7",
+                "-1 day +02:03:04",
+                "36:00:00",
+                "P1Y2M3DT4H5M6S",
+                "-3 mons",
+                "100 years",
+            ],
+            Uuid => &[
+                "00000000-0000-0000-0000-000000000000",
+                "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11",
+                "ffffffff-ffff-ffff-ffff-ffffffffffff",
+            ],
+            Bytea => &["\\x", "\\xdeadbeef", "\\x00ff", "abc"],
+            Json | Jsonb => &[
+                r#"{"a": 1, "b": [1, 2, {"c": "x"}]}"#,
+                "[]",
+                "null",
+                "[1, 2.50, \"x\", null, true]",
+                r#""s""#,
+                "12",
+                r#"{"b":null,"a":{"k":"v"}}"#,
+            ],
+            IntArray => &["{1,2,3}", "{}", "{NULL,5}", "{10}", "{3,1,2,1}"],
+            TextArray => &["{a,b}", "{}", "{NULL,\"x y\"}", "{abc,\"\",\"q\\\"q\"}"],
+        }
+    }
+}
