@@ -44,6 +44,8 @@ pub enum ColumnSource {
         name: PropertyName,
         column_type: ColumnType,
     },
+    /// The name of the EDM type a property is stored with, row by row.
+    EdmTypeOf(PropertyName),
 }
 
 /// One column.
@@ -124,6 +126,22 @@ impl Relation {
     /// The same table with only the columns that `SELECT *` shows.
     pub fn without_hidden(&self) -> Self {
         let columns: Vec<_> = self.columns.iter().filter(|c| !c.hidden).cloned().collect();
+        Self { arrow_schema: Relation::schema_of(&columns), columns, ..self.clone() }
+    }
+
+    /// The same table with a hidden column beside each property: its stored types.
+    pub fn with_edm_types(&self) -> Self {
+        let mut columns = self.columns.clone();
+        for column in &self.columns {
+            if let ColumnSource::Property { name, .. } = &column.source {
+                let name_of_types = super::plan::edm_type_column(&column.name);
+                let source = ColumnSource::EdmTypeOf(name.clone());
+                columns.push(RelationColumn {
+                    hidden: true,
+                    ..RelationColumn::new(&name_of_types, SqlType::Text, source)
+                });
+            }
+        }
         Self { arrow_schema: Relation::schema_of(&columns), columns, ..self.clone() }
     }
 

@@ -1,14 +1,16 @@
 //! From a parsed query to a plan: names, then DataFusion's planner.
 //!
 //! [`tables`] finds what the FROM clauses mean, [`names`] rewrites the query so that every identifier has its stored
-//! spelling and every column its PostgreSQL label, [`planner`] hands the result to DataFusion.
+//! spelling and every column its PostgreSQL label, [`edm_types`] finds the columns of stored types, [`planner`] hands the result to DataFusion.
 
+mod edm_types;
 mod labels;
 mod literals;
 mod names;
 mod planner;
 mod tables;
 
+pub(super) use edm_types::column_name as edm_type_column;
 pub(super) use labels::{label_of, shown_labels};
 pub(super) use names::resolve_column;
 pub(super) use planner::{PlannedQuery, Planner};

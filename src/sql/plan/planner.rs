@@ -20,7 +20,7 @@ use datafusion::sql::sqlparser::ast::{Query, Statement};
 use futures::StreamExt;
 
 use super::tables::{Mentions, TableEntry, Tables, schema_and_table};
-use super::{literals, names};
+use super::{edm_types, literals, names};
 use crate::sql::engine::Engine;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::outcome::{ResultColumn, RowStream};
@@ -80,6 +80,7 @@ impl Planner<'_> {
         }
         let mut query = query.clone();
         self.system.rewrite(&mut query)?;
+        edm_types::resolve(&mut query)?;
         names::resolve(&mut query, tables, names_hidden)?;
         let state = self.engine.state();
         let statement = Statement::Query(Box::new(query));
@@ -169,7 +170,7 @@ impl Planner<'_> {
                     tables.insert(&used_name, TableEntry::of_provider(&key, provider));
                 }
             } else if let Some(relation) = self.relation(schema.as_deref(), &table).await? {
-                tables.insert(&used_name, relation_entry(&relation, mentions.hidden));
+                tables.insert(&used_name, relation_entry(&relation, mentions));
             }
         }
         Ok(tables)
@@ -208,14 +209,18 @@ impl Planner<'_> {
     }
 }
 
-fn relation_entry(relation: &Arc<Relation>, with_hidden: bool) -> TableEntry {
-    let names = |hidden| relation.columns.iter().filter(move |c| c.hidden == hidden).map(|c| c.name.clone());
-    let shown = if with_hidden { relation.clone() } else { Arc::new(relation.without_hidden()) };
+fn relation_entry(relation: &Arc<Relation>, mentions: &Mentions) -> TableEntry {
+    let shown = match (mentions.hidden, mentions.edm_types) {
+        (_, true) => Arc::new(relation.with_edm_types()),
+        (true, false) => relation.clone(),
+        (false, false) => Arc::new(relation.without_hidden()),
+    };
+    let names = |hidden| shown.columns.iter().filter(move |c| c.hidden == hidden).map(|c| c.name.clone()).collect();
     TableEntry {
         key: format!("public.{}", relation.name),
-        visible: names(false).collect(),
-        hidden: if with_hidden { names(true).collect() } else { Vec::new() },
-        provider: Arc::new(RelationProvider::new(shown)) as Arc<dyn TableProvider>,
+        visible: names(false),
+        hidden: names(true),
+        provider: Arc::new(RelationProvider::new(shown.clone())) as Arc<dyn TableProvider>,
         relation: Some(relation.clone()),
     }
 }

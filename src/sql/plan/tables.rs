@@ -7,6 +7,7 @@ use std::sync::Arc;
 use datafusion::catalog::TableProvider;
 use datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, Query, Visit, Visitor};
 
+use super::edm_types;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::relation::Relation;
 use crate::sql::statement::fold;
@@ -87,6 +88,8 @@ pub(super) fn dotted_name(name: &ObjectName) -> String {
 pub(super) struct Mentions {
     pub tables: Vec<ObjectName>,
     pub hidden: bool,
+    /// The stored types of columns are asked for.
+    pub edm_types: bool,
 }
 
 const HIDDEN: [&str; 4] = ["PartitionKey", "RowKey", "Timestamp", "etag"];
@@ -117,6 +120,10 @@ impl Visitor for Mentions {
         match expr {
             Expr::Identifier(ident) => self.see(ident),
             Expr::CompoundIdentifier(parts) => parts.iter().for_each(|p| self.see(p)),
+            Expr::Function(_) if edm_types::is_call(expr) => {
+                self.edm_types = true;
+                self.hidden = true;
+            }
             _ => {}
         }
         ControlFlow::Continue(())

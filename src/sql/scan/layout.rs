@@ -109,6 +109,7 @@ fn scan_column(source: &ColumnSource) -> Result<ScanColumn, usize> {
         ColumnSource::Property { name, column_type } => {
             ScanColumn::Property { name: name.clone(), column_type: *column_type }
         }
+        ColumnSource::EdmTypeOf(name) => ScanColumn::EdmTypeOf(name.clone()),
         ColumnSource::KeyPart(part) => return Err(*part),
     })
 }
