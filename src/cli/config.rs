@@ -14,6 +14,7 @@ use tracing_subscriber::EnvFilter;
 use super::args::ServeArgs;
 use super::settings::{self, CONFIG_VARIABLE, DEFINITIONS, Definition, FsyncWhen, Reason, VARIABLE_PREFIX};
 use crate::pg::{ListenRefused, check_listen_address};
+use crate::sql::EgtMode;
 
 /// What `serve` runs on, checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub struct Config {
     pub sample: bool,
     pub max_connections: usize,
     pub query_memory: usize,
+    /// What sessions begin with.
+    pub egt_mode: EgtMode,
     /// A filter that parses.
     pub log: String,
 }
@@ -98,13 +101,13 @@ impl Config {
             sample: checked(layers, "sample", settings::boolean)?,
             max_connections: checked(layers, "max_connections", settings::max_connections)?,
             query_memory: checked(layers, "query_memory", settings::query_memory)?,
+            egt_mode: checked(layers, "egt_mode", settings::egt_mode)?,
             log: checked(layers, "log", |text| {
                 EnvFilter::try_new(text)
                     .map(|_| text.to_owned())
                     .map_err(|_| "a filter such as info or tablegate=debug".to_owned())
             })?,
         };
-        checked(layers, "egt_mode", settings::egt_mode)?;
         let at = value(layers, "listen").1;
         check_listen_address(config.listen).map_err(|refused| ConfigError::Listen { at, refused })?;
         Ok(config)

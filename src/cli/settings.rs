@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use crate::sql::EgtMode;
+
 /// One setting. Its key is the line in the file; the environment variable and the option are spelled from it.
 #[derive(Debug)]
 pub struct Definition {
@@ -102,13 +104,10 @@ pub fn disk_reserve(text: &str) -> Result<u64, Reason> {
 }
 
 /// # Errors
-/// When it is not `strict`: `observe` is known, and refused, by name.
-pub fn egt_mode(text: &str) -> Result<(), Reason> {
-    match text {
-        "strict" => Ok(()),
-        "observe" => Err("strict: observe mode is not available yet".to_owned()),
-        _ => Err("strict".to_owned()),
-    }
+/// When it is another word.
+pub fn egt_mode(text: &str) -> Result<EgtMode, Reason> {
+    let modes = [EgtMode::Strict, EgtMode::Observe];
+    modes.into_iter().find(|mode| mode.name() == text).ok_or_else(|| "strict or observe".to_owned())
 }
 
 /// # Errors

@@ -67,7 +67,8 @@ pub fn open_store(config: &StoreConfig) -> Result<Opened, WiringError> {
 /// # Errors
 /// When the catalogue is damaged.
 pub async fn open_engine(store: Arc<dyn TableStore>, config: &Config) -> Result<Arc<Engine>, WiringError> {
-    let options = EngineConfig { query_memory: config.query_memory, ..EngineConfig::default() };
+    let options =
+        EngineConfig { query_memory: config.query_memory, egt_mode: config.egt_mode, ..EngineConfig::default() };
     Engine::open(store, Arc::new(SystemClock), options).await.map_err(WiringError::Catalog)
 }
 

@@ -10,6 +10,7 @@ use super::catalog::Catalog;
 use super::error::SqlResult;
 use super::pg_catalog::CatalogSnapshot;
 use super::reads::Reads;
+use super::settings::EgtMode;
 use super::tuning;
 use crate::model::{Clock, EdmDateTime};
 use crate::table::{TableReader, TableStore};
@@ -23,13 +24,15 @@ pub struct EngineConfig {
     pub query_memory: usize,
     /// Threads one query is spread over.
     pub query_threads: usize,
+    /// `egt.mode` of sessions that do not set it.
+    pub egt_mode: EgtMode,
 }
 
 impl Default for EngineConfig {
     /// 1 GiB for queries: what a small machine can spare; all of its processors.
     fn default() -> Self {
         let query_threads = std::thread::available_parallelism().map_or(1, NonZero::get);
-        Self { database: "tablegate".to_owned(), query_memory: 1 << 30, query_threads }
+        Self { database: "tablegate".to_owned(), query_memory: 1 << 30, query_threads, egt_mode: EgtMode::Strict }
     }
 }
 

@@ -117,6 +117,24 @@ pub struct Relation {
 }
 
 impl Relation {
+    /// A table with nothing but its name.
+    #[cfg(test)]
+    pub fn for_tests(name: &str) -> Self {
+        Self {
+            schema_name: "public".to_owned(),
+            name: name.to_owned(),
+            stored: TableName::parse(name).unwrap(),
+            oid: 1,
+            kind: RelationKind::DeclaredRaw,
+            open: false,
+            columns: Vec::new(),
+            codec: Arc::new(KeyCodec::raw()),
+            generated_partition: None,
+            constraints: Arc::default(),
+            arrow_schema: Self::schema_of(&[]),
+        }
+    }
+
     /// The Arrow schema that [`Relation::arrow_schema`] must be for these columns.
     pub fn schema_of(columns: &[RelationColumn]) -> SchemaRef {
         let fields: Vec<_> = columns.iter().map(|c| c.sql_type.field(&c.name, !c.not_null)).collect();

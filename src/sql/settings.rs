@@ -59,7 +59,7 @@ static DEFINITIONS: &[Definition] = &[
     def("default_transaction_isolation", "read committed", Domain::Choice(&["read committed", "read uncommitted"])),
     reported("default_transaction_read_only", "off", Domain::Bool),
     def("egt.autocommit", "split", Domain::Choice(&["split", "strict"])),
-    def("egt.mode", "strict", Domain::Choice(&["strict"])),
+    def("egt.mode", "strict", Domain::Choice(&["strict", "observe"])),
     def("escape_string_warning", "on", Domain::Bool),
     def("extra_float_digits", "1", Domain::Int(-15, 3)),
     def("geqo", "on", Domain::Bool),
@@ -86,6 +86,26 @@ static DEFINITIONS: &[Definition] = &[
     def("work_mem", "4MB", Domain::Text),
     def("xmloption", "content", Domain::Choice(&["content", "document"])),
 ];
+
+/// What a transaction may be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum EgtMode {
+    /// One EGT: the statement that would make it more is refused.
+    #[default]
+    Strict,
+    /// Anything; what is not one EGT is carried out all the same, and noted.
+    Observe,
+}
+
+impl EgtMode {
+    /// As the setting `egt.mode` has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            EgtMode::Strict => "strict",
+            EgtMode::Observe => "observe",
+        }
+    }
+}
 
 /// How a statement that needs several EGTs outside a block is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,7 +137,7 @@ impl Settings {
         Self { reset_values: values.clone(), values, undo_at_rollback: vec![], undo_at_end: vec![], changed }
     }
 
-    /// Sets from the start-up packet: these become what RESET goes back to.
+    /// Sets from the server's configuration, then the start-up packet: these become what RESET goes back to.
     ///
     /// # Errors
     /// As [`Settings::set`].
@@ -199,6 +219,10 @@ impl Settings {
         changed.into_iter().map(|name| (name, self.value(name).to_owned())).collect()
     }
 
+    pub fn egt_mode(&self) -> EgtMode {
+        if self.value("egt.mode") == EgtMode::Observe.name() { EgtMode::Observe } else { EgtMode::Strict }
+    }
+
     pub fn autocommit(&self) -> Autocommit {
         if self.value("egt.autocommit") == "strict" { Autocommit::Strict } else { Autocommit::Split }
     }
@@ -239,7 +263,8 @@ fn find(name: &str) -> SqlResult<&'static Definition> {
         "names" => "client_encoding".to_owned(),
         "transaction isolation level" => "transaction_isolation".to_owned(),
         "session authorization" => "session_authorization".to_owned(),
-        other => other.to_owned(),
+        // SHOW gives the parts of a dotted name as words.
+        other => other.replace(' ', "."),
     };
     DEFINITIONS.iter().find(|d| d.name.eq_ignore_ascii_case(&name)).ok_or_else(|| {
         if name.starts_with("datafusion.") {
@@ -262,10 +287,6 @@ fn checked(name: &str, value: &str) -> SqlResult<(&'static Definition, String)> 
             _ => error,
         }
     };
-    if definition.name == "egt.mode" && value.eq_ignore_ascii_case("observe") {
-        return Err(SqlError::not_supported("egt.mode = observe")
-            .with_hint("Use strict: each transaction must be one entity group transaction."));
-    }
     let value = match definition.domain {
         Domain::ReadOnly => {
             return Err(SqlError::new(
@@ -358,7 +379,8 @@ mod tests {
         assert_eq!(settings.set("nosuch", "1").unwrap_err().kind, ErrorKind::UndefinedObject);
         assert_eq!(settings.set("jit", "perhaps").unwrap_err().kind, ErrorKind::InvalidParameterValue);
         assert_eq!(settings.set("server_version", "16").unwrap_err().kind, ErrorKind::ObjectNotInState);
-        assert_eq!(settings.set("egt.mode", "observe").unwrap_err().kind, ErrorKind::FeatureNotSupported);
+        settings.set("egt.mode", "Observe").unwrap();
+        assert_eq!((settings.egt_mode(), settings.show("egt mode").unwrap().1), (EgtMode::Observe, "observe"));
     }
 
     #[test]

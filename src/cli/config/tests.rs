@@ -94,9 +94,10 @@ fn wrong_values_name_their_origin() {
 }
 
 #[test]
-fn observe_mode_is_refused_as_not_available() {
-    let args = ServeArgs { egt_mode: Some("observe".to_owned()), ..ServeArgs::default() };
-    assert!(message(load(&args, &[])).contains("observe mode is not available yet"));
+fn the_mode_of_transactions_is_one_of_two() {
+    let mode = |text: &str| ServeArgs { egt_mode: Some(text.to_owned()), ..ServeArgs::default() };
+    assert_eq!(load(&mode("observe"), &[]).unwrap().egt_mode, EgtMode::Observe);
+    assert!(message(load(&mode("lax"), &[])).contains("strict or observe"));
 }
 
 #[test]

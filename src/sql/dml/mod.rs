@@ -69,6 +69,11 @@ impl PreparedDml {
         }
     }
 
+    /// Whether it may delete a row under one key and insert it under another.
+    pub fn moves_rows(&self) -> bool {
+        matches!(self, PreparedDml::Update(update) if update.assigns_key())
+    }
+
     /// Runs it: everything is handed to `writes`, and committed where that is outside a transaction.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ use super::returning::{Returning, all_columns};
 use super::rows::{keys_of_batch, not_null};
 use super::target::{TargetColumn, find_target, item, labelled, select, target_column, target_of};
 use super::writes::{Change, Writes};
-use crate::model::{ETag, EntityKey, PartitionKey, PropertyName};
+use crate::model::{ETag, EntityKey, PropertyName};
 use crate::sql::edm;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::outcome::ResultColumn;
@@ -86,6 +86,12 @@ impl PreparedUpdate {
 
     pub fn input(&self) -> &PlannedQuery {
         &self.input
+    }
+
+    /// Whether it may change the keys of rows.
+    pub fn assigns_key(&self) -> bool {
+        let key_columns = self.relation.key_columns();
+        self.assignments.iter().any(|clause| key_columns.iter().any(|c| clause.target == TargetColumn::Known(*c)))
     }
 
     pub async fn run(
@@ -203,7 +209,8 @@ impl PreparedUpdate {
         Ok(self.relation.codec.encode_batch(&parts)?.pop())
     }
 
-    /// A changed key is a delete and an insert, in one EGT: so both must be in one partition.
+    /// A changed key is a delete and an insert, in one EGT: so both must be in one partition, unless observe mode looks
+    /// on.
     async fn move_row(
         &self,
         writes: &mut Writes<'_>,
@@ -213,7 +220,7 @@ impl PreparedUpdate {
         change: Change,
     ) -> SqlResult<()> {
         if key.partition != new_key.partition {
-            return Err(other_partition(&key.partition, &new_key.partition));
+            writes.check_move(&key.partition, &new_key.partition)?;
         }
         let Some(base) = writes.current(key).await? else { return Ok(()) };
         let mut properties = base.entity.properties;
@@ -303,10 +310,4 @@ fn check_assigned_once(relation: &Relation, assignments: &[SetClause]) -> SqlRes
         }
     }
     Ok(())
-}
-
-fn other_partition(from: &PartitionKey, to: &PartitionKey) -> Box<SqlError> {
-    SqlError::not_supported("moving a row to another partition")
-        .with_detail(format!("The row would move from partition '{from}' to '{to}'; a move is a delete and an insert in one entity group transaction."))
-        .with_hint("Insert the row under its new key, then delete the old one.")
 }

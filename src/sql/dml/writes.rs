@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::model::{ETag, EdmDateTime, Entity, EntityKey, Properties, PropertyName, StoredEntity};
+use crate::model::{ETag, EdmDateTime, Entity, EntityKey, PartitionKey, Properties, PropertyName, StoredEntity};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::reads::Reads;
 use crate::sql::relation::Relation;
-use crate::sql::tx::{EgtCount, EgtWriter, Transaction};
+use crate::sql::tx::{EgtCount, EgtWriter, Transaction, moved_row};
 use crate::table::{IfMatch, Operation, Written};
 
 /// Operations an implicit transaction may collect before its Sync: it is held in memory.
@@ -71,7 +71,7 @@ impl<'a> Writes<'a> {
     /// When the store fails.
     pub async fn current(&self, key: &EntityKey) -> SqlResult<Option<StoredEntity>> {
         if let Some(transaction) = self.transaction()
-            && let Some(image) = transaction.writes().image(&self.relation.stored, key)
+            && let Some(image) = transaction.writes().image(&self.relation.stored, key)?
         {
             return Ok(image);
         }
@@ -91,7 +91,7 @@ impl<'a> Writes<'a> {
         match &mut self.mode {
             WriteMode::Direct(writer) => writer.push(Operation::Insert(entity)).await,
             WriteMode::Block(transaction) | WriteMode::OneEgt(transaction) | WriteMode::Implicit(transaction) => {
-                transaction.writes_mut().insert(&relation.stored, entity, now);
+                transaction.writes_mut().insert(&relation, entity, now)?;
                 self.check_rules()
             }
         }
@@ -144,7 +144,7 @@ impl<'a> Writes<'a> {
         match &mut self.mode {
             WriteMode::Direct(writer) => writer.push(Operation::Replace(entity, IfMatch::ETag(etag.clone()))).await,
             WriteMode::Block(transaction) | WriteMode::OneEgt(transaction) | WriteMode::Implicit(transaction) => {
-                transaction.writes_mut().update(&relation.stored, &base, entity.properties, patch, now);
+                transaction.writes_mut().update(&relation, &base, entity.properties, patch, now)?;
                 self.check_rules()
             }
         }
@@ -159,9 +159,22 @@ impl<'a> Writes<'a> {
         match &mut self.mode {
             WriteMode::Direct(writer) => writer.push(Operation::Delete(key, IfMatch::ETag(etag.clone()))).await,
             WriteMode::Block(transaction) | WriteMode::OneEgt(transaction) | WriteMode::Implicit(transaction) => {
-                transaction.writes_mut().delete(&relation.stored, key, etag, now);
+                transaction.writes_mut().delete(&relation, key, etag, now)?;
                 self.check_rules()
             }
+        }
+    }
+
+    /// A row is about to be deleted from one partition and inserted into another.
+    ///
+    /// # Errors
+    /// 0A000, unless observe mode carries it out.
+    pub fn check_move(&mut self, from: &PartitionKey, to: &PartitionKey) -> SqlResult<()> {
+        match &mut self.mode {
+            WriteMode::Block(transaction) | WriteMode::Implicit(transaction) => {
+                transaction.check_move(&self.relation, from, to)
+            }
+            WriteMode::OneEgt(_) | WriteMode::Direct(_) => Err(moved_row(&self.relation, from, to)),
         }
     }
 
@@ -183,18 +196,26 @@ impl<'a> Writes<'a> {
         }
     }
 
-    fn check_rules(&self) -> SqlResult<()> {
-        match &self.mode {
+    fn check_rules(&mut self) -> SqlResult<()> {
+        match &mut self.mode {
             WriteMode::Block(transaction) => transaction.check_block_rules(),
             WriteMode::OneEgt(transaction) => transaction.check_statement_rules(),
-            WriteMode::Implicit(transaction) if transaction.writes().operations() > IMPLICIT_OPERATIONS_MAX => {
-                Err(SqlError::new(ErrorKind::LimitExceeded, "too many rows before the next Sync")
-                    .with_detail(format!("At most {IMPLICIT_OPERATIONS_MAX} are collected."))
-                    .with_hint("Send Sync, or end the query text, more often."))
+            WriteMode::Implicit(transaction) => {
+                transaction.note_rules();
+                check_implicit(transaction)
             }
-            WriteMode::Implicit(_) | WriteMode::Direct(_) => Ok(()),
+            WriteMode::Direct(_) => Ok(()),
         }
     }
+}
+
+fn check_implicit(transaction: &Transaction) -> SqlResult<()> {
+    if transaction.writes().operations() <= IMPLICIT_OPERATIONS_MAX {
+        return Ok(());
+    }
+    Err(SqlError::new(ErrorKind::LimitExceeded, "too many rows before the next Sync")
+        .with_detail(format!("At most {IMPLICIT_OPERATIONS_MAX} are collected."))
+        .with_hint("Send Sync, or end the query text, more often."))
 }
 
 fn changed_meanwhile(relation: &Relation, key: &EntityKey) -> Box<SqlError> {

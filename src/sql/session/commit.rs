@@ -1,19 +1,33 @@
 //! Committing what the statements of a transaction have collected.
 
-use std::sync::Arc;
-
 use super::Session;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::relation::Relation;
-use crate::sql::tx::{EgtCount, EgtWriter, WriteSet, commit_error};
-use crate::table::{Batch, CommitError};
+use crate::sql::error::{Notice, SqlResult};
+use crate::sql::observe::Observed;
+use crate::sql::tx::{Collected, CommitGroup, EgtCount, EgtWriter, WriteSet};
 
 impl Session {
-    /// Commits the collected writes of an implicit transaction, as several EGTs where needed.
-    pub(super) async fn commit_split(&mut self, writes: WriteSet) -> SqlResult<()> {
+    /// Commits a block, all or nothing: one EGT, as the rules have seen to, or in observe mode a group of them.
+    pub(super) async fn commit_block(&mut self, collected: Collected) -> SqlResult<()> {
+        let Collected { writes, observed } = collected;
+        let mut group = CommitGroup::default();
+        group.add_writes(writes)?;
+        group.commit(&**self.engine.store()).await?;
+        self.tell_about_breaches(&observed);
+        Ok(())
+    }
+
+    /// Commits an implicit transaction: as several EGTs where needed, unless observe mode saw that it is not one.
+    pub(super) async fn commit_implicit(&mut self, collected: Collected) -> SqlResult<()> {
+        if collected.observed.breaches().is_empty() {
+            self.commit_split(collected.writes).await
+        } else {
+            self.commit_block(collected).await
+        }
+    }
+
+    async fn commit_split(&mut self, writes: WriteSet) -> SqlResult<()> {
         let mut total = EgtCount::default();
-        for (table, operations) in writes.into_operations() {
-            let relation = self.relation_of(&table).await?;
+        for (relation, operations) in writes.into_operations() {
             let mut writer = EgtWriter::new(self.engine.store().clone(), relation);
             for operation in operations {
                 writer.push(operation).await?;
@@ -26,30 +40,16 @@ impl Session {
         Ok(())
     }
 
-    /// Commits a block: one EGT, as the rules have seen to.
-    pub(super) async fn commit_block(&mut self, writes: WriteSet) -> SqlResult<()> {
-        for (table, operations) in writes.into_operations() {
-            let relation = self.relation_of(&table).await?;
-            let mut builder = Batch::builder(table);
-            for operation in operations {
-                builder.push(operation).map_err(|(_, error)| error)?;
-            }
-            if builder.is_empty() {
-                continue;
-            }
-            let committed = self.engine.store().commit(builder.build()?).await;
-            committed.map_err(|error: CommitError| commit_error(&relation, error))?;
+    /// One WARNING for each transaction that strict mode would have refused.
+    fn tell_about_breaches(&mut self, observed: &Observed) {
+        let breaches = observed.breaches();
+        if breaches.is_empty() {
+            return;
         }
-        Ok(())
-    }
-
-    /// The relation behind a stored table, for messages.
-    async fn relation_of(&self, table: &crate::model::TableName) -> SqlResult<Arc<Relation>> {
-        let reader = self.engine.store().reader();
-        let relations = self.engine.catalog().relations(&*reader).await?;
-        relations
-            .into_iter()
-            .find(|r| r.stored == *table)
-            .ok_or_else(|| SqlError::new(ErrorKind::UndefinedTable, format!("table \"{table}\" was dropped meanwhile")))
+        let rules: Vec<&str> = breaches.iter().map(|breach| breach.rule.name()).collect();
+        let statements: Vec<String> =
+            breaches.iter().map(|breach| format!("{}: {}", breach.rule.name(), breach.statement.text())).collect();
+        let message = format!("the transaction is not one entity group transaction: {}", rules.join(", "));
+        self.notice(Notice::warning(message).with_detail(statements.join("\n")));
     }
 }

@@ -58,8 +58,8 @@ impl Session {
             }
             TransactionState::InBlock => {
                 let read_only = self.transaction.is_read_only();
-                let writes = self.transaction.end();
-                let committed = self.commit_block(writes).await;
+                let collected = self.transaction.end();
+                let committed = self.commit_block(collected).await;
                 self.settings.end_transaction(committed.is_ok());
                 committed?;
                 if chain {

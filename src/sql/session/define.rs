@@ -28,11 +28,7 @@ impl Session {
         Ok(Outcome::Done(CommandTag::Plain("CREATE TABLE")))
     }
 
-    pub(super) async fn drop_tables(
-        &mut self,
-        names: &[ObjectName],
-        if_exists: bool,
-    ) -> SqlResult<Outcome> {
+    pub(super) async fn drop_tables(&mut self, names: &[ObjectName], if_exists: bool) -> SqlResult<Outcome> {
         let mut relations = Vec::new();
         for name in names {
             match find_target(&self.planner(), name).await {

@@ -17,7 +17,7 @@ use crate::sql::explain::{ExplainFormat, ExplainOptions, render};
 use crate::sql::outcome::{Outcome, ResultColumn, RowsTag};
 use crate::sql::plan::PlannedQuery;
 use crate::sql::settings::parse_bool;
-use crate::sql::statement::{Command, ExplainCommand, fold};
+use crate::sql::statement::{ExplainCommand, Statement, fold};
 
 /// EXPLAIN's one column.
 ///
@@ -40,7 +40,7 @@ impl Session {
         let planned = plan(&self.planner(), &explain.inner.command, declared).await?;
         let lines = match &planned {
             Plan::Query(query) => self.explain_query(query, parameters, &options).await?,
-            Plan::Dml(dml) => self.explain_dml(dml, &explain.inner.command, parameters, position, &options).await?,
+            Plan::Dml(dml) => self.explain_dml(dml, &explain.inner, parameters, position, &options).await?,
             Plan::Utility => {
                 return Err(SqlError::not_supported("EXPLAIN of this statement")
                     .with_hint("EXPLAIN takes SELECT, INSERT, UPDATE and DELETE."));
@@ -73,7 +73,7 @@ impl Session {
     async fn explain_dml(
         &mut self,
         dml: &PreparedDml,
-        command: &Command,
+        statement: &Statement,
         parameters: &[ScalarValue],
         position: Position,
         options: &ExplainOptions,
@@ -85,7 +85,7 @@ impl Session {
         let mut elapsed = None;
         if options.analyze {
             let started = Instant::now();
-            self.explain_change(dml, command, parameters, position).await?;
+            self.explain_change(dml, statement, parameters, position).await?;
             elapsed = Some(started.elapsed());
         }
         Ok(render(Some(&title(dml)), physical.as_ref(), elapsed, &not_analyzed(options)))
@@ -95,11 +95,12 @@ impl Session {
     async fn explain_change(
         &mut self,
         dml: &PreparedDml,
-        command: &Command,
+        statement: &Statement,
         parameters: &[ScalarValue],
         position: Position,
     ) -> SqlResult<()> {
-        self.check_writable(super::run::command_name(command))?;
+        self.check_writable(super::run::command_name(&statement.command))?;
+        self.start_statement(&statement.text);
         self.change(dml, parameters, position).await.0.map(|_| ())
     }
 }

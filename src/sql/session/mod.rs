@@ -18,12 +18,13 @@ use self::copy::CopyInProgress;
 pub use self::prepare::Prepared;
 use super::engine::Engine;
 use super::error::{ErrorKind, Notice, SqlError, SqlResult};
+use super::observe::SeenStatement;
 use super::outcome::{CommandTag, Outcome};
 use super::output::OutputStyle;
 use super::pg_catalog::SystemCatalog;
 use super::plan::Planner;
 use super::reads::Reads;
-use super::settings::Settings;
+use super::settings::{EgtMode, Settings};
 pub use super::statement::Statement;
 use super::tx::{Transaction, TransactionState};
 use super::types::SqlType;
@@ -70,6 +71,7 @@ impl Session {
     /// 42704 or 22023 for a start-up setting that is not one.
     pub fn new(engine: Arc<Engine>, options: SessionOptions) -> SqlResult<Self> {
         let mut settings = Settings::new(&options.user);
+        settings.set_at_startup("egt.mode", engine.config().egt_mode.name())?;
         for (name, value) in &options.settings {
             settings.set_at_startup(name, value)?;
         }
@@ -145,8 +147,8 @@ impl Session {
         if self.transaction.in_block() {
             return Ok(());
         }
-        let writes = self.transaction.take_implicit();
-        let committed = self.commit_split(writes).await;
+        let collected = self.transaction.take_implicit();
+        let committed = self.commit_implicit(collected).await;
         self.settings.end_transaction(committed.is_ok());
         committed
     }
@@ -213,6 +215,12 @@ impl Session {
     fn reads(&self) -> Arc<Reads> {
         let own = self.transaction.writes().own_writes();
         Arc::new(Reads::new(self.engine.store().reader(), own))
+    }
+
+    /// A statement that writes begins: observe mode wants to know which, where the store can carry out what it allows.
+    fn start_statement(&mut self, text: &str) {
+        let observes = self.settings.egt_mode() == EgtMode::Observe && self.engine.store().promises().atomic_groups;
+        self.transaction.start_statement(observes.then(|| Arc::new(SeenStatement::new(text))));
     }
 
     fn system_catalog(&self) -> SystemCatalog {

@@ -52,7 +52,10 @@ impl Session {
                 Ok(Outcome::Done(CommandTag::Plain("TRUNCATE TABLE")))
             }
             Command::Analyze(name) => self.analyze(name.as_ref()).await,
-            Command::Copy(copy) => self.start_copy(copy).await,
+            Command::Copy(copy) => {
+                self.start_statement(&prepared.statement.text);
+                self.start_copy(copy).await
+            }
             Command::Explain(explain) => self.run_explain(explain, parameters, &prepared.declared, position).await,
             Command::Transaction(command) => self.run_transaction(command).await,
             Command::Show(name) => self.run_show(name),
@@ -98,6 +101,7 @@ impl Session {
         position: Position,
     ) -> SqlResult<Outcome> {
         self.check_writable(command_name(&prepared.statement.command))?;
+        self.start_statement(&prepared.statement.text);
         let mut tries = 0;
         let changed = loop {
             let fresh = self.refreshed(prepared, dml).await?;
@@ -140,7 +144,9 @@ impl Session {
         let (engine, now) = (self.engine.clone(), self.engine.now());
         let planner =
             crate::sql::plan::Planner { engine: &engine, reads: reads.clone(), system: self.system_catalog() };
-        let alone = position == Position::Last && !self.transaction.has_implicit_writes();
+        // A row that moves is deleted and inserted: where observe mode allows that, it must not come apart.
+        let moves = self.transaction.observed_statement().is_some() && dml.moves_rows();
+        let alone = position == Position::Last && !self.transaction.has_implicit_writes() && !moves;
         let mode = if self.transaction.in_block() {
             WriteMode::Block(&mut self.transaction)
         } else if self.settings.autocommit() == Autocommit::Strict {

@@ -12,7 +12,7 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use crate::model::{EntityKey, TableName};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::relation::Relation;
-use crate::table::{Batch, BatchBuilder, CommitError, Operation, Rejection, TableStore, Written};
+use crate::table::{Batch, BatchBuilder, CommitError, Operation, Rejection, StoreError, TableStore, Written};
 
 /// Operations collected before they are committed: enough to fill 100 EGTs, so that even scattered keys share them.
 const BUFFERED_OPERATIONS: usize = 10_000;
@@ -86,7 +86,7 @@ impl EgtWriter {
     async fn flush(&mut self) -> SqlResult<()> {
         self.buffered_bytes = 0;
         let operations = std::mem::take(&mut self.buffer);
-        let mut batches = batches(&self.relation.stored, operations.into_values())?.into_iter();
+        let mut batches = pack(&self.relation.stored, operations.into_values())?.into_iter();
         let mut in_flight = FuturesUnordered::new();
         let mut failed: Option<Box<SqlError>> = None;
         loop {
@@ -128,7 +128,7 @@ async fn commit(store: Arc<dyn TableStore>, batch: Batch) -> Result<Vec<(EntityK
 }
 
 /// Packs operations, given in key order, into as few EGTs as they fit.
-fn batches(table: &TableName, operations: impl Iterator<Item = Operation>) -> SqlResult<Vec<Batch>> {
+pub(super) fn pack(table: &TableName, operations: impl Iterator<Item = Operation>) -> SqlResult<Vec<Batch>> {
     let mut batches = Vec::new();
     let mut builder = Batch::builder(table.clone());
     for operation in operations {
@@ -161,6 +161,9 @@ fn with_committed(mut error: Box<SqlError>, committed: EgtCount) -> Box<SqlError
 /// A commit's failure in SQL terms.
 pub(crate) fn commit_error(relation: &Relation, error: CommitError) -> Box<SqlError> {
     match error {
+        CommitError::Store(StoreError::TableMissing(_)) => {
+            SqlError::new(ErrorKind::UndefinedTable, format!("table \"{}\" was dropped meanwhile", relation.name))
+        }
         CommitError::Store(error) => error.into(),
         CommitError::Rejected { key, reason, .. } => rejection(relation, &key, reason),
     }

@@ -1,57 +1,90 @@
-//! The rules of entity group transactions, checked as a block collects its writes.
+//! The rules of entity group transactions, checked as a transaction collects its writes.
 //!
-//! The statement that would break a rule is refused when it runs, not at COMMIT: the message names the rule, the DETAIL
-//! what the transaction already holds, the HINT how to stay within it.
+//! In `egt.mode = strict` the statement that would break a rule is refused when it runs, not at COMMIT: the message names
+//! the rule, the DETAIL what the transaction already holds, the HINT how to stay within it. Observe mode asks the same
+//! question and only notes the answer, so both modes mean the same by a rule.
 
 use super::WriteSet;
-use crate::model::TableName;
+use crate::model::PartitionKey;
 use crate::model::limits::{EGT_MAX_BYTES, EGT_MAX_OPERATIONS};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::observe::Rule;
+use crate::sql::relation::Relation;
 use crate::table::payload;
+
+/// The rules that the collected writes break, in the order they are told.
+pub(super) fn broken(writes: &WriteSet) -> impl Iterator<Item = Rule> {
+    let rules = [
+        (Rule::SecondTable, writes.has_several_tables()),
+        (Rule::SecondPartition, writes.has_several_partitions()),
+        (Rule::TooManyEntities, writes.operations() > EGT_MAX_OPERATIONS),
+        (Rule::TooLarge, body_bytes(writes) >= EGT_MAX_BYTES),
+    ];
+    rules.into_iter().filter(|(_, broken)| *broken).map(|(rule, _)| rule)
+}
 
 /// Whether the collected writes are still one EGT.
 ///
 /// # Errors
 /// 0A000 for a second table or partition, 54000 for a 101st entity or 4 MiB.
-pub(super) fn check(writes: &WriteSet, what: Unit) -> SqlResult<()> {
-    let mut tables = writes.tables();
-    let Some(first) = tables.next() else { return Ok(()) };
-    if let Some(second) = tables.next() {
-        return Err(SqlError::new(
-            ErrorKind::FeatureNotSupported,
-            format!("{what} cannot write to two tables: \"{first}\" and \"{second}\""),
-        )
-        .with_detail(holds(writes))
-        .with_hint(what.way_out("Write to one table in each transaction")));
+pub(super) fn check(writes: &mut WriteSet, what: Unit) -> SqlResult<()> {
+    if broken(writes).next().is_none() {
+        return Ok(());
     }
-    let mut partitions = writes.partitions(first);
-    if let (Some(one), Some(other)) = (partitions.next(), partitions.next()) {
-        return Err(SqlError::new(
+    writes.settle();
+    match broken(writes).next() {
+        None => Ok(()),
+        Some(rule) => Err(refusal(rule, writes, what)),
+    }
+}
+
+/// Refuses to move a row to another partition: its delete and its insert would not be in one EGT.
+pub(in crate::sql) fn moved_row(relation: &Relation, from: &PartitionKey, to: &PartitionKey) -> Box<SqlError> {
+    SqlError::not_supported("moving a row to another partition")
+        .with_detail(format!(
+            "A row of \"{}\" would move from partition '{from}' to '{to}'; a move is a delete and an insert in one entity group transaction.",
+            relation.name
+        ))
+        .with_hint("Insert the row under its new key, then delete the old one.")
+}
+
+fn refusal(rule: Rule, writes: &WriteSet, what: Unit) -> Box<SqlError> {
+    match rule {
+        Rule::SecondTable => SqlError::new(
             ErrorKind::FeatureNotSupported,
-            format!("{what} cannot write to two partitions of \"{first}\": '{one}' and '{other}'"),
-        )
-        .with_detail(holds(writes))
-        .with_hint(
-            what.way_out(
-                "Entities that change together need one PartitionKey; write to one partition in each transaction",
+            format!(
+                "{what} cannot write to two tables: {}",
+                first_two(writes.tables().map(|t| format!("\"{}\"", t.name)))
             ),
-        ));
-    }
-    if writes.operations() > EGT_MAX_OPERATIONS {
-        return Err(SqlError::new(
+        )
+        .with_detail(holds(writes))
+        .with_hint(what.way_out("Write to one table in each transaction")),
+        Rule::SecondPartition | Rule::MovedRow => {
+            let names: Vec<&Relation> = writes.tables().map(AsRef::as_ref).collect();
+            let partitions = names.iter().flat_map(|table| writes.partitions(table)).map(|p| format!("'{p}'"));
+            let tables: Vec<String> = names.iter().map(|table| format!("\"{}\"", table.name)).collect();
+            SqlError::new(
+                ErrorKind::FeatureNotSupported,
+                format!("{what} cannot write to two partitions of {}: {}", tables.join(", "), first_two(partitions)),
+            )
+            .with_detail(holds(writes))
+            .with_hint(what.way_out(
+                "Entities that change together need one PartitionKey; write to one partition in each transaction",
+            ))
+        }
+        Rule::TooManyEntities => SqlError::new(
             ErrorKind::LimitExceeded,
             format!("{what} cannot write more than {EGT_MAX_OPERATIONS} entities"),
         )
-        .with_detail(format!("It writes {} entities of \"{first}\".", writes.operations()))
-        .with_hint(what.way_out(&format!("Commit after at most {EGT_MAX_OPERATIONS} rows"))));
+        .with_detail(holds(writes))
+        .with_hint(what.way_out(&format!("Commit after at most {EGT_MAX_OPERATIONS} rows"))),
+        Rule::TooLarge => SqlError::new(ErrorKind::LimitExceeded, format!("{what} cannot carry 4 MiB or more"))
+            .with_detail(format!(
+                "Its payload would be {} bytes; it must be smaller than {EGT_MAX_BYTES}.",
+                body_bytes(writes)
+            ))
+            .with_hint(what.way_out("Commit after fewer rows")),
     }
-    let bytes = payload::ENVELOPE_BYTES + writes.payload_bytes();
-    if bytes >= EGT_MAX_BYTES {
-        return Err(SqlError::new(ErrorKind::LimitExceeded, format!("{what} cannot carry 4 MiB or more"))
-            .with_detail(format!("Its payload would be {bytes} bytes; it must be smaller than {EGT_MAX_BYTES}."))
-            .with_hint(what.way_out("Commit after fewer rows")));
-    }
-    Ok(())
 }
 
 /// What has to be one EGT.
@@ -80,13 +113,21 @@ impl std::fmt::Display for Unit {
     }
 }
 
+fn body_bytes(writes: &WriteSet) -> usize {
+    payload::ENVELOPE_BYTES + writes.payload_bytes()
+}
+
+fn first_two(names: impl Iterator<Item = String>) -> String {
+    names.take(2).collect::<Vec<_>>().join(" and ")
+}
+
 fn holds(writes: &WriteSet) -> String {
     let list: Vec<String> = writes.tables().map(|table| describe(writes, table)).collect();
     format!("With this statement the transaction holds {} entities: {}.", writes.operations(), list.join("; "))
 }
 
-fn describe(writes: &WriteSet, table: &TableName) -> String {
+fn describe(writes: &WriteSet, table: &Relation) -> String {
     let partitions: Vec<String> = writes.partitions(table).take(3).map(|p| format!("'{p}'")).collect();
     let noun = if partitions.len() == 1 { "partition" } else { "partitions" };
-    format!("table \"{table}\", {noun} {}", partitions.join(", "))
+    format!("table \"{}\", {noun} {}", table.name, partitions.join(", "))
 }

@@ -1,8 +1,14 @@
 //! The transaction of a session: none, an implicit one, or a block.
 
+use std::sync::Arc;
+
 use super::WriteSet;
 use super::rules::{self, Unit};
+use super::write_set::Mark;
+use crate::model::PartitionKey;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::observe::{Observed, Rule, SeenStatement};
+use crate::sql::relation::Relation;
 
 /// Where a session stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,13 +24,25 @@ pub(crate) enum TransactionState {
 #[derive(Debug, Default)]
 pub(crate) struct Transaction {
     block: Option<Block>,
-    /// Outside a block: the writes of the statements before the next Sync.
-    implicit: WriteSet,
+    /// Outside a block: what the statements before the next Sync have collected.
+    implicit: Collected,
+    /// The writing statement that runs, or ran last, when observe mode holds for it.
+    statement: Option<Arc<SeenStatement>>,
+    /// That statement has written, and is noted as one of its transaction.
+    is_noted: bool,
+}
+
+/// What a transaction has collected.
+#[derive(Debug, Default)]
+pub(crate) struct Collected {
+    pub writes: WriteSet,
+    /// The rules it broke, and its statements, as far as observe mode looked on.
+    pub observed: Observed,
 }
 
 #[derive(Debug, Default)]
 struct Block {
-    writes: WriteSet,
+    collected: Collected,
     savepoints: Vec<Savepoint>,
     failed: bool,
     read_only: bool,
@@ -33,7 +51,8 @@ struct Block {
 #[derive(Debug)]
 struct Savepoint {
     name: String,
-    writes: WriteSet,
+    writes: Mark,
+    breaches: usize,
 }
 
 impl Transaction {
@@ -56,12 +75,25 @@ impl Transaction {
     /// Opens a block; the writes of an implicit transaction become its first.
     ///
     /// # Errors
-    /// When those writes are not one EGT.
+    /// When those writes are not one EGT, and observe mode did not look on.
     pub fn begin(&mut self, read_only: bool) -> SqlResult<()> {
-        rules::check(&self.implicit, Unit::Block)?;
-        let writes = std::mem::take(&mut self.implicit);
-        self.block = Some(Block { writes, read_only, ..Block::default() });
+        if self.implicit.observed.breaches().is_empty() {
+            rules::check(&mut self.implicit.writes, Unit::Block)?;
+        }
+        let collected = std::mem::take(&mut self.implicit);
+        self.block = Some(Block { collected, read_only, ..Block::default() });
         Ok(())
+    }
+
+    /// A writing statement begins; `observed` is given where observe mode holds for it.
+    pub fn start_statement(&mut self, observed: Option<Arc<SeenStatement>>) {
+        self.statement = observed;
+        self.is_noted = false;
+    }
+
+    /// The writing statement that runs, or ran last, when observe mode holds for it.
+    pub fn observed_statement(&self) -> Option<&Arc<SeenStatement>> {
+        self.statement.as_ref()
     }
 
     /// SET TRANSACTION READ ONLY or READ WRITE.
@@ -72,22 +104,22 @@ impl Transaction {
     }
 
     /// Ends the block and hands over what it collected.
-    pub fn end(&mut self) -> WriteSet {
-        self.block.take().map(|b| b.writes).unwrap_or_default()
+    pub fn end(&mut self) -> Collected {
+        self.block.take().map(|b| b.collected).unwrap_or_default()
     }
 
     /// Ends the implicit transaction and hands over what it collected.
-    pub fn take_implicit(&mut self) -> WriteSet {
+    pub fn take_implicit(&mut self) -> Collected {
         std::mem::take(&mut self.implicit)
     }
 
     pub fn has_implicit_writes(&self) -> bool {
-        !self.implicit.is_empty()
+        !self.implicit.writes.is_empty()
     }
 
     /// A statement failed: a block waits for ROLLBACK, an implicit transaction is forgotten.
     pub fn fail(&mut self) {
-        self.implicit = WriteSet::default();
+        self.implicit = Collected::default();
         if let Some(block) = &mut self.block {
             block.failed = true;
         }
@@ -95,41 +127,63 @@ impl Transaction {
 
     /// The writes collected so far.
     pub fn writes(&self) -> &WriteSet {
-        self.block.as_ref().map_or(&self.implicit, |b| &b.writes)
+        self.block.as_ref().map_or(&self.implicit.writes, |b| &b.collected.writes)
     }
 
     pub fn writes_mut(&mut self) -> &mut WriteSet {
-        match &mut self.block {
-            Some(block) => &mut block.writes,
-            None => &mut self.implicit,
-        }
+        &mut self.collected().writes
     }
 
-    /// Whether a block's writes are still one EGT.
+    /// After a row of a block: whether its writes are still one EGT.
+    ///
+    /// # Errors
+    /// 0A000 or 54000, naming the rule, unless observe mode just notes it.
+    pub fn check_block_rules(&mut self) -> SqlResult<()> {
+        match self.statement {
+            Some(_) => self.note_rules(),
+            None => rules::check(self.writes_mut(), Unit::Block)?,
+        }
+        Ok(())
+    }
+
+    /// After a row of a statement under `egt.autocommit = strict`, which observe mode leaves in force.
     ///
     /// # Errors
     /// 0A000 or 54000, naming the rule.
-    pub fn check_block_rules(&self) -> SqlResult<()> {
-        match &self.block {
-            Some(block) => rules::check(&block.writes, Unit::Block),
-            None => Ok(()),
-        }
+    pub fn check_statement_rules(&mut self) -> SqlResult<()> {
+        rules::check(self.writes_mut(), Unit::Statement)?;
+        self.note_rules();
+        Ok(())
     }
 
-    /// Whether a statement's writes are one EGT, for `egt.autocommit = strict`.
+    /// In observe mode, notes the statement and the rules that the collected writes break.
+    pub fn note_rules(&mut self) {
+        let Some(statement) = self.statement.clone() else { return };
+        let is_noted = std::mem::replace(&mut self.is_noted, true);
+        let Collected { writes, observed } = self.collected();
+        if !is_noted {
+            observed.see(&statement);
+        }
+        rules::broken(writes).for_each(|rule| observed.broke(rule, &statement));
+    }
+
+    /// A row is about to move to another partition.
     ///
     /// # Errors
-    /// As [`Transaction::check_block_rules`].
-    pub fn check_statement_rules(&self) -> SqlResult<()> {
-        rules::check(&self.implicit, Unit::Statement)
+    /// 0A000, unless observe mode just notes it.
+    pub fn check_move(&mut self, relation: &Relation, from: &PartitionKey, to: &PartitionKey) -> SqlResult<()> {
+        let Some(statement) = self.statement.clone() else { return Err(rules::moved_row(relation, from, to)) };
+        self.collected().observed.broke(Rule::MovedRow, &statement);
+        Ok(())
     }
 
     /// # Errors
     /// 25P01 outside a block.
     pub fn savepoint(&mut self, name: String) -> SqlResult<()> {
         let block = self.block_for("SAVEPOINT")?;
-        let writes = block.writes.clone();
-        block.savepoints.push(Savepoint { name, writes });
+        let writes = block.collected.writes.mark();
+        let breaches = block.collected.observed.breaches().len();
+        block.savepoints.push(Savepoint { name, writes, breaches });
         Ok(())
     }
 
@@ -150,9 +204,18 @@ impl Transaction {
         let block = self.block_for("ROLLBACK TO SAVEPOINT")?;
         let at = block.find(name)?;
         block.savepoints.truncate(at + 1);
-        block.writes = block.savepoints[at].writes.clone();
+        let savepoint = &block.savepoints[at];
+        block.collected.writes.restore(&savepoint.writes);
+        block.collected.observed.forget_breaches_after(savepoint.breaches);
         block.failed = false;
         Ok(())
+    }
+
+    fn collected(&mut self) -> &mut Collected {
+        match &mut self.block {
+            Some(block) => &mut block.collected,
+            None => &mut self.implicit,
+        }
     }
 
     fn block_for(&mut self, command: &str) -> SqlResult<&mut Block> {

@@ -6,8 +6,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::model::{ETag, EdmDateTime, Entity, EntityKey, Properties, StoredEntity, TableName};
+use crate::model::{ETag, EdmDateTime, Entity, EntityKey, PartitionKey, Properties, StoredEntity, TableName};
+use crate::sql::error::SqlResult;
 use crate::sql::reads::OwnWrites;
+use crate::sql::relation::Relation;
 use crate::table::{IfMatch, Operation, payload};
 
 /// What a transaction does to one entity.
@@ -21,6 +23,8 @@ pub(crate) struct NetWrite {
     patch: Option<Properties>,
     /// When the transaction wrote it: shown as its Timestamp until it commits.
     written: EdmDateTime,
+    /// What its operation takes in the `$batch` body.
+    bytes: usize,
 }
 
 impl NetWrite {
@@ -48,9 +52,52 @@ impl NetWrite {
 /// The collected writes, by table and key.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WriteSet {
-    tables: BTreeMap<TableName, BTreeMap<EntityKey, NetWrite>>,
+    tables: BTreeMap<TableName, TableWrites>,
     operations: usize,
     payload_bytes: usize,
+    spread: Spread,
+}
+
+/// The collected writes to one table.
+#[derive(Debug, Clone)]
+struct TableWrites {
+    relation: Arc<Relation>,
+    writes: BTreeMap<EntityKey, NetWrite>,
+}
+
+/// What a ROLLBACK TO goes back to.
+#[derive(Debug)]
+pub(crate) struct Mark(WriteSet);
+
+/// How far the operations lie apart, seen from the partition of the first one. Kept with each write, so that the rules
+/// can be asked after each row.
+#[derive(Debug, Clone, Default)]
+struct Spread {
+    home: Option<(TableName, PartitionKey)>,
+    at_home: usize,
+    other_tables: usize,
+    other_partitions: usize,
+}
+
+impl Spread {
+    fn add(&mut self, table: &TableName, partition: &PartitionKey) {
+        let (home_table, home_partition) = self.home.get_or_insert_with(|| (table.clone(), partition.clone()));
+        let (other_table, other_partition) = (home_table != table, home_partition != partition);
+        self.other_tables += usize::from(other_table);
+        self.other_partitions += usize::from(other_partition);
+        self.at_home += usize::from(!other_table && !other_partition);
+    }
+
+    fn remove(&mut self, table: &TableName, partition: &PartitionKey) {
+        let Some((home_table, home_partition)) = &self.home else { return };
+        let (other_table, other_partition) = (home_table != table, home_partition != partition);
+        self.other_tables -= usize::from(other_table);
+        self.other_partitions -= usize::from(other_partition);
+        self.at_home -= usize::from(!other_table && !other_partition);
+        if self.at_home + self.other_tables + self.other_partitions == 0 {
+            self.home = None;
+        }
+    }
 }
 
 impl WriteSet {
@@ -68,37 +115,78 @@ impl WriteSet {
         self.payload_bytes
     }
 
-    pub fn tables(&self) -> impl Iterator<Item = &TableName> {
-        self.tables.iter().filter(|(_, writes)| !writes.is_empty()).map(|(table, _)| table)
+    /// Whether there are operations on several tables.
+    pub fn has_several_tables(&self) -> bool {
+        self.spread.other_tables > 0
+    }
+
+    /// Whether there are operations with several PartitionKeys.
+    pub fn has_several_partitions(&self) -> bool {
+        self.spread.other_partitions > 0
+    }
+
+    /// Counts anew where the operations lie: where all of the first partition's were taken back, the others may share
+    /// another one.
+    pub fn settle(&mut self) {
+        if self.spread.at_home > 0 {
+            return;
+        }
+        let mut spread = Spread::default();
+        for (table, writes) in &self.tables {
+            writes.writes.keys().for_each(|key| spread.add(table, &key.partition));
+        }
+        self.spread = spread;
+    }
+
+    /// The tables that are written, by their stored names.
+    pub fn tables(&self) -> impl Iterator<Item = &Arc<Relation>> {
+        self.tables.values().filter(|table| !table.writes.is_empty()).map(|table| &table.relation)
     }
 
     /// The partitions written in a table, in order.
-    pub fn partitions<'a>(&'a self, table: &TableName) -> impl Iterator<Item = &'a str> {
+    pub fn partitions<'a>(&'a self, relation: &Relation) -> impl Iterator<Item = &'a str> {
+        let table = self.tables.get(&relation.stored);
         let mut partitions: Vec<&str> =
-            self.tables.get(table).into_iter().flatten().map(|(key, _)| key.partition.as_str()).collect();
+            table.iter().flat_map(|table| table.writes.keys()).map(|key| key.partition.as_str()).collect();
         partitions.dedup();
         partitions.into_iter()
     }
 
+    /// The state to come back to.
+    pub fn mark(&mut self) -> Mark {
+        Mark(self.clone())
+    }
+
+    /// Forgets what was collected since the mark was made.
+    pub fn restore(&mut self, mark: &Mark) {
+        *self = mark.0.clone();
+    }
+
     /// Adds an entity that the caller knows is not there.
-    pub fn insert(&mut self, table: &TableName, entity: Entity, now: EdmDateTime) {
-        self.change(table, entity.key, now, None, |write| {
+    ///
+    /// # Errors
+    /// When there is no room left to collect it.
+    pub fn insert(&mut self, relation: &Arc<Relation>, entity: Entity, now: EdmDateTime) -> SqlResult<()> {
+        self.change(relation, entity.key, now, None, |write| {
             write.after = Some(entity.properties);
             write.patch = None;
-        });
+        })
     }
 
     /// Gives an entity read with `base` its new properties. `patch` are those that changed, when none was removed.
+    ///
+    /// # Errors
+    /// As [`WriteSet::insert`].
     pub fn update(
         &mut self,
-        table: &TableName,
+        relation: &Arc<Relation>,
         base: &StoredEntity,
         after: Properties,
         patch: Option<Properties>,
         now: EdmDateTime,
-    ) {
-        let is_new = !self.holds(table, &base.entity.key);
-        self.change(table, base.entity.key.clone(), now, Some(base.etag.clone()), |write| {
+    ) -> SqlResult<()> {
+        let is_new = !self.holds(&relation.stored, &base.entity.key);
+        self.change(relation, base.entity.key.clone(), now, Some(base.etag.clone()), |write| {
             write.after = Some(after);
             write.patch = match (write.patch.take(), patch) {
                 (None, Some(patch)) if is_new => Some(patch),
@@ -108,68 +196,80 @@ impl WriteSet {
                 }
                 _ => None,
             };
-        });
+        })
     }
 
     /// Removes an entity read with this version.
-    pub fn delete(&mut self, table: &TableName, key: EntityKey, base: &ETag, now: EdmDateTime) {
-        self.change(table, key, now, Some(base.clone()), |write| {
+    ///
+    /// # Errors
+    /// As [`WriteSet::insert`].
+    pub fn delete(&mut self, relation: &Arc<Relation>, key: EntityKey, base: &ETag, now: EdmDateTime) -> SqlResult<()> {
+        self.change(relation, key, now, Some(base.clone()), |write| {
             write.after = None;
             write.patch = None;
-        });
+        })
     }
 
     /// The entity as the transaction left it: `None` when it did not touch it, `Some(None)` when it deleted it.
-    pub fn image(&self, table: &TableName, key: &EntityKey) -> Option<Option<StoredEntity>> {
-        self.tables.get(table)?.get(key).map(|write| write.image(key))
+    ///
+    /// # Errors
+    /// When what was collected cannot be read back.
+    pub fn image(&self, table: &TableName, key: &EntityKey) -> SqlResult<Option<Option<StoredEntity>>> {
+        let write = self.tables.get(table).and_then(|table| table.writes.get(key));
+        Ok(write.map(|write| write.image(key)))
     }
 
     fn holds(&self, table: &TableName, key: &EntityKey) -> bool {
-        self.tables.get(table).is_some_and(|writes| writes.contains_key(key))
+        self.tables.get(table).is_some_and(|table| table.writes.contains_key(key))
     }
 
     fn change(
         &mut self,
-        table: &TableName,
+        relation: &Arc<Relation>,
         key: EntityKey,
         now: EdmDateTime,
         base: Option<ETag>,
         apply: impl FnOnce(&mut NetWrite),
-    ) {
-        let writes = self.tables.entry(table.clone()).or_default();
-        let fresh = NetWrite { base, after: None, patch: None, written: now };
-        let known = writes.get(&key).is_some();
+    ) -> SqlResult<()> {
+        let table = &relation.stored;
+        let fresh = || TableWrites { relation: Arc::clone(relation), writes: BTreeMap::new() };
+        let writes = &mut self.tables.entry(table.clone()).or_insert_with(fresh).writes;
+        let fresh = NetWrite { base, after: None, patch: None, written: now, bytes: 0 };
         let write = writes.entry(key.clone()).or_insert(fresh);
-        if known && let Some(operation) = write.operation(&key) {
+        if write.bytes > 0 {
             self.operations -= 1;
-            self.payload_bytes -= payload::operation_bytes(table, &operation);
+            self.payload_bytes -= write.bytes;
+            self.spread.remove(table, &key.partition);
         }
         apply(write);
         write.written = now;
         match write.operation(&key) {
             Some(operation) => {
+                write.bytes = payload::operation_bytes(table, &operation);
                 self.operations += 1;
-                self.payload_bytes += payload::operation_bytes(table, &operation);
+                self.payload_bytes += write.bytes;
+                self.spread.add(table, &key.partition);
             }
             None => {
                 writes.remove(&key);
             }
         }
+        Ok(())
     }
 
     /// What readers inside the transaction see of it.
     pub fn own_writes(&self) -> BTreeMap<TableName, Arc<OwnWrites>> {
-        let images = |writes: &BTreeMap<EntityKey, NetWrite>| {
-            Arc::new(writes.iter().map(|(key, write)| (key.clone(), write.image(key))).collect::<OwnWrites>())
+        let images = |table: &TableWrites| {
+            Arc::new(table.writes.iter().map(|(key, write)| (key.clone(), write.image(key))).collect::<OwnWrites>())
         };
-        self.tables.iter().map(|(table, writes)| (table.clone(), images(writes))).collect()
+        self.tables.iter().map(|(name, table)| (name.clone(), images(table))).collect()
     }
 
     /// The operations that commit it, by table, in key order.
-    pub fn into_operations(self) -> impl Iterator<Item = (TableName, Vec<Operation>)> {
-        self.tables.into_iter().map(|(table, writes)| {
-            let operations = writes.iter().filter_map(|(key, write)| write.operation(key)).collect();
-            (table, operations)
+    pub fn into_operations(self) -> impl Iterator<Item = (Arc<Relation>, Vec<Operation>)> {
+        self.tables.into_values().map(|table| {
+            let operations = table.writes.iter().filter_map(|(key, write)| write.operation(key)).collect();
+            (table.relation, operations)
         })
     }
 }
@@ -179,8 +279,8 @@ mod tests {
     use super::*;
     use crate::model::{EdmValue, PropertyName};
 
-    fn table() -> TableName {
-        TableName::parse("orders").unwrap()
+    fn table() -> Arc<Relation> {
+        Arc::new(Relation::for_tests("orders"))
     }
 
     fn now() -> EdmDateTime {
@@ -204,9 +304,9 @@ mod tests {
     fn an_insert_taken_back_leaves_nothing() {
         let mut set = WriteSet::default();
         let entity = stored("1", &[("a", 1)]).entity;
-        set.insert(&table(), entity.clone(), now());
+        set.insert(&table(), entity.clone(), now()).unwrap();
         assert_eq!(set.operations(), 1);
-        set.delete(&table(), entity.key, &ETag::of_timestamp(now()), now());
+        set.delete(&table(), entity.key, &ETag::of_timestamp(now()), now()).unwrap();
         assert!(set.is_empty());
         assert_eq!(set.payload_bytes(), 0);
         assert!(operations(set).is_empty());
@@ -216,8 +316,8 @@ mod tests {
     fn updates_of_one_entity_fold_into_one_merge() {
         let mut set = WriteSet::default();
         let base = stored("1", &[("a", 1), ("b", 1)]);
-        set.update(&table(), &base, properties(&[("a", 2), ("b", 1)]), Some(properties(&[("a", 2)])), now());
-        set.update(&table(), &base, properties(&[("a", 2), ("b", 3)]), Some(properties(&[("b", 3)])), now());
+        set.update(&table(), &base, properties(&[("a", 2), ("b", 1)]), Some(properties(&[("a", 2)])), now()).unwrap();
+        set.update(&table(), &base, properties(&[("a", 2), ("b", 3)]), Some(properties(&[("b", 3)])), now()).unwrap();
         assert_eq!(set.operations(), 1);
         let expected = Operation::Merge(
             Entity::new(base.entity.key.clone(), properties(&[("a", 2), ("b", 3)])),
@@ -230,8 +330,8 @@ mod tests {
     fn an_update_after_a_removal_stays_a_replace() {
         let mut set = WriteSet::default();
         let base = stored("1", &[("a", 1), ("b", 1)]);
-        set.update(&table(), &base, properties(&[("b", 1)]), None, now());
-        set.update(&table(), &base, properties(&[("b", 2)]), Some(properties(&[("b", 2)])), now());
+        set.update(&table(), &base, properties(&[("b", 1)]), None, now()).unwrap();
+        set.update(&table(), &base, properties(&[("b", 2)]), Some(properties(&[("b", 2)])), now()).unwrap();
         assert!(
             matches!(operations(set).as_slice(), [Operation::Replace(entity, _)] if entity.properties == properties(&[("b", 2)]))
         );
@@ -241,8 +341,8 @@ mod tests {
     fn delete_then_insert_replaces_the_version_that_was_read() {
         let mut set = WriteSet::default();
         let base = stored("1", &[("a", 1)]);
-        set.delete(&table(), base.entity.key.clone(), &base.etag, now());
-        set.insert(&table(), stored("1", &[("c", 3)]).entity, now());
+        set.delete(&table(), base.entity.key.clone(), &base.etag, now()).unwrap();
+        set.insert(&table(), stored("1", &[("c", 3)]).entity, now()).unwrap();
         assert!(
             matches!(operations(set).as_slice(), [Operation::Replace(_, IfMatch::ETag(etag))] if *etag == base.etag)
         );

@@ -1,0 +1,46 @@
+//! A statement as observe mode remembers it.
+
+use super::shape::shape_of;
+
+/// Characters of a statement's text that are kept.
+const TEXT_MAX_CHARS: usize = 2_000;
+
+/// The text of a writing statement, and its shape: the text without its constants.
+#[derive(Debug)]
+pub(crate) struct SeenStatement {
+    text: String,
+    shape: String,
+}
+
+impl SeenStatement {
+    pub fn new(text: &str) -> Self {
+        Self { text: bounded(text, TEXT_MAX_CHARS), shape: shape_of(text) }
+    }
+
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub fn shape(&self) -> &str {
+        &self.shape
+    }
+}
+
+/// At most so many characters of a text; what is left out shows as `...`.
+pub(super) fn bounded(text: &str, chars: usize) -> String {
+    match text.char_indices().nth(chars) {
+        Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_is_cut_between_characters() {
+        assert_eq!(bounded("größe", 3), "grö...");
+        assert_eq!(bounded("größe", 5), "größe");
+    }
+}
