@@ -1,7 +1,8 @@
 //! From a parsed query to a plan: names, then DataFusion's planner.
 //!
 //! [`tables`] finds what the FROM clauses mean, [`names`] rewrites the query so that every identifier has its stored
-//! spelling and every column its PostgreSQL label, [`edm_types`] finds the columns of stored types, [`planner`] hands the result to DataFusion.
+//! spelling and every column its PostgreSQL label, [`edm_types`] finds the columns of stored types, [`planner`] hands the
+//! result to DataFusion, [`unnest`] makes joins of the sub-queries.
 
 mod edm_types;
 mod labels;
@@ -9,6 +10,7 @@ mod literals;
 mod names;
 mod planner;
 mod tables;
+mod unnest;
 
 pub(super) use edm_types::column_name as edm_type_column;
 pub(super) use labels::{label_of, shown_labels};

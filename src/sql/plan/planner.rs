@@ -20,7 +20,7 @@ use datafusion::sql::sqlparser::ast::{Query, Statement};
 use futures::StreamExt;
 
 use super::tables::{Mentions, TableEntry, Tables, schema_and_table};
-use super::{edm_types, literals, names};
+use super::{edm_types, literals, names, unnest};
 use crate::sql::engine::Engine;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::outcome::{ResultColumn, RowStream};
@@ -91,6 +91,7 @@ impl Planner<'_> {
             plan = self.to_plan(state, tables, statement, &parameters)?;
         }
         let columns = result_columns(&plan);
+        let plan = unnest::unnest(plan)?;
         let relations: Vec<_> = tables.relations().cloned().collect();
         Ok(PlannedQuery {
             plan,

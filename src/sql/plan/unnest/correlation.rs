@@ -1,0 +1,226 @@
+//! What a sub-query takes from the rows around it.
+
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, DFSchema, Result};
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator, binary_expr};
+
+use super::not_supported;
+use super::pieces::{Names, alias, distinct, project};
+
+/// The values that one sub-query takes from one plan around it.
+pub(super) struct Correlation<'a> {
+    outer: &'a LogicalPlan,
+    pub parameters: Vec<Parameter>,
+}
+
+/// One of them: a column of the outer plan, or a cast of one.
+pub(super) struct Parameter {
+    /// As it stands in the sub-query.
+    reference: Expr,
+    /// The same over the columns of the outer plan.
+    pub value: Expr,
+    /// How often the sub-query names it.
+    uses: usize,
+    nullable: bool,
+}
+
+/// A column of a sub-query's plan that has a parameter's value.
+#[derive(Debug, Clone)]
+pub(super) struct Key {
+    pub column: Column,
+    /// NULL in it stands for the parameter's NULL, and not for no value at all.
+    pub null_is_value: bool,
+}
+
+impl Key {
+    /// Whether the key has this value.
+    pub fn is(&self, value: Expr) -> Expr {
+        let operator = if self.null_is_value { Operator::IsNotDistinctFrom } else { Operator::Eq };
+        binary_expr(value, operator, Expr::Column(self.column.clone()))
+    }
+}
+
+impl<'a> Correlation<'a> {
+    /// What `subquery` takes from `outer`; what it takes from farther out is another plan's.
+    pub fn of(subquery: &LogicalPlan, outer: &'a LogicalPlan) -> Result<Self> {
+        let mut correlation = Self { outer, parameters: Vec::new() };
+        visit_references(subquery, &mut |expr, column| {
+            if outer.schema().has_column(column) {
+                correlation.add(expr)?;
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        Ok(correlation)
+    }
+
+    fn add(&mut self, reference: &Expr) -> Result<()> {
+        if let Some(known) = self.parameters.iter_mut().find(|p| is_same(&p.reference, reference)) {
+            known.uses += 1;
+            return Ok(());
+        }
+        let value = as_outer_column(reference)?;
+        let nullable = value.nullable(self.outer.schema())?;
+        self.parameters.push(Parameter { reference: reference.clone(), value, uses: 1, nullable });
+        Ok(())
+    }
+
+    /// Whether any of the parameters stands in the expression.
+    pub fn is_in(&self, expr: &Expr) -> bool {
+        expr.exists(|e| Ok(self.parameters.iter().any(|p| is_same(&p.reference, e)))).unwrap_or(false)
+    }
+
+    /// Whether any of the parameters stands in the plan.
+    pub fn is_in_plan(&self, plan: &LogicalPlan) -> Result<bool> {
+        refers_to(plan, self.outer.schema())
+    }
+
+    /// The expression with each parameter replaced.
+    pub fn replace(&self, expr: Expr, by: &dyn Fn(usize) -> Expr) -> Result<Expr> {
+        let replaced = expr.transform_down(|e| {
+            Ok(match self.parameters.iter().position(|p| is_same(&p.reference, &e)) {
+                Some(index) => Transformed::new(by(index), true, TreeNodeRecursion::Jump),
+                None => Transformed::no(e),
+            })
+        })?;
+        Ok(replaced.data)
+    }
+
+    /// The expression as the outer plan can evaluate it.
+    pub fn outward(&self, expr: Expr) -> Result<Expr> {
+        self.replace(expr, &|index| self.parameters[index].value.clone())
+    }
+
+    /// The conditions under which a row of answers is for a row of the outer plan.
+    pub fn conditions(&self, keys: &[Key]) -> Vec<Expr> {
+        self.parameters.iter().zip(keys).map(|(p, key)| key.is(p.value.clone())).collect()
+    }
+
+    /// Whether equality with an expression of the sub-query's own says all there is about a parameter: then that
+    /// expression can stand for it.
+    pub fn may_become(&self, index: usize, expr: &Expr, schema: &DFSchema) -> Result<bool> {
+        let parameter = &self.parameters[index];
+        let is_only_use = parameter.uses == 1;
+        Ok(is_only_use || parameter.value.get_type(self.outer.schema())? == expr.get_type(schema)?)
+    }
+
+    /// The parameter that an expression is.
+    pub fn position(&self, expr: &Expr) -> Option<usize> {
+        self.parameters.iter().position(|p| is_same(&p.reference, expr))
+    }
+
+    /// All values that the parameters have together, and the columns they are in.
+    ///
+    /// # Errors
+    /// 0A000 when the outer plan would give other values when it is run once more.
+    pub fn domain(&self, names: &mut Names) -> Result<(LogicalPlan, Vec<Key>)> {
+        let mut keys = Vec::with_capacity(self.parameters.len());
+        let mut exprs = Vec::with_capacity(self.parameters.len());
+        let table = names.next("values");
+        for parameter in &self.parameters {
+            let name = names.next("key");
+            exprs.push(parameter.value.clone().alias(name.clone()));
+            let column = Column::new(Some(table.clone()), name);
+            keys.push(Key { column, null_is_value: parameter.nullable });
+        }
+        let source = without_limits(self.outer.clone());
+        refuse_volatile(&source)?;
+        let values = distinct(project(source, exprs)?);
+        Ok((alias(values, &table)?, keys))
+    }
+}
+
+/// Rows beyond a LIMIT only add values that nobody asks for; which rows a LIMIT leaves may differ between two runs.
+fn without_limits(plan: LogicalPlan) -> LogicalPlan {
+    match plan {
+        LogicalPlan::Limit(limit) => without_limits(limit.input.as_ref().clone()),
+        LogicalPlan::Sort(sort) => without_limits(sort.input.as_ref().clone()),
+        LogicalPlan::Projection(_) | LogicalPlan::Filter(_) | LogicalPlan::SubqueryAlias(_) => {
+            plan.clone().map_children(|input| Ok(Transformed::yes(without_limits(input)))).map_or(plan, |t| t.data)
+        }
+        other => other,
+    }
+}
+
+fn refuse_volatile(plan: &LogicalPlan) -> Result<()> {
+    let mut found = false;
+    plan.apply(|node| {
+        node.apply_expressions(|expr| {
+            found |= expr.is_volatile();
+            Ok(TreeNodeRecursion::Continue)
+        })
+    })?;
+    match found {
+        true => Err(not_supported("a sub-query beside rows with random values")),
+        false => Ok(()),
+    }
+}
+
+/// Whether the plan refers to a column of the schema from within.
+pub(super) fn refers_to(plan: &LogicalPlan, schema: &DFSchema) -> Result<bool> {
+    let mut found = false;
+    visit_references(plan, &mut |_, column| {
+        found |= schema.has_column(column);
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    Ok(found)
+}
+
+/// Whether the plan refers to anything outside.
+pub(super) fn refers_out(plan: &LogicalPlan) -> Result<bool> {
+    Ok(first_reference(plan)?.is_some())
+}
+
+pub(super) fn first_reference(plan: &LogicalPlan) -> Result<Option<Column>> {
+    let mut first = None;
+    visit_references(plan, &mut |_, column| {
+        first = Some(column.clone());
+        Ok(TreeNodeRecursion::Stop)
+    })?;
+    Ok(first)
+}
+
+/// Each outer column of a plan, with the casts around it.
+fn visit_references(
+    plan: &LogicalPlan,
+    visit: &mut dyn FnMut(&Expr, &Column) -> Result<TreeNodeRecursion>,
+) -> Result<()> {
+    plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|expr| {
+            expr.apply(|expr| match outer_column(expr) {
+                None => Ok(TreeNodeRecursion::Continue),
+                Some(column) => Ok(match visit(expr, column)? {
+                    TreeNodeRecursion::Stop => TreeNodeRecursion::Stop,
+                    _ => TreeNodeRecursion::Jump,
+                }),
+            })
+        })
+    })?;
+    Ok(())
+}
+
+fn outer_column(expr: &Expr) -> Option<&Column> {
+    match expr {
+        Expr::OuterReferenceColumn(_, column) => Some(column),
+        Expr::Cast(cast) => outer_column(&cast.expr),
+        _ => None,
+    }
+}
+
+fn as_outer_column(expr: &Expr) -> Result<Expr> {
+    let inner = expr.clone().transform(|e| {
+        Ok(match e {
+            Expr::OuterReferenceColumn(_, column) => Transformed::yes(Expr::Column(column)),
+            other => Transformed::no(other),
+        })
+    })?;
+    Ok(inner.data)
+}
+
+/// Whether two references are to the same value. The fields in them may differ in what does not matter here.
+fn is_same(one: &Expr, other: &Expr) -> bool {
+    match (one, other) {
+        (Expr::OuterReferenceColumn(_, one), Expr::OuterReferenceColumn(_, other)) => one == other,
+        (Expr::Cast(one), Expr::Cast(other)) => one.field == other.field && is_same(&one.expr, &other.expr),
+        _ => false,
+    }
+}

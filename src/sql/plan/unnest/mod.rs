@@ -1,0 +1,130 @@
+//! Sub-queries become joins.
+//!
+//! PostgreSQL runs a sub-query for each row around it. Here plans run once, so a sub-query becomes a plan that has the
+//! answers for all rows at once, with the values it depends on as key columns, and is joined to the rows around it:
+//! the way of Neumann and Kemper, "Unnesting Arbitrary Queries". [`correlation`] knows what a sub-query takes from
+//! outside, [`push`] takes those values down through its plan until nothing in it refers outside any more, [`filter`]
+//! and [`value`] put the answers into conditions and expressions. LATERAL is a sub-query in FROM.
+//!
+//! DataFusion's own rules do this for part of the forms only, and join wrongly where two keys have one name. What is
+//! left to it are scalar sub-queries that depend on nothing: it runs them once, beforehand.
+
+mod correlation;
+mod filter;
+mod lateral;
+mod one_row;
+mod per_key;
+mod pieces;
+mod push;
+mod value;
+
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, Result};
+use datafusion::error::DataFusionError;
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::{Distinct, Expr, LogicalPlan};
+
+use self::correlation::refers_to;
+use self::pieces::{Names, Rows, column_exprs, project};
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+
+/// Takes the sub-queries out of a plan.
+///
+/// # Errors
+/// 42803 for a sub-query that uses a column that its grouped query around does not have, 0A000 for a form that cannot
+/// be turned.
+pub(super) fn unnest(plan: LogicalPlan) -> SqlResult<LogicalPlan> {
+    if !has_subqueries(&plan)? {
+        return Ok(plan);
+    }
+    let plan = Unnester::default().rewrite(plan)?;
+    match correlation::first_reference(&plan)? {
+        None => Ok(plan),
+        Some(column) => Err(ungrouped(&column)),
+    }
+}
+
+/// Turns the sub-queries of one statement.
+#[derive(Default)]
+struct Unnester {
+    names: Names,
+}
+
+impl Unnester {
+    /// The plan without sub-queries, but for scalar ones that depend on nothing. Inner ones go first: a sub-query may
+    /// refer to several levels around it, and each level takes what is its own.
+    fn rewrite(&mut self, plan: LogicalPlan) -> Result<LogicalPlan> {
+        let plan = plan.map_children(|input| Ok(Transformed::yes(self.rewrite(input)?)))?.data;
+        match plan {
+            LogicalPlan::Subquery(lateral) => Ok(Arc::unwrap_or_clone(lateral.subquery)),
+            LogicalPlan::Join(join) if refers_to(&join.right, join.left.schema())? => self.lateral(join),
+            LogicalPlan::Filter(filter) if contains_subquery(&filter.predicate) => self.filter(filter),
+            plan if plan_has_subqueries(&plan)? => self.expressions(plan),
+            plan => Ok(plan),
+        }
+    }
+
+    /// Sub-queries in the expressions of a node: their values become columns of its input.
+    fn expressions(&mut self, plan: LogicalPlan) -> Result<LogicalPlan> {
+        match &plan {
+            LogicalPlan::Join(_) => return self.join_condition(plan),
+            LogicalPlan::Projection(_)
+            | LogicalPlan::Aggregate(_)
+            | LogicalPlan::Window(_)
+            | LogicalPlan::Sort(_)
+            | LogicalPlan::Distinct(Distinct::On(_)) => {}
+            LogicalPlan::Values(values) => {
+                let rows = pieces::values_as_union(values, &pieces::one_row()?)?;
+                return self.rewrite(rows);
+            }
+            other => return Err(not_supported(format!("a sub-query in {}", other.display()))),
+        }
+        let is_sort = matches!(plan, LogicalPlan::Sort(_));
+        let (names, columns) = (NamePreserver::new(&plan), plan.schema().columns());
+        let mut rows = Rows::new(plan.inputs()[0].clone());
+        let mut expressions = Vec::new();
+        for expr in plan.expressions() {
+            let name = names.save(&expr);
+            let expr = self.value(expr, &mut rows)?;
+            expressions.push(if is_sort { expr } else { name.restore(expr) });
+        }
+        let plan = plan.with_new_exprs(expressions, vec![rows.plan])?;
+        if plan.schema().fields().len() == columns.len() { Ok(plan) } else { project(plan, column_exprs(columns)) }
+    }
+}
+
+fn has_subqueries(plan: &LogicalPlan) -> Result<bool> {
+    let mut found = false;
+    plan.apply(|node| {
+        found |= matches!(node, LogicalPlan::Subquery(_)) || plan_has_subqueries(node)?;
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    Ok(found)
+}
+
+fn plan_has_subqueries(plan: &LogicalPlan) -> Result<bool> {
+    let mut found = false;
+    plan.apply_expressions(|expr| {
+        found |= contains_subquery(expr);
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    Ok(found)
+}
+
+/// Whether a sub-query stands in the expression that is to be turned. Those that [`value`] leaves are wrapped by it.
+fn contains_subquery(expr: &Expr) -> bool {
+    use Expr::{Exists, InSubquery, ScalarSubquery, SetComparison};
+    let is_subquery = |e: &Expr| matches!(e, ScalarSubquery(_) | Exists(_) | InSubquery(_) | SetComparison(_));
+    expr.exists(|e| Ok(is_subquery(e))).unwrap_or(false)
+}
+
+fn not_supported(what: impl std::fmt::Display) -> DataFusionError {
+    DataFusionError::External(SqlError::not_supported(what))
+}
+
+fn ungrouped(column: &Column) -> Box<SqlError> {
+    let message = format!("subquery uses ungrouped column \"{}\" from outer query", column.flat_name());
+    SqlError::new(ErrorKind::Grouping, message)
+}

@@ -1,0 +1,70 @@
+//! The value of a scalar sub-query, when it has one row at most: 21000 otherwise.
+
+use std::sync::Arc;
+
+use arrow::array::AsArray;
+use arrow::datatypes::{DataType, FieldRef, Int64Type};
+use datafusion::common::{Result, exec_err};
+use datafusion::error::DataFusionError;
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+
+use crate::sql::error::{ErrorKind, SqlError};
+
+/// `value` where `rows` is at most 1.
+pub(super) fn one_row(value: Expr, rows: Expr) -> Expr {
+    ScalarUDF::new_from_impl(OneRow { signature: Signature::any(2, Volatility::Immutable) }).call(vec![value, rows])
+}
+
+/// `value`, which may be NULL: a sub-query without rows has no value, whatever its column promises.
+pub(super) fn or_null(value: Expr) -> Expr {
+    ScalarUDF::new_from_impl(OneRow { signature: Signature::any(1, Volatility::Immutable) }).call(vec![value])
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct OneRow {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for OneRow {
+    fn name(&self) -> &'static str {
+        "one_row"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        match types.first() {
+            Some(value) => Ok(value.clone()),
+            None => exec_err!("one_row takes a value"),
+        }
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        match args.arg_fields.first() {
+            Some(value) => Ok(Arc::new(value.as_ref().clone().with_nullable(true))),
+            None => exec_err!("one_row takes a value"),
+        }
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let mut args = args.args.into_iter();
+        let (Some(value), rows) = (args.next(), args.next()) else { return exec_err!("one_row takes a value") };
+        if let Some(rows) = rows {
+            let rows = rows.into_array(1)?;
+            let counts = rows.as_primitive_opt::<Int64Type>();
+            if counts.is_some_and(|counts| counts.iter().flatten().any(|count| count > 1)) {
+                return Err(several_rows());
+            }
+        }
+        Ok(value)
+    }
+}
+
+fn several_rows() -> DataFusionError {
+    let message = "more than one row returned by a subquery used as an expression";
+    DataFusionError::External(SqlError::new(ErrorKind::CardinalityViolation, message))
+}
