@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use datafusion::execution::SessionState;
 use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::logical_expr::execution_props::ExecutionProps;
 
 use super::catalog::Catalog;
 use super::error::SqlResult;
@@ -88,6 +89,13 @@ impl Engine {
         // The moment that now() gives, in all of the statement.
         state.mark_start_execution();
         state
+    }
+
+    /// What expressions outside a plan are evaluated with in one statement.
+    pub(super) fn moment(&self) -> ExecutionProps {
+        let mut moment = self.base.execution_props().clone();
+        moment.mark_start_execution(self.base.config_options().clone());
+        moment
     }
 
     /// What the system catalogue shows of this moment.

@@ -105,6 +105,18 @@ pub(super) fn parse(sql: &str) -> SqlResult<Vec<Statement>> {
         .collect()
 }
 
+/// One expression on its own, as declarations keep it.
+///
+/// # Errors
+/// 42601.
+pub(super) fn parse_expression(text: &str) -> SqlResult<ast::Expr> {
+    let parsed = Parser::new(&PostgreSqlDialect {})
+        .with_recursion_limit(MAX_NESTING)
+        .try_with_sql(text)
+        .and_then(|mut parser| parser.parse_expr());
+    parsed.map_err(|error| syntax_error(text, Location { line: 1, column: 1 }, &error))
+}
+
 fn is_significant(token: &TokenWithSpan) -> bool {
     !matches!(token.token, Token::Whitespace(_) | Token::EOF)
 }

@@ -151,3 +151,26 @@ async fn drivers_copy_in_and_out() {
     assert_eq!(lines, 1000);
     server.stop().await;
 }
+
+#[tokio::test]
+async fn copied_rows_get_defaults_and_are_checked() {
+    let server = Server::start().await;
+    let mut client = server.client().await;
+    client
+        .query("CREATE TABLE t (p text, r text, v int DEFAULT 7 CHECK (v > 0), w int GENERATED ALWAYS AS (v * 2) STORED, PRIMARY KEY (p, r))")
+        .await;
+    client.send(&[query("COPY t (p, r) FROM STDIN"), data(b"a\t1\na\t2\n"), done()]).await;
+    assert_eq!(tags(&client.until_ready().await), "GCZ");
+    client.send(&[query("COPY t FROM STDIN"), data(b"a\t3\t30\n"), done()]).await;
+    assert_eq!(tags(&client.until_ready().await), "GCZ");
+    assert_eq!(rows(&mut client).await, ["7", "7", "30"]);
+    assert_eq!(column(&client.query("SELECT w FROM t ORDER BY r").await), ["14", "14", "60"]);
+    client.send(&[query("COPY t (p, r, v) FROM STDIN"), data(b"a\t4\t1\na\t5\t-1\n"), done()]).await;
+    let messages = client.until_ready().await;
+    let error = error(&messages);
+    assert_eq!(error.field('C').unwrap(), "23514");
+    assert_eq!(error.field('n').unwrap(), "t_v_check");
+    assert_eq!(error.field('W').unwrap(), "COPY t, line 2");
+    assert_eq!(rows(&mut client).await, ["7", "7", "30"]);
+    server.stop().await;
+}

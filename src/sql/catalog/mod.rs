@@ -24,7 +24,7 @@ use crate::table::{
     ScanStats, StoreError, TableReader, TableStore,
 };
 
-pub use constraint::Constraints;
+pub use constraint::{Check, Constraints};
 pub use declaration::{Declaration, DeclaredColumn, DeclaredKey, DeclaredKeyColumn, DeclaredPartition};
 pub use entry::CATALOG_TABLE;
 pub use found::derived_table_name;

@@ -6,10 +6,12 @@ use datafusion::sql::sqlparser::ast::{
     self, ColumnDef, ColumnOption, CreateTableOptions, Expr, SqlOption, TableConstraint, Value,
 };
 
+use super::columns::columns;
+use super::constraints::constraints;
 use super::key_layout::{TableOptions, layout};
 use super::type_names::sql_type;
-use crate::model::{PropertyName, TableName, limits};
-use crate::sql::catalog::{Declaration, DeclaredColumn, DeclaredKey, derived_table_name};
+use crate::model::TableName;
+use crate::sql::catalog::{Declaration, DeclaredKey, derived_table_name};
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
 use crate::sql::plan::schema_and_table;
 use crate::sql::settings::parse_bool;
@@ -29,12 +31,14 @@ pub(crate) fn declare(create: &ast::CreateTable) -> SqlResult<(Declaration, Vec<
     let mut notices = Vec::new();
     let options = table_options(&create.table_options, &mut notices)?;
     let stored = stored_name(&name, &options, &mut notices)?;
-    let primary_key = primary_key(create)?;
+    let (key_name, primary_key) = primary_key(create)?;
     let typed = create.columns.iter().map(|c| Ok((c, sql_type(&c.data_type)?))).collect::<SqlResult<Vec<_>>>()?;
     let is_raw = is_raw(&typed, &primary_key, &options)?;
     let key = if is_raw { DeclaredKey::Raw } else { layout(&name, &primary_key, &options, &mut notices)? };
     let columns = columns(&name, &typed, &primary_key, is_raw)?;
-    let declaration = Declaration::new(&name, &stored, 0, columns, key, options.open);
+    let constraints = constraints(&name, create, &columns, key_name)?;
+    let mut declaration = Declaration::new(&name, &stored, 0, columns, key, options.open);
+    declaration.constraints = constraints;
     // A key type that cannot be encoded is refused here, before anything is created.
     declaration.relation()?;
     Ok((declaration, notices))
@@ -131,31 +135,30 @@ fn stored_name(name: &str, options: &TableOptions, notices: &mut Vec<Notice>) ->
     Ok(derived)
 }
 
-/// The columns of the primary key, in its order.
-fn primary_key(create: &ast::CreateTable) -> SqlResult<Vec<String>> {
-    let mut keys: Vec<Vec<String>> = Vec::new();
+/// The primary key's name, where it was given one, and its columns in order.
+fn primary_key(create: &ast::CreateTable) -> SqlResult<(Option<String>, Vec<String>)> {
+    let mut keys: Vec<(Option<String>, Vec<String>)> = Vec::new();
     for column in &create.columns {
-        if column.options.iter().any(|o| matches!(o.option, ColumnOption::PrimaryKey(_))) {
-            keys.push(vec![fold(&column.name)]);
+        for option in &column.options {
+            if let ColumnOption::PrimaryKey(key) = &option.option {
+                keys.push((option.name.as_ref().or(key.name.as_ref()).map(fold), vec![fold(&column.name)]));
+            }
         }
     }
     for constraint in &create.constraints {
-        match constraint {
-            TableConstraint::PrimaryKey(key) => {
-                let names = key.columns.iter().map(|c| match &c.column.expr {
-                    Expr::Identifier(ident) => Ok(fold(ident)),
-                    other => Err(SqlError::not_supported(format!("expression {other} in a primary key"))),
-                });
-                keys.push(names.collect::<SqlResult<_>>()?);
-            }
-            other => return Err(refused_constraint(other)),
+        if let TableConstraint::PrimaryKey(key) = constraint {
+            let names = key.columns.iter().map(|c| match &c.column.expr {
+                Expr::Identifier(ident) => Ok(fold(ident)),
+                other => Err(SqlError::not_supported(format!("expression {other} in a primary key"))),
+            });
+            keys.push((key.name.as_ref().map(fold), names.collect::<SqlResult<_>>()?));
         }
     }
     if keys.len() > 1 {
         let message = format!("multiple primary keys for table \"{}\" are not allowed", create.name);
         return Err(SqlError::new(ErrorKind::InvalidTableDefinition, message));
     }
-    let key = keys.pop().unwrap_or_default();
+    let (name, key) = keys.pop().unwrap_or_default();
     let mut seen = HashSet::new();
     for name in &key {
         if create.columns.iter().all(|c| fold(&c.name) != *name) {
@@ -167,22 +170,7 @@ fn primary_key(create: &ast::CreateTable) -> SqlResult<Vec<String>> {
             return Err(SqlError::new(ErrorKind::DuplicateColumn, message));
         }
     }
-    Ok(key)
-}
-
-fn refused_constraint(constraint: &TableConstraint) -> Box<SqlError> {
-    match constraint {
-        TableConstraint::Unique(_) => SqlError::not_supported("UNIQUE")
-            .with_detail("The Table service has one index, on PartitionKey and RowKey.")
-            .with_hint("Make the unique columns the primary key, or keep a second table whose key they are."),
-        TableConstraint::ForeignKey(_) => SqlError::not_supported("FOREIGN KEY")
-            .with_detail(
-                "A transaction reaches one partition of one table, so a reference to another cannot be checked.",
-            )
-            .with_hint("Leave the constraint out and check in the application."),
-        TableConstraint::Check(_) => SqlError::not_supported("CHECK"),
-        other => SqlError::not_supported(other.to_string()),
-    }
+    Ok((name, key))
 }
 
 /// Whether the columns are PartitionKey and RowKey themselves.
@@ -208,104 +196,4 @@ fn is_raw(columns: &[(&ColumnDef, SqlType)], primary_key: &[String], options: &T
         }
     }
     Ok(true)
-}
-
-fn columns(
-    table: &str,
-    typed: &[(&ColumnDef, SqlType)],
-    primary_key: &[String],
-    is_raw: bool,
-) -> SqlResult<Vec<DeclaredColumn>> {
-    let mut names = HashSet::new();
-    let mut properties = HashSet::new();
-    let mut columns = Vec::with_capacity(typed.len());
-    for (column, sql_type) in typed {
-        let name = fold(&column.name);
-        if !names.insert(name.clone()) {
-            let message = format!("column \"{name}\" specified more than once");
-            return Err(SqlError::new(ErrorKind::DuplicateColumn, message));
-        }
-        if name == "etag" {
-            return Err(SqlError::new(
-                ErrorKind::ReservedName,
-                "column name \"etag\" is reserved for the entity's version",
-            ));
-        }
-        let in_key = primary_key.contains(&name);
-        let is_system = if is_raw {
-            matches!(name.as_str(), "PartitionKey" | "RowKey" | "Timestamp")
-        } else {
-            if matches!(name.as_str(), "PartitionKey" | "RowKey" | "Timestamp") {
-                return Err(reserved_column(&name));
-            }
-            in_key
-        };
-        let not_null = options_of(column)? || in_key || (is_raw && is_system && name != "Timestamp");
-        let property = if is_system { None } else { Some(property_name(&name, &mut properties)) };
-        columns.push(DeclaredColumn { not_null, property, ..DeclaredColumn::new(&name, sql_type) });
-    }
-    if properties.len() > limits::CUSTOM_PROPERTIES_MAX {
-        let message = format!("table \"{table}\" cannot have {} columns besides its key", properties.len());
-        return Err(SqlError::new(ErrorKind::TooManyColumns, message)
-            .with_detail(format!("An entity holds at most {} properties.", limits::CUSTOM_PROPERTIES_MAX)));
-    }
-    Ok(columns)
-}
-
-fn reserved_column(name: &str) -> Box<SqlError> {
-    SqlError::new(ErrorKind::ReservedName, format!("column name \"{name}\" is reserved for the system"))
-        .with_hint("Declare both \"PartitionKey\" and \"RowKey\" as text to use the raw keys, or choose another name.")
-}
-
-/// Whether a column is NOT NULL; what cannot be honoured is refused.
-fn options_of(column: &ColumnDef) -> SqlResult<bool> {
-    let mut not_null = false;
-    for option in &column.options {
-        match &option.option {
-            ColumnOption::NotNull => not_null = true,
-            ColumnOption::Null | ColumnOption::PrimaryKey(_) => {}
-            ColumnOption::Collation(name) if is_c_collation(&name.to_string()) => {}
-            ColumnOption::Default(Expr::Value(v)) if v.value == Value::Null => {}
-            ColumnOption::Default(_) => return Err(SqlError::not_supported("DEFAULT")),
-            ColumnOption::Check(_) => return Err(SqlError::not_supported("CHECK")),
-            ColumnOption::Unique(_) => {
-                return Err(SqlError::not_supported("UNIQUE")
-                    .with_hint("Make the unique columns the primary key, or keep a second table whose key they are."));
-            }
-            ColumnOption::ForeignKey(_) => {
-                return Err(SqlError::not_supported("FOREIGN KEY")
-                    .with_hint("Leave the constraint out and check in the application."));
-            }
-            ColumnOption::Generated { .. } | ColumnOption::Identity(_) => {
-                return Err(SqlError::not_supported("GENERATED columns"));
-            }
-            other => return Err(SqlError::not_supported(other.to_string())),
-        }
-    }
-    Ok(not_null)
-}
-
-/// Strings order by their bytes, which is what these collations mean.
-fn is_c_collation(name: &str) -> bool {
-    matches!(
-        name.trim_matches('"'),
-        "C" | "POSIX" | "default" | "pg_catalog.\"default\"" | "pg_catalog.default" | "ucs_basic"
-    )
-}
-
-/// The property that stores a column: its own name where that is legal, else the nearest legal one not yet taken.
-fn property_name(column: &str, taken: &mut HashSet<String>) -> String {
-    let legal = if PropertyName::parse(column).is_ok() {
-        column.to_owned()
-    } else {
-        let mut legal: String = column.chars().map(|c| if c == '_' || c.is_alphanumeric() { c } else { '_' }).collect();
-        if legal.starts_with(|c: char| !(c == '_' || c.is_alphabetic())) || PropertyName::parse(&legal).is_err() {
-            legal.insert(0, '_');
-        }
-        legal
-    };
-    let candidates = std::iter::once(legal.clone()).chain((2..).map(|n| format!("{legal}_{n}")));
-    let free = candidates.into_iter().find(|c| !taken.contains(c)).unwrap_or(legal);
-    taken.insert(free.clone());
-    free
 }

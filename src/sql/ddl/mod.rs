@@ -3,8 +3,13 @@
 //! What PostgreSQL would make of a clause and the Table model cannot hold is refused with its way out; what is only
 //! renamed or has a consequence for transactions is said in a NOTICE.
 
+mod columns;
+mod constraints;
 mod create_table;
+mod expressions;
 mod key_layout;
+mod names;
 mod type_names;
 
 pub(super) use create_table::declare;
+pub(super) use expressions::check_expressions;

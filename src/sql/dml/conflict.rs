@@ -1,8 +1,9 @@
 //! What INSERT does about keys that are there: an error, nothing, an update, or a replacement.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array};
+use arrow::array::{ArrayRef, AsArray, Int64Array};
 use arrow::compute::{concat_batches, take};
 use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
@@ -13,12 +14,13 @@ use datafusion::sql::sqlparser::ast::{
 };
 use futures::StreamExt;
 
+use super::changed_rows::{ChangedRows, NullRefused};
 use super::returning::{Returning, table_as};
-use super::rows::{RowsToWrite, not_null};
+use super::rows::RowsToWrite;
 use super::target::{TargetColumn, labelled, select, target_column};
-use super::update::{declare_parameter, is_untyped};
-use super::writes::{Change, Writes};
-use crate::model::StoredEntity;
+use super::update::{assigned_value, declare_parameter, is_untyped};
+use super::writes::Writes;
+use crate::model::{EntityKey, StoredEntity};
 use crate::sql::edm;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::plan::{Planner, TableEntry, Tables};
@@ -45,7 +47,12 @@ pub(super) struct UpdateExisting {
     targets: Vec<(TargetColumn, bool)>,
     query: Query,
     declared: Vec<SqlType>,
+    changes: ChangedRows,
 }
+
+/// The keys an INSERT ... ON CONFLICT has inserted or updated: each once.
+#[derive(Default)]
+pub(super) struct Touched(HashSet<EntityKey>);
 
 /// What became of a batch of rows.
 pub(super) struct Outcome {
@@ -111,6 +118,7 @@ impl OnConflict {
         rows: &RowsToWrite,
         incoming: &(dyn Fn() -> SqlResult<RecordBatch> + Sync),
         writes: &mut Writes<'_>,
+        touched: &mut Touched,
     ) -> SqlResult<Outcome> {
         let mut outcome = Outcome { inserted: Vec::new(), updated: Vec::new() };
         let mut existing: Vec<(usize, StoredEntity)> = Vec::new();
@@ -118,12 +126,20 @@ impl OnConflict {
             match self {
                 OnConflict::Refuse => writes.insert(rows.entity(row)?).await?,
                 OnConflict::Replace => writes.upsert(rows.entity(row)?, true).await?,
-                OnConflict::Merge => writes.upsert(rows.entity(row)?, false).await?,
+                OnConflict::Merge => {
+                    touched.once(rows.key(row))?;
+                    writes.upsert(rows.entity(row)?, false).await?;
+                }
+                OnConflict::DoNothing if touched.0.contains(rows.key(row)) => continue,
                 OnConflict::DoNothing | OnConflict::DoUpdate(_) => {
+                    if touched.0.contains(rows.key(row)) {
+                        return Err(twice());
+                    }
                     if let Some(stored) = writes.current(rows.key(row)).await? {
                         existing.push((row, stored));
                         continue;
                     }
+                    touched.once(rows.key(row))?;
                     writes.insert(rows.entity(row)?).await?;
                 }
             }
@@ -133,10 +149,27 @@ impl OnConflict {
             && !existing.is_empty()
         {
             let incoming = incoming()?;
-            outcome.updated = update.write(planner, parameters, &existing, &incoming, writes).await?;
+            outcome.updated = update.write(planner, parameters, &existing, &incoming, writes, touched).await?;
         }
         Ok(outcome)
     }
+}
+
+impl Touched {
+    /// Notes a key that is inserted or updated.
+    ///
+    /// # Errors
+    /// 21000 for the second time.
+    fn once(&mut self, key: &EntityKey) -> SqlResult<()> {
+        if self.0.insert(key.clone()) { Ok(()) } else { Err(twice()) }
+    }
+}
+
+fn twice() -> Box<SqlError> {
+    SqlError::new(ErrorKind::CardinalityViolation, "ON CONFLICT DO UPDATE command cannot affect row a second time")
+        .with_hint(
+            "Ensure that no rows proposed for insertion within the same command have duplicate constrained values.",
+        )
 }
 
 impl UpdateExisting {
@@ -153,10 +186,10 @@ impl UpdateExisting {
         let mut targets = Vec::new();
         for assignment in &update.assignments {
             let target = assigned_column(relation, assignment)?;
-            let declared_type = target.column(relation).map(|c| &c.sql_type);
-            declare_parameter(&assignment.value, declared_type, declared);
-            items.push(labelled(assignment.value.clone(), items.len()));
-            targets.push((target, is_untyped(&assignment.value)));
+            let Some(value) = assigned_value(relation, &target, &assignment.value)? else { continue };
+            declare_parameter(&value, target.column(relation).map(|c| &c.sql_type), declared);
+            targets.push((target, is_untyped(&value)));
+            items.push(labelled(value, items.len()));
         }
         let joined = Expr::BinaryOp {
             left: Box::new(ordinal(alias)),
@@ -177,11 +210,16 @@ impl UpdateExisting {
         let empty = RecordBatch::new_empty(Returning::row_schema(relation));
         let tables = conflict_tables(relation, &empty, &empty)?;
         planner.plan_over(&query, &tables, true, declared)?;
-        Ok(Self { relation: relation.clone(), targets, query, declared: declared.clone() })
+        let assigned = targets.iter().map(|(target, _)| target.clone()).collect();
+        let changes = ChangedRows::prepare(planner, relation, assigned)?;
+        Ok(Self { relation: relation.clone(), targets, query, declared: declared.clone(), changes })
     }
 
     /// Whether every inserted column but the key is set from EXCLUDED, and nothing else: then Insert Or Merge does it.
     fn is_merge(&self, columns: &[TargetColumn], update: &DoUpdate) -> bool {
+        if self.changes.need_whole_rows() {
+            return false;
+        }
         let from_excluded = |(assignment, (target, _)): (&Assignment, &(TargetColumn, bool))| {
             let Expr::CompoundIdentifier(parts) = &assignment.value else { return false };
             let [table, column] = parts.as_slice() else { return false };
@@ -206,26 +244,34 @@ impl UpdateExisting {
         existing: &[(usize, StoredEntity)],
         incoming: &RecordBatch,
         writes: &mut Writes<'_>,
+        touched: &mut Touched,
     ) -> SqlResult<Vec<RecordBatch>> {
         let rows: Vec<usize> = existing.iter().map(|(row, _)| *row).collect();
         let stored: Vec<&StoredEntity> = existing.iter().map(|(_, stored)| stored).collect();
         let before = relation_rows(&self.relation, &stored)?;
         let tables = conflict_tables(&self.relation, &before, &pick(incoming, &rows)?)?;
         let planned = planner.plan_over(&self.query, &tables, true, &self.declared)?;
+        let changes = self.changes.bind(&planner.engine.moment())?;
         let mut batches = planner.run(&planned, parameters).await?;
         let mut after = Vec::new();
         while let Some(batch) = batches.next().await {
             let batch = batch?;
             let ordinals = batch.column(0).as_primitive::<arrow::datatypes::Int64Type>().clone();
-            let values = self.assigned(&batch)?;
-            let mut found = Vec::with_capacity(batch.num_rows());
-            for row in 0..batch.num_rows() {
-                let ordinal = usize::try_from(ordinals.value(row)).unwrap_or_default();
-                let base = stored[ordinal];
-                writes.update(&base.entity.key, &base.etag, self.change(&values, row)?).await?;
-                found.push(ordinal);
+            let found: Vec<usize> =
+                ordinals.values().iter().map(|ordinal| usize::try_from(*ordinal).unwrap_or_default()).collect();
+            let mut values = self.assigned(&batch)?;
+            let before = pick(&before, &found)?;
+            let rows = changes.apply(before.columns().to_vec(), before.num_rows(), &mut values)?;
+            for (row, ordinal) in found.iter().enumerate() {
+                let base = stored[*ordinal];
+                touched.once(&base.entity.key)?;
+                let change = match self.changes.change(&values, row)? {
+                    Ok(change) => change,
+                    Err(NullRefused) => return Err(self.changes.null_error(&rows.slice(row, 1), &values, row)?),
+                };
+                writes.update(&base.entity.key, &base.etag, change).await?;
             }
-            after.push(self.row_after(&pick(&before, &found)?, &values)?);
+            after.push(rows);
         }
         Ok(after)
     }
@@ -240,36 +286,6 @@ impl UpdateExisting {
             }
         };
         self.targets.iter().enumerate().map(assign).collect()
-    }
-
-    fn change(&self, values: &[ArrayRef], row: usize) -> SqlResult<Change> {
-        let mut change = Change::default();
-        for ((target, _), array) in self.targets.iter().zip(values) {
-            let (name, sql_type, required) = match (target, target.column(&self.relation)) {
-                (TargetColumn::New(name), _) => (name.clone(), SqlType::of_arrow(array.data_type()), false),
-                (_, Some(column)) => match &column.source {
-                    ColumnSource::Property { name, .. } => (name.clone(), column.sql_type.clone(), column.not_null),
-                    _ => continue,
-                },
-                (TargetColumn::Known(_), None) => continue,
-            };
-            match edm::to_edm(array, &sql_type, row)? {
-                Some(value) => change.set.set(name, value),
-                None if required => return Err(not_null(&self.relation, name.as_str())),
-                None => change.removed.push(name),
-            }
-        }
-        Ok(change)
-    }
-
-    fn row_after(&self, before: &RecordBatch, values: &[ArrayRef]) -> SqlResult<RecordBatch> {
-        let mut columns = before.columns().to_vec();
-        for ((target, _), array) in self.targets.iter().zip(values) {
-            if let TargetColumn::Known(index) = target {
-                columns[*index] = array.clone();
-            }
-        }
-        Ok(RecordBatch::try_new(before.schema(), columns)?)
     }
 }
 

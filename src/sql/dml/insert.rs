@@ -2,29 +2,30 @@
 
 use std::sync::Arc;
 
-use arrow::array::ArrayRef;
 use arrow::datatypes::Schema;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
 use datafusion::sql::sqlparser::ast::{
-    self, Expr, Ident, OnInsert, Query, SelectItem, SetExpr, SqliteOnConflict, TableObject, UnaryOperator, Value,
+    self, Ident, OnInsert, Query, SelectItem, SetExpr, SqliteOnConflict, TableObject,
 };
 use futures::StreamExt;
 
 use super::Changed;
-use super::conflict::OnConflict;
+use super::checks::batch_of;
+use super::conflict::{OnConflict, Touched};
+use super::generated::check_not_given;
+use super::new_rows::{BoundRows, NewRows};
 use super::returning::{Returning, inserted_rows};
 use super::rows::RowsToWrite;
 use super::target::{TargetColumn, find_target, target_column};
 use super::update::{declare_parameter, is_untyped};
+use super::values::{Cell, CellValues, ValuesList, values_list};
 use super::writes::Writes;
 use crate::sql::edm;
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
-use crate::sql::input::parse_text;
 use crate::sql::outcome::ResultColumn;
 use crate::sql::plan::{PlannedQuery, Planner};
 use crate::sql::relation::{ColumnSource, Relation};
-use crate::sql::statement::fold;
 use crate::sql::types::SqlType;
 
 /// Rows of a VALUES list that are written between two looks at the store.
@@ -33,8 +34,10 @@ const ROWS_PER_BATCH: usize = 1024;
 /// An INSERT, planned.
 pub(crate) struct PreparedInsert {
     relation: Arc<Relation>,
+    /// The columns the source gives.
     targets: Vec<TargetColumn>,
     source: Source,
+    rows: Arc<NewRows>,
     conflict: OnConflict,
     returning: Option<Returning>,
     parameters: Vec<SqlType>,
@@ -42,23 +45,12 @@ pub(crate) struct PreparedInsert {
 
 /// Where the rows come from.
 enum Source {
-    /// VALUES with nothing but constants and parameters: read without a plan.
-    Constants(Vec<Vec<Cell>>),
+    Values(ValuesList),
     /// Any query, and which of its columns have no type of their own.
-    Query { input: Box<PlannedQuery>, untyped: Vec<bool> },
-}
-
-/// One constant of a VALUES list.
-#[derive(Debug, Clone, PartialEq)]
-enum Cell {
-    Null,
-    /// The content of a string literal: it has the type of its column.
-    Text(String),
-    /// A number as written.
-    Number(String),
-    Boolean(bool),
-    /// Parameter by index, from 0.
-    Parameter(usize),
+    Query {
+        input: Box<PlannedQuery>,
+        untyped: Vec<bool>,
+    },
 }
 
 impl PreparedInsert {
@@ -70,9 +62,11 @@ impl PreparedInsert {
             return Err(SqlError::not_supported(format!("INSERT INTO {}", insert.table)));
         };
         let relation = find_target(planner, name).await?;
-        let targets = targets(&relation, insert)?;
+        let mut targets = targets(&relation, insert)?;
         let mut declared = declared.to_vec();
-        let source = source(planner, &relation, &targets, insert, &mut declared).await?;
+        let mut source = source(planner, &relation, &mut targets, insert, &mut declared).await?;
+        leave_out_generated(&relation, &mut targets, &mut source)?;
+        let rows = Arc::new(NewRows::prepare(planner, &relation, &targets, &source.asked_defaults(&targets))?);
         let alias = insert
             .table_alias
             .as_ref()
@@ -83,13 +77,13 @@ impl PreparedInsert {
             None => None,
             Some(other) => return Err(SqlError::not_supported(other.to_string())),
         };
-        let conflict = OnConflict::prepare(planner, &relation, &targets, &alias, on, replace, &mut declared)?;
+        let conflict = OnConflict::prepare(planner, &relation, rows.targets(), &alias, on, replace, &mut declared)?;
         let returning = Returning::prepare(planner, &relation, &alias, insert.returning.as_deref(), &declared)?;
         let parameters = match &source {
             Source::Query { input, .. } if input.parameters.len() > declared.len() => input.parameters.clone(),
             _ => declared.into_iter().map(|t| if t == SqlType::Unknown { SqlType::Text } else { t }).collect(),
         };
-        Ok(Self { relation, targets, source, conflict, returning, parameters })
+        Ok(Self { relation, targets, source, rows, conflict, returning, parameters })
     }
 
     pub fn parameters(&self) -> &[SqlType] {
@@ -108,7 +102,7 @@ impl PreparedInsert {
     pub fn input(&self) -> Option<&PlannedQuery> {
         match &self.source {
             Source::Query { input, .. } => Some(input),
-            Source::Constants(_) => None,
+            Source::Values(values) => values.input(),
         }
     }
 
@@ -128,86 +122,89 @@ impl PreparedInsert {
         if self.returning.is_some() {
             writes.keep_versions();
         }
-        let mut changed = 0;
-        let mut new_rows = Vec::new();
+        let mut run = Run {
+            rows: self.rows.bind(&planner.engine.moment())?,
+            touched: Touched::default(),
+            changed: 0,
+            new_rows: Vec::new(),
+        };
         match &self.source {
-            Source::Constants(cells) => {
-                for chunk in cells.chunks(ROWS_PER_BATCH) {
-                    let batch = self.constants(chunk, parameters)?;
-                    changed += self.write(planner, parameters, &batch, writes, &mut new_rows).await?;
+            Source::Values(values) => {
+                let computed = values.compute(planner, parameters).await?;
+                let meaning = CellValues { parameters, declared: &self.parameters, computed: &computed };
+                for chunk in values.rows().chunks(ROWS_PER_BATCH) {
+                    let batch = self.listed(chunk, &meaning, &run.rows).await?;
+                    self.write(planner, parameters, &batch, writes, &mut run).await?;
                 }
             }
             Source::Query { input, untyped } => {
                 let mut batches = planner.run(input, parameters).await?;
                 while let Some(batch) = batches.next().await {
                     let batch = self.assigned(&batch?, untyped)?;
-                    changed += self.write(planner, parameters, &batch, writes, &mut new_rows).await?;
+                    self.write(planner, parameters, &batch, writes, &mut run).await?;
                 }
             }
         }
         let versions = writes.finish().await?;
-        let returned = Returning::rows(self.returning.as_ref(), planner, parameters, new_rows, &versions).await?;
-        Ok(Changed { rows: changed, returned })
+        let returned = Returning::rows(self.returning.as_ref(), planner, parameters, run.new_rows, &versions).await?;
+        Ok(Changed { rows: run.changed, returned })
     }
 
-    /// Writes one batch of rows; gives the number of rows inserted or updated.
+    /// Writes one batch of rows.
     async fn write(
         &self,
         planner: &Planner<'_>,
         parameters: &[ScalarValue],
-        batch: &RecordBatch,
+        given: &RecordBatch,
         writes: &mut Writes<'_>,
-        new_rows: &mut Vec<RecordBatch>,
-    ) -> SqlResult<u64> {
-        let rows = RowsToWrite::new(&self.relation, &self.targets, batch)?;
+        run: &mut Run,
+    ) -> SqlResult<()> {
+        let batch = run.rows.complete(given).await?;
+        let targets = self.rows.targets();
+        let rows = RowsToWrite::new(&self.relation, targets, &batch)?;
         let keys: Vec<_> = (0..rows.len()).map(|row| rows.key(row).clone()).collect();
-        let given = |index: usize| self.given(index, batch);
-        let incoming = || inserted_rows(&self.relation, &keys, &given);
-        let written = self.conflict.write(planner, parameters, &rows, &incoming, writes).await?;
-        let changed = written.changed();
+        let values = |index: usize| {
+            let position = targets.iter().position(|t| *t == TargetColumn::Known(index))?;
+            Some(batch.column(position).clone())
+        };
+        let incoming = || inserted_rows(&self.relation, &keys, &values);
+        let written = self.conflict.write(planner, parameters, &rows, &incoming, writes, &mut run.touched).await?;
+        run.changed += written.changed();
         if self.returning.is_some() {
-            new_rows.extend(written.rows_after(&incoming)?);
+            run.new_rows.extend(written.rows_after(&incoming)?);
         }
-        Ok(changed)
+        Ok(())
     }
 
-    fn given(&self, column: usize, batch: &RecordBatch) -> Option<ArrayRef> {
-        let position = self.targets.iter().position(|t| *t == TargetColumn::Known(column))?;
-        Some(batch.column(position).clone())
-    }
-
-    /// A VALUES list as columns of the targets' types.
-    fn constants(&self, cells: &[Vec<Cell>], parameters: &[ScalarValue]) -> SqlResult<RecordBatch> {
+    /// Rows of a VALUES list as columns of the targets' types.
+    async fn listed(&self, cells: &[Vec<Cell>], meaning: &CellValues<'_>, rows: &BoundRows) -> SqlResult<RecordBatch> {
         let mut fields = Vec::with_capacity(self.targets.len());
         let mut columns = Vec::with_capacity(self.targets.len());
-        for (index, target) in self.targets.iter().enumerate() {
+        for (position, target) in self.targets.iter().enumerate() {
             let sql_type = match target.column(&self.relation) {
                 Some(column) => column.sql_type.clone(),
-                None => self.new_property_type(cells, index),
+                None => meaning.type_of(cells.first().and_then(|row| row.get(position)))?,
             };
             let name = target.name(&self.relation);
-            let values = cells
+            let mut values = cells
                 .iter()
-                .map(|row| cell_value(&row[index], &sql_type, parameters, &self.parameters))
+                .map(|row| meaning.value(&row[position], &sql_type))
                 .collect::<SqlResult<Vec<_>>>()
                 .map_err(|e| e.for_column(name))?;
+            if let TargetColumn::Known(index) = target {
+                let asking: Vec<usize> =
+                    (0..cells.len()).filter(|row| cells[*row][position] == Cell::Default).collect();
+                if !asking.is_empty() {
+                    let defaults = rows.default_values(*index, asking.len()).await?;
+                    for (nth, row) in asking.into_iter().enumerate() {
+                        values[row] = ScalarValue::try_from_array(&defaults, nth)?;
+                    }
+                }
+            }
             columns.push(ScalarValue::iter_to_array(values)?);
             fields.push(sql_type.field(name, true));
         }
-        Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
-    }
-
-    /// A property nobody declared is typed by the expression: a parameter's type, else text.
-    fn new_property_type(&self, cells: &[Vec<Cell>], index: usize) -> SqlType {
-        match cells.first().map(|row| &row[index]) {
-            Some(Cell::Parameter(n)) => self.parameters[*n].clone(),
-            Some(Cell::Number(text)) => match number_type(text) {
-                SqlType::Numeric(_) => SqlType::Float8,
-                integer => integer,
-            },
-            Some(Cell::Boolean(_)) => SqlType::Bool,
-            _ => SqlType::Text,
-        }
+        batch_of(Arc::new(Schema::new(fields)), columns, cells.len())
     }
 
     /// A query's batch with each column as its target's type.
@@ -228,7 +225,29 @@ impl PreparedInsert {
             fields.push(sql_type.field(name, true).with_data_type(values.data_type().clone()));
             columns.push(values);
         }
-        Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
+        batch_of(Arc::new(Schema::new(fields)), columns, batch.num_rows())
+    }
+}
+
+/// One run of the statement.
+struct Run {
+    rows: BoundRows,
+    touched: Touched,
+    /// Rows inserted or updated.
+    changed: u64,
+    /// For RETURNING.
+    new_rows: Vec<RecordBatch>,
+}
+
+impl Source {
+    /// The columns in which a VALUES list says DEFAULT.
+    fn asked_defaults(&self, targets: &[TargetColumn]) -> Vec<usize> {
+        let Source::Values(values) = self else { return Vec::new() };
+        let asked = targets.iter().enumerate().filter_map(|(position, target)| match target {
+            TargetColumn::Known(index) if values.asks_default(position) => Some(*index),
+            _ => None,
+        });
+        asked.collect()
     }
 }
 
@@ -270,146 +289,56 @@ fn targets(relation: &Relation, insert: &ast::Insert) -> SqlResult<Vec<TargetCol
 async fn source(
     planner: &Planner<'_>,
     relation: &Relation,
-    targets: &[TargetColumn],
+    targets: &mut Vec<TargetColumn>,
     insert: &ast::Insert,
     declared: &mut Vec<SqlType>,
 ) -> SqlResult<Source> {
+    let unnamed = insert.columns.is_empty();
     let Some(query) = &insert.source else {
-        // DEFAULT VALUES: no column has a default.
-        return Ok(Source::Constants(vec![vec![Cell::Null; targets.len()]]));
+        targets.clear();
+        return Ok(Source::Values(ValuesList::of_defaults()));
     };
     if let Some(values) = values_list(query) {
+        fit(targets, values.first().map_or(0, |row| row.len()), unnamed)?;
         for row in values {
-            check_width(row.len(), targets, insert.columns.is_empty())?;
             for (target, expr) in targets.iter().zip(row.iter()) {
                 declare_parameter(expr, target.column(relation).map(|c| &c.sql_type), declared);
             }
         }
-        if let Some(cells) = constants(values, targets.len()) {
-            return Ok(Source::Constants(cells));
-        }
+        return Ok(Source::Values(ValuesList::prepare(planner, values, declared).await?));
     }
-    let query = without_default(query);
-    let input = planner.plan(&query, declared).await?;
-    check_width(input.columns.len(), targets, insert.columns.is_empty())?;
-    let untyped = untyped_columns(&query, targets.len());
+    let input = planner.plan(query, declared).await?;
+    fit(targets, input.columns.len(), unnamed)?;
+    let untyped = untyped_columns(query, targets.len());
     Ok(Source::Query { input: Box::new(input), untyped })
 }
 
-/// Fewer values than columns are allowed when no columns were named: the rest is NULL.
-fn check_width(width: usize, targets: &[TargetColumn], unnamed: bool) -> SqlResult<()> {
+/// Fits the columns to so many values. When no columns were named, those behind the last value get their defaults.
+fn fit(targets: &mut Vec<TargetColumn>, width: usize, unnamed: bool) -> SqlResult<()> {
     if width > targets.len() {
         return Err(SqlError::new(ErrorKind::Syntax, "INSERT has more expressions than target columns"));
     }
     if width < targets.len() && !unnamed {
         return Err(SqlError::new(ErrorKind::Syntax, "INSERT has more target columns than expressions"));
     }
-    if width < targets.len() {
-        return Err(SqlError::new(ErrorKind::Syntax, "INSERT has fewer expressions than the table has columns")
-            .with_hint("Name the columns: INSERT INTO t (a, b) ..."));
-    }
+    targets.truncate(width);
     Ok(())
 }
 
-fn values_list(query: &Query) -> Option<&Vec<ast::Parens<Vec<Expr>>>> {
-    match &*query.body {
-        SetExpr::Values(values) if query.with.is_none() && query.order_by.is_none() && query.limit_clause.is_none() => {
-            Some(&values.rows)
+/// Generated columns get their own values: a statement may name them only to say DEFAULT.
+fn leave_out_generated(relation: &Relation, targets: &mut Vec<TargetColumn>, source: &mut Source) -> SqlResult<()> {
+    for position in (0..targets.len()).rev() {
+        let is_generated = targets[position].column(relation).is_some_and(|column| column.generated.is_some());
+        if !is_generated {
+            continue;
         }
-        _ => None,
-    }
-}
-
-fn constants(rows: &[ast::Parens<Vec<Expr>>], width: usize) -> Option<Vec<Vec<Cell>>> {
-    rows.iter()
-        .map(|row| {
-            let cells: Option<Vec<Cell>> = row.iter().map(cell).collect();
-            cells.filter(|c| c.len() == width)
-        })
-        .collect()
-}
-
-fn cell(expr: &Expr) -> Option<Cell> {
-    match expr {
-        Expr::Value(value) => match &value.value {
-            Value::Null => Some(Cell::Null),
-            Value::Boolean(b) => Some(Cell::Boolean(*b)),
-            Value::Number(text, _) => Some(Cell::Number(text.clone())),
-            Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text) => Some(Cell::Text(text.clone())),
-            Value::DollarQuotedString(text) => Some(Cell::Text(text.value.clone())),
-            Value::Placeholder(name) => {
-                let index: usize = name.strip_prefix('$')?.parse().ok()?;
-                Some(Cell::Parameter(index.checked_sub(1)?))
-            }
-            _ => None,
-        },
-        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => match &**expr {
-            Expr::Value(value) => match &value.value {
-                Value::Number(text, _) => Some(Cell::Number(format!("-{text}"))),
-                _ => None,
-            },
-            _ => None,
-        },
-        Expr::Identifier(ident) if ident.quote_style.is_none() && fold(ident) == "default" => Some(Cell::Null),
-        _ => None,
-    }
-}
-
-fn cell_value(
-    cell: &Cell,
-    sql_type: &SqlType,
-    parameters: &[ScalarValue],
-    declared: &[SqlType],
-) -> SqlResult<ScalarValue> {
-    match cell {
-        Cell::Null => Ok(ScalarValue::try_from(sql_type.arrow())?),
-        Cell::Text(text) => parse_text(sql_type, text),
-        Cell::Number(text) => match sql_type {
-            SqlType::Float4 | SqlType::Float8 | SqlType::Numeric(_) => parse_text(sql_type, text),
-            _ => {
-                let literal = number_type(text);
-                assigned(&parse_text(&literal, text)?, &literal, sql_type)
-            }
-        },
-        Cell::Boolean(value) => assigned(&ScalarValue::from(*value), &SqlType::Bool, sql_type),
-        Cell::Parameter(index) => {
-            let value = parameters.get(*index).cloned().unwrap_or(ScalarValue::Null);
-            let from = declared.get(*index).cloned().unwrap_or(SqlType::Text);
-            assigned(&value, &from, sql_type)
+        match source {
+            Source::Values(values) if values.is_all_default(position) => values.remove_column(position),
+            Source::Values(_) | Source::Query { .. } => check_not_given(relation, &targets[position], false)?,
         }
+        targets.remove(position);
     }
-}
-
-/// The type a number has as a literal: the narrowest integer that holds it, else numeric.
-fn number_type(text: &str) -> SqlType {
-    if text.parse::<i32>().is_ok() {
-        SqlType::Int4
-    } else if text.parse::<i64>().is_ok() {
-        SqlType::Int8
-    } else {
-        SqlType::Numeric(None)
-    }
-}
-
-fn assigned(value: &ScalarValue, from: &SqlType, to: &SqlType) -> SqlResult<ScalarValue> {
-    if from == to && value.data_type() == to.arrow() {
-        return Ok(value.clone());
-    }
-    let array = edm::assign(&value.to_array()?, from, to, false)?;
-    Ok(ScalarValue::try_from_array(&array, 0)?)
-}
-
-/// `DEFAULT` in a VALUES list: no column has a default, so it is NULL.
-fn without_default(query: &Query) -> Query {
-    let mut query = query.clone();
-    if let SetExpr::Values(values) = &mut *query.body {
-        for expr in values.rows.iter_mut().flat_map(|row| row.iter_mut()) {
-            if cell(expr) == Some(Cell::Null) {
-                *expr = Expr::Value(Value::Null.into());
-            }
-        }
-    }
-    query
+    Ok(())
 }
 
 /// Which columns of a query PostgreSQL would call `unknown`: bare string literals and NULLs.

@@ -3,13 +3,20 @@
 //! DataFusion never plans a write. What it runs is the SELECT inside: the keys, versions and new values. Where the
 //! operations go is decided once, in [`Writes`]: into the open transaction or straight into EGTs.
 
+mod changed_rows;
+mod checks;
 mod conflict;
+mod defaults;
 mod delete;
+mod generated;
 mod insert;
+mod new_rows;
 mod returning;
+mod row_expressions;
 mod rows;
 mod target;
 mod update;
+mod values;
 mod writes;
 
 use std::sync::Arc;
@@ -22,11 +29,14 @@ use super::plan::Planner;
 use super::relation::Relation;
 use super::types::SqlType;
 
+pub(super) use checks::{BadRow, visible_schema};
 pub(super) use delete::PreparedDelete;
 pub(super) use insert::PreparedInsert;
+pub(super) use new_rows::{BoundRows, NewRows};
+pub(super) use row_expressions::RowExpressions;
 pub(super) use rows::{RowsToWrite, keys_of_batch};
 pub(super) use target::{TargetColumn, find_target, target_column};
-pub(super) use update::PreparedUpdate;
+pub(super) use update::{PreparedUpdate, is_untyped};
 pub(super) use writes::{WriteMode, Writes};
 
 /// A data-changing statement, planned.

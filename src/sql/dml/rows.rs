@@ -1,4 +1,4 @@
-//! Rows on their way into a table: columns of typed values become keys and properties.
+//! Rows on their way into a table: columns of typed values, complete and checked, become keys and properties.
 
 use std::sync::Arc;
 
@@ -6,16 +6,16 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::record_batch::RecordBatch;
 use uuid::Uuid;
 
+use super::checks::not_null;
 use super::target::TargetColumn;
 use crate::model::{Entity, EntityKey, Properties, PropertyName};
 use crate::sql::edm;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::relation::{ColumnSource, Relation, RelationColumn};
+use crate::sql::relation::{ColumnSource, Relation};
 use crate::sql::types::SqlType;
 
 /// The columns of one batch of rows, each as the target column's type.
 pub(crate) struct RowsToWrite {
-    relation: Arc<Relation>,
     properties: Vec<PropertyColumn>,
     keys: Vec<EntityKey>,
 }
@@ -24,7 +24,6 @@ pub(crate) struct RowsToWrite {
 struct PropertyColumn {
     name: PropertyName,
     sql_type: SqlType,
-    not_null: bool,
     values: ArrayRef,
 }
 
@@ -37,11 +36,6 @@ impl RowsToWrite {
     pub fn new(relation: &Arc<Relation>, targets: &[TargetColumn], batch: &RecordBatch) -> SqlResult<Self> {
         let column =
             |index: usize| targets.iter().position(|t| *t == TargetColumn::Known(index)).map(|i| batch.column(i));
-        for (index, required) in relation.columns.iter().enumerate() {
-            if required.not_null && is_written(required) && column(index).is_none() {
-                return Err(not_null(relation, &required.name));
-            }
-        }
         let keys = match &relation.generated_partition {
             Some(partition) => generated_keys(partition, batch.num_rows())?,
             None => {
@@ -53,7 +47,7 @@ impl RowsToWrite {
         for (target, (values, field)) in targets.iter().zip(batch.columns().iter().zip(batch.schema().fields())) {
             properties.extend(property_column(relation, target, values, SqlType::of_field(field)));
         }
-        Ok(Self { relation: relation.clone(), properties, keys })
+        Ok(Self { properties, keys })
     }
 
     pub fn len(&self) -> usize {
@@ -67,25 +61,18 @@ impl RowsToWrite {
     /// The entity of one row: NULLs are absent properties.
     ///
     /// # Errors
-    /// 23502 for a NULL in a NOT NULL column, and what the values' checks refuse.
+    /// What the values' checks refuse.
     pub fn entity(&self, row: usize) -> SqlResult<Entity> {
         let mut properties = Properties::new();
         for column in &self.properties {
-            match edm::to_edm(&column.values, &column.sql_type, row)? {
-                Some(value) => properties.set(column.name.clone(), value),
-                None if column.not_null => return Err(not_null(&self.relation, column.name.as_str())),
-                None => {}
+            if let Some(value) = edm::to_edm(&column.values, &column.sql_type, row)? {
+                properties.set(column.name.clone(), value);
             }
         }
         let entity = Entity::new(self.keys[row].clone(), properties);
         entity.check()?;
         Ok(entity)
     }
-}
-
-/// Columns whose values a writer must give: not the system's own.
-fn is_written(column: &RelationColumn) -> bool {
-    !column.hidden && matches!(column.source, ColumnSource::Property { .. })
 }
 
 fn key_arrays<'a>(relation: &Relation, column: &dyn Fn(usize) -> Option<&'a ArrayRef>) -> SqlResult<Vec<ArrayRef>> {
@@ -112,25 +99,15 @@ fn property_column(
     values: &ArrayRef,
     sql_type: SqlType,
 ) -> Option<PropertyColumn> {
-    let (name, not_null, sql_type) = match target {
-        TargetColumn::New(name) => (name.clone(), false, sql_type),
+    let (name, sql_type) = match target {
+        TargetColumn::New(name) => (name.clone(), sql_type),
         TargetColumn::Known(index) => {
             let column = &relation.columns[*index];
             let ColumnSource::Property { name, .. } = &column.source else { return None };
-            (name.clone(), column.not_null, column.sql_type.clone())
+            (name.clone(), column.sql_type.clone())
         }
     };
-    Some(PropertyColumn { name, sql_type, not_null, values: values.clone() })
-}
-
-/// A NULL where there must be none (23502).
-pub(crate) fn not_null(relation: &Relation, column: &str) -> Box<SqlError> {
-    let message =
-        format!("null value in column \"{column}\" of relation \"{}\" violates not-null constraint", relation.name);
-    let mut error = SqlError::new(ErrorKind::NotNullViolation, message);
-    error.table = Some(relation.name.clone());
-    error.column = Some(column.to_owned());
-    error
+    Some(PropertyColumn { name, sql_type, values: values.clone() })
 }
 
 /// The keys in the first two columns of a batch, PartitionKey and RowKey.

@@ -10,16 +10,21 @@ use datafusion::sql::sqlparser::ast::{self, AssignmentTarget, Expr, Value};
 use futures::StreamExt;
 
 use super::Changed;
+use super::changed_rows::{ChangedRows, NullRefused};
+use super::checks::not_null;
+use super::defaults::{default_expression, is_default};
+use super::generated::check_not_given;
 use super::returning::{Returning, all_columns};
-use super::rows::{keys_of_batch, not_null};
+use super::rows::keys_of_batch;
 use super::target::{TargetColumn, find_target, item, labelled, select, target_column, target_of};
 use super::writes::{Change, Writes};
-use crate::model::{ETag, EntityKey, PropertyName};
+use crate::model::{ETag, EntityKey};
 use crate::sql::edm;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::outcome::ResultColumn;
 use crate::sql::plan::{PlannedQuery, Planner};
-use crate::sql::relation::{ColumnSource, Relation};
+use crate::sql::relation::Relation;
+use crate::sql::scan::relation_rows;
 use crate::sql::types::SqlType;
 
 /// Columns the input query begins with: PartitionKey, RowKey, etag.
@@ -30,6 +35,7 @@ pub(crate) struct PreparedUpdate {
     relation: Arc<Relation>,
     input: PlannedQuery,
     assignments: Vec<SetClause>,
+    changes: Box<ChangedRows>,
     returning: Option<Returning>,
 }
 
@@ -56,20 +62,22 @@ impl PreparedUpdate {
         let mut assignments = Vec::new();
         let mut items = vec![item(&alias, "PartitionKey", 0), item(&alias, "RowKey", 1), item(&alias, "etag", 2)];
         for assignment in &update.assignments {
-            let clause = set_clause(&relation, assignment)?;
-            let value = default_as_null(&assignment.value);
-            declare_parameter(&value, clause.target.column(&relation).map(|c| &c.sql_type), &mut declared);
+            let target = set_target(&relation, assignment)?;
+            let Some(value) = assigned_value(&relation, &target, &assignment.value)? else { continue };
+            declare_parameter(&value, target.column(&relation).map(|c| &c.sql_type), &mut declared);
+            assignments.push(SetClause { target, untyped: is_untyped(&value) });
             items.push(labelled(value, items.len()));
-            assignments.push(clause);
         }
         check_assigned_once(&relation, &assignments)?;
         let returning = Returning::prepare(planner, &relation, &alias, update.returning.as_deref(), &declared)?;
-        if returning.is_some() {
+        let targets = assignments.iter().map(|clause| clause.target.clone()).collect();
+        let changes = Box::new(ChangedRows::prepare(planner, &relation, targets)?);
+        if returning.is_some() || changes.need_whole_rows() {
             items.extend(all_columns(&relation, &alias, 1000));
         }
         let query = select(items, vec![update.table.clone()], update.selection.clone())?;
         let input = planner.plan(&query, &declared).await?;
-        Ok(Self { relation, input, assignments, returning })
+        Ok(Self { relation, input, assignments, changes, returning })
     }
 
     pub fn parameters(&self) -> &[SqlType] {
@@ -103,13 +111,21 @@ impl PreparedUpdate {
         if self.returning.is_some() {
             writes.keep_versions();
         }
+        let changes = self.changes.bind(&planner.engine.moment())?;
         let mut rows = 0;
         let mut new_rows = Vec::new();
         let mut seen = HashSet::new();
         let mut batches = planner.run(&self.input, parameters).await?;
         while let Some(batch) = batches.next().await {
             let batch = batch?;
-            let values = self.assigned(&batch)?;
+            let mut values = self.assigned(&batch)?;
+            if self.returning.is_some() || self.changes.need_whole_rows() {
+                let before = batch.columns().iter().skip(IDENTITY_COLUMNS + self.assignments.len()).cloned().collect();
+                let after = changes.apply(before, batch.num_rows(), &mut values)?;
+                if self.returning.is_some() {
+                    new_rows.push(after);
+                }
+            }
             for (row, key) in keys_of_batch(&batch)?.into_iter().enumerate() {
                 // A row found twice is changed once, as in PostgreSQL.
                 if !seen.insert(key.clone()) {
@@ -118,9 +134,6 @@ impl PreparedUpdate {
                 let etag = etag_at(&batch, row)?;
                 self.write_row(writes, &key, &etag, &values, row).await?;
                 rows += 1;
-            }
-            if self.returning.is_some() {
-                new_rows.push(self.row_after(&batch, &values)?);
             }
         }
         let versions = writes.finish().await?;
@@ -152,33 +165,18 @@ impl PreparedUpdate {
         values: &[ArrayRef],
         row: usize,
     ) -> SqlResult<()> {
-        let mut change = Change::default();
-        for (clause, array) in self.assignments.iter().zip(values) {
-            let Some((name, sql_type, required)) = self.property(&clause.target, array) else { continue };
-            match edm::to_edm(array, &sql_type, row)? {
-                Some(value) => change.set.set(name, value),
-                None if required => return Err(not_null(&self.relation, name.as_str())),
-                None => change.removed.push(name),
+        let change = match self.changes.change(values, row)? {
+            Ok(change) => change,
+            Err(NullRefused) => {
+                // Only now are the row's other values of interest: for the error's DETAIL.
+                let stored = writes.current(key).await?;
+                let before = relation_rows(&self.relation, &stored.iter().collect::<Vec<_>>())?;
+                return Err(self.changes.null_error(&before, values, row)?);
             }
-        }
+        };
         match self.new_key(key, values, row)? {
             Some(new_key) if new_key != *key => self.move_row(writes, key, etag, new_key, change).await,
             _ => writes.update(key, etag, change).await,
-        }
-    }
-
-    fn property(&self, target: &TargetColumn, values: &ArrayRef) -> Option<(PropertyName, SqlType, bool)> {
-        match target {
-            TargetColumn::New(name) => Some((name.clone(), SqlType::of_arrow(values.data_type()), false)),
-            TargetColumn::Known(index) => {
-                let column = &self.relation.columns[*index];
-                match &column.source {
-                    ColumnSource::Property { name, .. } => {
-                        Some((name.clone(), column.sql_type.clone(), column.not_null))
-                    }
-                    _ => None,
-                }
-            }
         }
     }
 
@@ -229,18 +227,6 @@ impl PreparedUpdate {
         writes.delete(key.clone(), etag).await?;
         writes.insert(crate::model::Entity::new(new_key, properties)).await
     }
-
-    /// The rows as they are after the update, in the relation's columns, for RETURNING.
-    fn row_after(&self, batch: &RecordBatch, values: &[ArrayRef]) -> SqlResult<RecordBatch> {
-        let first = IDENTITY_COLUMNS + self.assignments.len();
-        let mut columns: Vec<ArrayRef> = batch.columns().iter().skip(first).cloned().collect();
-        for (clause, array) in self.assignments.iter().zip(values) {
-            if let TargetColumn::Known(index) = clause.target {
-                columns[index] = array.clone();
-            }
-        }
-        Ok(RecordBatch::try_new(Returning::row_schema(&self.relation), columns)?)
-    }
 }
 
 pub(super) fn etag_at(batch: &RecordBatch, row: usize) -> SqlResult<ETag> {
@@ -249,18 +235,29 @@ pub(super) fn etag_at(batch: &RecordBatch, row: usize) -> SqlResult<ETag> {
     ETag::parse(text).map_err(|e| SqlError::new(ErrorKind::DataCorrupted, e.to_string()))
 }
 
-fn set_clause(relation: &Relation, assignment: &ast::Assignment) -> SqlResult<SetClause> {
+fn set_target(relation: &Relation, assignment: &ast::Assignment) -> SqlResult<TargetColumn> {
     let AssignmentTarget::ColumnName(name) = &assignment.target else {
         return Err(SqlError::not_supported("SET (a, b) = (...)").with_hint("Assign each column on its own."));
     };
     let ident =
         name.0.last().and_then(|p| p.as_ident()).ok_or_else(|| SqlError::not_supported(format!("SET {name}")))?;
-    let target = target_column(relation, ident)?;
-    Ok(SetClause { target, untyped: is_untyped(&assignment.value) })
+    target_column(relation, ident)
+}
+
+/// What SET gives a column, DEFAULT spelled out; `None` for DEFAULT of a generated column, which is computed anyway.
+pub(super) fn assigned_value(relation: &Relation, target: &TargetColumn, value: &Expr) -> SqlResult<Option<Expr>> {
+    if !is_default(value) {
+        check_not_given(relation, target, true)?;
+        return Ok(Some(value.clone()));
+    }
+    if target.column(relation).is_some_and(|column| column.generated.is_some()) {
+        return Ok(None);
+    }
+    default_expression(relation, target).map(Some)
 }
 
 /// Whether PostgreSQL would give the expression the type `unknown`.
-pub(super) fn is_untyped(expr: &Expr) -> bool {
+pub(crate) fn is_untyped(expr: &Expr) -> bool {
     match expr {
         Expr::Value(value) => matches!(
             value.value,
@@ -271,20 +268,7 @@ pub(super) fn is_untyped(expr: &Expr) -> bool {
                 | Value::Placeholder(_)
         ),
         Expr::Nested(inner) => is_untyped(inner),
-        Expr::Identifier(ident) => is_default(ident),
         _ => false,
-    }
-}
-
-fn is_default(ident: &ast::Ident) -> bool {
-    ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default")
-}
-
-/// `SET c = DEFAULT`: no column has a default, so it is NULL.
-fn default_as_null(expr: &Expr) -> Expr {
-    match expr {
-        Expr::Identifier(ident) if is_default(ident) => Expr::Value(Value::Null.into()),
-        other => other.clone(),
     }
 }
 

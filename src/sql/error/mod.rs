@@ -46,12 +46,18 @@ pub enum ErrorKind {
     InvalidColumnReference,
     /// 42611
     InvalidColumnDefinition,
+    /// 428C9
+    GeneratedAlways,
+    /// 42P17
+    InvalidObjectDefinition,
     /// 42804
     DatatypeMismatch,
     /// 42846
     CannotCoerce,
     /// 42803
     Grouping,
+    /// 42P20
+    Windowing,
     /// 42809
     WrongObjectType,
     /// 42P02

@@ -14,6 +14,7 @@ use crate::sql::relation::Relation;
 impl Session {
     pub(super) async fn create_table(&mut self, create: &CreateTable) -> SqlResult<Outcome> {
         let (declaration, notices) = ddl::declare(create)?;
+        ddl::check_expressions(&self.planner(), &declaration)?;
         let reader = self.engine.store().reader();
         if let Some(existing) = self.engine.catalog().exact(&*reader, &declaration.name).await? {
             let message = format!("relation \"{}\" already exists", existing.name);

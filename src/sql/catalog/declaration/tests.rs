@@ -1,3 +1,5 @@
+//! The format of declarations: every version that was ever written is frozen here.
+
 use super::*;
 use crate::model::{ETag, EdmDateTime, EdmValue, Properties};
 use crate::sql::catalog::constraint::{Check, Deferral, ReferentialAction, Unenforced, UnenforcedKind};

@@ -9,6 +9,8 @@ mod options;
 mod reader;
 mod writer;
 
+use std::sync::Arc;
+
 use datafusion::sql::sqlparser::ast::{CopySource, Ident, ObjectName, Query};
 use futures::{StreamExt, stream};
 
@@ -16,7 +18,9 @@ use self::options::CopyOptions;
 use self::reader::{CopiedRows, CopyReader};
 use self::writer::CopyWriter;
 use super::{Position, Session};
-use crate::sql::dml::{RowsToWrite, TargetColumn, WriteMode, Writes, find_target, target_column};
+use crate::sql::dml::{
+    BadRow, BoundRows, NewRows, RowsToWrite, TargetColumn, WriteMode, Writes, find_target, target_column,
+};
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
 use crate::sql::outcome::{CommandTag, CopyFormat, CopyIn, CopyOut, Outcome};
 use crate::sql::relation::{ColumnSource, Relation};
@@ -26,8 +30,10 @@ use crate::sql::types::SqlType;
 
 /// A COPY FROM STDIN whose input is still arriving.
 pub(super) struct CopyInProgress {
-    relation: std::sync::Arc<Relation>,
+    relation: Arc<Relation>,
+    /// The columns of the input.
     targets: Vec<TargetColumn>,
+    new_rows: BoundRows,
     reader: CopyReader,
     /// Where rows are committed as they come; `None` when the open transaction collects them.
     direct: Option<Writes<'static>>,
@@ -77,8 +83,10 @@ impl Session {
         columns: &[Ident],
         options: CopyOptions,
     ) -> SqlResult<Outcome> {
-        let relation = find_target(&self.planner(), table).await?;
+        let planner = self.planner();
+        let relation = find_target(&planner, table).await?;
         let targets = targets(&relation, columns)?;
+        let new_rows = Arc::new(NewRows::prepare(&planner, &relation, &targets, &[])?).bind(&self.engine.moment())?;
         let typed: Vec<(String, SqlType)> = targets
             .iter()
             .map(|t| (t.name(&relation).to_owned(), t.column(&relation).map_or(SqlType::Text, |c| c.sql_type.clone())))
@@ -90,7 +98,7 @@ impl Session {
             Writes::new(relation.clone(), self.reads(), self.engine.now(), WriteMode::Direct(writer))
         });
         let columns = targets.len();
-        self.copy = Some(CopyInProgress { relation, targets, reader, direct, rows: 0 });
+        self.copy = Some(CopyInProgress { relation, targets, new_rows, reader, direct, rows: 0 });
         Ok(Outcome::CopyIn(CopyIn { format: CopyFormat::Textual, columns }))
     }
 
@@ -123,8 +131,12 @@ impl Session {
     }
 
     async fn write_copied(&mut self, copy: &mut CopyInProgress, rows: &CopiedRows) -> SqlResult<()> {
+        let batch = match copy.new_rows.complete(&rows.batch).await {
+            Ok(batch) => batch,
+            Err(BadRow { row, error }) => return Err(copy.with_committed(placed(error, row, rows, &copy.reader))),
+        };
         let entities =
-            RowsToWrite::new(&copy.relation, &copy.targets, &rows.batch).map_err(|e| copy.with_committed(e))?;
+            RowsToWrite::new(&copy.relation, copy.new_rows.targets(), &batch).map_err(|e| copy.with_committed(e))?;
         let written = match &mut copy.direct {
             Some(writes) => insert_all(writes, &entities, rows, &copy.reader).await,
             None => {
@@ -180,17 +192,22 @@ async fn insert_all(
     rows: &CopiedRows,
     reader: &CopyReader,
 ) -> SqlResult<()> {
-    let place = |error: Box<SqlError>, row: usize| match rows.lines.get(row) {
-        Some(line) if error.context.is_none() => error.with_context(reader.place(*line)),
-        _ => error,
-    };
     for row in 0..entities.len() {
-        let entity = entities.entity(row).map_err(|e| with_committed(place(e, row), writes.committed()))?;
+        let place = |error: Box<SqlError>| placed(error, row, rows, reader);
+        let entity = entities.entity(row).map_err(|e| with_committed(place(e), writes.committed()))?;
         let direct = writes.is_direct();
         // What is committed directly is asked of the store for many rows at once: any of them may be the one refused.
-        writes.insert(entity).await.map_err(|e| if direct { e } else { place(e, row) })?;
+        writes.insert(entity).await.map_err(|e| if direct { e } else { place(e) })?;
     }
     Ok(())
+}
+
+/// The error with the line of the row it is about.
+fn placed(error: Box<SqlError>, row: usize, rows: &CopiedRows, reader: &CopyReader) -> Box<SqlError> {
+    match rows.lines.get(row) {
+        Some(line) if error.context.is_none() => error.with_context(reader.place(*line)),
+        _ => error,
+    }
 }
 
 fn no_copy() -> Box<SqlError> {
@@ -200,12 +217,17 @@ fn no_copy() -> Box<SqlError> {
 /// The columns that are read: those named, else all that `SELECT *` shows.
 fn targets(relation: &Relation, columns: &[Ident]) -> SqlResult<Vec<TargetColumn>> {
     if columns.is_empty() {
-        let visible = relation.columns.iter().enumerate().filter(|(_, c)| !c.hidden);
+        let visible = relation.columns.iter().enumerate().filter(|(_, c)| !c.hidden && c.generated.is_none());
         return Ok(visible.map(|(index, _)| TargetColumn::Known(index)).collect());
     }
     let mut targets: Vec<TargetColumn> = Vec::with_capacity(columns.len());
     for ident in columns {
         let target = target_column(relation, ident)?;
+        if target.column(relation).is_some_and(|column| column.generated.is_some()) {
+            let message = format!("column \"{}\" is a generated column", target.name(relation));
+            return Err(SqlError::new(ErrorKind::InvalidColumnReference, message)
+                .with_detail("Generated columns cannot be used in COPY."));
+        }
         if targets.contains(&target) {
             let message = format!("column \"{}\" specified more than once", target.name(relation));
             return Err(SqlError::new(ErrorKind::DuplicateColumn, message));

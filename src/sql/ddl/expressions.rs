@@ -1,0 +1,193 @@
+//! Whether the expressions of a declaration can be kept: DEFAULT, CHECK and GENERATED are planned once when they are
+//! declared, so that what is wrong with them is said then, and as PostgreSQL says it.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use arrow::array::new_empty_array;
+use datafusion::sql::sqlparser::ast::{Expr, Query, Visit, Visitor};
+
+use super::constraints::columns_of;
+use crate::sql::catalog::{Declaration, DeclaredColumn};
+use crate::sql::dml::{RowExpressions, is_untyped, visible_schema};
+use crate::sql::edm;
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::plan::Planner;
+use crate::sql::relation::{Relation, RelationColumn};
+use crate::sql::statement::{fold, parse_expression};
+use crate::sql::types::SqlType;
+
+/// Where an expression stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    Default,
+    Check,
+    Generated,
+}
+
+impl Place {
+    fn name(self) -> &'static str {
+        match self {
+            Place::Default => "DEFAULT expression",
+            Place::Check => "check constraint",
+            Place::Generated => "column generation expression",
+        }
+    }
+}
+
+/// Checks all expressions of a declaration.
+///
+/// # Errors
+/// 0A000 for a column in a DEFAULT and for sub-queries, 42803 and 42P20 for aggregates and windows, 42804 for a type
+/// that does not fit, 42P17 for a generated column that is not computed from plain columns alone.
+pub(crate) fn check_expressions(planner: &Planner<'_>, declaration: &Declaration) -> SqlResult<()> {
+    let relation = declaration.relation()?;
+    for column in &relation.columns {
+        if let Some(text) = &column.default {
+            check_value(planner, &relation, column, &parse_expression(text)?, Place::Default)?;
+        }
+        if let Some(text) = &column.generated {
+            let expression = parse_expression(text)?;
+            check_references(&declaration.columns, &expression)?;
+            check_value(planner, &relation, column, &expression, Place::Generated)?;
+        }
+    }
+    for check in &relation.constraints.checks {
+        check_condition(planner, &relation, &parse_expression(&check.expression)?)?;
+    }
+    Ok(())
+}
+
+/// Checks the value of a DEFAULT or a generated column.
+///
+/// # Errors
+/// As [`check_expressions`].
+pub(crate) fn check_value(
+    planner: &Planner<'_>,
+    relation: &Relation,
+    column: &RelationColumn,
+    expression: &Expr,
+    place: Place,
+) -> SqlResult<()> {
+    check_form(planner, expression, place)?;
+    let schema = match place {
+        Place::Default => Arc::new(arrow::datatypes::Schema::empty()),
+        Place::Check | Place::Generated => visible_schema(relation),
+    };
+    let planned = RowExpressions::plan(planner, &relation.name, &schema, vec![expression.clone()])?;
+    if place == Place::Generated && !planned.are_immutable() {
+        return Err(SqlError::new(ErrorKind::InvalidObjectDefinition, "generation expression is not immutable"));
+    }
+    let from = planned.types().first().cloned().unwrap_or(SqlType::Text);
+    let untyped = is_untyped(expression);
+    let fits = edm::assign(&new_empty_array(&from.arrow()), &from, &column.sql_type, untyped);
+    fits.map_err(|_| {
+        let message = format!(
+            "column \"{}\" is of type {} but default expression is of type {from}",
+            column.name, column.sql_type
+        );
+        SqlError::new(ErrorKind::DatatypeMismatch, message)
+            .with_hint("You will need to rewrite or cast the expression.")
+    })?;
+    if untyped {
+        // A literal has the column's type, so it is read now; whether it has the length is asked of each row.
+        let value = planned.bind(&planner.engine.moment())?.constant(0)?;
+        edm::assign(&value, &from, &without_length(&column.sql_type), true)?;
+    }
+    Ok(())
+}
+
+fn without_length(sql_type: &SqlType) -> SqlType {
+    match sql_type {
+        SqlType::Varchar(_) | SqlType::Char(_) => SqlType::Text,
+        SqlType::Numeric(_) => SqlType::Numeric(None),
+        other => other.clone(),
+    }
+}
+
+/// Checks the condition of a CHECK.
+///
+/// # Errors
+/// As [`check_expressions`].
+pub(crate) fn check_condition(planner: &Planner<'_>, relation: &Relation, expression: &Expr) -> SqlResult<()> {
+    check_form(planner, expression, Place::Check)?;
+    let planned = RowExpressions::plan(planner, &relation.name, &visible_schema(relation), vec![expression.clone()])?;
+    match planned.types() {
+        [SqlType::Bool] => Ok(()),
+        _ if is_untyped(expression) => Ok(()),
+        types => {
+            let given = types.first().cloned().unwrap_or(SqlType::Text);
+            let message = format!("argument of CHECK must be type boolean, not type {given}");
+            Err(SqlError::new(ErrorKind::DatatypeMismatch, message))
+        }
+    }
+}
+
+/// A generated column is computed from the others as they are given, not from one another.
+fn check_references(columns: &[DeclaredColumn], expression: &Expr) -> SqlResult<()> {
+    let named = columns_of(columns, expression)?;
+    match columns.iter().find(|column| column.generated.is_some() && named.contains(&column.name)) {
+        None => Ok(()),
+        Some(column) => {
+            let message = format!("cannot use generated column \"{}\" in column generation expression", column.name);
+            Err(SqlError::new(ErrorKind::InvalidObjectDefinition, message)
+                .with_detail("A generated column cannot reference another generated column."))
+        }
+    }
+}
+
+/// What may not stand in the expression, whatever it means.
+fn check_form(planner: &Planner<'_>, expression: &Expr, place: Place) -> SqlResult<()> {
+    let mut visitor = Form { planner, place };
+    match expression.visit(&mut visitor) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+struct Form<'a> {
+    planner: &'a Planner<'a>,
+    place: Place,
+}
+
+impl Visitor for Form<'_> {
+    type Break = Box<SqlError>;
+
+    fn pre_visit_query(&mut self, _query: &Query) -> ControlFlow<Self::Break> {
+        let message = format!("cannot use subquery in {}", self.place.name());
+        ControlFlow::Break(SqlError::new(ErrorKind::FeatureNotSupported, message))
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Self::Break> {
+        match expr {
+            Expr::Identifier(ident) if is_keyword_function(&fold(ident)) => {}
+            Expr::Identifier(_) | Expr::CompoundIdentifier(_) if self.place == Place::Default => {
+                let message = "cannot use column reference in DEFAULT expression";
+                return ControlFlow::Break(SqlError::new(ErrorKind::FeatureNotSupported, message));
+            }
+            Expr::Function(function) => {
+                let name = function.name.0.last().and_then(|p| p.as_ident()).map(fold).unwrap_or_default();
+                let places = self.place.name();
+                if function.over.is_some() {
+                    let message = format!("window functions are not allowed in {places}s");
+                    return ControlFlow::Break(SqlError::new(ErrorKind::Windowing, message));
+                }
+                if self.planner.engine.state().aggregate_functions().contains_key(&name) {
+                    let message = format!("aggregate functions are not allowed in {places}s");
+                    return ControlFlow::Break(SqlError::new(ErrorKind::Grouping, message));
+                }
+                if matches!(name.as_str(), "generate_series" | "unnest" | "regexp_split_to_table") {
+                    let message = format!("set-returning functions are not allowed in {places}s");
+                    return ControlFlow::Break(SqlError::new(ErrorKind::FeatureNotSupported, message));
+                }
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Functions that are called without parentheses and that the parser takes for columns.
+fn is_keyword_function(name: &str) -> bool {
+    matches!(name, "current_schema" | "current_role" | "current_catalog" | "current_user" | "session_user" | "user")
+}

@@ -1,0 +1,110 @@
+//! Stored generated columns: computed from the other columns of a row whenever the row is written.
+
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+use arrow::record_batch::RecordBatch;
+use datafusion::logical_expr::execution_props::ExecutionProps;
+
+use super::checks::visible_schema;
+use super::row_expressions::{BoundExpressions, RowExpressions};
+use super::target::TargetColumn;
+use super::update::is_untyped;
+use crate::sql::edm;
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::plan::Planner;
+use crate::sql::relation::Relation;
+use crate::sql::statement::parse_expression;
+use crate::sql::types::SqlType;
+
+/// The generated columns of a table.
+#[derive(Debug, Clone)]
+pub(crate) struct Generated {
+    relation: Arc<Relation>,
+    /// Indexes in the relation's columns, and whether the expression is a bare literal.
+    columns: Vec<(usize, bool)>,
+    expressions: Option<RowExpressions>,
+}
+
+impl Generated {
+    /// # Errors
+    /// What is wrong with an expression: it was right when it was declared.
+    pub fn prepare(planner: &Planner<'_>, relation: &Arc<Relation>) -> SqlResult<Self> {
+        let mut columns = Vec::new();
+        let mut parsed = Vec::new();
+        for (index, column) in relation.columns.iter().enumerate() {
+            if let Some(text) = &column.generated {
+                let expression = parse_expression(text)?;
+                columns.push((index, is_untyped(&expression)));
+                parsed.push(expression);
+            }
+        }
+        let expressions = if parsed.is_empty() {
+            None
+        } else {
+            Some(RowExpressions::plan(planner, &relation.name, &visible_schema(relation), parsed)?)
+        };
+        Ok(Self { relation: relation.clone(), columns, expressions })
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.columns.is_empty()
+    }
+
+    /// The columns a statement gets in addition to those it sets.
+    pub fn targets(&self) -> impl Iterator<Item = TargetColumn> {
+        self.columns.iter().map(|(index, _)| TargetColumn::Known(*index))
+    }
+
+    /// Makes them ready for one statement.
+    ///
+    /// # Errors
+    /// What constant parts of the expressions meet when they are evaluated.
+    pub fn bind(&self, moment: &ExecutionProps) -> SqlResult<BoundGenerated> {
+        let expressions = self.expressions.as_ref().map(|e| e.bind(moment)).transpose()?;
+        let types = self.expressions.as_ref().map_or_else(Vec::new, |e| e.types().to_vec());
+        Ok(BoundGenerated { relation: self.relation.clone(), columns: self.columns.clone(), types, expressions })
+    }
+}
+
+/// Generated columns as one statement computes them.
+#[derive(Debug, Clone)]
+pub(crate) struct BoundGenerated {
+    relation: Arc<Relation>,
+    columns: Vec<(usize, bool)>,
+    types: Vec<SqlType>,
+    expressions: Option<BoundExpressions>,
+}
+
+impl BoundGenerated {
+    /// The values for rows of the visible columns, in the order of [`Generated::targets`].
+    ///
+    /// # Errors
+    /// What the expressions meet, and what assigning their values to the columns refuses.
+    pub fn values(&self, rows: &RecordBatch) -> SqlResult<Vec<ArrayRef>> {
+        let Some(expressions) = &self.expressions else { return Ok(Vec::new()) };
+        let value = |(position, (index, untyped)): (usize, &(usize, bool))| {
+            let column = &self.relation.columns[*index];
+            let computed = expressions.evaluate(position, rows)?;
+            edm::assign(&computed, &self.types[position], &column.sql_type, *untyped)
+                .map_err(|e| e.for_column(&column.name))
+        };
+        self.columns.iter().enumerate().map(value).collect()
+    }
+}
+
+/// A statement gives a value to a column that gets its own (428C9).
+pub(crate) fn check_not_given(relation: &Relation, target: &TargetColumn, is_update: bool) -> SqlResult<()> {
+    let Some(column) = target.column(relation).filter(|column| column.generated.is_some()) else { return Ok(()) };
+    Err(only_default(&column.name, is_update).with_detail(format!("Column \"{}\" is a generated column.", column.name)))
+}
+
+/// Only DEFAULT may be given to the column (428C9).
+pub(crate) fn only_default(column: &str, is_update: bool) -> Box<SqlError> {
+    let message = if is_update {
+        format!("column \"{column}\" can only be updated to DEFAULT")
+    } else {
+        format!("cannot insert a non-DEFAULT value into column \"{column}\"")
+    };
+    SqlError::new(ErrorKind::GeneratedAlways, message)
+}

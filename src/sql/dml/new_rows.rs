@@ -1,0 +1,136 @@
+//! New rows: what a statement gives, completed with defaults and generated columns, and checked.
+//!
+//! INSERT and COPY come through here with batches of what they give. What goes on has every column that gets a value.
+
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::Schema;
+use arrow::record_batch::RecordBatch;
+use datafusion::logical_expr::execution_props::ExecutionProps;
+
+use super::checks::{BadRow, BoundChecks, RowChecks, RowValues, batch_of};
+use super::defaults::{BoundDefaults, Defaults};
+use super::generated::{BoundGenerated, Generated};
+use super::target::TargetColumn;
+use crate::sql::error::{SqlError, SqlResult};
+use crate::sql::plan::Planner;
+use crate::sql::relation::{Relation, RelationColumn};
+
+/// What the new rows of a statement need besides what it gives.
+#[derive(Debug)]
+pub(crate) struct NewRows {
+    relation: Arc<Relation>,
+    /// What the statement gives, then defaults, then generated columns.
+    targets: Vec<TargetColumn>,
+    given: usize,
+    filled: Vec<usize>,
+    defaults: Defaults,
+    generated: Generated,
+    checks: RowChecks,
+}
+
+impl NewRows {
+    /// For rows with values for `given`. Other columns get their defaults; those of the given columns in `asked` can be
+    /// asked for.
+    ///
+    /// # Errors
+    /// What is wrong with the table's defaults, generated columns or checks.
+    pub fn prepare(
+        planner: &Planner<'_>,
+        relation: &Arc<Relation>,
+        given: &[TargetColumn],
+        asked: &[usize],
+    ) -> SqlResult<Self> {
+        let is_given = |index: usize| given.contains(&TargetColumn::Known(index));
+        let wanted = (0..relation.columns.len()).filter(|index| !is_given(*index) || asked.contains(index));
+        let defaults = Defaults::prepare(planner, relation, wanted)?;
+        let generated = Generated::prepare(planner, relation)?;
+        let filled: Vec<usize> = defaults.columns().filter(|index| !is_given(*index)).collect();
+        let mut targets = given.to_vec();
+        targets.extend(filled.iter().map(|index| TargetColumn::Known(*index)));
+        targets.extend(generated.targets());
+        let checks = RowChecks::prepare(planner, relation)?;
+        Ok(Self { relation: relation.clone(), targets, given: given.len(), filled, defaults, generated, checks })
+    }
+
+    /// The columns of completed rows.
+    pub fn targets(&self) -> &[TargetColumn] {
+        &self.targets
+    }
+
+    /// Makes everything ready for one statement.
+    ///
+    /// # Errors
+    /// What constant parts of the table's expressions meet when they are evaluated.
+    pub fn bind(self: &Arc<Self>, moment: &ExecutionProps) -> SqlResult<BoundRows> {
+        Ok(BoundRows {
+            plan: self.clone(),
+            defaults: self.defaults.bind(moment)?,
+            generated: self.generated.bind(moment)?,
+            checks: self.checks.bind(moment)?,
+        })
+    }
+}
+
+/// [`NewRows`] as one statement makes them.
+#[derive(Debug)]
+pub(crate) struct BoundRows {
+    plan: Arc<NewRows>,
+    defaults: BoundDefaults,
+    generated: BoundGenerated,
+    checks: BoundChecks,
+}
+
+impl BoundRows {
+    /// The columns of completed rows.
+    pub fn targets(&self) -> &[TargetColumn] {
+        &self.plan.targets
+    }
+
+    /// The rows, from the columns that the statement gives.
+    ///
+    /// # Errors
+    /// What defaults and generated columns meet; 23502 and 23514 for the first bad row.
+    pub async fn complete(&self, given: &RecordBatch) -> Result<RecordBatch, BadRow> {
+        let of_batch = |error: Box<SqlError>| BadRow { row: 0, error };
+        let plan = &*self.plan;
+        let rows = given.num_rows();
+        let mut fields: Vec<_> = given.schema().fields().iter().cloned().collect();
+        let mut columns: Vec<ArrayRef> = given.columns().to_vec();
+        debug_assert_eq!(columns.len(), plan.given, "a batch of given columns");
+        for index in &plan.filled {
+            let column = &plan.relation.columns[*index];
+            columns.push(self.default_values(*index, rows).await.map_err(of_batch)?);
+            fields.push(field(column));
+        }
+        if !plan.generated.is_empty() {
+            let known = |index: usize| values_of(&plan.targets, &columns, index);
+            let shown = RowValues { count: rows, column: &known }.visible(&plan.relation).map_err(of_batch)?;
+            let generated = self.generated.values(&shown).map_err(of_batch)?;
+            columns.extend(generated);
+            fields.extend(plan.generated.targets().filter_map(|target| target.column(&plan.relation).map(field)));
+        }
+        let known = |index: usize| values_of(&plan.targets, &columns, index);
+        self.checks.check(&RowValues { count: rows, column: &known })?;
+        batch_of(Arc::new(Schema::new(fields)), columns, rows).map_err(of_batch)
+    }
+
+    /// The default of a column for some rows, as the column's type; NULL where it has none.
+    ///
+    /// # Errors
+    /// What the default's expression meets.
+    pub async fn default_values(&self, index: usize, rows: usize) -> SqlResult<ArrayRef> {
+        self.defaults.values(index, &self.plan.relation.columns[index], rows)
+    }
+}
+
+/// The values given so far for a column of the relation.
+fn values_of(targets: &[TargetColumn], columns: &[ArrayRef], index: usize) -> Option<ArrayRef> {
+    let position = targets.iter().position(|target| *target == TargetColumn::Known(index))?;
+    columns.get(position).cloned()
+}
+
+fn field(column: &RelationColumn) -> Arc<arrow::datatypes::Field> {
+    Arc::new(column.sql_type.field(&column.name, true))
+}

@@ -1,0 +1,132 @@
+//! Expressions over the columns of a row: what DEFAULT, CHECK and GENERATED say.
+//!
+//! The statement's planner reads them as the select list of a query over the rows. Then they are evaluated as they
+//! stand, over whole batches and without a plan: a batch costs their arithmetic and nothing else.
+
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::{Schema, SchemaRef};
+use arrow::record_batch::RecordBatch;
+use datafusion::common::DFSchemaRef;
+use datafusion::common::tree_node::TreeNode;
+use datafusion::datasource::MemTable;
+use datafusion::logical_expr::execution_props::ExecutionProps;
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion::logical_expr::simplify::SimplifyContext;
+use datafusion::logical_expr::{Expr, LogicalPlan, Volatility};
+use datafusion::optimizer::simplify_expressions::ExprSimplifier;
+use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
+use datafusion::sql::sqlparser::ast::{self, Ident, ObjectName, ObjectNamePart};
+
+use super::checks::batch_of;
+use super::returning::table_as;
+use super::target::{labelled, select};
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::plan::{Planner, TableEntry, Tables};
+use crate::sql::types::SqlType;
+
+/// Planned expressions: they hold for every batch of rows with the columns they were planned for.
+#[derive(Debug, Clone)]
+pub(crate) struct RowExpressions {
+    expressions: Vec<Expr>,
+    types: Vec<SqlType>,
+    schema: DFSchemaRef,
+}
+
+impl RowExpressions {
+    /// Plans expressions over rows with these columns, which are known under the table's name.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the expressions: names, types, functions.
+    pub fn plan(
+        planner: &Planner<'_>,
+        table: &str,
+        columns: &SchemaRef,
+        expressions: Vec<ast::Expr>,
+    ) -> SqlResult<Self> {
+        let alias = Ident::with_quote('"', table);
+        let name = ObjectName(vec![ObjectNamePart::Identifier(alias.clone())]);
+        let items = expressions.into_iter().enumerate().map(|(i, expression)| labelled(expression, i)).collect();
+        let query = select(items, vec![table_as(name, &alias)], None)?;
+        let rows = MemTable::try_new(columns.clone(), vec![Vec::new()])?;
+        let mut tables = Tables::default();
+        tables.insert(table, TableEntry::of_provider(&format!("public.{table}"), Arc::new(rows)));
+        let planned = planner.plan_over(&query, &tables, false, &[])?;
+        if !planned.parameters.is_empty() {
+            return Err(SqlError::new(ErrorKind::UndefinedParameter, "there is no parameter $1"));
+        }
+        let state = planner.engine.state();
+        let analyzed = state.analyzer().execute_and_check(planned.plan, state.config_options(), |_, _| {})?;
+        let LogicalPlan::Projection(projection) = analyzed else {
+            return Err(SqlError::new(ErrorKind::Internal, "expressions over a row were not planned as a projection"));
+        };
+        Ok(Self {
+            types: projection.schema.fields().iter().map(|field| SqlType::of_field(field)).collect(),
+            expressions: projection.expr.iter().map(|expression| expression.clone().unalias()).collect(),
+            schema: projection.input.schema().clone(),
+        })
+    }
+
+    /// The types of the expressions' values.
+    pub fn types(&self) -> &[SqlType] {
+        &self.types
+    }
+
+    /// Whether they depend on nothing but the row.
+    pub fn are_immutable(&self) -> bool {
+        let varies = |expression: &Expr| match expression {
+            Expr::ScalarFunction(call) => call.func.signature().volatility != Volatility::Immutable,
+            _ => false,
+        };
+        self.expressions.iter().all(|e| !e.exists(|e| Ok(varies(e))).unwrap_or(true))
+    }
+
+    /// Makes them ready for one statement, which fixes what `now()` and its kin give in it.
+    ///
+    /// # Errors
+    /// What constant parts of the expressions meet when they are evaluated.
+    pub fn bind(&self, moment: &ExecutionProps) -> SqlResult<BoundExpressions> {
+        let context = SimplifyContext::builder()
+            .with_schema(self.schema.clone())
+            .with_config_options(moment.config_options().cloned().unwrap_or_default())
+            .with_query_execution_start_time(moment.query_execution_start_time)
+            .build();
+        let simplifier = ExprSimplifier::new(context);
+        let bind = |expression: &Expr| {
+            let simple = simplifier.simplify(expression.clone())?;
+            let planning = PhysicalPlanningContext::default();
+            Ok(create_physical_expr(&simple, &self.schema, moment, &planning)?)
+        };
+        let expressions = self.expressions.iter().map(bind).collect::<SqlResult<_>>()?;
+        Ok(BoundExpressions { expressions })
+    }
+}
+
+/// Expressions as one statement evaluates them.
+#[derive(Debug, Clone)]
+pub(crate) struct BoundExpressions {
+    expressions: Vec<Arc<dyn PhysicalExpr>>,
+}
+
+impl BoundExpressions {
+    /// The value of an expression that names no column, as one row.
+    ///
+    /// # Errors
+    /// What the expression meets.
+    pub fn constant(&self, index: usize) -> SqlResult<ArrayRef> {
+        self.evaluate(index, &batch_of(Arc::new(Schema::empty()), Vec::new(), 1)?)
+    }
+
+    /// The values of one expression for each row.
+    ///
+    /// # Errors
+    /// What the expression meets.
+    pub fn evaluate(&self, index: usize, rows: &RecordBatch) -> SqlResult<ArrayRef> {
+        let expression = self
+            .expressions
+            .get(index)
+            .ok_or_else(|| SqlError::new(ErrorKind::Internal, "an expression that was not planned is evaluated"))?;
+        Ok(expression.evaluate(rows)?.into_array(rows.num_rows())?)
+    }
+}

@@ -1,0 +1,278 @@
+//! The VALUES list of an INSERT: constants are read as their columns' types without a plan, the rest is computed.
+
+use arrow::array::{Array, ArrayRef};
+use datafusion::common::ScalarValue;
+use datafusion::sql::sqlparser::ast::{self, Expr, Query, SetExpr, UnaryOperator, Value};
+use futures::StreamExt;
+
+use super::defaults::is_default;
+use super::target::{labelled, select};
+use super::update::is_untyped;
+use crate::sql::edm;
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::input::parse_text;
+use crate::sql::plan::{PlannedQuery, Planner};
+use crate::sql::types::SqlType;
+
+/// Computed cells that one plan evaluates.
+const CELLS_PER_PLAN: usize = 100;
+
+/// A VALUES list, planned.
+pub(super) struct ValuesList {
+    rows: Vec<Vec<Cell>>,
+    plans: Vec<ComputedCells>,
+}
+
+/// One value of the list.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Cell {
+    Null,
+    /// The content of a string literal: it has the type of its column.
+    Text(String),
+    /// A number as written.
+    Number(String),
+    Boolean(bool),
+    /// Parameter by index, from 0.
+    Parameter(usize),
+    Default,
+    /// Any other expression: its place among the computed ones.
+    Computed(usize),
+}
+
+/// Some expressions of the list as one row.
+struct ComputedCells {
+    input: PlannedQuery,
+    untyped: Vec<bool>,
+}
+
+/// The value of a computed cell.
+pub(super) struct Computed {
+    value: ArrayRef,
+    sql_type: SqlType,
+    untyped: bool,
+}
+
+/// The rows of a query that is a VALUES list and nothing else.
+pub(super) fn values_list(query: &Query) -> Option<&[ast::Parens<Vec<Expr>>]> {
+    match &*query.body {
+        SetExpr::Values(values) if query.with.is_none() && query.order_by.is_none() && query.limit_clause.is_none() => {
+            Some(&values.rows)
+        }
+        _ => None,
+    }
+}
+
+impl ValuesList {
+    /// The one row of `DEFAULT VALUES`.
+    pub fn of_defaults() -> Self {
+        Self { rows: vec![Vec::new()], plans: Vec::new() }
+    }
+
+    /// Reads the list and plans what must be computed; types of parameters in it are added to `declared`.
+    ///
+    /// # Errors
+    /// 42601 for rows of different lengths, and what is wrong with the expressions.
+    pub async fn prepare(
+        planner: &Planner<'_>,
+        rows: &[ast::Parens<Vec<Expr>>],
+        declared: &mut Vec<SqlType>,
+    ) -> SqlResult<Self> {
+        let width = rows.first().map_or(0, |row| row.len());
+        if rows.iter().any(|row| row.len() != width) {
+            return Err(SqlError::new(ErrorKind::Syntax, "VALUES lists must all be the same length"));
+        }
+        let mut computed = Vec::new();
+        let mut cells = Vec::with_capacity(rows.len());
+        for row in rows {
+            let cell = |expr: &Expr| {
+                constant(expr).unwrap_or_else(|| {
+                    computed.push(expr.clone());
+                    Cell::Computed(computed.len() - 1)
+                })
+            };
+            cells.push(row.iter().map(cell).collect());
+        }
+        let mut plans = Vec::new();
+        for expressions in computed.chunks(CELLS_PER_PLAN) {
+            plans.push(ComputedCells::prepare(planner, expressions, declared).await?);
+        }
+        Ok(Self { rows: cells, plans })
+    }
+
+    pub fn rows(&self) -> &[Vec<Cell>] {
+        &self.rows
+    }
+
+    /// The query behind the computed cells, where one does it.
+    pub fn input(&self) -> Option<&PlannedQuery> {
+        self.plans.first().map(|plan| &plan.input)
+    }
+
+    /// Whether DEFAULT stands in a column.
+    pub fn asks_default(&self, column: usize) -> bool {
+        self.rows.iter().any(|row| row.get(column) == Some(&Cell::Default))
+    }
+
+    /// Whether nothing but DEFAULT stands in a column.
+    pub fn is_all_default(&self, column: usize) -> bool {
+        self.rows.iter().all(|row| row.get(column) == Some(&Cell::Default))
+    }
+
+    /// Takes a column out of the list.
+    pub fn remove_column(&mut self, column: usize) {
+        for row in &mut self.rows {
+            row.remove(column);
+        }
+    }
+
+    /// Computes what must be computed.
+    ///
+    /// # Errors
+    /// What the expressions meet.
+    pub async fn compute(&self, planner: &Planner<'_>, parameters: &[ScalarValue]) -> SqlResult<Vec<Computed>> {
+        let mut computed = Vec::new();
+        for plan in &self.plans {
+            plan.compute(planner, parameters, &mut computed).await?;
+        }
+        Ok(computed)
+    }
+}
+
+impl ComputedCells {
+    async fn prepare(planner: &Planner<'_>, expressions: &[Expr], declared: &mut Vec<SqlType>) -> SqlResult<Self> {
+        let untyped = expressions.iter().map(is_untyped).collect();
+        let items = expressions.iter().enumerate().map(|(i, expr)| labelled(expr.clone(), i)).collect();
+        let input = planner.plan(&select(items, Vec::new(), None)?, declared).await?;
+        for (index, inferred) in input.parameters.iter().enumerate() {
+            match declared.get_mut(index) {
+                None => declared.push(inferred.clone()),
+                Some(open @ SqlType::Unknown) => *open = inferred.clone(),
+                Some(_) => {}
+            }
+        }
+        Ok(Self { input, untyped })
+    }
+
+    async fn compute(
+        &self,
+        planner: &Planner<'_>,
+        parameters: &[ScalarValue],
+        computed: &mut Vec<Computed>,
+    ) -> SqlResult<()> {
+        let mut batches = planner.run(&self.input, parameters).await?;
+        while let Some(batch) = batches.next().await {
+            let batch = batch?;
+            for ((value, field), untyped) in batch.columns().iter().zip(batch.schema().fields()).zip(&self.untyped) {
+                let sql_type = SqlType::of_field(field);
+                computed.push(Computed { value: value.clone(), sql_type, untyped: *untyped });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A value that needs no computing; `None` for any other expression.
+fn constant(expr: &Expr) -> Option<Cell> {
+    match expr {
+        Expr::Value(value) => match &value.value {
+            Value::Null => Some(Cell::Null),
+            Value::Boolean(b) => Some(Cell::Boolean(*b)),
+            Value::Number(text, _) => Some(Cell::Number(text.clone())),
+            Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text) => Some(Cell::Text(text.clone())),
+            Value::DollarQuotedString(text) => Some(Cell::Text(text.value.clone())),
+            Value::Placeholder(name) => {
+                let index: usize = name.strip_prefix('$')?.parse().ok()?;
+                Some(Cell::Parameter(index.checked_sub(1)?))
+            }
+            _ => None,
+        },
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => match &**expr {
+            Expr::Value(value) => match &value.value {
+                Value::Number(text, _) => Some(Cell::Number(format!("-{text}"))),
+                _ => None,
+            },
+            _ => None,
+        },
+        _ if is_default(expr) => Some(Cell::Default),
+        _ => None,
+    }
+}
+
+/// What the cells of a list stand for when it runs.
+pub(super) struct CellValues<'a> {
+    pub parameters: &'a [ScalarValue],
+    pub declared: &'a [SqlType],
+    pub computed: &'a [Computed],
+}
+
+impl CellValues<'_> {
+    /// The value of a cell as its column's type. A DEFAULT is not known here: it is NULL.
+    ///
+    /// # Errors
+    /// What assigning it to the column refuses.
+    pub fn value(&self, cell: &Cell, sql_type: &SqlType) -> SqlResult<ScalarValue> {
+        match cell {
+            Cell::Null | Cell::Default => Ok(ScalarValue::try_from(sql_type.arrow())?),
+            Cell::Text(text) => parse_text(sql_type, text),
+            Cell::Number(text) => match sql_type {
+                SqlType::Float4 | SqlType::Float8 | SqlType::Numeric(_) => parse_text(sql_type, text),
+                _ => {
+                    let literal = number_type(text);
+                    assigned(&parse_text(&literal, text)?, &literal, sql_type)
+                }
+            },
+            Cell::Boolean(value) => assigned(&ScalarValue::from(*value), &SqlType::Bool, sql_type),
+            Cell::Parameter(index) => {
+                let value = self.parameters.get(*index).cloned().unwrap_or(ScalarValue::Null);
+                let from = self.declared.get(*index).cloned().unwrap_or(SqlType::Text);
+                assigned(&value, &from, sql_type)
+            }
+            Cell::Computed(index) => {
+                let computed = self.computed(*index)?;
+                let value = edm::assign(&computed.value, &computed.sql_type, sql_type, computed.untyped)?;
+                Ok(ScalarValue::try_from_array(&value, 0)?)
+            }
+        }
+    }
+
+    /// The type of a property that nobody declared, from its first value: a parameter's or expression's type, else text.
+    ///
+    /// # Errors
+    /// XX000 when an expression was not computed.
+    pub fn type_of(&self, cell: Option<&Cell>) -> SqlResult<SqlType> {
+        Ok(match cell {
+            Some(Cell::Parameter(n)) => self.declared.get(*n).cloned().unwrap_or(SqlType::Text),
+            Some(Cell::Number(text)) => match number_type(text) {
+                SqlType::Numeric(_) => SqlType::Float8,
+                integer => integer,
+            },
+            Some(Cell::Boolean(_)) => SqlType::Bool,
+            Some(Cell::Computed(index)) => self.computed(*index)?.sql_type.clone(),
+            _ => SqlType::Text,
+        })
+    }
+
+    fn computed(&self, index: usize) -> SqlResult<&Computed> {
+        let found = self.computed.get(index).filter(|computed| computed.value.len() == 1);
+        found.ok_or_else(|| SqlError::new(ErrorKind::Internal, "an expression of a VALUES list was not computed"))
+    }
+}
+
+/// The type a number has as a literal: the narrowest integer that holds it, else numeric.
+fn number_type(text: &str) -> SqlType {
+    if text.parse::<i32>().is_ok() {
+        SqlType::Int4
+    } else if text.parse::<i64>().is_ok() {
+        SqlType::Int8
+    } else {
+        SqlType::Numeric(None)
+    }
+}
+
+fn assigned(value: &ScalarValue, from: &SqlType, to: &SqlType) -> SqlResult<ScalarValue> {
+    if from == to && value.data_type() == to.arrow() {
+        return Ok(value.clone());
+    }
+    let array = edm::assign(&value.to_array()?, from, to, false)?;
+    Ok(ScalarValue::try_from_array(&array, 0)?)
+}
