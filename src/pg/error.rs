@@ -140,6 +140,8 @@ fn sqlstate(kind: ErrorKind) -> &'static str {
         ErrorKind::InvalidTextRepresentation => "22P02",
         ErrorKind::InvalidBinaryRepresentation => "22P03",
         ErrorKind::BadCopyFileFormat => "22P04",
+        ErrorKind::InvalidLimit => "2201W",
+        ErrorKind::InvalidOffset => "2201X",
         ErrorKind::StringTooLong => "22001",
         ErrorKind::NumericOutOfRange => "22003",
         ErrorKind::InvalidDatetimeFormat => "22007",

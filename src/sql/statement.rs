@@ -123,8 +123,9 @@ fn is_significant(token: &TokenWithSpan) -> bool {
 
 fn parse_one(sql: &str, tokens: &[TokenWithSpan]) -> SqlResult<Statement> {
     let text = text_of(sql, tokens);
-    let mut tokens = without_deferrable(tokens);
+    let mut tokens = select_of_table(without_deferrable(tokens));
     refuse_unparsed_commands(&tokens)?;
+    refuse_frame_exclusion(&tokens)?;
     let copy_options = split_copy_options(&mut tokens);
     let end = tokens.last().map_or(Location { line: 1, column: 1 }, |t| t.span.end);
     let mut parser =
@@ -185,6 +186,31 @@ fn without_deferrable(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
         }
     }
     kept
+}
+
+/// `TABLE t` is short for `SELECT * FROM t`; sqlparser does not begin a statement with it.
+fn select_of_table(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let Some(first) = tokens.iter().position(is_significant) else { return tokens };
+    if keyword(&tokens[first]) == Some(Keyword::TABLE) {
+        let span = tokens[first].span;
+        let words = [Token::make_keyword("SELECT"), Token::Mul, Token::make_keyword("FROM")];
+        tokens.splice(first..=first, words.map(|token| TokenWithSpan { token, span }));
+    }
+    tokens
+}
+
+/// EXCLUDE in a window frame, which sqlparser cannot read.
+fn refuse_frame_exclusion(tokens: &[TokenWithSpan]) -> SqlResult<()> {
+    let words: Vec<&TokenWithSpan> = tokens.iter().filter(|t| is_significant(t)).collect();
+    let excludes = words.windows(2).any(|pair| {
+        let what = [Keyword::CURRENT, Keyword::GROUP, Keyword::TIES, Keyword::NO];
+        keyword(pair[0]) == Some(Keyword::EXCLUDE) && keyword(pair[1]).is_some_and(|word| what.contains(&word))
+    });
+    if excludes {
+        return Err(SqlError::not_supported("EXCLUDE in a window frame")
+            .with_hint("Compute over the whole frame, and take the row's own value off."));
+    }
+    Ok(())
 }
 
 /// Takes what follows STDIN or STDOUT off a COPY.

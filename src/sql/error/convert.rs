@@ -209,6 +209,16 @@ fn from_plan_text(text: String) -> Box<SqlError> {
         || text.contains("type_coercion")
     {
         ErrorKind::DatatypeMismatch
+    } else if text.contains("calls cannot be nested") || text.contains("not allowed in the WHERE clause") {
+        ErrorKind::Grouping
+    } else if text.contains("non-boolean predicate") {
+        ErrorKind::DatatypeMismatch
+    } else if text.contains("ORDER BY expressions") || text.starts_with("Order by column out of bounds") {
+        ErrorKind::InvalidColumnReference
+    } else if text.starts_with("LIMIT must be") {
+        ErrorKind::InvalidLimit
+    } else if text.starts_with("OFFSET must be") {
+        ErrorKind::InvalidOffset
     } else if text.starts_with("Unknown placeholder") {
         ErrorKind::UndefinedParameter
     } else if text.contains("Unsupported") || text.contains("not supported") {

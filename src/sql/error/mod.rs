@@ -80,6 +80,10 @@ pub enum ErrorKind {
     InvalidBinaryRepresentation,
     /// 22P04
     BadCopyFileFormat,
+    /// 2201W
+    InvalidLimit,
+    /// 2201X
+    InvalidOffset,
     /// 22001
     StringTooLong,
     /// 22003

@@ -20,7 +20,7 @@ use crate::sql::statement::fold;
 /// and `*` spelled out when hidden columns are in play.
 ///
 /// # Errors
-/// 42P01 for an unknown table, 42702 for a column name that fits several columns.
+/// 42P01 for an unknown table or alias, 42702 for a column name that fits several columns.
 pub(super) fn resolve(query: &mut Query, tables: &Tables, expand_wildcards: bool) -> SqlResult<()> {
     let mut resolver = Resolver { tables, expand_wildcards, scopes: Vec::new(), ctes: Vec::new() };
     match query.visit(&mut resolver) {
@@ -90,11 +90,18 @@ struct Source {
     /// What `*` shows.
     visible: Vec<String>,
     hidden: Vec<String>,
+    /// A function or the like: its columns are not known before it is planned.
+    is_open: bool,
 }
 
 impl Source {
     fn columns(&self) -> impl Iterator<Item = &String> + Clone {
         self.visible.iter().chain(&self.hidden)
+    }
+
+    /// Whether a sub-query shows two columns of a name, so that the name alone means neither.
+    fn has_twice(&self, column: &str) -> bool {
+        self.visible.iter().filter(|visible| *visible == column).nth(1).is_some()
     }
 }
 
@@ -205,17 +212,18 @@ impl Resolver<'_> {
                     (None, None) => return,
                 };
                 let visible = aliased_columns(visible, alias.as_ref());
-                scope.push(Source { alias: alias.as_ref().map_or(own_name, |a| fold(&a.name)), visible, hidden });
+                let alias = alias.as_ref().map_or(own_name, |a| fold(&a.name));
+                scope.push(Source { alias, visible, hidden, is_open: false });
             }
             TableFactor::Derived { subquery, alias, .. } => {
                 let visible = aliased_columns(self.query_columns(subquery), alias.as_ref());
                 let alias = alias.as_ref().map(|a| fold(&a.name)).unwrap_or_default();
-                scope.push(Source { alias, visible, hidden: Vec::new() });
+                scope.push(Source { alias, visible, hidden: Vec::new(), is_open: false });
             }
             TableFactor::NestedJoin { table_with_joins, .. } => {
                 scope.extend(self.scope_of(std::slice::from_ref(table_with_joins)));
             }
-            _ => {}
+            _ => scope.push(Source { alias: String::new(), visible: Vec::new(), hidden: Vec::new(), is_open: true }),
         }
     }
 
@@ -255,8 +263,15 @@ impl Resolver<'_> {
         }
         for scope in self.scopes.iter().rev() {
             if let Some(stored) = resolve_column(scope.iter().flat_map(Source::columns), ident)? {
+                if scope.iter().any(|source| source.has_twice(stored)) {
+                    return Err(ambiguous(stored));
+                }
                 *ident = spelled(ident, stored);
                 return Ok(());
+            }
+            if scope.iter().any(|source| !source.is_open && source.alias == fold(ident)) {
+                return Err(SqlError::not_supported(format!("the whole row of \"{}\" as a value", fold(ident)))
+                    .with_hint("Name its columns, or select them with *."));
             }
         }
         Ok(())
@@ -272,12 +287,23 @@ impl Resolver<'_> {
         for scope in self.scopes.iter().rev() {
             let Some(source) = scope.iter().find(|s| s.alias == alias) else { continue };
             if let Some(stored) = resolve_column(source.columns(), column)? {
+                if source.has_twice(stored) {
+                    return Err(ambiguous(stored));
+                }
                 *column = spelled(column, stored);
             }
             return Ok(());
         }
-        Ok(())
+        if self.scopes.iter().flatten().any(|source| source.is_open) {
+            return Ok(());
+        }
+        let message = format!("missing FROM-clause entry for table \"{alias}\"");
+        Err(SqlError::new(ErrorKind::UndefinedTable, message))
     }
+}
+
+fn ambiguous(column: &str) -> Box<SqlError> {
+    SqlError::new(ErrorKind::AmbiguousColumn, format!("column reference \"{column}\" is ambiguous"))
 }
 
 fn spelled(ident: &Ident, stored: &str) -> Ident {

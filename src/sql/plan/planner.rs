@@ -20,7 +20,7 @@ use datafusion::sql::sqlparser::ast::{Query, Statement};
 use futures::StreamExt;
 
 use super::tables::{Mentions, TableEntry, Tables, schema_and_table};
-use super::{edm_types, literals, names, unnest};
+use super::{checks, edm_types, frames, limits, literals, multisets, names, unnest};
 use crate::sql::engine::Engine;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::outcome::{ResultColumn, RowStream};
@@ -79,6 +79,7 @@ impl Planner<'_> {
                 .with_hint("Leave it out: a row that changes before COMMIT is refused then (40001)."));
         }
         let mut query = query.clone();
+        limits::normalize(&mut query)?;
         self.system.rewrite(&mut query)?;
         edm_types::resolve(&mut query)?;
         names::resolve(&mut query, tables, names_hidden)?;
@@ -206,7 +207,9 @@ impl Planner<'_> {
             planner_context = planner_context.with_prepare_param_data_types(fields);
         }
         let planner = SqlToRel::new_with_options(&context, options);
-        literals::read(planner.sql_statement_to_plan_with_context(statement, &mut planner_context)?)
+        let plan = literals::read(planner.sql_statement_to_plan_with_context(statement, &mut planner_context)?)?;
+        checks::check(&plan)?;
+        multisets::counted(frames::in_groups(plan)?)
     }
 }
 

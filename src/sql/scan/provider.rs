@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::Result;
+use datafusion::common::{Constraint, Constraints, Result};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
@@ -16,11 +16,14 @@ use crate::sql::relation::Relation;
 #[derive(Debug)]
 pub(in crate::sql) struct RelationProvider {
     relation: Arc<Relation>,
+    constraints: Constraints,
 }
 
 impl RelationProvider {
     pub fn new(relation: Arc<Relation>) -> Self {
-        Self { relation }
+        let key = relation.key_columns();
+        let keys = if key.is_empty() { Vec::new() } else { vec![Constraint::PrimaryKey(key)] };
+        Self { relation, constraints: Constraints::new_unverified(keys) }
     }
 }
 
@@ -28,6 +31,11 @@ impl RelationProvider {
 impl TableProvider for RelationProvider {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.relation.arrow_schema)
+    }
+
+    /// The primary key: every other column depends on it, so GROUP BY needs no more.
+    fn constraints(&self) -> Option<&Constraints> {
+        Some(&self.constraints)
     }
 
     fn table_type(&self) -> TableType {
