@@ -62,7 +62,9 @@ async fn run(config: &Config) -> Result<(), ServeError> {
     }
     warn_of_lost_commits(config);
     greet(address, &place, &engine.config().database, with_sample);
-    crate::pg::serve(listener, engine, wiring::front_end(config), stop).await.map_err(ServeError::Stopped)?;
+    let served = crate::pg::serve(listener, engine.clone(), wiring::front_end(config), stop).await;
+    engine.flush().await;
+    served.map_err(ServeError::Stopped)?;
     tracing::info!("stopped");
     Ok(())
 }

@@ -9,6 +9,7 @@ use datafusion::logical_expr::execution_props::ExecutionProps;
 
 use super::catalog::Catalog;
 use super::error::SqlResult;
+use super::observe::Recorder;
 use super::pg_catalog::CatalogSnapshot;
 use super::reads::Reads;
 use super::settings::EgtMode;
@@ -41,6 +42,7 @@ impl Default for EngineConfig {
 pub struct Engine {
     store: Arc<dyn TableStore>,
     catalog: Catalog,
+    recorder: Arc<Recorder>,
     clock: Arc<dyn Clock>,
     config: EngineConfig,
     base: SessionState,
@@ -58,7 +60,14 @@ impl Engine {
             .with_runtime_env(tuning::runtime_env(config.query_memory)?)
             .with_default_features()
             .build();
-        Ok(Arc::new(Self { store, catalog, clock, config, base }))
+        let recorder = Recorder::new(store.clone());
+        Ok(Arc::new(Self { store, catalog, recorder, clock, config, base }))
+    }
+
+    /// Writes what is kept in memory for a moment (the counts of observe mode). To be called before the store is closed;
+    /// whoever does not loses the last seconds of it.
+    pub async fn flush(&self) {
+        self.recorder.flush().await;
     }
 
     pub fn config(&self) -> &EngineConfig {
@@ -71,6 +80,11 @@ impl Engine {
 
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
+    }
+
+    /// What observe mode has seen.
+    pub(super) fn recorder(&self) -> &Arc<Recorder> {
+        &self.recorder
     }
 
     pub(super) fn now(&self) -> EdmDateTime {

@@ -219,6 +219,10 @@ impl Settings {
         changed.into_iter().map(|name| (name, self.value(name).to_owned())).collect()
     }
 
+    pub fn application_name(&self) -> &str {
+        self.value("application_name")
+    }
+
     pub fn egt_mode(&self) -> EgtMode {
         if self.value("egt.mode") == EgtMode::Observe.name() { EgtMode::Observe } else { EgtMode::Strict }
     }

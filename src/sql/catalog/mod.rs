@@ -18,6 +18,7 @@ use futures::StreamExt;
 
 use crate::model::{Entity, EntityKey, Span, StoredEntity, TableName};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::observe::OBSERVED_TABLE;
 use crate::sql::relation::{Relation, RelationKind};
 use crate::table::{
     Batch, CommitError, Direction, IfMatch, KeyRange, ObservedSchema, Operation, ScanColumn, ScanColumns, ScanRequest,
@@ -179,7 +180,7 @@ impl Catalog {
         let stored = declaration.stored_name()?;
         let mut declared = Declared::clone(&self.snapshot());
         declared.check_name_is_free(&declaration.name)?;
-        if self.store.reader().list_tables().await?.contains(&stored) {
+        if is_hidden(&stored) || self.store.reader().list_tables().await?.contains(&stored) {
             return Err(duplicate_stored(&declaration.name, &stored));
         }
         declaration.oid = declared.next_oid();
@@ -448,8 +449,9 @@ fn catalog_table() -> SqlResult<TableName> {
     Ok(TableName::parse(CATALOG_TABLE)?)
 }
 
+/// Whether it is one of the gateway's own tables.
 fn is_hidden(stored: &TableName) -> bool {
-    stored.as_str().eq_ignore_ascii_case(CATALOG_TABLE)
+    [CATALOG_TABLE, OBSERVED_TABLE].iter().any(|own| stored.as_str().eq_ignore_ascii_case(own))
 }
 
 fn duplicate_table(name: &str) -> Box<SqlError> {

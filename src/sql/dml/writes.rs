@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::model::{ETag, EdmDateTime, Entity, EntityKey, PartitionKey, Properties, PropertyName, StoredEntity};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::observe::Footprint;
 use crate::sql::reads::Reads;
 use crate::sql::relation::Relation;
 use crate::sql::tx::{EgtCount, EgtWriter, Transaction, moved_row};
@@ -55,6 +56,14 @@ impl<'a> Writes<'a> {
         match &self.mode {
             WriteMode::Direct(writer) => writer.committed(),
             WriteMode::Block(_) | WriteMode::OneEgt(_) | WriteMode::Implicit(_) => EgtCount::default(),
+        }
+    }
+
+    /// The extent of what was committed already, where observe mode looks on.
+    pub fn take_footprint(&mut self) -> Option<Footprint> {
+        match &mut self.mode {
+            WriteMode::Direct(writer) => writer.take_footprint(),
+            WriteMode::Block(_) | WriteMode::OneEgt(_) | WriteMode::Implicit(_) => None,
         }
     }
 

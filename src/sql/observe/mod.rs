@@ -3,11 +3,24 @@
 //!
 //! What breaks a rule is decided by [`Rule`]s over what a transaction has collected: exactly what `egt.mode = strict`
 //! would have refused, at the statement it would have refused. Such a transaction is carried out all the same, as one
-//! durable write of several batches, and its statements are known by their [`SeenStatement`].
+//! durable write of several batches. The [`Recorder`] keeps what was seen: a violation for each rule that a
+//! transaction broke, and how many of all transactions fitted. Two views show it (`pg_catalog`).
+//!
+//! A transaction that is rolled back is recorded too: an application under test often ends that way, and what it asked
+//! for is what the service could not do. What a savepoint took back is not.
 
+mod counts;
+mod footprint;
+mod recorder;
 mod rule;
 mod seen;
 mod shape;
+mod storage;
+mod violation;
 
-pub(super) use rule::{Observed, Rule};
+pub(super) use footprint::Footprint;
+pub(super) use recorder::{Observations, Recorder};
+pub(super) use rule::{Observed, Rule, broken_by_size};
 pub(super) use seen::SeenStatement;
+pub(super) use storage::OBSERVED_TABLE;
+pub(super) use violation::{Client, Outcome};

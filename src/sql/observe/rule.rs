@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::SeenStatement;
+use crate::model::limits::{EGT_MAX_BYTES, EGT_MAX_OPERATIONS};
 
 /// One rule that a transaction can break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,6 +31,12 @@ impl Rule {
             Rule::MovedRow => "row moved to another partition",
         }
     }
+}
+
+/// What the rules about size ask.
+pub(crate) fn broken_by_size(entities: usize, bytes: usize) -> impl Iterator<Item = Rule> {
+    let rules = [(Rule::TooManyEntities, entities > EGT_MAX_OPERATIONS), (Rule::TooLarge, bytes >= EGT_MAX_BYTES)];
+    rules.into_iter().filter(|(_, broken)| *broken).map(|(rule, _)| rule)
 }
 
 /// A rule, and the statement that broke it first.
@@ -62,6 +69,11 @@ impl Observed {
         }
     }
 
+    /// The writing statements, each shape once, in the order of their first run.
+    pub fn statements(&self) -> &[Arc<SeenStatement>] {
+        &self.statements
+    }
+
     /// In the order they were broken.
     pub fn breaches(&self) -> &[Breach] {
         &self.breaches
@@ -76,7 +88,6 @@ impl Observed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::limits::{EGT_MAX_BYTES, EGT_MAX_OPERATIONS};
 
     #[test]
     fn names_say_the_limits_that_hold() {

@@ -22,17 +22,25 @@ use datafusion::sql::sqlparser::ast::Query;
 use self::functions::FunctionContext;
 use self::objects::Objects;
 use super::error::SqlResult;
+use super::observe::Observations;
 use super::relation::Relation;
 
 /// The user tables as the system catalogue shows them to one statement.
 #[derive(Clone)]
 pub struct CatalogSnapshot {
     objects: Arc<Objects>,
+    observations: Arc<Observations>,
 }
 
 impl CatalogSnapshot {
     pub fn new(_database: &str, relations: Vec<Arc<Relation>>) -> Self {
-        Self { objects: Arc::new(Objects::new(relations)) }
+        Self { objects: Arc::new(Objects::new(relations)), observations: Arc::default() }
+    }
+
+    /// With what observe mode saw, for the views that show it.
+    #[must_use]
+    pub fn with_observations(&self, observations: Observations) -> Self {
+        Self { objects: self.objects.clone(), observations: Arc::new(observations) }
     }
 }
 
@@ -62,6 +70,11 @@ impl SystemCatalog {
         layout::find(schema, table).is_some()
     }
 
+    /// Whether this is a view of what observe mode saw: its snapshot needs [`CatalogSnapshot::with_observations`].
+    pub fn shows_observations(&self, schema: Option<&str>, table: &str) -> bool {
+        layout::find(schema, table).is_some_and(relations::shows_observations)
+    }
+
     /// The content of a system relation; `None` when there is no such relation.
     ///
     /// # Errors
@@ -74,7 +87,8 @@ impl SystemCatalog {
     ) -> SqlResult<Option<Arc<dyn TableProvider>>> {
         self.see(snapshot);
         let Some(layout) = layout::find(schema, table) else { return Ok(None) };
-        relations::provider(layout, &self.context()).map(Some)
+        let context = FunctionContext { observations: snapshot.observations.clone(), ..self.context() };
+        relations::provider(layout, &context).map(Some)
     }
 
     /// Whether the answer depends on the catalogue although the query may name no system relation: it calls one of the
@@ -115,6 +129,7 @@ impl SystemCatalog {
             database: self.database.as_str().into(),
             user: self.user.as_str().into(),
             settings: self.settings.clone(),
+            observations: Arc::default(),
         }
     }
 }

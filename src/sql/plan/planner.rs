@@ -167,6 +167,12 @@ impl Planner<'_> {
                     Some(snapshot) => snapshot.clone(),
                     None => snapshot.insert(Arc::new(self.engine.catalog_snapshot(&*self.reads.reader).await?)).clone(),
                 };
+                let snapshot = if self.system.shows_observations(schema.as_deref(), &table) {
+                    let observations = self.engine.recorder().observations(&*self.reads.reader).await?;
+                    Arc::new(snapshot.with_observations(observations))
+                } else {
+                    snapshot
+                };
                 if let Some(provider) = self.system.provider(schema.as_deref(), &table, &snapshot)? {
                     let key = format!("{}.{table}", schema.as_deref().unwrap_or("pg_catalog"));
                     tables.insert(&used_name, TableEntry::of_provider(&key, provider));

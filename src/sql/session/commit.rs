@@ -1,24 +1,37 @@
 //! Committing what the statements of a transaction have collected.
 
 use super::Session;
-use crate::sql::error::{Notice, SqlResult};
-use crate::sql::observe::Observed;
+use crate::sql::error::SqlResult;
+use crate::sql::observe::{Footprint, Observed, Outcome};
 use crate::sql::tx::{Collected, CommitGroup, EgtCount, EgtWriter, WriteSet};
 
 impl Session {
     /// Commits a block, all or nothing: one EGT, as the rules have seen to, or in observe mode a group of them.
     pub(super) async fn commit_block(&mut self, collected: Collected) -> SqlResult<()> {
+        let footprint = collected.footprint();
         let Collected { writes, observed } = collected;
-        let mut group = CommitGroup::default();
-        group.add_writes(writes)?;
-        group.commit(&**self.engine.store()).await?;
+        let committed = self.commit_group(writes, &observed, &footprint).await;
+        let outcome = if committed.is_ok() { Outcome::Committed } else { Outcome::RolledBack };
+        self.record(&observed, &footprint, outcome);
+        committed?;
         self.tell_about_breaches(&observed);
         Ok(())
     }
 
-    /// Commits an implicit transaction: as several EGTs where needed, unless observe mode saw that it is not one.
+    /// Everything that is committed together: the writes, and the record of the rules they break.
+    async fn commit_group(&self, writes: WriteSet, observed: &Observed, footprint: &Footprint) -> SqlResult<()> {
+        let mut group = CommitGroup::default();
+        group.add_writes(writes)?;
+        if !observed.breaches().is_empty() {
+            let recorder = self.engine.recorder();
+            group.add(recorder.batch(&self.client(), observed, footprint, self.engine.now())?);
+        }
+        group.commit(&**self.engine.store()).await
+    }
+
+    /// Commits an implicit transaction: as several EGTs where needed, or all or nothing where observe mode looked on.
     pub(super) async fn commit_implicit(&mut self, collected: Collected) -> SqlResult<()> {
-        if collected.observed.breaches().is_empty() {
+        if collected.observed.statements().is_empty() {
             self.commit_split(collected.writes).await
         } else {
             self.commit_block(collected).await
@@ -38,18 +51,5 @@ impl Session {
         }
         self.tell_about_split(total);
         Ok(())
-    }
-
-    /// One WARNING for each transaction that strict mode would have refused.
-    fn tell_about_breaches(&mut self, observed: &Observed) {
-        let breaches = observed.breaches();
-        if breaches.is_empty() {
-            return;
-        }
-        let rules: Vec<&str> = breaches.iter().map(|breach| breach.rule.name()).collect();
-        let statements: Vec<String> =
-            breaches.iter().map(|breach| format!("{}: {}", breach.rule.name(), breach.statement.text())).collect();
-        let message = format!("the transaction is not one entity group transaction: {}", rules.join(", "));
-        self.notice(Notice::warning(message).with_detail(statements.join("\n")));
     }
 }

@@ -78,8 +78,9 @@ impl Session {
             self.notice(Notice::warning("there is no transaction in progress"));
         }
         let read_only = self.transaction.is_read_only();
-        drop(self.transaction.end());
-        drop(self.transaction.take_implicit());
+        for forgotten in [self.transaction.end(), self.transaction.take_implicit()] {
+            self.record_rollback(&forgotten);
+        }
         self.settings.end_transaction(false);
         if chain {
             self.transaction.begin(read_only)?;

@@ -14,6 +14,7 @@ use super::{Position, Session};
 use crate::sql::dml::PreparedDml;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::explain::{ExplainFormat, ExplainOptions, render};
+use crate::sql::observe::SeenStatement;
 use crate::sql::outcome::{Outcome, ResultColumn, RowsTag};
 use crate::sql::plan::PlannedQuery;
 use crate::sql::settings::parse_bool;
@@ -100,7 +101,7 @@ impl Session {
         position: Position,
     ) -> SqlResult<()> {
         self.check_writable(super::run::command_name(&statement.command))?;
-        self.start_statement(&statement.text);
+        self.start_statement(|| Arc::new(SeenStatement::new(&statement.text))).await?;
         self.change(dml, parameters, position).await.0.map(|_| ())
     }
 }

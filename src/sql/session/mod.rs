@@ -5,6 +5,7 @@ mod control;
 mod copy;
 mod define;
 mod explain;
+mod observe;
 mod prepare;
 mod run;
 mod show;
@@ -18,13 +19,12 @@ use self::copy::CopyInProgress;
 pub use self::prepare::Prepared;
 use super::engine::Engine;
 use super::error::{ErrorKind, Notice, SqlError, SqlResult};
-use super::observe::SeenStatement;
 use super::outcome::{CommandTag, Outcome};
 use super::output::OutputStyle;
 use super::pg_catalog::SystemCatalog;
 use super::plan::Planner;
 use super::reads::Reads;
-use super::settings::{EgtMode, Settings};
+use super::settings::Settings;
 pub use super::statement::Statement;
 use super::tx::{Transaction, TransactionState};
 use super::types::SqlType;
@@ -136,7 +136,7 @@ impl Session {
 
     /// The client gave up (CopyFail) or the input was bad: forgets what is not committed.
     pub fn copy_abort(&mut self) {
-        self.copy = None;
+        self.forget_copy();
     }
 
     /// Sync, or the end of a simple query: commits an implicit transaction that is still open.
@@ -155,8 +155,9 @@ impl Session {
 
     /// An error went to the client: an implicit transaction is dropped, a block becomes failed.
     pub fn fail(&mut self) {
-        self.copy = None;
-        self.transaction.fail();
+        self.forget_copy();
+        let forgotten = self.transaction.fail();
+        self.record_rollback(&forgotten);
         if !self.transaction.in_block() {
             self.settings.end_transaction(false);
         }
@@ -215,12 +216,6 @@ impl Session {
     fn reads(&self) -> Arc<Reads> {
         let own = self.transaction.writes().own_writes();
         Arc::new(Reads::new(self.engine.store().reader(), own))
-    }
-
-    /// A statement that writes begins: observe mode wants to know which, where the store can carry out what it allows.
-    fn start_statement(&mut self, text: &str) {
-        let observes = self.settings.egt_mode() == EgtMode::Observe && self.engine.store().promises().atomic_groups;
-        self.transaction.start_statement(observes.then(|| Arc::new(SeenStatement::new(text))));
     }
 
     fn system_catalog(&self) -> SystemCatalog {

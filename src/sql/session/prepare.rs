@@ -1,9 +1,10 @@
 //! Planning a statement, and knowing later whether the plan still holds.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::sql::dml::{PreparedDelete, PreparedDml, PreparedInsert, PreparedUpdate};
 use crate::sql::error::SqlResult;
+use crate::sql::observe::SeenStatement;
 use crate::sql::outcome::ResultColumn;
 use crate::sql::plan::{PlannedQuery, Planner};
 use crate::sql::settings::Settings;
@@ -18,6 +19,8 @@ pub struct Prepared {
     pub(super) statement: Statement,
     pub(super) plan: Plan,
     pub(super) declared: Vec<SqlType>,
+    /// Made when observe mode asks first.
+    seen: OnceLock<Arc<SeenStatement>>,
 }
 
 /// What was planned ahead.
@@ -48,7 +51,12 @@ impl Prepared {
                 _ => (Vec::new(), None),
             },
         };
-        Ok(Self { parameters, columns, statement, plan, declared: declared.to_vec() })
+        Ok(Self { parameters, columns, statement, plan, declared: declared.to_vec(), seen: OnceLock::new() })
+    }
+
+    /// The statement as observe mode remembers it.
+    pub(super) fn seen(&self) -> Arc<SeenStatement> {
+        self.seen.get_or_init(|| Arc::new(SeenStatement::new(&self.statement.text))).clone()
     }
 
     pub(super) fn statement(&self) -> &Statement {

@@ -1,5 +1,7 @@
 //! Running statements: queries and changes.
 
+use std::sync::Arc;
+
 use datafusion::common::ScalarValue;
 
 use super::prepare::{Plan, Prepared, plan};
@@ -8,6 +10,7 @@ use crate::sql::dml::{Changed, PreparedDml, WriteMode, Writes};
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
 use crate::sql::outcome::{CommandTag, Outcome, Rows, RowsTag};
 use crate::sql::plan::PlannedQuery;
+use crate::sql::relation::Relation;
 use crate::sql::settings::Autocommit;
 use crate::sql::statement::Command;
 use crate::sql::tx::{EgtCount, EgtWriter};
@@ -53,7 +56,9 @@ impl Session {
             }
             Command::Analyze(name) => self.analyze(name.as_ref()).await,
             Command::Copy(copy) => {
-                self.start_statement(&prepared.statement.text);
+                if !copy.to_stdout {
+                    self.start_statement(|| prepared.seen()).await?;
+                }
                 self.start_copy(copy).await
             }
             Command::Explain(explain) => self.run_explain(explain, parameters, &prepared.declared, position).await,
@@ -101,7 +106,7 @@ impl Session {
         position: Position,
     ) -> SqlResult<Outcome> {
         self.check_writable(command_name(&prepared.statement.command))?;
-        self.start_statement(&prepared.statement.text);
+        self.start_statement(|| prepared.seen()).await?;
         let mut tries = 0;
         let changed = loop {
             let fresh = self.refreshed(prepared, dml).await?;
@@ -152,7 +157,7 @@ impl Session {
         } else if self.settings.autocommit() == Autocommit::Strict {
             WriteMode::OneEgt(&mut self.transaction)
         } else if alone {
-            WriteMode::Direct(Box::new(EgtWriter::new(engine.store().clone(), dml.relation().clone())))
+            WriteMode::Direct(Box::new(self.direct_writer(dml.relation())))
         } else {
             WriteMode::Implicit(&mut self.transaction)
         };
@@ -161,8 +166,10 @@ impl Session {
         let direct = writes.is_direct();
         let committed = writes.committed();
         let retry = direct && committed == EgtCount::default();
+        let footprint = writes.take_footprint();
         drop(writes);
         if direct {
+            self.record_direct(footprint.as_ref(), committed, result.is_err());
             self.tell_about_split(committed);
         } else if result.is_ok()
             && position == Position::Last
@@ -171,6 +178,15 @@ impl Session {
             return (Err(error), false);
         }
         (result, retry)
+    }
+
+    /// Commits what a statement outside a block writes, as it comes.
+    pub(super) fn direct_writer(&self, relation: &Arc<Relation>) -> EgtWriter {
+        let mut writer = EgtWriter::new(self.engine.store().clone(), relation.clone());
+        if self.transaction.observed_statement().is_some() {
+            writer.keep_footprint();
+        }
+        writer
     }
 
     pub(super) fn tell_about_split(&mut self, committed: EgtCount) {

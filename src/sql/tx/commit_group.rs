@@ -34,6 +34,11 @@ impl CommitGroup {
         Ok(())
     }
 
+    /// Adds a batch of the gateway's own that is to be committed with the writes. No key may occur in two batches.
+    pub fn add(&mut self, batch: Batch) {
+        self.batches.push(batch);
+    }
+
     /// Commits everything, durably, or nothing.
     ///
     /// # Errors

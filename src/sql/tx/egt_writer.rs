@@ -11,8 +11,9 @@ use futures::stream::{FuturesUnordered, StreamExt};
 
 use crate::model::{EntityKey, TableName};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::observe::Footprint;
 use crate::sql::relation::Relation;
-use crate::table::{Batch, BatchBuilder, CommitError, Operation, Rejection, StoreError, TableStore, Written};
+use crate::table::{Batch, BatchBuilder, CommitError, Operation, Rejection, StoreError, TableStore, Written, payload};
 
 /// Operations collected before they are committed: enough to fill 100 EGTs, so that even scattered keys share them.
 const BUFFERED_OPERATIONS: usize = 10_000;
@@ -37,17 +38,24 @@ pub(crate) struct EgtWriter {
     committed: EgtCount,
     /// The new versions, kept only when RETURNING asks for them.
     written: Option<BTreeMap<EntityKey, Written>>,
+    /// What the statement writes, kept only for observe mode.
+    footprint: Option<Footprint>,
 }
 
 impl EgtWriter {
     pub fn new(store: Arc<dyn TableStore>, relation: Arc<Relation>) -> Self {
         let committed = EgtCount::default();
-        Self { store, relation, buffer: BTreeMap::new(), buffered_bytes: 0, committed, written: None }
+        Self { store, relation, buffer: BTreeMap::new(), buffered_bytes: 0, committed, written: None, footprint: None }
     }
 
     /// Keeps the new version of every entity, for RETURNING.
     pub fn keep_versions(&mut self) {
         self.written = Some(BTreeMap::new());
+    }
+
+    /// Keeps the extent of what is written, for observe mode.
+    pub fn keep_footprint(&mut self) {
+        self.footprint = Some(Footprint::new());
     }
 
     /// Takes an operation; commits what was collected when the buffer is full or the key is in it already.
@@ -83,10 +91,22 @@ impl EgtWriter {
         self.committed
     }
 
+    /// The extent of what was handed to the store, where it is kept.
+    pub fn take_footprint(&mut self) -> Option<Footprint> {
+        self.footprint.take()
+    }
+
     async fn flush(&mut self) -> SqlResult<()> {
         self.buffered_bytes = 0;
         let operations = std::mem::take(&mut self.buffer);
-        let mut batches = pack(&self.relation.stored, operations.into_values())?.into_iter();
+        let batches = pack(&self.relation.stored, operations.into_values())?;
+        if let Some(footprint) = &mut self.footprint {
+            for batch in &batches {
+                let bytes = batch.payload_bytes() - payload::ENVELOPE_BYTES;
+                footprint.add(&self.relation, batch.partition(), batch.operations().len(), bytes);
+            }
+        }
+        let mut batches = batches.into_iter();
         let mut in_flight = FuturesUnordered::new();
         let mut failed: Option<Box<SqlError>> = None;
         loop {
@@ -128,7 +148,7 @@ async fn commit(store: Arc<dyn TableStore>, batch: Batch) -> Result<Vec<(EntityK
 }
 
 /// Packs operations, given in key order, into as few EGTs as they fit.
-pub(super) fn pack(table: &TableName, operations: impl Iterator<Item = Operation>) -> SqlResult<Vec<Batch>> {
+pub(in crate::sql) fn pack(table: &TableName, operations: impl Iterator<Item = Operation>) -> SqlResult<Vec<Batch>> {
     let mut batches = Vec::new();
     let mut builder = Batch::builder(table.clone());
     for operation in operations {

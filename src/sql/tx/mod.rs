@@ -11,7 +11,7 @@ mod transaction;
 mod write_set;
 
 pub(super) use commit_group::CommitGroup;
-pub(super) use egt_writer::{EgtCount, EgtWriter};
+pub(super) use egt_writer::{EgtCount, EgtWriter, pack};
 pub(super) use rules::moved_row;
 pub(super) use transaction::{Collected, Transaction, TransactionState};
 pub(super) use write_set::WriteSet;

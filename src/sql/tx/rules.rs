@@ -8,19 +8,15 @@ use super::WriteSet;
 use crate::model::PartitionKey;
 use crate::model::limits::{EGT_MAX_BYTES, EGT_MAX_OPERATIONS};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::observe::Rule;
+use crate::sql::observe::{Rule, broken_by_size};
 use crate::sql::relation::Relation;
 use crate::table::payload;
 
 /// The rules that the collected writes break, in the order they are told.
 pub(super) fn broken(writes: &WriteSet) -> impl Iterator<Item = Rule> {
-    let rules = [
-        (Rule::SecondTable, writes.has_several_tables()),
-        (Rule::SecondPartition, writes.has_several_partitions()),
-        (Rule::TooManyEntities, writes.operations() > EGT_MAX_OPERATIONS),
-        (Rule::TooLarge, body_bytes(writes) >= EGT_MAX_BYTES),
-    ];
-    rules.into_iter().filter(|(_, broken)| *broken).map(|(rule, _)| rule)
+    let tables = writes.has_several_tables().then_some(Rule::SecondTable);
+    let partitions = writes.has_several_partitions().then_some(Rule::SecondPartition);
+    tables.into_iter().chain(partitions).chain(broken_by_size(writes.operations(), body_bytes(writes)))
 }
 
 /// Whether the collected writes are still one EGT.

@@ -7,7 +7,7 @@ use super::rules::{self, Unit};
 use super::write_set::Mark;
 use crate::model::PartitionKey;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::observe::{Observed, Rule, SeenStatement};
+use crate::sql::observe::{Footprint, Observed, Rule, SeenStatement};
 use crate::sql::relation::Relation;
 
 /// Where a session stands.
@@ -38,6 +38,13 @@ pub(crate) struct Collected {
     pub writes: WriteSet,
     /// The rules it broke, and its statements, as far as observe mode looked on.
     pub observed: Observed,
+}
+
+impl Collected {
+    /// The extent of what it writes; asked only of one that broke a rule, so nothing is counted for others.
+    pub fn footprint(&self) -> Footprint {
+        if self.observed.breaches().is_empty() { Footprint::new() } else { self.writes.footprint() }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -117,12 +124,12 @@ impl Transaction {
         !self.implicit.writes.is_empty()
     }
 
-    /// A statement failed: a block waits for ROLLBACK, an implicit transaction is forgotten.
-    pub fn fail(&mut self) {
-        self.implicit = Collected::default();
+    /// A statement failed: a block waits for ROLLBACK, an implicit transaction is over. Hands over what that collected.
+    pub fn fail(&mut self) -> Collected {
         if let Some(block) = &mut self.block {
             block.failed = true;
         }
+        self.take_implicit()
     }
 
     /// The writes collected so far.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::model::{ETag, EdmDateTime, Entity, EntityKey, PartitionKey, Properties, StoredEntity, TableName};
 use crate::sql::error::SqlResult;
+use crate::sql::observe::Footprint;
 use crate::sql::reads::OwnWrites;
 use crate::sql::relation::Relation;
 use crate::table::{IfMatch, Operation, payload};
@@ -150,6 +151,17 @@ impl WriteSet {
             table.iter().flat_map(|table| table.writes.keys()).map(|key| key.partition.as_str()).collect();
         partitions.dedup();
         partitions.into_iter()
+    }
+
+    /// The extent of what would be committed.
+    pub fn footprint(&self) -> Footprint {
+        let mut footprint = Footprint::new();
+        for table in self.tables.values() {
+            for (key, write) in &table.writes {
+                footprint.add(&table.relation, &key.partition, 1, write.bytes);
+            }
+        }
+        footprint
     }
 
     /// The state to come back to.

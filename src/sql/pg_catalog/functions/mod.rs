@@ -25,6 +25,7 @@ pub(super) use self::definitions::index_definition;
 use super::cells::{Cell, array_of};
 use super::objects::Objects;
 use crate::sql::error::SqlResult;
+use crate::sql::observe::Observations;
 use crate::sql::types::SqlType;
 
 /// What the functions of one statement know.
@@ -34,13 +35,15 @@ pub(super) struct FunctionContext {
     pub database: Arc<str>,
     pub user: Arc<str>,
     pub settings: Arc<[(String, String)]>,
+    /// What observe mode saw, for the statements that read it.
+    pub observations: Arc<Observations>,
 }
 
 #[cfg(test)]
 impl FunctionContext {
     pub fn for_tests(tables: Vec<Arc<crate::sql::relation::Relation>>) -> Self {
         let objects = Arc::new(Objects::new(tables));
-        Self { objects, database: "d".into(), user: "u".into(), settings: Arc::new([]) }
+        Self { objects, database: "d".into(), user: "u".into(), settings: Arc::new([]), observations: Arc::default() }
     }
 }
 

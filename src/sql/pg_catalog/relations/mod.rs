@@ -3,6 +3,7 @@
 mod attributes;
 mod classes;
 mod cluster;
+mod egt;
 mod information_schema;
 mod keys;
 mod settings;
@@ -41,6 +42,11 @@ pub(super) fn is_always_empty(layout: &Layout) -> bool {
     fill_of(layout).is_none()
 }
 
+/// Whether its rows are what observe mode saw.
+pub(super) fn shows_observations(layout: &Layout) -> bool {
+    layout.schema == "pg_catalog" && matches!(layout.name, "egt_violations" | "egt_transactions")
+}
+
 fn fill_of(layout: &Layout) -> Option<Fill> {
     let fill: Fill = match (layout.schema, layout.name) {
         ("pg_catalog", "pg_class") => classes::classes,
@@ -59,6 +65,8 @@ fn fill_of(layout: &Layout) -> Option<Fill> {
         ("pg_catalog", "pg_am") => cluster::access_methods,
         ("pg_catalog", "pg_language") => cluster::languages,
         ("pg_catalog", "pg_tablespace") => cluster::tablespaces,
+        ("pg_catalog", "egt_violations") => egt::violations,
+        ("pg_catalog", "egt_transactions") => egt::transactions,
         ("pg_catalog", "pg_settings") => settings::settings,
         ("pg_catalog", "pg_tables") => views::tables,
         ("pg_catalog", "pg_views") => views::views,

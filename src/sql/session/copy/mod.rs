@@ -25,7 +25,7 @@ use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
 use crate::sql::outcome::{CommandTag, CopyFormat, CopyIn, CopyOut, Outcome};
 use crate::sql::relation::{ColumnSource, Relation};
 use crate::sql::statement::{Command, CopyCommand, parse};
-use crate::sql::tx::{EgtCount, EgtWriter};
+use crate::sql::tx::EgtCount;
 use crate::sql::types::SqlType;
 
 /// A COPY FROM STDIN whose input is still arriving.
@@ -94,7 +94,7 @@ impl Session {
         let reader = CopyReader::new(&relation.name, &typed, options)?;
         let collects = self.transaction.in_block() || self.transaction.has_implicit_writes();
         let direct = (!collects).then(|| {
-            let writer = Box::new(EgtWriter::new(self.engine.store().clone(), relation.clone()));
+            let writer = Box::new(self.direct_writer(&relation));
             Writes::new(relation.clone(), self.reads(), self.engine.now(), WriteMode::Direct(writer))
         });
         let columns = targets.len();
@@ -105,18 +105,45 @@ impl Session {
     pub(super) async fn copy_in(&mut self, data: &[u8]) -> SqlResult<()> {
         // After an error the rest of the input is of no use: the COPY is over.
         let mut copy = self.copy.take().ok_or_else(no_copy)?;
+        let fed = self.feed(&mut copy, data).await;
+        match &fed {
+            Ok(()) => self.copy = Some(copy),
+            Err(_) => self.record_copied(&mut copy, true),
+        }
+        fed
+    }
+
+    async fn feed(&mut self, copy: &mut CopyInProgress, data: &[u8]) -> SqlResult<()> {
         copy.reader.feed(data).map_err(|e| copy.with_committed(e))?;
         while let Some(rows) = copy.reader.full_batch().map_err(|e| copy.with_committed(e))? {
-            self.write_copied(&mut copy, &rows).await?;
+            self.write_copied(copy, &rows).await?;
         }
-        self.copy = Some(copy);
         Ok(())
+    }
+
+    /// The client gave up, or an error ended the COPY.
+    pub(super) fn forget_copy(&mut self) {
+        if let Some(mut copy) = self.copy.take() {
+            self.record_copied(&mut copy, true);
+        }
+    }
+
+    fn record_copied(&self, copy: &mut CopyInProgress, failed: bool) {
+        if let Some(writes) = &mut copy.direct {
+            self.record_direct(writes.take_footprint().as_ref(), writes.committed(), failed);
+        }
     }
 
     pub(super) async fn copy_finish(&mut self, position: Position) -> SqlResult<CommandTag> {
         let mut copy = self.copy.take().ok_or_else(no_copy)?;
+        let finished = self.finish_copy(&mut copy, position).await;
+        self.record_copied(&mut copy, finished.is_err());
+        finished
+    }
+
+    async fn finish_copy(&mut self, copy: &mut CopyInProgress, position: Position) -> SqlResult<CommandTag> {
         let rows = copy.reader.last_batch().map_err(|e| copy.with_committed(e))?;
-        self.write_copied(&mut copy, &rows).await?;
+        self.write_copied(copy, &rows).await?;
         match &mut copy.direct {
             Some(writes) => {
                 writes.finish().await?;
@@ -126,7 +153,7 @@ impl Session {
             None if position == Position::Last => self.finish_implicit().await?,
             None => {}
         }
-        self.tell_about_copied_timestamp(&copy);
+        self.tell_about_copied_timestamp(copy);
         Ok(CommandTag::Counted("COPY", copy.rows))
     }
 

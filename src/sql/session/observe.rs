@@ -1,0 +1,85 @@
+//! What observe mode is told by a session: which statement writes, how its transactions end.
+
+use std::sync::Arc;
+
+use super::Session;
+use crate::sql::error::{Notice, SqlResult};
+use crate::sql::observe::{Client, Footprint, Observed, Outcome, SeenStatement};
+use crate::sql::settings::EgtMode;
+use crate::sql::tx::{Collected, EgtCount};
+
+impl Session {
+    /// A statement that writes begins. Observe mode looks on where the store can carry out what the mode allows.
+    ///
+    /// # Errors
+    /// When the records of observe mode cannot be read or made.
+    pub(super) async fn start_statement(&mut self, statement: impl FnOnce() -> Arc<SeenStatement>) -> SqlResult<()> {
+        let observes = self.settings.egt_mode() == EgtMode::Observe && self.engine.store().promises().atomic_groups;
+        if observes {
+            self.engine.recorder().get_ready().await?;
+        }
+        self.transaction.start_statement(observes.then(statement));
+        Ok(())
+    }
+
+    /// Who is recorded as the one who ran a transaction.
+    pub(super) fn client(&self) -> Client {
+        Client::new(self.settings.application_name(), &self.user)
+    }
+
+    /// A transaction ended; nothing is recorded of one that observe mode did not see write.
+    pub(super) fn record(&self, observed: &Observed, footprint: &Footprint, outcome: Outcome) {
+        if !observed.statements().is_empty() {
+            self.engine.recorder().ended(&self.client(), observed, footprint, outcome, self.engine.now());
+        }
+    }
+
+    /// What was collected is forgotten.
+    pub(super) fn record_rollback(&self, collected: &Collected) {
+        if !collected.observed.statements().is_empty() {
+            self.record(&collected.observed, &collected.footprint(), Outcome::RolledBack);
+        }
+    }
+
+    /// A statement outside a block ended, whose rows were committed as they came.
+    pub(super) fn record_direct(&self, footprint: Option<&Footprint>, committed: EgtCount, failed: bool) {
+        let (Some(statement), Some(footprint)) = (self.transaction.observed_statement(), footprint) else { return };
+        let outcome = match committed.egts {
+            0 => return,
+            _ if failed => Outcome::Torn,
+            1 => Outcome::Committed,
+            _ => Outcome::Split,
+        };
+        let mut observed = Observed::default();
+        observed.see(statement);
+        if outcome != Outcome::Committed {
+            footprint.broken_rules().for_each(|rule| observed.broke(rule, statement));
+        }
+        self.record(&observed, footprint, outcome);
+    }
+
+    /// One WARNING for each transaction that strict mode would have refused.
+    pub(super) fn tell_about_breaches(&mut self, observed: &Observed) {
+        let breaches = observed.breaches();
+        if breaches.is_empty() {
+            return;
+        }
+        let rules: Vec<&str> = breaches.iter().map(|breach| breach.rule.name()).collect();
+        let statements: Vec<String> =
+            breaches.iter().map(|breach| format!("{}: {}", breach.rule.name(), breach.statement.text())).collect();
+        let message = format!("the transaction is not one entity group transaction: {}", rules.join(", "));
+        let warning = Notice::warning(message)
+            .with_detail(statements.join("\n"))
+            .with_hint("The view egt_violations keeps this; egt.mode = strict would refuse these statements.");
+        self.notice(warning);
+    }
+}
+
+/// Who leaves in the middle of a transaction rolls it back.
+impl Drop for Session {
+    fn drop(&mut self) {
+        for collected in [self.transaction.end(), self.transaction.take_implicit()] {
+            self.record_rollback(&collected);
+        }
+    }
+}
