@@ -13,3 +13,4 @@ mod type_names;
 
 pub(super) use create_table::declare;
 pub(super) use expressions::check_expressions;
+pub(super) use type_names::sql_type;
