@@ -150,6 +150,16 @@ pub(in crate::sql) fn common_type<'t>(
     Ok(if same { common.clone() } else { without_parameters(common) })
 }
 
+/// The type of an array's items; `None` for what is no array.
+pub(in crate::sql) fn item_of(sql_type: &SqlType) -> Option<SqlType> {
+    match sql_type {
+        SqlType::Array(item) => Some((**item).clone()),
+        SqlType::Int2Vector => Some(SqlType::Int2),
+        SqlType::OidVector => Some(SqlType::Oid),
+        _ => None,
+    }
+}
+
 /// `varchar` for `varchar(3)`. A `char(n)` keeps its length: one without would be cut to one character.
 pub(in crate::sql) fn without_parameters(sql_type: &SqlType) -> SqlType {
     match sql_type {

@@ -30,7 +30,7 @@ mod planner;
 mod syntax;
 mod typed;
 
-pub(super) use aggregates::find as find_aggregate;
+pub(super) use aggregates::{FIRST_OF, ONLY_OF, find as find_aggregate};
 pub(super) use parameters::Parameters;
 pub(super) use pass::typed as type_plan;
 pub(super) use pending::find as find_function;

@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::{Result, internal_err};
+use datafusion::functions_aggregate::first_last::first_value_udaf;
+use datafusion::functions_aggregate::min_max::max_udaf;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, TypeSignature, Volatility};
 
@@ -68,12 +70,22 @@ const FOREIGN: &[&str] = &[
     "var_sample",
 ];
 
+/// The only one of at most one value. A statement can give no function such a name.
+pub(in crate::sql) const ONLY_OF: &str = "only value of";
+/// The first value in the order asked for.
+pub(in crate::sql) const FIRST_OF: &str = "first value of";
+
 /// The aggregate that a name means while a statement is planned; `engine` is what the engine has under it.
 pub(in crate::sql) fn find(name: &str, engine: Option<Arc<AggregateUDF>>) -> Option<Arc<AggregateUDF>> {
     if let Some(known) = WAITING.iter().find(|waiting| **waiting == name) {
         return Some(Arc::new(AggregateUDF::new_from_impl(Aggregate::new(known))));
     }
-    engine.filter(|_| !FOREIGN.contains(&name))
+    match name {
+        // The greatest of one value is that value, whatever its type.
+        ONLY_OF => Some(max_udaf()),
+        FIRST_OF => Some(first_value_udaf()),
+        _ => engine.filter(|_| !FOREIGN.contains(&name)),
+    }
 }
 
 /// An aggregate of arguments whose types are not final.

@@ -111,23 +111,15 @@ fn rescaled(values: &ArrayRef, result: &DataType) -> SqlResult<ArrayRef> {
     let (Some((_, from)), Some((precision, to))) = (digits_of(values.data_type()), digits_of(result)) else {
         return Err(SqlError::new(ErrorKind::Internal, "arithmetic of numerics gave no numeric"));
     };
-    let relabelled = relabelled(values, &with_scale(result, from))?;
     if from == to && precision < BARE_NUMERIC_PRECISION {
-        return Ok(relabelled);
+        return relabelled(values, result);
     }
     // Only types of the greatest precision can be too small for the result.
     let digits = Digits::of(Some((precision, to)));
-    let values = relabelled.as_primitive::<Decimal256Type>();
+    let values = values.as_primitive_opt::<Decimal256Type>().ok_or_else(other_width)?;
     let moved = values
         .try_unary::<_, Decimal256Type, Box<SqlError>>(|value| digits.rescale(value, from).map_err(|_| overflow()))?;
     from_long(moved, result)
-}
-
-fn with_scale(data_type: &DataType, scale: i8) -> DataType {
-    match data_type {
-        DataType::Decimal128(precision, _) => DataType::Decimal128(*precision, scale),
-        _ => DataType::Decimal256(BARE_NUMERIC_PRECISION, scale),
-    }
 }
 
 /// The same digits, said to be of the result's type, which has their scale.
@@ -139,9 +131,12 @@ fn relabelled(values: &ArrayRef, result: &DataType) -> SqlResult<ArrayRef> {
 }
 
 fn with_type<T: DecimalType>(values: &ArrayRef, result: &DataType) -> SqlResult<ArrayRef> {
-    let values = values.as_primitive_opt::<T>();
-    let values = values.ok_or_else(|| SqlError::new(ErrorKind::Internal, "a numeric has another width"))?;
+    let values = values.as_primitive_opt::<T>().ok_or_else(other_width)?;
     Ok(Arc::new(values.clone().with_data_type(result.clone())))
+}
+
+fn other_width() -> Box<SqlError> {
+    SqlError::new(ErrorKind::Internal, "a numeric has another width")
 }
 
 /// Digits of 256 bits, already at the result's scale, as the result's type.

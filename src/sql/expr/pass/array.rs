@@ -7,6 +7,7 @@ use datafusion::logical_expr::{Expr, Operator, lit, when};
 use super::{Pass, raised};
 use crate::sql::error::{ErrorKind, SqlError};
 use crate::sql::expr::comparison;
+use crate::sql::expr::conversion::item_of;
 use crate::sql::expr::operand::Operand;
 use crate::sql::expr::operation::comparison_operator;
 use crate::sql::expr::typed::ValueType;
@@ -84,17 +85,14 @@ impl Pass<'_> {
                 let expr = list.converted_to(&list_type, self.parameters()).map_err(raised)?;
                 self.operand(expr, schema)?
             }
-            SqlType::Array(_) => list,
-            _ => {
-                let message = "op ANY/ALL (array) requires array on right side";
-                return Err(raised(SqlError::new(ErrorKind::WrongObjectType, message)));
-            }
+            _ => list,
         };
-        let SqlType::Array(item) = list.sql_type().clone() else {
-            return Err(raised(SqlError::not_supported("a comparison with this array")));
+        let Some(item) = item_of(list.sql_type()) else {
+            let message = "op ANY/ALL (array) requires array on right side";
+            return Err(raised(SqlError::new(ErrorKind::WrongObjectType, message)));
         };
         // A stand-in for an item tells which type both are compared in.
-        let stand_in = Operand { expr: lit(ScalarValue::Null), value_type: ValueType::of(*item) };
+        let stand_in = Operand { expr: lit(ScalarValue::Null), value_type: ValueType::of(item) };
         let stand_in_type = stand_in.value_type.clone();
         let (value, item) = comparison::aligned(operator, value, stand_in, self.parameters()).map_err(raised)?;
         let item = match item {
