@@ -165,6 +165,8 @@ fn sqlstate(kind: ErrorKind) -> &'static str {
         ErrorKind::UndefinedCursor => "34000",
         ErrorKind::DuplicateCursor => "42P03",
         ErrorKind::ObjectNotInState => "55000",
+        ErrorKind::LockNotAvailable => "55P03",
+        ErrorKind::DependentObjects => "2BP01",
         ErrorKind::Throttled => "53000",
         ErrorKind::DiskFull => "53100",
         ErrorKind::OutOfMemory => "53200",

@@ -15,7 +15,7 @@ use super::reads::Reads;
 use super::settings::EgtMode;
 use super::tuning;
 use crate::model::{Clock, EdmDateTime};
-use crate::table::{TableReader, TableStore};
+use crate::table::TableStore;
 
 /// What the server is told about itself.
 #[derive(Debug, Clone)]
@@ -112,9 +112,8 @@ impl Engine {
         moment
     }
 
-    /// What the system catalogue shows of this moment.
-    pub(super) async fn catalog_snapshot(&self, reader: &dyn TableReader) -> SqlResult<CatalogSnapshot> {
-        let relations = self.catalog.relations(reader).await?;
-        Ok(CatalogSnapshot::new(&self.config.database, relations))
+    /// What the system catalogue shows to a statement.
+    pub(super) async fn catalog_snapshot(&self, reads: &Reads) -> SqlResult<CatalogSnapshot> {
+        Ok(CatalogSnapshot::new(&self.config.database, reads.relations().await?))
     }
 }

@@ -1,10 +1,12 @@
-//! What one statement reads from: a snapshot of the store, and the transaction's own writes over it.
+//! What one statement reads from: a snapshot of the store and of the catalogue, and what its transaction changed in both.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::model::{EntityKey, StoredEntity, TableName};
+use crate::sql::catalog::CatalogView;
 use crate::sql::error::SqlResult;
+use crate::sql::relation::Relation;
 use crate::table::TableReader;
 
 /// The after-images of one table's entities that a transaction wrote: `None` where it deleted one.
@@ -14,12 +16,29 @@ pub type OwnWrites = BTreeMap<EntityKey, Option<StoredEntity>>;
 /// so a plan can be kept and run again on a later snapshot.
 pub struct Reads {
     pub reader: Arc<dyn TableReader>,
+    pub catalog: CatalogView,
     own: BTreeMap<TableName, Arc<OwnWrites>>,
 }
 
 impl Reads {
-    pub fn new(reader: Arc<dyn TableReader>, own: BTreeMap<TableName, Arc<OwnWrites>>) -> Self {
-        Self { reader, own }
+    pub fn new(reader: Arc<dyn TableReader>, catalog: CatalogView, own: BTreeMap<TableName, Arc<OwnWrites>>) -> Self {
+        Self { reader, catalog, own }
+    }
+
+    /// The user's table of this name.
+    ///
+    /// # Errors
+    /// 42702 when several differ only in case.
+    pub async fn relation(&self, name: &str) -> SqlResult<Option<Arc<Relation>>> {
+        self.catalog.relation(&*self.reader, name).await
+    }
+
+    /// Every table of the user's, by name.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn relations(&self) -> SqlResult<Vec<Arc<Relation>>> {
+        self.catalog.relations(&*self.reader).await
     }
 
     /// The transaction's own writes to a table, if there are any.

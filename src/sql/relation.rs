@@ -163,11 +163,27 @@ impl Relation {
         Self { arrow_schema: Relation::schema_of(&columns), columns, ..self.clone() }
     }
 
-    /// Whether a plan made for `earlier` still holds: the same table with the same columns, and perhaps new ones.
+    /// Whether a plan made for `earlier` still holds: the same table with the same columns, and for an open one perhaps
+    /// newly seen ones.
     pub fn still_serves(&self, earlier: &Relation) -> bool {
+        let same_columns = if self.open && earlier.open {
+            earlier.columns.iter().all(|old| self.column(&old.name).is_some_and(|(_, new)| new == old))
+                && self.declared_beyond_type().eq(earlier.declared_beyond_type())
+        } else {
+            self.open == earlier.open && self.columns == earlier.columns
+        };
         self.oid == earlier.oid
             && self.stored == earlier.stored
-            && earlier.columns.iter().all(|old| self.column(&old.name).is_some_and(|(_, new)| new == old))
+            && self.constraints == earlier.constraints
+            && same_columns
+    }
+
+    /// The columns that a write must treat in a way of their own: a newly declared one makes earlier plans stale.
+    fn declared_beyond_type(&self) -> impl Iterator<Item = &str> {
+        let needs = |c: &&RelationColumn| {
+            !c.hidden && (c.not_null || c.default.is_some() || c.identity.is_some() || c.generated.is_some())
+        };
+        self.columns.iter().filter(needs).map(|c| c.name.as_str())
     }
 
     /// The error for a key that is there already (23505).

@@ -38,8 +38,8 @@ pub(super) enum Command {
     Update(Box<ast::Update>),
     Delete(Box<ast::Delete>),
     CreateTable(Box<ast::CreateTable>),
-    DropTable { names: Vec<ObjectName>, if_exists: bool },
-    Truncate(Vec<ObjectName>),
+    DropTable(DropTable),
+    Truncate(Truncate),
     Analyze(Option<ObjectName>),
     Copy(Box<CopyCommand>),
     Explain(Box<ExplainCommand>),
@@ -48,6 +48,20 @@ pub(super) enum Command {
     Show(String),
     Reset(Option<String>),
     Discard,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct DropTable {
+    pub names: Vec<ObjectName>,
+    pub if_exists: bool,
+    pub cascade: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Truncate {
+    pub names: Vec<ObjectName>,
+    pub restart_identity: bool,
+    pub cascade: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -292,9 +306,15 @@ fn classify(statement: ast::Statement) -> SqlResult<Command> {
         S::Update(update) => Command::Update(Box::new(update)),
         S::Delete(delete) => Command::Delete(Box::new(delete)),
         S::CreateTable(create) => Command::CreateTable(Box::new(create)),
-        S::Drop { object_type: ObjectType::Table, if_exists, names, .. } => Command::DropTable { names, if_exists },
+        S::Drop { object_type: ObjectType::Table, if_exists, names, cascade, .. } => {
+            Command::DropTable(DropTable { names, if_exists, cascade })
+        }
         S::Drop { object_type, .. } => return Err(SqlError::not_supported(format!("DROP {object_type}"))),
-        S::Truncate(truncate) => Command::Truncate(truncate.table_names.into_iter().map(|t| t.name).collect()),
+        S::Truncate(truncate) => Command::Truncate(Truncate {
+            restart_identity: truncate.identity == Some(ast::TruncateIdentityOption::Restart),
+            cascade: truncate.cascade == Some(ast::CascadeOption::Cascade),
+            names: truncate.table_names.into_iter().map(|t| t.name).collect(),
+        }),
         S::Analyze(analyze) => Command::Analyze(analyze.table_name),
         S::Copy { source, to, target, .. } => {
             let copy = CopyCommand { source, to_stdout: to, options: Vec::new() };

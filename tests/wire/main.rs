@@ -2,6 +2,7 @@
 
 mod cancel;
 mod copy;
+mod ddl;
 mod extended;
 mod harness;
 mod isolation;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::constraint::Constraints;
 use super::entry;
+use crate::model::limits::TABLE_NAME_MAX_CHARS;
 use crate::model::{Entity, EntityKey, PropertyName, StoredEntity, TableName};
 use crate::sql::edm;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
@@ -28,14 +29,14 @@ pub struct Declaration {
     /// Name in the store.
     pub stored: String,
     pub oid: u32,
-    /// Counts up when the table moves to a new stored name (TRUNCATE).
+    /// Counts up when the table moves to a new stored name: TRUNCATE, and ALTER TABLE where it writes all rows anew.
     pub generation: u32,
     pub open: bool,
     pub columns: Vec<DeclaredColumn>,
     pub key: DeclaredKey,
     #[serde(default, skip_serializing_if = "Constraints::is_empty")]
     pub constraints: Constraints,
-    /// A stored table this one has replaced and that is still to be dropped.
+    /// A stored table this one has replaced and that is still to be dropped. Written by earlier releases only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doomed: Option<String>,
 }
@@ -148,6 +149,21 @@ impl Declaration {
         entry::of_entity(stored)
     }
 
+    /// Turns to a stored name that the table had not yet: the first with `G2`, `G3`, ...
+    ///
+    /// # Errors
+    /// XX001 when the stored name is not one.
+    pub(super) fn move_to_next_generation(&mut self) -> SqlResult<()> {
+        let old_suffix = generation_suffix(self.generation);
+        let first = if self.generation > 1 { self.stored.strip_suffix(&old_suffix) } else { None };
+        let first = first.unwrap_or(&self.stored).to_owned();
+        self.generation += 1;
+        let suffix = generation_suffix(self.generation);
+        let head: String = first.chars().take(TABLE_NAME_MAX_CHARS - suffix.len()).collect();
+        self.stored = head + &suffix;
+        self.stored_name().map(|_| ())
+    }
+
     pub fn stored_name(&self) -> SqlResult<TableName> {
         TableName::parse(&self.stored).map_err(|e| SqlError::new(ErrorKind::DataCorrupted, e.to_string()))
     }
@@ -248,6 +264,10 @@ impl Declaration {
         };
         Ok(KeyCodec::relational(key_columns, partition, *escape)?)
     }
+}
+
+fn generation_suffix(generation: u32) -> String {
+    format!("G{generation}")
 }
 
 /// The system columns that are not among the visible ones.

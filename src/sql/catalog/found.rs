@@ -6,7 +6,7 @@ use std::sync::Arc;
 use xxhash_rust::xxh64::xxh64;
 
 use super::OIDS_PER_TABLE;
-use super::declaration::{hidden_columns, system_column};
+use super::declaration::{Declaration, DeclaredColumn, DeclaredKey, hidden_columns, system_column};
 use crate::model::TableName;
 use crate::model::limits::{TABLE_NAME_MAX_CHARS, TABLE_NAME_MIN_CHARS};
 use crate::sql::edm;
@@ -66,6 +66,23 @@ pub(super) fn open_relation(declared: &Relation, schema: &ObservedSchema) -> Rel
     relation
 }
 
+/// A declaration of a found table, stored where it is: its keys and, where wanted, the properties seen so far. Later
+/// ones show as they did.
+pub(super) fn declaration_of(found: &Relation, with_properties: bool) -> Declaration {
+    let mut columns = Vec::new();
+    for column in found.columns.iter().filter(|c| !c.hidden) {
+        let property = match &column.source {
+            ColumnSource::Property { name, .. } => Some(name.as_str().to_owned()),
+            _ => None,
+        };
+        if property.is_none() || with_properties {
+            let not_null = matches!(column.source, ColumnSource::PartitionKey | ColumnSource::RowKey);
+            columns.push(DeclaredColumn { not_null, property, ..DeclaredColumn::new(&column.name, &column.sql_type) });
+        }
+    }
+    Declaration::new(&found.name, &found.stored, found.oid, columns, DeclaredKey::Raw, true)
+}
+
 fn observed_column(property: &crate::table::ObservedProperty) -> RelationColumn {
     let sql_type = edm::sql_type_of(property.types);
     let column_type = edm::column_type(&sql_type);
@@ -77,6 +94,11 @@ fn observed_column(property: &crate::table::ObservedProperty) -> RelationColumn 
 fn found_oid(stored: &TableName) -> u32 {
     let block = xxh64(stored.folded().as_bytes(), 0) % FOUND_OID_BLOCKS;
     FIRST_FOUND_OID + u32::try_from(block).unwrap_or(0) * OIDS_PER_TABLE
+}
+
+/// Whether an OID is one that [`found_oid`] makes.
+pub(super) fn is_found_oid(oid: u32) -> bool {
+    oid >= FIRST_FOUND_OID
 }
 
 /// The legal table name that stands for a SQL name: `order_items` becomes `orderItems`. What is left over is padded

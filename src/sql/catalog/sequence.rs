@@ -78,9 +78,14 @@ impl Sequence {
 
     /// The entity that keeps the definition and the state.
     pub(in crate::sql) fn to_entity(&self, state: SequenceState) -> SqlResult<Entity> {
-        let mut entity = entry::to_entity(self.entity_key()?, &Self { format: entry::FORMAT, ..self.clone() })?;
+        let mut entity = self.definition()?;
         entity.properties.merge(state.to_properties()?);
         Ok(entity)
+    }
+
+    /// The definition alone: merged into the entity, it leaves the state as it is.
+    pub(in crate::sql) fn definition(&self) -> SqlResult<Entity> {
+        entry::to_entity(self.entity_key()?, &Self { format: entry::FORMAT, ..self.clone() })
     }
 
     /// Reads a sequence back.

@@ -6,10 +6,12 @@
 mod columns;
 mod constraints;
 mod create_table;
+mod dependents;
 mod expressions;
 mod key_layout;
 mod names;
 mod type_names;
 
 pub(super) use create_table::declare;
+pub(super) use dependents::{Reference, cascades, references_to, still_needed, still_referenced};
 pub(super) use expressions::check_expressions;

@@ -9,7 +9,7 @@ use datafusion::error::DataFusionError;
 use super::{ErrorKind, SqlError};
 use crate::model::limits::{EGT_MAX_BYTES, EGT_MAX_OPERATIONS};
 use crate::model::{KeyError, NameError, PropertyError};
-use crate::table::{BatchError, StoreError};
+use crate::table::{BatchError, GroupError, StoreError};
 
 impl From<StoreError> for Box<SqlError> {
     fn from(error: StoreError) -> Self {
@@ -25,6 +25,16 @@ impl From<StoreError> for Box<SqlError> {
             StoreError::ShuttingDown => ErrorKind::Shutdown,
         };
         SqlError::new(kind, error.to_string())
+    }
+}
+
+impl From<GroupError> for Box<SqlError> {
+    fn from(error: GroupError) -> Self {
+        match error {
+            GroupError::Store(error) => error.into(),
+            GroupError::Rejected { .. } => SqlError::new(ErrorKind::SerializationFailure, error.to_string()),
+            GroupError::DuplicateKey { .. } => SqlError::new(ErrorKind::Internal, error.to_string()),
+        }
     }
 }
 

@@ -130,6 +130,10 @@ pub enum ErrorKind {
     DuplicateCursor,
     /// 55000
     ObjectNotInState,
+    /// 55P03
+    LockNotAvailable,
+    /// 2BP01
+    DependentObjects,
     /// 53000
     Throttled,
     /// 53100

@@ -57,7 +57,7 @@ impl Planner<'_> {
     pub async fn plan(&self, query: &Query, declared: &[SqlType]) -> SqlResult<PlannedQuery> {
         let mentions = Mentions::of(query);
         if self.system.is_asked_by(query) {
-            self.system.see(&self.engine.catalog_snapshot(&*self.reads.reader).await?);
+            self.system.see(&self.engine.catalog_snapshot(&self.reads).await?);
         }
         let tables = self.tables(&mentions).await?;
         self.plan_over(query, &tables, mentions.hidden, declared)
@@ -151,7 +151,7 @@ impl Planner<'_> {
     /// # Errors
     /// When the catalogue cannot be read.
     pub async fn is_unchanged(&self, relation: &Arc<Relation>) -> SqlResult<bool> {
-        let current = self.engine.catalog().relation(&*self.reads.reader, &relation.name).await?;
+        let current = self.reads.relation(&relation.name).await?;
         Ok(current.is_some_and(|current| Arc::ptr_eq(&current, relation) || current.still_serves(relation)))
     }
 
@@ -165,7 +165,7 @@ impl Planner<'_> {
             if self.system.knows(schema.as_deref(), &table) {
                 let snapshot = match &snapshot {
                     Some(snapshot) => snapshot.clone(),
-                    None => snapshot.insert(Arc::new(self.engine.catalog_snapshot(&*self.reads.reader).await?)).clone(),
+                    None => snapshot.insert(Arc::new(self.engine.catalog_snapshot(&self.reads).await?)).clone(),
                 };
                 let snapshot = if self.system.shows_observations(schema.as_deref(), &table) {
                     let observations = self.engine.recorder().observations(&*self.reads.reader).await?;
@@ -190,7 +190,7 @@ impl Planner<'_> {
     /// 3F000 for an unknown schema.
     pub async fn relation(&self, schema: Option<&str>, table: &str) -> SqlResult<Option<Arc<Relation>>> {
         match schema {
-            None | Some("public") => self.engine.catalog().relation(&*self.reads.reader, table).await,
+            None | Some("public") => self.reads.relation(table).await,
             // A system relation that there is not, or a function in FROM.
             Some("pg_catalog" | "information_schema") => Ok(None),
             Some(other) => Err(SqlError::new(ErrorKind::UndefinedSchema, format!("schema \"{other}\" does not exist"))),

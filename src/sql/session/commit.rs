@@ -1,6 +1,7 @@
 //! Committing what the statements of a transaction have collected.
 
 use super::Session;
+use crate::sql::catalog::StagedCatalog;
 use crate::sql::error::SqlResult;
 use crate::sql::observe::{Footprint, Observed, Outcome};
 use crate::sql::tx::{Collected, CommitGroup, EgtCount, EgtWriter, WriteSet};
@@ -9,8 +10,8 @@ impl Session {
     /// Commits a block, all or nothing: one EGT, as the rules have seen to, or in observe mode a group of them.
     pub(super) async fn commit_block(&mut self, collected: Collected) -> SqlResult<()> {
         let footprint = collected.footprint();
-        let Collected { writes, observed } = collected;
-        let committed = self.commit_group(writes, &observed, &footprint).await;
+        let Collected { writes, catalog, observed } = collected;
+        let committed = self.commit_group(writes, catalog, &observed, &footprint).await;
         let outcome = if committed.is_ok() { Outcome::Committed } else { Outcome::RolledBack };
         self.record(&observed, &footprint, outcome);
         committed?;
@@ -18,20 +19,32 @@ impl Session {
         Ok(())
     }
 
-    /// Everything that is committed together: the writes, and the record of the rules they break.
-    async fn commit_group(&self, writes: WriteSet, observed: &Observed, footprint: &Footprint) -> SqlResult<()> {
+    /// Everything that is committed together: the writes, the changes of the catalogue, and the record of the rules that
+    /// the writes break.
+    async fn commit_group(
+        &self,
+        writes: WriteSet,
+        catalog: StagedCatalog,
+        observed: &Observed,
+        footprint: &Footprint,
+    ) -> SqlResult<()> {
         let mut group = CommitGroup::default();
         group.add_writes(writes)?;
         if !observed.breaches().is_empty() {
             let recorder = self.engine.recorder();
             group.add(recorder.batch(&self.client(), observed, footprint, self.engine.now())?);
         }
-        group.commit(&**self.engine.store()).await
+        if catalog.is_empty() {
+            group.commit(&**self.engine.store()).await
+        } else {
+            group.commit_with(self.engine.catalog(), catalog).await
+        }
     }
 
-    /// Commits an implicit transaction: as several EGTs where needed, or all or nothing where observe mode looked on.
+    /// Commits an implicit transaction: as several EGTs where needed, or all or nothing where observe mode looked on or
+    /// the catalogue changes.
     pub(super) async fn commit_implicit(&mut self, collected: Collected) -> SqlResult<()> {
-        if collected.observed.statements().is_empty() {
+        if collected.observed.statements().is_empty() && collected.catalog.is_empty() {
             self.commit_split(collected.writes).await
         } else {
             self.commit_block(collected).await

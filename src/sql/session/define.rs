@@ -1,42 +1,59 @@
-//! Running DDL, TRUNCATE and ANALYZE.
+//! Running CREATE TABLE, DROP TABLE, TRUNCATE and ANALYZE.
+//!
+//! Changes of the catalogue are staged in the session's transaction. Outside a block that is the implicit one, which
+//! commits as the statement ends.
 
 use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast::{CreateTable, ObjectName};
 
-use super::Session;
-use crate::sql::ddl;
+use super::{Position, Session};
+use crate::sql::catalog::duplicate_table;
+use crate::sql::ddl::{self, Reference};
 use crate::sql::dml::find_target;
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
 use crate::sql::outcome::{CommandTag, Outcome};
-use crate::sql::relation::Relation;
+use crate::sql::plan::schema_and_table;
+use crate::sql::relation::{Relation, RelationKind};
+use crate::sql::statement::{DropTable, Truncate};
 
 impl Session {
-    pub(super) async fn create_table(&mut self, create: &CreateTable) -> SqlResult<Outcome> {
-        let (declaration, notices) = ddl::declare(create)?;
+    pub(super) async fn create_table(&mut self, create: &CreateTable, position: Position) -> SqlResult<Outcome> {
+        self.check_writable("CREATE TABLE")?;
+        let (mut declaration, notices) = ddl::declare(create)?;
         ddl::check_expressions(&self.planner(), &declaration)?;
-        let reader = self.engine.store().reader();
-        if let Some(existing) = self.engine.catalog().exact(&*reader, &declaration.name).await? {
-            let message = format!("relation \"{}\" already exists", existing.name);
-            if !create.if_not_exists {
-                return Err(SqlError::new(ErrorKind::DuplicateTable, message));
-            }
-            self.notice(Notice::info(format!("{message}, skipping")));
+        self.claim(&declaration.name).await?;
+        let reads = self.reads();
+        let taken = reads.catalog.has_name(&declaration.name)
+            || reads.catalog.exact(&*reads.reader, &declaration.name).await?.is_some();
+        if taken && create.if_not_exists {
+            let message = format!("relation \"{}\" already exists, skipping", declaration.name);
+            self.notice(Notice::info(message));
             return Ok(Outcome::Done(CommandTag::Plain("CREATE TABLE")));
         }
-        self.engine.catalog().create(declaration, Vec::new()).await?;
+        if taken {
+            return Err(duplicate_table(&declaration.name));
+        }
+        let catalog = self.engine.catalog();
+        let fresh = catalog.make_first(&reads.catalog, &*reads.reader, &mut declaration).await?;
+        declaration.oid = catalog.next_oid();
+        let staged = self.transaction.catalog_mut();
+        staged.keep(fresh);
+        staged.put(declaration)?;
         self.notices.extend(notices);
+        self.settle(position).await?;
         Ok(Outcome::Done(CommandTag::Plain("CREATE TABLE")))
     }
 
-    pub(super) async fn drop_tables(&mut self, names: &[ObjectName], if_exists: bool) -> SqlResult<Outcome> {
+    pub(super) async fn drop_tables(&mut self, drop: &DropTable, position: Position) -> SqlResult<Outcome> {
+        self.check_writable("DROP TABLE")?;
         let mut relations = Vec::new();
-        for name in names {
-            match find_target(&self.planner(), name).await {
+        for name in &drop.names {
+            match self.claimed(name).await {
                 Ok(relation) => relations.push(relation),
                 Err(error) if error.kind == ErrorKind::UndefinedTable => {
-                    let (_, table) = crate::sql::plan::schema_and_table(name)?;
-                    if !if_exists {
+                    let (_, table) = schema_and_table(name)?;
+                    if !drop.if_exists {
                         let message = format!("table \"{table}\" does not exist");
                         return Err(SqlError::new(ErrorKind::UndefinedTable, message));
                     }
@@ -45,10 +62,98 @@ impl Session {
                 Err(error) => return Err(error),
             }
         }
-        for relation in relations {
-            self.engine.catalog().drop(&relation).await?;
+        let reads = self.reads();
+        let names: Vec<&str> = relations.iter().map(|r| r.name.as_str()).collect();
+        let references = ddl::references_to(&reads.catalog, &names);
+        if !references.is_empty() && !drop.cascade {
+            return Err(ddl::still_needed(&references));
         }
+        self.drop_references(&references).await?;
+        for relation in &relations {
+            self.drop_table(relation);
+        }
+        self.settle(position).await?;
         Ok(Outcome::Done(CommandTag::Plain("DROP TABLE")))
+    }
+
+    /// Takes away the foreign keys that DROP ... CASCADE drops too.
+    pub(super) async fn drop_references(&mut self, references: &[Reference]) -> SqlResult<()> {
+        for reference in references {
+            self.claim(&reference.table).await?;
+            let reads = self.reads();
+            if let Some(declaration) = reads.catalog.declaration(&reference.table) {
+                let mut declaration = declaration.clone();
+                declaration.constraints.unenforced.retain(|c| c.name != reference.constraint);
+                self.transaction.catalog_mut().put(declaration)?;
+            }
+        }
+        self.notices.extend(ddl::cascades(references));
+        Ok(())
+    }
+
+    /// Takes a table out of the session's catalogue, with the sequences that belong to it.
+    fn drop_table(&mut self, relation: &Relation) {
+        let reads = self.reads();
+        self.transaction.writes_mut().forget(&relation.stored);
+        let staged = self.transaction.catalog_mut();
+        if relation.kind == RelationKind::Found {
+            staged.give_up(relation.stored.clone());
+            return;
+        }
+        staged.remove(&relation.name);
+        for sequence in reads.catalog.sequences_of(relation.oid) {
+            staged.remove_sequence(&sequence.name);
+        }
+    }
+
+    pub(super) async fn truncate(&mut self, truncate: &Truncate, position: Position) -> SqlResult<Outcome> {
+        self.check_writable("TRUNCATE")?;
+        let mut relations = Vec::new();
+        for name in &truncate.names {
+            let relation = self.claimed(name).await?;
+            if !relations.iter().any(|known: &Arc<Relation>| known.name == relation.name) {
+                relations.push(relation);
+            }
+        }
+        while let Some(reference) = self.first_reference_to(&relations) {
+            if !truncate.cascade {
+                return Err(ddl::still_referenced(&reference));
+            }
+            self.notice(Notice::info(format!("truncate cascades to table \"{}\"", reference.table)));
+            self.claim(&reference.table).await?;
+            match self.reads().relation(&reference.table).await? {
+                Some(relation) if relation.name == reference.table => relations.push(relation),
+                _ => break,
+            }
+        }
+        for relation in &relations {
+            self.truncate_table(relation, truncate.restart_identity).await?;
+        }
+        self.settle(position).await?;
+        Ok(Outcome::Done(CommandTag::Plain("TRUNCATE TABLE")))
+    }
+
+    fn first_reference_to(&self, relations: &[Arc<Relation>]) -> Option<Reference> {
+        let names: Vec<&str> = relations.iter().map(|r| r.name.as_str()).collect();
+        ddl::references_to(&self.reads().catalog, &names).into_iter().next()
+    }
+
+    /// Moves a table to a new stored table, which is empty: so others see the old rows until COMMIT. A found table
+    /// becomes a declared one, to remember where it is stored.
+    async fn truncate_table(&mut self, relation: &Relation, restart_identity: bool) -> SqlResult<()> {
+        let reads = self.reads();
+        let mut declaration = reads.catalog.declaration_of(relation, false);
+        let fresh = self.engine.catalog().make_next(&mut declaration).await?;
+        self.transaction.writes_mut().forget(&relation.stored);
+        let staged = self.transaction.catalog_mut();
+        staged.keep(fresh);
+        if relation.kind == RelationKind::Found {
+            staged.give_up(relation.stored.clone());
+        }
+        for sequence in reads.catalog.sequences_of(relation.oid).filter(|_| restart_identity) {
+            staged.restart_sequence(sequence);
+        }
+        staged.put(declaration)
     }
 
     pub(super) async fn targets(&self, names: &[ObjectName]) -> SqlResult<Vec<Arc<Relation>>> {
@@ -63,7 +168,7 @@ impl Session {
     pub(super) async fn analyze(&self, name: Option<&ObjectName>) -> SqlResult<Outcome> {
         let relations = match name {
             Some(name) => self.targets(std::slice::from_ref(name)).await?,
-            None => self.engine.catalog().relations(&*self.engine.store().reader()).await?,
+            None => self.reads().relations().await?,
         };
         for relation in relations {
             self.engine.store().analyze(&relation.stored).await?;
@@ -71,14 +176,28 @@ impl Session {
         Ok(Outcome::Done(CommandTag::Plain("ANALYZE")))
     }
 
-    /// DDL takes effect at once, so it cannot be part of a transaction that may be rolled back.
-    pub(super) fn check_ddl(&self, what: &'static str) -> SqlResult<()> {
-        self.check_writable(what)?;
-        if self.transaction.in_block() {
-            return Err(SqlError::not_supported(format!("{what} inside a transaction block"))
-                .with_detail("DDL takes effect at once and could not be rolled back.")
-                .with_hint("Run it outside BEGIN ... COMMIT."));
+    /// The table to change, which no other transaction changes until this one ends.
+    async fn claimed(&mut self, name: &ObjectName) -> SqlResult<Arc<Relation>> {
+        let relation = find_target(&self.planner(), name).await?;
+        if self.transaction.catalog().holds(&relation.name) {
+            return Ok(relation);
+        }
+        self.claim(&relation.name).await?;
+        // Whoever had it may have changed or dropped the table.
+        find_target(&self.planner(), name).await
+    }
+
+    /// Waits for the right to change what a name means; it ends with the transaction.
+    async fn claim(&mut self, name: &str) -> SqlResult<()> {
+        if !self.transaction.catalog().holds(name) {
+            let claim = self.engine.catalog().claim(name).await?;
+            self.transaction.catalog_mut().hold(claim);
         }
         Ok(())
+    }
+
+    /// The end of a statement that changed the catalogue: outside a block that commits it, unless more follow.
+    async fn settle(&mut self, position: Position) -> SqlResult<()> {
+        if position == Position::Last { self.finish_implicit().await } else { Ok(()) }
     }
 }

@@ -215,7 +215,8 @@ impl Session {
 
     fn reads(&self) -> Arc<Reads> {
         let own = self.transaction.writes().own_writes();
-        Arc::new(Reads::new(self.engine.store().reader(), own))
+        let (reader, catalog) = self.engine.catalog().view(self.transaction.catalog());
+        Arc::new(Reads::new(reader, catalog, own))
     }
 
     fn system_catalog(&self) -> SystemCatalog {

@@ -39,21 +39,9 @@ impl Session {
         position: Position,
     ) -> SqlResult<Outcome> {
         match &prepared.statement.command {
-            Command::CreateTable(create) => {
-                self.check_ddl("CREATE TABLE")?;
-                self.create_table(create).await
-            }
-            Command::DropTable { names, if_exists } => {
-                self.check_ddl("DROP TABLE")?;
-                self.drop_tables(names, *if_exists).await
-            }
-            Command::Truncate(names) => {
-                self.check_ddl("TRUNCATE")?;
-                for relation in self.targets(names).await? {
-                    self.engine.catalog().truncate(&relation).await?;
-                }
-                Ok(Outcome::Done(CommandTag::Plain("TRUNCATE TABLE")))
-            }
+            Command::CreateTable(create) => self.create_table(create, position).await,
+            Command::DropTable(drop) => self.drop_tables(drop, position).await,
+            Command::Truncate(truncate) => self.truncate(truncate, position).await,
             Command::Analyze(name) => self.analyze(name.as_ref()).await,
             Command::Copy(copy) => {
                 if !copy.to_stdout {

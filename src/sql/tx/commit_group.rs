@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::WriteSet;
 use super::egt_writer::{commit_error, pack};
 use crate::model::TableName;
+use crate::sql::catalog::{Catalog, StagedCatalog, StagedCommitError};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::relation::Relation;
 use crate::table::{Batch, CommitError, GroupError, TableStore};
@@ -45,20 +46,45 @@ impl CommitGroup {
     /// 23505 or 40001 for what changed meanwhile, 42P01 for a table that is gone, and what the store fails with.
     pub async fn commit(mut self, store: &dyn TableStore) -> SqlResult<()> {
         if self.batches.len() > 1 {
-            let tables: Vec<TableName> = self.batches.iter().map(|batch| batch.table().clone()).collect();
+            let tables = self.tables();
             let committed = store.commit_group(self.batches).await;
-            return committed.map(|_| ()).map_err(|error| match error {
-                GroupError::Rejected { batch, index, key, reason } => {
-                    rejected(&self.relations, tables.get(batch), CommitError::Rejected { index, key, reason })
-                }
-                GroupError::Store(error) => rejected(&self.relations, None, CommitError::Store(error)),
-                error @ GroupError::DuplicateKey { .. } => SqlError::new(ErrorKind::Internal, error.to_string()),
-            });
+            return committed.map(|_| ()).map_err(|error| group_rejected(&self.relations, &tables, error));
         }
         let Some(batch) = self.batches.pop() else { return Ok(()) };
         let table = batch.table().clone();
         let committed = store.commit(batch).await;
         committed.map(|_| ()).map_err(|error| rejected(&self.relations, Some(&table), error))
+    }
+
+    /// As [`CommitGroup::commit`], together with a transaction's changes of the catalogue.
+    ///
+    /// # Errors
+    /// Also 42P07 and 40001 when the catalogue changed meanwhile.
+    pub async fn commit_with(self, catalog: &Catalog, staged: StagedCatalog) -> SqlResult<()> {
+        let tables = self.tables();
+        let committed = catalog.commit(staged, self.batches).await;
+        committed.map(|_| ()).map_err(|error| match error {
+            StagedCommitError::Catalog(error) => error,
+            StagedCommitError::Rows(error) => group_rejected(&self.relations, &tables, error),
+        })
+    }
+
+    fn tables(&self) -> Vec<TableName> {
+        self.batches.iter().map(|batch| batch.table().clone()).collect()
+    }
+}
+
+fn group_rejected(
+    relations: &BTreeMap<TableName, Arc<Relation>>,
+    tables: &[TableName],
+    error: GroupError,
+) -> Box<SqlError> {
+    match error {
+        GroupError::Rejected { batch, index, key, reason } => {
+            rejected(relations, tables.get(batch), CommitError::Rejected { index, key, reason })
+        }
+        GroupError::Store(error) => rejected(relations, None, CommitError::Store(error)),
+        GroupError::DuplicateKey { .. } => error.into(),
     }
 }
 

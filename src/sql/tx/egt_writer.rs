@@ -182,7 +182,9 @@ fn with_committed(mut error: Box<SqlError>, committed: EgtCount) -> Box<SqlError
 pub(crate) fn commit_error(relation: &Relation, error: CommitError) -> Box<SqlError> {
     match error {
         CommitError::Store(StoreError::TableMissing(_)) => {
-            SqlError::new(ErrorKind::UndefinedTable, format!("table \"{}\" was dropped meanwhile", relation.name))
+            SqlError::new(ErrorKind::SerializationFailure, "could not serialize access due to concurrent DDL")
+                .with_detail(format!("Table \"{}\" was dropped, emptied or rewritten meanwhile.", relation.name))
+                .with_hint("Run the transaction again.")
         }
         CommitError::Store(error) => error.into(),
         CommitError::Rejected { key, reason, .. } => rejection(relation, &key, reason),

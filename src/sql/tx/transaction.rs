@@ -6,6 +6,7 @@ use super::WriteSet;
 use super::rules::{self, Unit};
 use super::write_set::Mark;
 use crate::model::PartitionKey;
+use crate::sql::catalog::StagedCatalog;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::observe::{Footprint, Observed, Rule, SeenStatement};
 use crate::sql::relation::Relation;
@@ -36,6 +37,8 @@ pub(crate) struct Transaction {
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
     pub writes: WriteSet,
+    /// What it changed in the catalogue.
+    pub catalog: StagedCatalog,
     /// The rules it broke, and its statements, as far as observe mode looked on.
     pub observed: Observed,
 }
@@ -59,6 +62,7 @@ struct Block {
 struct Savepoint {
     name: String,
     writes: Mark,
+    catalog: StagedCatalog,
     breaches: usize,
 }
 
@@ -121,7 +125,7 @@ impl Transaction {
     }
 
     pub fn has_implicit_writes(&self) -> bool {
-        !self.implicit.writes.is_empty()
+        !self.implicit.writes.is_empty() || !self.implicit.catalog.is_empty()
     }
 
     /// A statement failed: a block waits for ROLLBACK, an implicit transaction is over. Hands over what that collected.
@@ -139,6 +143,15 @@ impl Transaction {
 
     pub fn writes_mut(&mut self) -> &mut WriteSet {
         &mut self.collected().writes
+    }
+
+    /// What was changed in the catalogue so far.
+    pub fn catalog(&self) -> &StagedCatalog {
+        self.block.as_ref().map_or(&self.implicit.catalog, |b| &b.collected.catalog)
+    }
+
+    pub fn catalog_mut(&mut self) -> &mut StagedCatalog {
+        &mut self.collected().catalog
     }
 
     /// After a row of a block: whether its writes are still one EGT.
@@ -167,7 +180,7 @@ impl Transaction {
     pub fn note_rules(&mut self) {
         let Some(statement) = self.statement.clone() else { return };
         let is_noted = std::mem::replace(&mut self.is_noted, true);
-        let Collected { writes, observed } = self.collected();
+        let Collected { writes, observed, .. } = self.collected();
         if !is_noted {
             observed.see(&statement);
         }
@@ -189,8 +202,9 @@ impl Transaction {
     pub fn savepoint(&mut self, name: String) -> SqlResult<()> {
         let block = self.block_for("SAVEPOINT")?;
         let writes = block.collected.writes.mark();
+        let catalog = block.collected.catalog.clone();
         let breaches = block.collected.observed.breaches().len();
-        block.savepoints.push(Savepoint { name, writes, breaches });
+        block.savepoints.push(Savepoint { name, writes, catalog, breaches });
         Ok(())
     }
 
@@ -213,6 +227,7 @@ impl Transaction {
         block.savepoints.truncate(at + 1);
         let savepoint = &block.savepoints[at];
         block.collected.writes.restore(&savepoint.writes);
+        block.collected.catalog.clone_from(&savepoint.catalog);
         block.collected.observed.forget_breaches_after(savepoint.breaches);
         block.failed = false;
         Ok(())

@@ -222,6 +222,16 @@ impl WriteSet {
         })
     }
 
+    /// Drops the writes to a table that the transaction drops or empties.
+    pub fn forget(&mut self, table: &TableName) {
+        let Some(forgotten) = self.tables.remove(table) else { return };
+        for (key, write) in forgotten.writes {
+            self.operations -= 1;
+            self.payload_bytes -= write.bytes;
+            self.spread.remove(table, &key.partition);
+        }
+    }
+
     /// The entity as the transaction left it: `None` when it did not touch it, `Some(None)` when it deleted it.
     ///
     /// # Errors

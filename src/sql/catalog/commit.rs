@@ -1,0 +1,139 @@
+//! Committing what a transaction changed in the catalogue, together with its rows.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::staged::{Changes, StagedCatalog};
+use super::state::{DeclaredTable, State};
+use super::{Catalog, Shared, catalog_table, changed_meanwhile, duplicate_table};
+use crate::model::{ETag, EntityKey};
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::table::{Batch, BatchBuilder, GroupError, Operation, Rejection, Written};
+
+/// Why a transaction that changed the catalogue was not committed.
+pub(crate) enum StagedCommitError {
+    /// The changes of the catalogue cannot be made.
+    Catalog(Box<SqlError>),
+    /// Its rows cannot be written; batches are counted as they were given.
+    Rows(GroupError),
+}
+
+impl From<Box<SqlError>> for StagedCommitError {
+    fn from(error: Box<SqlError>) -> Self {
+        StagedCommitError::Catalog(error)
+    }
+}
+
+impl Catalog {
+    /// Commits staged changes and batches of rows: all of it or nothing where the store promises groups, the changes
+    /// first where it does not. Once begun it runs to its end, even if the future is dropped. When it returns,
+    /// everybody sees the changes, and stored tables that nothing needs any more are gone.
+    ///
+    /// # Errors
+    /// 42P07 or 40001 when the catalogue changed meanwhile; what the rows meet.
+    pub(crate) async fn commit(
+        &self,
+        staged: StagedCatalog,
+        rows: Vec<Batch>,
+    ) -> Result<Vec<Vec<Written>>, StagedCommitError> {
+        let shared = self.shared.clone();
+        let committed = tokio::spawn(async move { shared.commit(&staged, rows).await }).await;
+        committed.map_err(|error| SqlError::new(ErrorKind::Internal, error.to_string()))?
+    }
+}
+
+impl Shared {
+    async fn commit(&self, staged: &StagedCatalog, rows: Vec<Batch>) -> Result<Vec<Vec<Written>>, StagedCommitError> {
+        let _one_at_a_time = self.changes.lock().await;
+        let changes = staged.changes(&self.state())?;
+        let mut batches = Vec::new();
+        for step in &changes.steps {
+            batches.extend(packed(step)?);
+        }
+        let own = batches.len();
+        let keys: Vec<EntityKey> = batches.iter().flat_map(Batch::operations).map(|o| o.key().clone()).collect();
+        batches.extend(rows);
+        let mut written = self.write_all(batches).await.map_err(|error| split_error(error, own))?;
+        let rows = written.split_off(own);
+        let versions = keys.into_iter().zip(written.into_iter().flatten()).filter_map(|(key, written)| match written {
+            Written::Entity { etag, .. } => Some((key, etag)),
+            Written::Deleted => None,
+        });
+        self.publish(changes, &versions.collect()).await?;
+        Ok(rows)
+    }
+
+    async fn write_all(&self, batches: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {
+        if self.store.promises().atomic_groups {
+            return self.store.commit_group(batches).await;
+        }
+        let mut written = Vec::with_capacity(batches.len());
+        for (index, batch) in batches.into_iter().enumerate() {
+            written.push(self.store.commit(batch).await.map_err(|error| error.in_group(index))?);
+        }
+        Ok(written)
+    }
+
+    /// Shows the changes to everybody, then drops what they made superfluous: a statement that still writes there fails
+    /// rather than writing for nobody.
+    async fn publish(&self, changes: Changes, versions: &HashMap<EntityKey, ETag>) -> SqlResult<()> {
+        let Changes { mut after, adopted, dropped, .. } = changes;
+        note_versions(&mut after, versions)?;
+        adopted.iter().for_each(|fresh| fresh.adopt());
+        self.change_state(|state| *state = after);
+        for name in &dropped {
+            self.sweep_alone(name).await;
+        }
+        Ok(())
+    }
+}
+
+/// Puts the versions that entries have now beside their declarations.
+fn note_versions(state: &mut State, versions: &HashMap<EntityKey, ETag>) -> SqlResult<()> {
+    for table in state.tables.values_mut() {
+        if let Some(version) = versions.get(&table.declaration.entity_key()?) {
+            let (declaration, relation) = (table.declaration.clone(), table.relation.clone());
+            *table = Arc::new(DeclaredTable { declaration, relation, version: Some(version.clone()) });
+        }
+    }
+    Ok(())
+}
+
+/// Operations on entries as batches, one partition each.
+fn packed(operations: &[Operation]) -> SqlResult<Vec<Batch>> {
+    let mut batches = Vec::new();
+    let mut builder: Option<BatchBuilder> = None;
+    for operation in operations {
+        let mut current = match builder.take() {
+            Some(current) => current,
+            None => Batch::builder(catalog_table()?),
+        };
+        if let Err((operation, error)) = current.push(operation.clone()) {
+            if current.is_empty() {
+                return Err(super::too_large(&error));
+            }
+            batches.push(current.build()?);
+            current = Batch::builder(catalog_table()?);
+            current.push(operation).map_err(|(_, error)| super::too_large(&error))?;
+        }
+        builder = Some(current);
+    }
+    if let Some(last) = builder {
+        batches.push(last.build()?);
+    }
+    Ok(batches)
+}
+
+/// Tells errors of the catalogue's own batches, which come first, from those of the rows.
+fn split_error(error: GroupError, own: usize) -> StagedCommitError {
+    match error {
+        GroupError::Rejected { batch, key, reason, .. } if batch < own => match reason {
+            Rejection::EntityExists => duplicate_table(key.row.as_str()).into(),
+            _ => changed_meanwhile(&reason).into(),
+        },
+        GroupError::Rejected { batch, index, key, reason } => {
+            StagedCommitError::Rows(GroupError::Rejected { batch: batch - own, index, key, reason })
+        }
+        other => StagedCommitError::Rows(other),
+    }
+}

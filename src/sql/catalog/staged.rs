@@ -1,0 +1,174 @@
+//! What a transaction has changed in the catalogue and not committed: its session sees it, others do not.
+//!
+//! Stored tables cannot be staged, so a new one is made at once, doomed until the transaction commits (`stored`); one
+//! that is given up stays until then. Everything else is entries, which commit together with the transaction's rows.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::claims::Claim;
+use super::declaration::Declaration;
+use super::sequence::Sequence;
+use super::state::{DeclaredTable, State};
+use super::stored::{FreshTable, doom_entity, doom_key};
+use crate::model::TableName;
+use crate::sql::error::SqlResult;
+use crate::table::{IfMatch, Operation};
+
+/// A transaction's changes of the catalogue. Cloning it makes a savepoint.
+#[derive(Debug, Clone, Default)]
+pub struct StagedCatalog {
+    /// By SQL name; `None` where it is gone.
+    tables: BTreeMap<String, Option<Arc<DeclaredTable>>>,
+    sequences: BTreeMap<String, Option<Arc<Sequence>>>,
+    /// Sequences that start again, among those declared anew.
+    restarted: BTreeSet<String>,
+    /// Found tables that are dropped or moved elsewhere.
+    given_up: BTreeSet<TableName>,
+    fresh: Vec<Arc<FreshTable>>,
+    claims: Vec<Arc<Claim>>,
+}
+
+impl StagedCatalog {
+    /// Whether there is nothing to commit.
+    pub fn is_empty(&self) -> bool {
+        self.tables.is_empty() && self.sequences.is_empty() && self.given_up.is_empty()
+    }
+
+    /// Declares a table, or declares it anew.
+    ///
+    /// # Errors
+    /// XX001 when the declaration contradicts itself.
+    pub fn put(&mut self, declaration: Declaration) -> SqlResult<()> {
+        let name = declaration.name.clone();
+        self.tables.insert(name, Some(Arc::new(DeclaredTable::new(declaration, None)?)));
+        Ok(())
+    }
+
+    /// Takes away a declaration.
+    pub fn remove(&mut self, name: &str) {
+        self.tables.insert(name.to_owned(), None);
+    }
+
+    /// Declares a sequence, or declares it anew.
+    pub fn put_sequence(&mut self, sequence: Sequence) {
+        self.sequences.insert(sequence.name.clone(), Some(Arc::new(sequence)));
+    }
+
+    pub fn remove_sequence(&mut self, name: &str) {
+        self.sequences.insert(name.to_owned(), None);
+    }
+
+    /// A sequence gives out its values from the first one again.
+    pub fn restart_sequence(&mut self, sequence: &Sequence) {
+        self.put_sequence(sequence.clone());
+        self.restarted.insert(sequence.name.clone());
+    }
+
+    /// A found table is no more what its name means.
+    pub fn give_up(&mut self, stored: TableName) {
+        self.given_up.insert(stored);
+    }
+
+    /// Keeps a stored table that was made for this transaction until it ends.
+    pub(crate) fn keep(&mut self, fresh: FreshTable) {
+        self.fresh.push(Arc::new(fresh));
+    }
+
+    /// Keeps the right to change what a name means until the transaction ends.
+    pub(crate) fn hold(&mut self, claim: Claim) {
+        self.claims.push(Arc::new(claim));
+    }
+
+    pub fn holds(&self, name: &str) -> bool {
+        self.claims.iter().any(|claim| claim.name() == name)
+    }
+
+    /// What the transaction sees over what is committed.
+    pub(super) fn over(&self, base: &Arc<State>) -> Arc<State> {
+        if self.is_empty() { base.clone() } else { Arc::new(self.applied_to(base)) }
+    }
+
+    /// The tables and sequences as they become, and what is then stored for nobody.
+    fn applied_to(&self, base: &State) -> State {
+        let mut state = base.clone();
+        apply(&mut state.tables, &self.tables);
+        apply(&mut state.sequences, &self.sequences);
+        let dropped = self.dropped(base, &state);
+        state.doomed.extend(dropped);
+        state
+    }
+
+    /// Stored tables that the transaction makes superfluous.
+    fn dropped(&self, base: &State, after: &State) -> Vec<TableName> {
+        let replaced = self.tables.keys().filter_map(|name| base.tables.get(name)).map(|t| &t.relation.stored);
+        replaced.chain(&self.given_up).filter(|stored| after.owner_of(stored).is_none()).cloned().collect()
+    }
+
+    /// What committing this means for entries and stored tables.
+    ///
+    /// # Errors
+    /// 54000 when an entry is too large to be kept.
+    pub(super) fn changes(&self, base: &State) -> SqlResult<Changes> {
+        let mut after = self.applied_to(base);
+        let dropped = self.dropped(base, &after);
+        let adopted: Vec<Arc<FreshTable>> =
+            self.fresh.iter().filter(|fresh| after.owner_of(fresh.name()).is_some()).cloned().collect();
+        for fresh in &adopted {
+            after.doomed.remove(fresh.name());
+        }
+        let dooms = dropped.iter().map(|stored| Ok(Operation::InsertOrReplace(doom_entity(stored)?)));
+        let reprieves = adopted.iter().map(|fresh| Ok(Operation::Delete(doom_key(fresh.name())?, IfMatch::Any)));
+        let steps = [dooms.collect::<SqlResult<_>>()?, self.declared(base)?, reprieves.collect::<SqlResult<_>>()?];
+        Ok(Changes { after, steps, adopted, dropped })
+    }
+
+    /// The entries of tables and sequences as they become.
+    fn declared(&self, base: &State) -> SqlResult<Vec<Operation>> {
+        let mut operations = Vec::new();
+        for (name, staged) in &self.sequences {
+            operations.extend(match (base.sequences.get(name), staged) {
+                (None, None) => None,
+                (None, Some(new)) => Some(Operation::Insert(new.to_entity(new.initial())?)),
+                (Some(_), Some(new)) if self.restarted.contains(name) => {
+                    Some(Operation::Merge(new.to_entity(new.initial())?, IfMatch::Any))
+                }
+                // How far its values are given out is not the transaction's to change.
+                (Some(_), Some(new)) => Some(Operation::Merge(new.definition()?, IfMatch::Any)),
+                (Some(old), None) => Some(Operation::Delete(old.entity_key()?, IfMatch::Any)),
+            });
+        }
+        for (name, staged) in &self.tables {
+            let known = base.tables.get(name);
+            let version = || known.and_then(|t| t.version.clone()).map_or(IfMatch::Any, IfMatch::ETag);
+            operations.extend(match (known, staged) {
+                (None, None) => None,
+                (None, Some(new)) => Some(Operation::Insert(new.declaration.to_entity()?)),
+                (Some(_), Some(new)) => Some(Operation::Replace(new.declaration.to_entity()?, version())),
+                (Some(old), None) => Some(Operation::Delete(old.declaration.entity_key()?, version())),
+            });
+        }
+        Ok(operations)
+    }
+}
+
+fn apply<T>(all: &mut BTreeMap<String, Arc<T>>, staged: &BTreeMap<String, Option<Arc<T>>>) {
+    for (name, entry) in staged {
+        match entry {
+            Some(entry) => all.insert(name.clone(), entry.clone()),
+            None => all.remove(name),
+        };
+    }
+}
+
+/// What a commit does to the catalogue.
+pub(super) struct Changes {
+    pub after: State,
+    /// Operations in an order in which a crash between any two leaves nothing that cannot be finished or undone: doom
+    /// what is dropped, declare, reprieve what is new.
+    pub steps: [Vec<Operation>; 3],
+    /// Stored tables that are declared from now on.
+    pub adopted: Vec<Arc<FreshTable>>,
+    /// Stored tables that nothing needs any more.
+    pub dropped: Vec<TableName>,
+}

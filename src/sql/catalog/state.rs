@@ -1,0 +1,93 @@
+//! What is declared at one moment, by SQL name.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::declaration::Declaration;
+use super::found::is_found_oid;
+use super::sequence::Sequence;
+use super::{FIRST_OID, OIDS_PER_TABLE};
+use crate::model::{ETag, TableName};
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::relation::Relation;
+
+/// Everything declared, and the stored tables that nobody is to see.
+#[derive(Debug, Default, Clone)]
+pub(super) struct State {
+    pub tables: BTreeMap<String, Arc<DeclaredTable>>,
+    pub sequences: BTreeMap<String, Arc<Sequence>>,
+    /// Stored tables that wait to be dropped, and those of transactions that have not committed.
+    pub doomed: BTreeSet<TableName>,
+}
+
+/// A declaration with the relation it describes.
+#[derive(Debug)]
+pub(super) struct DeclaredTable {
+    pub declaration: Declaration,
+    pub relation: Arc<Relation>,
+    /// The version of its entry; none while it is not committed.
+    pub version: Option<ETag>,
+}
+
+impl DeclaredTable {
+    /// # Errors
+    /// XX001 when the declaration contradicts itself.
+    pub fn new(declaration: Declaration, version: Option<ETag>) -> SqlResult<Self> {
+        let relation = Arc::new(declaration.relation()?);
+        Ok(Self { declaration, relation, version })
+    }
+}
+
+impl State {
+    /// # Errors
+    /// XX001 when the declaration contradicts itself.
+    pub fn add(&mut self, declaration: Declaration, version: Option<ETag>) -> SqlResult<()> {
+        let name = declaration.name.clone();
+        self.tables.insert(name, Arc::new(DeclaredTable::new(declaration, version)?));
+        Ok(())
+    }
+
+    /// The table of this name: exactly, else the one that differs only in case.
+    ///
+    /// # Errors
+    /// 42702 when several differ only in case.
+    pub fn find(&self, name: &str) -> SqlResult<Option<&Arc<DeclaredTable>>> {
+        if let Some(exact) = self.tables.get(name) {
+            return Ok(Some(exact));
+        }
+        let mut same = self.tables.values().filter(|t| t.declaration.name.eq_ignore_ascii_case(name));
+        match (same.next(), same.next()) {
+            (Some(_), Some(_)) => Err(SqlError::new(
+                ErrorKind::AmbiguousColumn,
+                format!("table name \"{name}\" is ambiguous: several tables differ only in case"),
+            )
+            .with_hint("Quote the name to say which one is meant.")),
+            (only, _) => Ok(only),
+        }
+    }
+
+    pub fn owner_of(&self, stored: &TableName) -> Option<&Arc<DeclaredTable>> {
+        self.tables.values().find(|t| t.relation.stored == *stored)
+    }
+
+    pub fn table_by_oid(&self, oid: u32) -> Option<&Arc<DeclaredTable>> {
+        self.tables.values().find(|t| t.declaration.oid == oid)
+    }
+
+    /// Tables and sequences share their names.
+    pub fn has_name(&self, name: &str) -> bool {
+        self.tables.contains_key(name) || self.sequences.contains_key(name)
+    }
+
+    /// Whether the sequence belongs to a table that is not there.
+    pub fn lacks_owner_of(&self, sequence: &Sequence) -> bool {
+        sequence.owner.as_ref().is_some_and(|owner| self.table_by_oid(owner.table).is_none())
+    }
+
+    /// The first OID that nothing has. Found tables have theirs elsewhere, and keep them when they are declared.
+    pub fn next_oid(&self) -> u32 {
+        let tables = self.tables.values().map(|t| t.declaration.oid).filter(|oid| !is_found_oid(*oid));
+        let last = tables.chain(self.sequences.values().map(|s| s.oid)).max();
+        last.map_or(FIRST_OID, |oid| oid + OIDS_PER_TABLE)
+    }
+}

@@ -1,0 +1,183 @@
+//! Stored tables that come and go with transactions, though the store makes and drops them at once.
+//!
+//! A stored table is *doomed* while an entry says so: it will be dropped, and until then nobody sees it. A new one is
+//! born doomed, and the commit that declares it takes that back; the commit that gives one up dooms it. So whatever a
+//! crash or a lost client leaves behind, dropping the doomed ones sets it right. A declaration outweighs the doom of its
+//! stored table, in case the two could not be written together.
+
+use std::sync::Weak;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc;
+
+use super::declaration::Declaration;
+use super::view::CatalogView;
+use super::{Catalog, Shared, duplicate_stored, entry, is_hidden};
+use crate::model::{Entity, EntityKey, StoredEntity, TableName};
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::table::{IfMatch, Operation, StoreError, TableReader};
+
+/// The partition of the entries of doomed tables.
+pub(super) const DOOMED: &str = "doomed";
+
+/// What the entry of a doomed table says.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Doomed {
+    format: u32,
+    stored: String,
+}
+
+/// A stored table made for a transaction: dropped again unless the transaction commits.
+#[derive(Debug)]
+pub(crate) struct FreshTable {
+    name: TableName,
+    is_adopted: AtomicBool,
+    discarded: mpsc::UnboundedSender<TableName>,
+}
+
+impl FreshTable {
+    pub fn name(&self) -> &TableName {
+        &self.name
+    }
+
+    /// From now on the catalogue owns it.
+    pub(super) fn adopt(&self) {
+        self.is_adopted.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for FreshTable {
+    fn drop(&mut self) {
+        if !self.is_adopted.load(Ordering::Relaxed) {
+            // Nobody listens any more once the engine is gone: then the next start drops the table.
+            let _ = self.discarded.send(self.name.clone());
+        }
+    }
+}
+
+impl Catalog {
+    /// Makes the stored table of a new declaration, under its own stored name, or under that of a later generation while
+    /// a table that is on its way out still has it.
+    ///
+    /// # Errors
+    /// 42P07 when a table that can be seen has the name.
+    pub(crate) async fn make_first(
+        &self,
+        view: &CatalogView,
+        reader: &dyn TableReader,
+        declaration: &mut Declaration,
+    ) -> SqlResult<FreshTable> {
+        let stored = declaration.stored_name()?;
+        if is_hidden(&stored) || view.stored_as(reader, &stored).await?.is_some() {
+            return Err(duplicate_stored(&declaration.name, &stored));
+        }
+        match self.make(stored).await? {
+            Some(fresh) => Ok(fresh),
+            None => self.make_next(declaration).await,
+        }
+    }
+
+    /// Makes an empty stored table of the next generation, for a table that is to start anew.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) async fn make_next(&self, declaration: &mut Declaration) -> SqlResult<FreshTable> {
+        loop {
+            declaration.move_to_next_generation()?;
+            if let Some(fresh) = self.make(declaration.stored_name()?).await? {
+                return Ok(fresh);
+            }
+        }
+    }
+
+    /// Makes a doomed stored table; `None` when there is a table of this name. Runs to its end even if nobody waits.
+    async fn make(&self, name: TableName) -> SqlResult<Option<FreshTable>> {
+        let shared = self.shared.clone();
+        let made = tokio::spawn(async move { shared.make(name).await }).await;
+        made.map_err(|error| SqlError::new(ErrorKind::Internal, error.to_string()))?
+    }
+}
+
+impl Shared {
+    async fn make(&self, name: TableName) -> SqlResult<Option<FreshTable>> {
+        let _one_at_a_time = self.changes.lock().await;
+        let stored = self.store.reader().list_tables().await?;
+        if stored.contains(&name) || self.state().doomed.contains(&name) {
+            return Ok(None);
+        }
+        let discarded = self.discarded.clone();
+        let fresh = FreshTable { name: name.clone(), is_adopted: AtomicBool::new(false), discarded };
+        self.write_entry(Operation::InsertOrReplace(doom_entity(&name)?)).await?;
+        self.change_state(|state| {
+            state.doomed.insert(name.clone());
+        });
+        match self.store.create_table(&name).await {
+            Ok(()) => Ok(Some(fresh)),
+            Err(StoreError::TableExists(_)) => {
+                // It came from elsewhere at this very moment, and is not ours to drop.
+                fresh.adopt();
+                self.reprieve(&name).await?;
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Drops a doomed stored table and its entry. What cannot be dropped now stays doomed, so that the next start tries
+    /// again.
+    pub(super) async fn sweep(&self, name: &TableName) {
+        let _one_at_a_time = self.changes.lock().await;
+        self.sweep_alone(name).await;
+    }
+
+    /// As [`Shared::sweep`], for those who hold the lock on changes.
+    pub(super) async fn sweep_alone(&self, name: &TableName) {
+        if let Err(error) = self.try_sweep(name).await {
+            tracing::warn!(table = %name, %error, "a dropped table could not be removed; the next start tries again");
+        }
+    }
+
+    async fn try_sweep(&self, name: &TableName) -> SqlResult<()> {
+        match self.store.drop_table(name).await {
+            Ok(()) | Err(StoreError::TableMissing(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+        self.observed.forget(name);
+        self.reprieve(name).await
+    }
+
+    async fn reprieve(&self, name: &TableName) -> SqlResult<()> {
+        self.write_entry(Operation::Delete(doom_key(name)?, IfMatch::Any)).await?;
+        self.change_state(|state| {
+            state.doomed.remove(name);
+        });
+        Ok(())
+    }
+}
+
+/// Drops what transactions leave behind that end without committing.
+pub(super) async fn sweep_discarded(shared: Weak<Shared>, mut discarded: mpsc::UnboundedReceiver<TableName>) {
+    while let Some(name) = discarded.recv().await {
+        let Some(shared) = Weak::upgrade(&shared) else { return };
+        shared.sweep(&name).await;
+    }
+}
+
+/// The entity that says a stored table is doomed.
+pub(super) fn doom_entity(stored: &TableName) -> SqlResult<Entity> {
+    let content = Doomed { format: entry::FORMAT, stored: stored.as_str().to_owned() };
+    entry::to_entity(doom_key(stored)?, &content)
+}
+
+pub(super) fn doom_key(stored: &TableName) -> SqlResult<EntityKey> {
+    entry::entry_key(DOOMED, &stored.folded())
+}
+
+/// # Errors
+/// XX001 when the entry is not one of a doomed table.
+pub(super) fn doomed_of_entity(stored: &StoredEntity) -> SqlResult<TableName> {
+    let doomed: Doomed = entry::of_entity(stored)?;
+    TableName::parse(&doomed.stored).map_err(|error| entry::damaged(stored, error.to_string()))
+}

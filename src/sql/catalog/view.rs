@@ -1,0 +1,193 @@
+//! The catalogue as one statement sees it: what is committed, and what its transaction has changed.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use super::declaration::Declaration;
+use super::found;
+use super::is_hidden;
+use super::sequence::Sequence;
+use super::state::{DeclaredTable, State};
+use crate::model::TableName;
+use crate::sql::error::SqlResult;
+use crate::sql::relation::{Relation, RelationKind};
+use crate::table::{ObservedSchema, TableReader};
+
+/// Declarations of one moment, and the tables found in the store beside them. Cheap to clone.
+#[derive(Clone)]
+pub struct CatalogView {
+    state: Arc<State>,
+    observed: Arc<ObservedRelations>,
+}
+
+impl CatalogView {
+    pub(super) fn new(state: Arc<State>, observed: Arc<ObservedRelations>) -> Self {
+        Self { state, observed }
+    }
+
+    /// The table of this SQL name: exactly, else the one that differs only in case, else a table found in the store.
+    ///
+    /// # Errors
+    /// 42702 when several differ only in case.
+    pub async fn relation(&self, reader: &dyn TableReader, name: &str) -> SqlResult<Option<Arc<Relation>>> {
+        if let Some(table) = self.state.find(name)? {
+            return self.relation_of(reader, table).await.map(Some);
+        }
+        match TableName::parse(name) {
+            Ok(stored) => self.found(reader, &stored).await,
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// The table of exactly this SQL name, or found in the store under it.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn exact(&self, reader: &dyn TableReader, name: &str) -> SqlResult<Option<Arc<Relation>>> {
+        if let Some(table) = self.state.tables.get(name) {
+            return Ok(Some(table.relation.clone()));
+        }
+        let found = self.relation(reader, name).await?;
+        Ok(found.filter(|r| r.kind == RelationKind::Found))
+    }
+
+    /// Every table, declared and found, by SQL name.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn relations(&self, reader: &dyn TableReader) -> SqlResult<Vec<Arc<Relation>>> {
+        let mut relations = Vec::new();
+        for table in self.state.tables.values() {
+            relations.push(self.relation_of(reader, table).await?);
+        }
+        for stored in reader.list_tables().await? {
+            if self.can_be_found(&stored) {
+                relations.push(self.observed.relation(reader, &stored, None).await?);
+            }
+        }
+        relations.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(relations)
+    }
+
+    /// The declared or found table that is stored under this name.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn stored_as(&self, reader: &dyn TableReader, stored: &TableName) -> SqlResult<Option<Arc<Relation>>> {
+        match self.state.owner_of(stored) {
+            Some(table) => self.relation_of(reader, table).await.map(Some),
+            None => self.found(reader, stored).await,
+        }
+    }
+
+    /// The declaration of exactly this SQL name.
+    pub fn declaration(&self, name: &str) -> Option<&Declaration> {
+        self.state.tables.get(name).map(|table| &table.declaration)
+    }
+
+    /// The declaration of a table; of a found one, that which makes it a declared one as it is.
+    pub fn declaration_of(&self, relation: &Relation, with_properties: bool) -> Declaration {
+        match self.declaration(&relation.name) {
+            Some(declaration) => declaration.clone(),
+            None => found::declaration_of(relation, with_properties),
+        }
+    }
+
+    /// Every declaration, by SQL name.
+    pub fn declarations(&self) -> impl Iterator<Item = &Declaration> {
+        self.state.tables.values().map(|table| &table.declaration)
+    }
+
+    /// The sequence of exactly this SQL name.
+    pub fn sequence(&self, name: &str) -> Option<Arc<Sequence>> {
+        self.state.sequences.get(name).cloned()
+    }
+
+    /// Every sequence, by SQL name.
+    pub fn sequences(&self) -> impl Iterator<Item = &Arc<Sequence>> {
+        self.state.sequences.values()
+    }
+
+    /// The sequences that belong to columns of the table with this OID.
+    pub fn sequences_of(&self, table: u32) -> impl Iterator<Item = &Arc<Sequence>> {
+        self.sequences().filter(move |s| s.owner.as_ref().is_some_and(|owner| owner.table == table))
+    }
+
+    /// Whether a table or a sequence has this SQL name, exactly.
+    pub fn has_name(&self, name: &str) -> bool {
+        self.state.has_name(name)
+    }
+
+    async fn found(&self, reader: &dyn TableReader, stored: &TableName) -> SqlResult<Option<Arc<Relation>>> {
+        if !self.can_be_found(stored) {
+            return Ok(None);
+        }
+        // The store keeps the spelling the table was created with; the name asked for may differ in case.
+        let Some(stored) = reader.list_tables().await?.into_iter().find(|t| t == stored) else { return Ok(None) };
+        self.observed.relation(reader, &stored, None).await.map(Some)
+    }
+
+    /// Whether a stored table shows under its own name: it is nobody's, and not on its way out.
+    fn can_be_found(&self, stored: &TableName) -> bool {
+        !is_hidden(stored) && !self.state.doomed.contains(stored) && self.state.owner_of(stored).is_none()
+    }
+
+    async fn relation_of(&self, reader: &dyn TableReader, table: &DeclaredTable) -> SqlResult<Arc<Relation>> {
+        if table.relation.open {
+            self.observed.relation(reader, &table.relation.stored, Some(&table.relation)).await
+        } else {
+            Ok(table.relation.clone())
+        }
+    }
+}
+
+/// Relations of found and open tables, with what they were made from.
+#[derive(Default)]
+pub(super) struct ObservedRelations(RwLock<HashMap<TableName, Observed>>);
+
+struct Observed {
+    schema: Arc<ObservedSchema>,
+    declared: Option<Arc<Relation>>,
+    relation: Arc<Relation>,
+}
+
+impl Observed {
+    fn is_of(&self, schema: &Arc<ObservedSchema>, declared: Option<&Arc<Relation>>) -> bool {
+        let same_declared = match (&self.declared, declared) {
+            (None, None) => true,
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        };
+        same_declared && (Arc::ptr_eq(&self.schema, schema) || self.schema == *schema)
+    }
+}
+
+impl ObservedRelations {
+    /// The relation of a found table, or of an open one with what its declaration does not name; made again only when
+    /// either changed.
+    async fn relation(
+        &self,
+        reader: &dyn TableReader,
+        stored: &TableName,
+        declared: Option<&Arc<Relation>>,
+    ) -> SqlResult<Arc<Relation>> {
+        let schema = reader.observed_schema(stored).await?;
+        if let Some(known) = self.0.read().unwrap_or_else(PoisonError::into_inner).get(stored)
+            && known.is_of(&schema, declared)
+        {
+            return Ok(known.relation.clone());
+        }
+        let relation = Arc::new(match declared {
+            Some(declared) => found::open_relation(declared, &schema),
+            None => found::found_relation(stored, &schema),
+        });
+        let entry = Observed { schema, declared: declared.cloned(), relation: relation.clone() };
+        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(stored.clone(), entry);
+        Ok(relation)
+    }
+
+    /// Forgets a stored table that is gone.
+    pub(super) fn forget(&self, stored: &TableName) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).remove(stored);
+    }
+}

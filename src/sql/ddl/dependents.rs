@@ -1,0 +1,104 @@
+//! What depends on a table: the foreign keys of other tables that refer to it.
+//!
+//! They are recorded and not enforced, but PostgreSQL would not drop or empty a table under them, so neither does this.
+
+use std::collections::HashSet;
+
+use crate::sql::catalog::{CatalogView, UnenforcedKind};
+use crate::sql::error::{ErrorKind, Notice, SqlError};
+
+/// A foreign key.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Reference {
+    /// The table that has the constraint.
+    pub table: String,
+    pub constraint: String,
+    /// The table it refers to.
+    pub referenced: String,
+}
+
+/// The foreign keys that other tables have to these, in the order of these.
+pub(crate) fn references_to(catalog: &CatalogView, tables: &[&str]) -> Vec<Reference> {
+    let mut found = Vec::new();
+    for wanted in tables {
+        for declaration in catalog.declarations().filter(|d| !tables.contains(&d.name.as_str())) {
+            for constraint in &declaration.constraints.unenforced {
+                if let UnenforcedKind::ForeignKey { table, .. } = &constraint.kind
+                    && table == wanted
+                {
+                    found.push(Reference {
+                        table: declaration.name.clone(),
+                        constraint: constraint.name.clone(),
+                        referenced: table.clone(),
+                    });
+                }
+            }
+        }
+    }
+    found
+}
+
+/// DROP without CASCADE (2BP01).
+pub(crate) fn still_needed(references: &[Reference]) -> Box<SqlError> {
+    let detail: Vec<String> = references
+        .iter()
+        .map(|r| format!("constraint {} on table {} depends on table {}", r.constraint, r.table, r.referenced))
+        .collect();
+    let what = match distinct(references.iter().map(|r| r.referenced.as_str())).as_slice() {
+        [table] => format!("cannot drop table {table} because other objects depend on it"),
+        _ => "cannot drop desired object(s) because other objects depend on them".to_owned(),
+    };
+    SqlError::new(ErrorKind::DependentObjects, what)
+        .with_detail(detail.join("\n"))
+        .with_hint("Use DROP ... CASCADE to drop the dependent objects too.")
+}
+
+/// What DROP CASCADE tells.
+pub(crate) fn cascades(references: &[Reference]) -> Option<Notice> {
+    let lines: Vec<String> = references
+        .iter()
+        .map(|r| format!("drop cascades to constraint {} on table {}", r.constraint, r.table))
+        .collect();
+    match lines.as_slice() {
+        [] => None,
+        [one] => Some(Notice::info(one)),
+        several => Some(Notice {
+            detail: Some(several.join("\n")),
+            ..Notice::info(format!("drop cascades to {} other objects", several.len()))
+        }),
+    }
+}
+
+/// TRUNCATE without CASCADE (0A000).
+pub(crate) fn still_referenced(reference: &Reference) -> Box<SqlError> {
+    SqlError::new(ErrorKind::FeatureNotSupported, "cannot truncate a table referenced in a foreign key constraint")
+        .with_detail(format!("Table \"{}\" references \"{}\".", reference.table, reference.referenced))
+        .with_hint(format!("Truncate table \"{}\" at the same time, or use TRUNCATE ... CASCADE.", reference.table))
+}
+
+fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut seen = HashSet::new();
+    names.filter(|name| seen.insert(*name)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reference(constraint: &str, referenced: &str) -> Reference {
+        let (table, constraint) = ("b".to_owned(), constraint.to_owned());
+        Reference { table, constraint, referenced: referenced.to_owned() }
+    }
+
+    #[test]
+    fn what_depends_is_listed_as_postgresql_lists_it() {
+        let one = [reference("b_a_id_fkey", "a"), reference("b_a_v_fkey", "a")];
+        let error = still_needed(&one);
+        assert_eq!(error.message, "cannot drop table a because other objects depend on it");
+        assert!(error.detail.unwrap().ends_with("\nconstraint b_a_v_fkey on table b depends on table a"));
+        assert_eq!(cascades(&one[..1]).unwrap().message, "drop cascades to constraint b_a_id_fkey on table b");
+        assert_eq!(cascades(&one).unwrap().message, "drop cascades to 2 other objects");
+        let two = still_needed(&[reference("x", "a"), reference("y", "c")]);
+        assert_eq!(two.message, "cannot drop desired object(s) because other objects depend on them");
+    }
+}

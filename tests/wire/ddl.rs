@@ -1,0 +1,118 @@
+//! DDL of two sessions: what one has staged the other does not see, and neither breaks the other.
+
+use tokio_postgres::error::SqlState;
+
+use crate::harness::{PATIENCE, Server, bind, column, error_code, execute, parse, status, sync, tags};
+
+/// The tables a client sees in the system catalogue, without those of the system.
+async fn tables(client: &tokio_postgres::Client) -> Vec<String> {
+    let query = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1";
+    client.query(query, &[]).await.unwrap().iter().map(|row| row.get(0)).collect()
+}
+
+async fn count(client: &tokio_postgres::Client, table: &str) -> Result<i64, SqlState> {
+    let rows = client.query(&format!("SELECT count(*) FROM {table}"), &[]).await;
+    rows.map(|rows| rows[0].get(0)).map_err(|error| error.code().unwrap().clone())
+}
+
+fn code<T>(result: Result<T, tokio_postgres::Error>) -> SqlState {
+    match result {
+        Ok(_) => panic!("it must fail"),
+        Err(error) => error.code().unwrap().clone(),
+    }
+}
+
+#[tokio::test]
+async fn others_see_changes_with_their_commit() {
+    let server = Server::start().await;
+    let (one, other) = (server.driver().await, server.driver().await);
+    one.batch_execute("CREATE TABLE old (a int PRIMARY KEY); INSERT INTO old VALUES (1), (2)").await.unwrap();
+    one.batch_execute("BEGIN; CREATE TABLE new (a int PRIMARY KEY); INSERT INTO new VALUES (1)").await.unwrap();
+    one.batch_execute("DROP TABLE old").await.unwrap();
+    assert_eq!(tables(&one).await, ["new"]);
+    // Neither the new table nor the stored table that is made for it already.
+    assert_eq!(tables(&other).await, ["old"]);
+    assert_eq!(count(&other, "new").await, Err(SqlState::UNDEFINED_TABLE));
+    assert_eq!(count(&other, "old").await, Ok(2));
+    one.batch_execute("COMMIT").await.unwrap();
+    assert_eq!(tables(&other).await, ["new"]);
+    assert_eq!((count(&other, "new").await, count(&other, "old").await), (Ok(1), Err(SqlState::UNDEFINED_TABLE)));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_leaves_nothing() {
+    let server = Server::start().await;
+    let (one, other) = (server.driver().await, server.driver().await);
+    one.batch_execute("CREATE TABLE kept (a int PRIMARY KEY)").await.unwrap();
+    one.batch_execute("BEGIN; DROP TABLE kept; CREATE TABLE fleeting (a int PRIMARY KEY)").await.unwrap();
+    drop(one);
+    // What it held is free again: the name can be taken.
+    let taken = other.batch_execute("CREATE TABLE fleeting (b int PRIMARY KEY)");
+    tokio::time::timeout(PATIENCE, taken).await.unwrap().unwrap();
+    assert_eq!(tables(&other).await, ["fleeting", "kept"]);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn the_second_of_two_changes_waits_for_the_first() {
+    let server = Server::start().await;
+    let (one, other) = (server.driver().await, server.driver().await);
+    one.batch_execute("BEGIN; CREATE TABLE t (a int PRIMARY KEY)").await.unwrap();
+    let created = tokio::spawn(async move {
+        let created = other.batch_execute("CREATE TABLE t (b int PRIMARY KEY)").await;
+        (created, other)
+    });
+    one.batch_execute("COMMIT").await.unwrap();
+    let (created, other) = created.await.unwrap();
+    assert_eq!(code(created), SqlState::DUPLICATE_TABLE);
+    one.batch_execute("BEGIN; DROP TABLE t").await.unwrap();
+    let created = tokio::spawn(async move {
+        let created = other.batch_execute("CREATE TABLE t (b int PRIMARY KEY)").await;
+        (created, other)
+    });
+    one.batch_execute("COMMIT").await.unwrap();
+    let (created, other) = created.await.unwrap();
+    created.unwrap();
+    assert_eq!(code(other.query("SELECT a FROM t", &[]).await), SqlState::UNDEFINED_COLUMN);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_block_whose_table_went_away_is_not_committed() {
+    let server = Server::start().await;
+    let (one, other) = (server.driver().await, server.driver().await);
+    for change in ["DROP TABLE t", "TRUNCATE t", "DROP TABLE t; CREATE TABLE t (a int PRIMARY KEY, b int)"] {
+        one.batch_execute("DROP TABLE IF EXISTS t; CREATE TABLE t (a int PRIMARY KEY)").await.unwrap();
+        one.batch_execute("BEGIN; INSERT INTO t VALUES (1)").await.unwrap();
+        other.batch_execute(change).await.unwrap();
+        assert_eq!(code(one.batch_execute("COMMIT").await), SqlState::T_R_SERIALIZATION_FAILURE, "{change}");
+        assert!(matches!(count(&one, "t").await, Ok(0) | Err(SqlState::UNDEFINED_TABLE)), "{change}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_prepared_statement_follows_its_table_or_says_that_it_cannot() {
+    let server = Server::start().await;
+    let mut client = server.client().await;
+    let mut other = server.client().await;
+    client.query("CREATE TABLE t (a int PRIMARY KEY, b int)").await;
+    let select = [parse("q", "SELECT b FROM t", &[]), parse("i", "INSERT INTO t VALUES (1, 5)", &[]), sync()];
+    assert!(!tags(&client.ask(&select).await).contains('E'));
+    let run = |name: &str| [bind("", name, &[]), execute("", 0), sync()];
+    // Emptied: the same shape elsewhere.
+    client.query("INSERT INTO t VALUES (2, 2)").await;
+    other.query("TRUNCATE t").await;
+    assert!(!tags(&client.ask(&run("i")).await).contains('E'));
+    assert_eq!(column(&client.ask(&run("q")).await), ["5"]);
+    // Another type under the same name.
+    other.query("DROP TABLE t; CREATE TABLE t (a int PRIMARY KEY, b text)").await;
+    assert_eq!(error_code(&client.ask(&run("q")).await), "0A000");
+    // In a block its own changes count.
+    client.query("BEGIN").await;
+    client.query("DROP TABLE t").await;
+    assert_eq!(error_code(&client.ask(&run("q")).await), "42P01");
+    assert_eq!(status(&client.query("ROLLBACK").await), 'I');
+    server.stop().await;
+}
