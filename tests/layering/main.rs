@@ -37,6 +37,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("futures", &["table", "backend", "sql", "pg", "cli"]),
     ("pgwire", &["pg"]),
     ("postgres_types", &["pg"]),
+    ("rustix", &["backend/embedded"]),
     ("serde", &["backend", "sql", "cli"]),
     ("serde_json", &["table", "backend", "sql", "pg"]),
     ("thiserror", &["model", "table", "backend", "sql", "pg", "cli"]),
