@@ -9,6 +9,7 @@ use datafusion::logical_expr::execution_props::ExecutionProps;
 
 use super::catalog::Catalog;
 use super::error::SqlResult;
+use super::functions::{self, Moments};
 use super::observe::Recorder;
 use super::pg_catalog::CatalogSnapshot;
 use super::reads::Reads;
@@ -57,9 +58,8 @@ impl Engine {
         let catalog = Catalog::load(store.clone()).await?;
         let base = SessionStateBuilder::new()
             .with_config(tuning::session_config(config.query_threads))
-            .with_runtime_env(tuning::runtime_env(config.query_memory)?)
-            .with_default_features()
-            .build();
+            .with_runtime_env(tuning::runtime_env(config.query_memory)?);
+        let base = functions::install(base);
         let recorder = Recorder::new(store.clone());
         Ok(Arc::new(Self { store, catalog, recorder, clock, config, base }))
     }
@@ -91,6 +91,11 @@ impl Engine {
         self.clock.now()
     }
 
+    /// The times of a statement that begins now.
+    pub(super) fn moments(&self, transaction_began: Option<EdmDateTime>) -> Moments {
+        Moments::new(self.clock.clone(), transaction_began)
+    }
+
     /// DataFusion's state for planning.
     pub(super) fn state(&self) -> &SessionState {
         &self.base
@@ -98,9 +103,11 @@ impl Engine {
 
     /// DataFusion's state for running one statement on its own snapshot.
     pub(super) fn state_with(&self, reads: Arc<Reads>) -> SessionState {
-        let config = self.base.config().clone().with_extension(reads);
+        let mut config = self.base.config().clone();
+        config.options_mut().extensions.insert(reads.moments.clone());
+        let config = config.with_extension(reads);
         let mut state = SessionStateBuilder::new_from_existing(self.base.clone()).with_config(config).build();
-        // The moment that now() gives, in all of the statement.
+        // Functions find the options, and so the times among them, only from here on.
         state.mark_start_execution();
         state
     }

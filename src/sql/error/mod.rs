@@ -28,6 +28,8 @@ pub enum ErrorKind {
     DuplicateColumn,
     /// 42883
     UndefinedFunction,
+    /// 42725
+    AmbiguousFunction,
     /// 42704
     UndefinedObject,
     /// 42710
@@ -86,6 +88,20 @@ pub enum ErrorKind {
     InvalidOffset,
     /// 22001
     StringTooLong,
+    /// 22004
+    NullValueNotAllowed,
+    /// 22009
+    InvalidZoneDisplacement,
+    /// 22011
+    SubstringError,
+    /// 2201E
+    InvalidLogarithmArgument,
+    /// 2201F
+    InvalidPowerArgument,
+    /// 2201G
+    InvalidBucketArgument,
+    /// 2202E
+    SubscriptError,
     /// 22003
     NumericOutOfRange,
     /// 22007

@@ -17,6 +17,9 @@ use bytes::BytesMut;
 
 use self::cells::Cells;
 pub(super) use self::number::write_decimal;
+#[cfg(test)]
+pub(super) use self::temporal::write_timestamp;
+pub(super) use self::temporal::{civil_from_days, write_interval};
 pub(super) use self::stack::StackText;
 use super::types::SqlType;
 

@@ -21,6 +21,7 @@ use datafusion::sql::sqlparser::ast::Query;
 
 use self::functions::FunctionContext;
 use self::objects::Objects;
+pub(super) use self::quoting::quote_ident;
 use super::error::SqlResult;
 use super::observe::Observations;
 use super::relation::Relation;

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, SelectItem};
+use datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, SelectItem, TrimWhereField};
 
 use crate::sql::statement::fold;
 
@@ -81,12 +81,19 @@ pub(in crate::sql) fn label_of(expr: &Expr) -> Option<String> {
         Expr::Case { else_result, .. } => else_result.as_deref().and_then(label_of).or_else(|| Some("case".to_owned())),
         Expr::Exists { .. } => Some("exists".to_owned()),
         Expr::Extract { .. } => Some("extract".to_owned()),
-        Expr::Substring { .. } => Some("substring".to_owned()),
+        Expr::Substring { shorthand, .. } => Some(if *shorthand { "substr" } else { "substring" }.to_owned()),
         Expr::Position { .. } => Some("position".to_owned()),
         Expr::Overlay { .. } => Some("overlay".to_owned()),
         Expr::Ceil { .. } => Some("ceil".to_owned()),
         Expr::Floor { .. } => Some("floor".to_owned()),
-        Expr::Trim { .. } => Some("btrim".to_owned()),
+        Expr::Trim { trim_where, .. } => Some(
+            match trim_where {
+                Some(TrimWhereField::Leading) => "ltrim",
+                Some(TrimWhereField::Trailing) => "rtrim",
+                Some(TrimWhereField::Both) | None => "btrim",
+            }
+            .to_owned(),
+        ),
         Expr::AtTimeZone { .. } => Some("timezone".to_owned()),
         Expr::Interval(_) => Some("interval".to_owned()),
         Expr::Array(_) => Some("array".to_owned()),

@@ -23,6 +23,7 @@ use super::tables::{Mentions, TableEntry, Tables, schema_and_table};
 use super::{checks, edm_types, frames, limits, literals, multisets, names, unnest};
 use crate::sql::engine::Engine;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::functions;
 use crate::sql::outcome::{ResultColumn, RowStream};
 use crate::sql::pg_catalog::{CatalogSnapshot, SystemCatalog};
 use crate::sql::reads::Reads;
@@ -80,12 +81,13 @@ impl Planner<'_> {
         }
         let mut query = query.clone();
         limits::normalize(&mut query)?;
+        functions::rewrite(&mut query)?;
         self.system.rewrite(&mut query)?;
         edm_types::resolve(&mut query)?;
         names::resolve(&mut query, tables, names_hidden)?;
         let state = self.engine.state();
         let statement = Statement::Query(Box::new(query));
-        let mut plan = self.to_plan(state, tables, statement.clone(), &[])?;
+        let mut plan = self.to_plan(state, tables, statement.clone(), declared)?;
         let parameters = parameter_types(&plan, declared)?;
         if !parameters.is_empty() {
             // With all types known the planner puts the casts where PostgreSQL would.
@@ -209,13 +211,14 @@ impl Planner<'_> {
         options.parse_float_as_decimal = true;
         let mut planner_context = PlannerContext::new();
         if !parameters.is_empty() {
-            let fields = parameters.iter().map(|t| Some(Arc::new(t.field("", true)))).collect();
+            let field = |t: &SqlType| (*t != SqlType::Unknown).then(|| Arc::new(t.field("", true)));
+            let fields = parameters.iter().map(field).collect();
             planner_context = planner_context.with_prepare_param_data_types(fields);
         }
         let planner = SqlToRel::new_with_options(&context, options);
         let plan = literals::read(planner.sql_statement_to_plan_with_context(statement, &mut planner_context)?)?;
         checks::check(&plan)?;
-        multisets::counted(frames::in_groups(plan)?)
+        functions::pin(multisets::counted(frames::in_groups(plan)?)?)
     }
 }
 
@@ -235,7 +238,7 @@ fn relation_entry(relation: &Arc<Relation>, mentions: &Mentions) -> TableEntry {
     }
 }
 
-/// The type of each parameter: as the client declared it, else as the query's columns suggest, else text.
+/// The type of each parameter: as the client declared it, else as the query's columns, casts and functions suggest, else text.
 fn parameter_types(plan: &LogicalPlan, declared: &[SqlType]) -> SqlResult<Vec<SqlType>> {
     let inferred: HashMap<usize, SqlType> = plan
         .get_parameter_fields()?
@@ -246,12 +249,13 @@ fn parameter_types(plan: &LogicalPlan, declared: &[SqlType]) -> SqlResult<Vec<Sq
             Some((index, sql_type))
         })
         .collect();
-    let cast = cast_parameters(plan)?;
+    let mut told = functions::parameter_types(plan)?;
+    told.extend(cast_parameters(plan)?);
     let count = inferred.keys().copied().max().unwrap_or(0).max(declared.len());
     let type_at = |index: usize| match declared.get(index - 1) {
         Some(known) if *known != SqlType::Unknown => known.clone(),
         _ => match inferred.get(&index) {
-            None | Some(SqlType::Unknown | SqlType::Void) => cast.get(&index).cloned().unwrap_or(SqlType::Text),
+            None | Some(SqlType::Unknown | SqlType::Void) => told.get(&index).cloned().unwrap_or(SqlType::Text),
             Some(inferred) => inferred.clone(),
         },
     };

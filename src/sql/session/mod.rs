@@ -216,7 +216,8 @@ impl Session {
     fn reads(&self) -> Arc<Reads> {
         let own = self.transaction.writes().own_writes();
         let (reader, catalog) = self.engine.catalog().view(self.transaction.catalog());
-        Arc::new(Reads::new(reader, catalog, own))
+        let moments = self.engine.moments(self.transaction.began());
+        Arc::new(Reads::new(reader, catalog, own, moments))
     }
 
     fn system_catalog(&self) -> SystemCatalog {
