@@ -40,6 +40,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("num_bigint", &["sql"]),
     ("pgwire", &["pg"]),
     ("postgres_types", &["pg"]),
+    ("regex_automata", &["sql"]),
     ("rustix", &["backend/embedded"]),
     ("serde", &["backend", "sql", "cli"]),
     ("serde_json", &["table", "backend", "sql", "pg"]),

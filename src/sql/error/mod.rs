@@ -94,12 +94,18 @@ pub enum ErrorKind {
     InvalidZoneDisplacement,
     /// 22011
     SubstringError,
+    /// 2200C
+    InvalidEscapeUse,
+    /// 2201B
+    InvalidRegularExpression,
     /// 2201E
     InvalidLogarithmArgument,
     /// 2201F
     InvalidPowerArgument,
     /// 2201G
     InvalidBucketArgument,
+    /// 22025
+    InvalidEscapeSequence,
     /// 2202E
     SubscriptError,
     /// 22003

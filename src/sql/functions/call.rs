@@ -4,6 +4,7 @@
 //! are built column by column: a row costs no heap object.
 
 use std::borrow::Borrow;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{
@@ -25,6 +26,17 @@ pub(super) struct Argument {
     pub sql_type: SqlType,
     /// The array has one row, which counts for all rows of the call.
     pub constant: bool,
+}
+
+impl Argument {
+    /// Where the value of a row of the call is.
+    pub fn index(&self, row: usize) -> usize {
+        if self.constant { 0 } else { row }
+    }
+
+    pub fn is_null(&self, row: usize) -> bool {
+        self.array.is_null(self.index(row))
+    }
 }
 
 /// A call for a batch of rows.
@@ -75,6 +87,28 @@ where
     /// The one value of a constant argument, unless it is NULL.
     pub fn constant(&self) -> Option<<&'a A as ArrayAccessor>::Item> {
         if self.constant { self.get(0) } else { None }
+    }
+}
+
+impl<'a> Values<'a, ListArray> {
+    /// The items of all rows.
+    pub fn items(&self) -> &'a ArrayRef {
+        self.array.values()
+    }
+
+    /// Which of the items are those of a row; none of NULL.
+    pub fn range(&self, row: usize) -> Range<usize> {
+        let index = self.index(row);
+        if self.array.is_null(index) {
+            return 0..0;
+        }
+        let place = |offset: i32| usize::try_from(offset).unwrap_or(0);
+        let offsets = self.array.value_offsets();
+        place(offsets[index])..place(offsets[index + 1])
+    }
+
+    pub fn is_null(&self, row: usize) -> bool {
+        self.array.is_null(self.index(row))
     }
 }
 
@@ -206,6 +240,15 @@ impl Call {
             values.push(if self.is_null(row) { T::default_value() } else { value(row)? });
         }
         self.primitive_result(PrimitiveArray::<T>::new(values.into(), self.nulls.clone()))
+    }
+
+    /// The same, NULL where there is no value.
+    pub fn maybe_numbers<T: ArrowPrimitiveType>(
+        &self,
+        mut value: impl FnMut(usize) -> SqlResult<Option<T::Native>>,
+    ) -> SqlResult<ArrayRef> {
+        let values = (0..self.rows).map(|row| if self.is_null(row) { Ok(None) } else { value(row) });
+        self.primitive_result(values.collect::<SqlResult<PrimitiveArray<T>>>()?)
     }
 
     fn primitive_result<T: ArrowPrimitiveType>(&self, values: PrimitiveArray<T>) -> SqlResult<ArrayRef> {

@@ -4,6 +4,7 @@
 //! ([`resolve`]), its arguments are converted ([`conversion`]), and the chosen function makes a whole column at once
 //! ([`call`]). Functions that answer from the catalogue or the session are in `pg_catalog::functions`.
 
+mod arrays;
 mod call;
 mod conversion;
 mod datetime;
@@ -14,8 +15,11 @@ mod moments;
 mod parameters;
 mod pin;
 mod planner;
+mod regex;
 mod resolve;
+mod sets;
 mod signature;
+mod simplify;
 mod strings;
 mod syntax;
 mod text_writer;
@@ -31,6 +35,7 @@ use datafusion::logical_expr::ScalarUDF;
 pub(super) use self::moments::Moments;
 pub(super) use self::parameters::parameter_types;
 pub(super) use self::pin::pin;
+pub(super) use self::sets::column_names;
 use self::signature::Overload;
 pub(super) use self::syntax::rewrite;
 use self::udf::Function;
@@ -39,7 +44,7 @@ use self::udf::Function;
 static FUNCTIONS: LazyLock<BTreeMap<&'static str, Arc<ScalarUDF>>> = LazyLock::new(|| {
     let mut by_name: BTreeMap<&'static str, Vec<&'static Overload>> = BTreeMap::new();
     let overloads =
-        [datetime::FUNCTIONS, formatting::FUNCTIONS, math::FUNCTIONS, strings::FUNCTIONS, &[misc::FUNCTIONS]]
+        [arrays::FUNCTIONS, datetime::FUNCTIONS, regex::FUNCTIONS, formatting::FUNCTIONS, math::FUNCTIONS, strings::FUNCTIONS, &[misc::FUNCTIONS]]
             .into_iter()
             .flatten()
             .copied()
@@ -60,6 +65,7 @@ pub(super) fn install(builder: SessionStateBuilder) -> SessionState {
     if let Some(planners) = builder.expr_planners() {
         planners.insert(0, Arc::new(planner::Syntax));
     }
+    builder.relation_planners().get_or_insert_default().push(Arc::new(sets::Sets));
     builder.build()
 }
 

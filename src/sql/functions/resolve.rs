@@ -67,6 +67,8 @@ fn ambiguous(name: &str, given: &[Given]) -> Box<SqlError> {
 }
 
 fn call_text(name: &str, given: &[Given]) -> String {
+    // What its users call it.
+    let name = if name == "unnest_items" { "unnest" } else { name };
     let types: Vec<String> =
         given.iter().map(|g| g.sql_type.as_ref().map_or("unknown".to_owned(), type_name)).collect();
     format!("{name}({})", types.join(", "))

@@ -8,14 +8,16 @@ use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{
-    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, TypeSignature, Volatility,
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, TypeSignature, Volatility,
 };
 
 use super::call::{Argument, Call};
 use super::moments::Moments;
 use super::resolve::{Given, Resolved, resolve};
 use super::signature::{Arguments, Overload, Type};
+use super::simplify::simplified;
 use crate::sql::edm::assign;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::types::SqlType;
@@ -223,6 +225,13 @@ impl ScalarUDFImpl for Function {
         let given = args.arg_fields.iter().zip(args.scalar_arguments).map(|(field, constant)| given(field, *constant));
         let meaning = self.meaning(&given.collect::<Vec<_>>()).map_err(|error| DataFusionError::External(error))?;
         Ok(Arc::new(meaning.returns.field(self.name, true)))
+    }
+
+    fn simplify(&self, args: Vec<Expr>, info: &SimplifyContext) -> Result<ExprSimplifyResult> {
+        Ok(match simplified(self.name, &args, info)? {
+            Some(expr) => ExprSimplifyResult::Simplified(expr),
+            None => ExprSimplifyResult::Original(args),
+        })
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

@@ -14,6 +14,7 @@ use datafusion::sql::sqlparser::ast::{
 use super::labels::{label_of, label_projection};
 use super::tables::{Tables, dotted_name};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::functions;
 use crate::sql::statement::fold;
 
 /// Rewrites the query in place: canonical table keys with an alias, stored spelling of columns, PostgreSQL's labels,
@@ -92,6 +93,8 @@ struct Source {
     hidden: Vec<String>,
     /// A function or the like: its columns are not known before it is planned.
     is_open: bool,
+    /// A function: with one column, its name means that column.
+    is_function: bool,
 }
 
 impl Source {
@@ -213,17 +216,30 @@ impl Resolver<'_> {
                 };
                 let visible = aliased_columns(visible, alias.as_ref());
                 let alias = alias.as_ref().map_or(own_name, |a| fold(&a.name));
-                scope.push(Source { alias, visible, hidden, is_open: false });
+                scope.push(Source { alias, visible, hidden, is_open: false, is_function: false });
             }
             TableFactor::Derived { subquery, alias, .. } => {
                 let visible = aliased_columns(self.query_columns(subquery), alias.as_ref());
                 let alias = alias.as_ref().map(|a| fold(&a.name)).unwrap_or_default();
-                scope.push(Source { alias, visible, hidden: Vec::new(), is_open: false });
+                scope.push(Source { alias, visible, hidden: Vec::new(), is_open: false, is_function: false });
             }
             TableFactor::NestedJoin { table_with_joins, .. } => {
                 scope.extend(self.scope_of(std::slice::from_ref(table_with_joins)));
             }
-            _ => scope.push(Source { alias: String::new(), visible: Vec::new(), hidden: Vec::new(), is_open: true }),
+            TableFactor::Function { name, alias, .. } => {
+                let own_name = name.0.last().and_then(|p| p.as_ident()).map(fold).unwrap_or_default();
+                scope.push(function_source(factor, alias.as_ref(), own_name));
+            }
+            TableFactor::UNNEST { alias, .. } => {
+                scope.push(function_source(factor, alias.as_ref(), "unnest".to_owned()));
+            }
+            _ => scope.push(Source {
+                alias: String::new(),
+                visible: Vec::new(),
+                hidden: Vec::new(),
+                is_open: true,
+                is_function: false,
+            }),
         }
     }
 
@@ -269,7 +285,11 @@ impl Resolver<'_> {
                 *ident = spelled(ident, stored);
                 return Ok(());
             }
-            if scope.iter().any(|source| !source.is_open && source.alias == fold(ident)) {
+            if let Some(source) = scope.iter().find(|source| !source.is_open && source.alias == fold(ident)) {
+                if let ([column], true) = (source.visible.as_slice(), source.is_function) {
+                    *ident = spelled(ident, column);
+                    return Ok(());
+                }
                 return Err(SqlError::not_supported(format!("the whole row of \"{}\" as a value", fold(ident)))
                     .with_hint("Name its columns, or select them with *."));
             }
@@ -304,6 +324,17 @@ impl Resolver<'_> {
 
 fn ambiguous(column: &str) -> Box<SqlError> {
     SqlError::new(ErrorKind::AmbiguousColumn, format!("column reference \"{column}\" is ambiguous"))
+}
+
+/// A function in FROM.
+fn function_source(factor: &TableFactor, alias: Option<&TableAlias>, own_name: String) -> Source {
+    Source {
+        alias: alias.map_or(own_name, |alias| fold(&alias.name)),
+        visible: aliased_columns(functions::column_names(factor).unwrap_or_default(), alias),
+        hidden: Vec::new(),
+        is_open: false,
+        is_function: true,
+    }
 }
 
 fn spelled(ident: &Ident, stored: &str) -> Ident {

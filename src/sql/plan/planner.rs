@@ -81,8 +81,8 @@ impl Planner<'_> {
         }
         let mut query = query.clone();
         limits::normalize(&mut query)?;
-        functions::rewrite(&mut query)?;
         self.system.rewrite(&mut query)?;
+        functions::rewrite(&mut query)?;
         edm_types::resolve(&mut query)?;
         names::resolve(&mut query, tables, names_hidden)?;
         let state = self.engine.state();

@@ -17,6 +17,13 @@ impl Parts {
         Self { months: value.months.into(), days: value.days.into(), micros: value.nanoseconds / 1_000 }
     }
 
+    /// About how long it is, with months of 30 days, in microseconds: its sign is what counts.
+    pub fn estimate(self) -> i128 {
+        const DAYS_PER_MONTH: i64 = 30;
+        const MICROS_PER_DAY: i128 = 86_400_000_000;
+        i128::from(self.months * DAYS_PER_MONTH + self.days) * MICROS_PER_DAY + i128::from(self.micros)
+    }
+
     /// A timestamp so much later: the day of a month that has no such day is its last one.
     ///
     /// # Errors

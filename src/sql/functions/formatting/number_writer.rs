@@ -118,11 +118,8 @@ impl<'a> Writer<'a> {
     fn new(digits: &'a Digits, template: &'a NumberTemplate, out: &'a mut String) -> Self {
         let text = digits.text.as_bytes();
         let own_sign = template.plus || template.minus;
-        let sign_written = if own_sign {
-            template.minus
-        } else {
-            !digits.negative && template.fill && template.sign.is_none()
-        };
+        let sign_written =
+            if own_sign { template.minus } else { !digits.negative && template.fill && template.sign.is_none() };
         let behind = template.sign == Some(SignPlace::Before) && digits.before == template.digits_before_sign;
         let sign_place = if !own_sign && behind { Some(SignPlace::Behind) } else { template.sign };
         let last = if template.fill && template.has_point { last_shown(digits, template) } else { None };

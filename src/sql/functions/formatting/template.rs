@@ -152,8 +152,7 @@ mod tests {
 
     #[test]
     fn the_longest_pattern_counts() {
-        let pattern =
-            |key, name, fill, ordinal| Piece::Pattern(Pattern { key, name, fill, localized: false, ordinal });
+        let pattern = |key, name, fill, ordinal| Piece::Pattern(Pattern { key, name, fill, localized: false, ordinal });
         assert_eq!(
             parse("YYYYY-FMDDth \"D\\\"\"\\\"x", KEYWORDS, true),
             [

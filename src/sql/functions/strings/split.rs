@@ -15,6 +15,9 @@ const TEXTS: Type = Type::ArrayOf(&Text);
 pub(super) const FUNCTIONS: &[Overload] = &[
     Overload::new("string_to_array", &[Text, Text], TEXTS, string_to_array).of_nulls(),
     Overload::new("string_to_array", &[Text, Text, Text], TEXTS, string_to_array).of_nulls(),
+    // The rows of string_to_table.
+    Overload::new("string_to_table", &[Text, Text], TEXTS, string_to_array).of_nulls(),
+    Overload::new("string_to_table", &[Text, Text, Text], TEXTS, string_to_array).of_nulls(),
     Overload::new("array_to_string", &[Type::Array, Text], Text, array_to_string).stable(),
     Overload::new("array_to_string", &[Type::Array, Text, Text], Text, array_to_string).of_nulls().stable(),
 ];
