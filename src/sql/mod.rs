@@ -20,6 +20,7 @@ mod plan;
 mod reads;
 pub mod relation;
 mod scan;
+mod sequence;
 pub mod session;
 mod settings;
 mod statement;

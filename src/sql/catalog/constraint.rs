@@ -2,6 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+
+/// Constraints a table may have besides its key: each takes two of the table's OIDs.
+const NUMBERS: u32 = 116;
+
 /// The constraints of a table, besides NOT NULL and the key itself.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -20,7 +25,7 @@ pub struct Constraints {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Check {
-    /// Number among the table's constraints, for its OID: never given twice while the table lives.
+    /// Number among the table's constraints, for its OID.
     pub number: u32,
     pub name: String,
     /// Source text.
@@ -100,9 +105,16 @@ impl Constraints {
     }
 
     /// The number of the next constraint.
-    pub fn next_number(&self) -> u32 {
+    ///
+    /// # Errors
+    /// 54000 when the table's OIDs for constraints are used up.
+    pub fn next_number(&self) -> SqlResult<u32> {
         let numbers = self.checks.iter().map(|c| c.number).chain(self.unenforced.iter().map(|u| u.number));
-        numbers.max().map_or(0, |last| last + 1)
+        let next = numbers.max().map_or(0, |last| last + 1);
+        if next < NUMBERS {
+            return Ok(next);
+        }
+        Err(SqlError::new(ErrorKind::LimitExceeded, format!("a table has at most {NUMBERS} constraints and indexes")))
     }
 
     /// The names in use: a table's constraints have different ones.

@@ -164,6 +164,16 @@ impl Declaration {
         self.stored_name().map(|_| ())
     }
 
+    /// The name of its primary key; none without one.
+    pub fn primary_key_name(&self) -> Option<String> {
+        match self.key {
+            DeclaredKey::Generated { .. } => None,
+            DeclaredKey::Raw | DeclaredKey::Relational { .. } => {
+                Some(self.constraints.primary_key.clone().unwrap_or_else(|| format!("{}_pkey", self.name)))
+            }
+        }
+    }
+
     pub fn stored_name(&self) -> SqlResult<TableName> {
         TableName::parse(&self.stored).map_err(|e| SqlError::new(ErrorKind::DataCorrupted, e.to_string()))
     }

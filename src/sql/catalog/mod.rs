@@ -100,7 +100,7 @@ impl Catalog {
             let state = self.shared.state();
             let reader = self.shared.store.reader();
             if Arc::ptr_eq(&state, &self.shared.state()) {
-                return (reader, CatalogView::new(staged.over(&state), observed));
+                return (reader, CatalogView::new(staged.over(&state), observed, staged.counters().clone()));
             }
         }
     }

@@ -1,12 +1,13 @@
 //! The catalogue as one statement sees it: what is committed, and what its transaction has changed.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::declaration::Declaration;
 use super::found;
 use super::is_hidden;
 use super::sequence::Sequence;
+use super::staged::OwnCounter;
 use super::state::{DeclaredTable, State};
 use crate::model::TableName;
 use crate::sql::error::SqlResult;
@@ -18,11 +19,16 @@ use crate::table::{ObservedSchema, TableReader};
 pub struct CatalogView {
     state: Arc<State>,
     observed: Arc<ObservedRelations>,
+    counters: BTreeMap<String, OwnCounter>,
 }
 
 impl CatalogView {
-    pub(super) fn new(state: Arc<State>, observed: Arc<ObservedRelations>) -> Self {
-        Self { state, observed }
+    pub(super) fn new(
+        state: Arc<State>,
+        observed: Arc<ObservedRelations>,
+        counters: BTreeMap<String, OwnCounter>,
+    ) -> Self {
+        Self { state, observed, counters }
     }
 
     /// The table of this SQL name: exactly, else the one that differs only in case, else a table found in the store.
@@ -106,6 +112,11 @@ impl CatalogView {
     /// Every sequence, by SQL name.
     pub fn sequences(&self) -> impl Iterator<Item = &Arc<Sequence>> {
         self.state.sequences.values()
+    }
+
+    /// Where a sequence stands that counts in the statement's transaction alone.
+    pub(crate) fn own_counter(&self, name: &str) -> Option<OwnCounter> {
+        self.counters.get(name).cloned()
     }
 
     /// The sequences that belong to columns of the table with this OID.

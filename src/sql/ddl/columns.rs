@@ -2,29 +2,67 @@
 
 use std::collections::HashSet;
 
-use datafusion::sql::sqlparser::ast::{ColumnDef, ColumnOption, Expr, Value};
+use datafusion::sql::sqlparser::ast::{ColumnDef, ColumnOption, Expr, GeneratedAs, Value};
 
+use super::counters::Counters;
+use super::type_names::{serial_type, sql_type};
 use crate::model::{PropertyName, limits};
 use crate::sql::catalog::DeclaredColumn;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::sequence::GivenOptions;
 use crate::sql::statement::fold;
 use crate::sql::types::SqlType;
+
+/// A column of a CREATE TABLE, its type read.
+pub(super) struct TypedColumn<'a> {
+    pub definition: &'a ColumnDef,
+    pub sql_type: SqlType,
+    /// It was declared `serial` or the like.
+    pub is_serial: bool,
+    /// The options of its identity.
+    pub identity: GivenOptions,
+}
+
+/// Reads the types of columns. `identities` are the options of those with an identity, in order.
+///
+/// # Errors
+/// 42704 for an unknown type, 0A000 for one that cannot be stored, 22023 for bad parameters.
+pub(super) fn typed<'a>(columns: &'a [ColumnDef], identities: &[GivenOptions]) -> SqlResult<Vec<TypedColumn<'a>>> {
+    let mut identities = identities.iter();
+    columns
+        .iter()
+        .map(|definition| {
+            let serial = serial_type(&definition.data_type);
+            let is_serial = serial.is_some();
+            let sql_type = serial.map_or_else(|| sql_type(&definition.data_type), Ok)?;
+            let counts = definition.options.iter().any(|option| is_identity(&option.option));
+            let identity = if counts { identities.next() } else { None };
+            let identity = identity.cloned().unwrap_or_default();
+            Ok(TypedColumn { definition, sql_type, is_serial, identity })
+        })
+        .collect()
+}
+
+fn is_identity(option: &ColumnOption) -> bool {
+    matches!(option, ColumnOption::Generated { generation_expr: None, .. })
+}
 
 /// The declared columns of a table.
 ///
 /// # Errors
 /// What PostgreSQL refuses, reserved names, and more columns than an entity has properties.
 pub(super) fn columns(
-    table: &str,
-    typed: &[(&ColumnDef, SqlType)],
+    typed: &[TypedColumn<'_>],
     primary_key: &[String],
     is_raw: bool,
+    counters: &mut Counters<'_>,
 ) -> SqlResult<Vec<DeclaredColumn>> {
+    let table = counters.table;
     let mut names = HashSet::new();
     let mut properties = HashSet::new();
     let mut columns = Vec::with_capacity(typed.len());
-    for (column, sql_type) in typed {
-        let name = fold(&column.name);
+    for column in typed {
+        let name = fold(&column.definition.name);
         if !names.insert(name.clone()) {
             let message = format!("column \"{name}\" specified more than once");
             return Err(SqlError::new(ErrorKind::DuplicateColumn, message));
@@ -32,7 +70,7 @@ pub(super) fn columns(
         check_name(&name, is_raw)?;
         let in_key = primary_key.contains(&name);
         let is_system = if is_raw { is_key_or_timestamp(&name) } else { in_key };
-        let mut declared = options(table, column, DeclaredColumn::new(&name, sql_type))?;
+        let mut declared = options(column, counters)?;
         declared.not_null |= in_key || (is_raw && is_system && name != "Timestamp");
         if in_key && declared.generated.is_some() {
             return Err(SqlError::not_supported("a generated column in a primary key")
@@ -70,30 +108,37 @@ fn check_name(name: &str, is_raw: bool) -> SqlResult<()> {
     Ok(())
 }
 
-/// What the column's options say of it. Constraints are read elsewhere (`constraints`).
-fn options(table: &str, column: &ColumnDef, mut declared: DeclaredColumn) -> SqlResult<DeclaredColumn> {
-    let mut nullable = None;
-    for option in &column.options {
+/// What the column's type and options say of it. Constraints are read elsewhere (`constraints`).
+fn options(column: &TypedColumn<'_>, counters: &mut Counters<'_>) -> SqlResult<DeclaredColumn> {
+    let table = counters.table;
+    let mut declared = DeclaredColumn::new(&fold(&column.definition.name), &column.sql_type);
+    let mut nullable = column.is_serial.then_some(false);
+    if column.is_serial {
+        declared.default = Some(counters.serial(&declared.name, &column.sql_type)?);
+    }
+    for option in &column.definition.options {
         match &option.option {
             ColumnOption::NotNull => set_nullable(&mut nullable, false, table, &declared.name)?,
             ColumnOption::Null => set_nullable(&mut nullable, true, table, &declared.name)?,
-            ColumnOption::PrimaryKey(_) | ColumnOption::Check(_) => {}
-            ColumnOption::Unique(_) | ColumnOption::ForeignKey(_) => {}
+            ColumnOption::PrimaryKey(_)
+            | ColumnOption::Check(_)
+            | ColumnOption::Unique(_)
+            | ColumnOption::ForeignKey(_) => {}
             ColumnOption::Collation(name) if is_c_collation(&name.to_string()) => {}
             ColumnOption::Default(expression) => {
-                if declared.default.is_some() || declared.generated.is_some() {
-                    return Err(several_values(table, &declared));
-                }
+                check_no_value(table, &declared, "default")?;
                 declared.default = default_text(expression);
             }
             ColumnOption::Generated { generation_expr: Some(expression), .. } => {
-                if declared.default.is_some() || declared.generated.is_some() {
-                    return Err(several_values(table, &declared));
-                }
+                check_no_value(table, &declared, "generation expression")?;
                 declared.generated = Some(expression.to_string());
             }
-            ColumnOption::Generated { .. } | ColumnOption::Identity(_) => {
-                return Err(SqlError::not_supported("GENERATED ... AS IDENTITY"));
+            ColumnOption::Generated { generated_as, generation_expr: None, .. } => {
+                check_no_value(table, &declared, "identity")?;
+                let always = *generated_as == GeneratedAs::Always;
+                let identity = counters.identity(&declared.name, &column.sql_type, always, &column.identity)?;
+                declared.identity = Some(identity);
+                set_nullable(&mut nullable, false, table, &declared.name)?;
             }
             other => return Err(SqlError::not_supported(other.to_string())),
         }
@@ -111,13 +156,26 @@ fn set_nullable(nullable: &mut Option<bool>, value: bool, table: &str, column: &
     Ok(())
 }
 
-fn several_values(table: &str, column: &DeclaredColumn) -> Box<SqlError> {
-    let message = if column.generated.is_some() {
-        format!("both default and generation expression specified for column \"{}\" of table \"{table}\"", column.name)
-    } else {
-        format!("multiple default values specified for column \"{}\" of table \"{table}\"", column.name)
+/// A column gets its value in one way.
+fn check_no_value(table: &str, column: &DeclaredColumn, second: &str) -> SqlResult<()> {
+    let first = match column {
+        DeclaredColumn { default: Some(_), .. } => "default",
+        DeclaredColumn { identity: Some(_), .. } => "identity",
+        DeclaredColumn { generated: Some(_), .. } => "generation expression",
+        _ => return Ok(()),
     };
-    SqlError::new(ErrorKind::Syntax, message)
+    let place = format!("specified for column \"{}\" of table \"{table}\"", column.name);
+    Err(SqlError::new(
+        ErrorKind::Syntax,
+        match (first, second) {
+            ("default", "default") => format!("multiple default values {place}"),
+            ("identity", "identity") => format!("multiple identity specifications {place}"),
+            ("generation expression", "generation expression") => format!("multiple generation clauses {place}"),
+            ("identity", "default") => format!("both default and identity {place}"),
+            ("generation expression", other) => format!("both {other} and generation expression {place}"),
+            (first, second) => format!("both {first} and {second} {place}"),
+        },
+    ))
 }
 
 /// The text that is kept of a DEFAULT: `DEFAULT NULL` is none.

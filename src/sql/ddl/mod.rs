@@ -5,16 +5,20 @@
 
 mod columns;
 mod constraints;
+mod counters;
 mod create_table;
 mod dependents;
 mod expressions;
+mod index;
 mod key_layout;
 mod names;
 mod type_names;
 mod unenforced;
 
-pub(super) use create_table::declare;
+pub(super) use counters::counts_with;
+pub(super) use create_table::{Declared, declare, table_name};
 pub(super) use dependents::{Reference, cascades, references_to, still_needed, still_referenced};
 pub(super) use expressions::check_expressions;
+pub(super) use index::index_name;
 pub(super) use type_names::sql_type;
-pub(super) use unenforced::resolve_references;
+pub(super) use unenforced::{Recorder, resolve_references};
