@@ -12,6 +12,7 @@ use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
+use super::ddl::without_storage_actions;
 use super::error::{ErrorKind, SqlError, SqlResult};
 
 /// One statement of a query text: parsed and classified, not planned.
@@ -38,6 +39,7 @@ pub(super) enum Command {
     Update(Box<ast::Update>),
     Delete(Box<ast::Delete>),
     CreateTable(Box<ast::CreateTable>),
+    AlterTable(Box<AlterCommand>),
     DropTable(DropTable),
     Truncate(Truncate),
     Analyze(Option<ObjectName>),
@@ -48,6 +50,13 @@ pub(super) enum Command {
     Show(String),
     Reset(Option<String>),
     Discard,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct AlterCommand {
+    pub alter: ast::AlterTable,
+    /// Actions without a meaning here, which sqlparser does not read.
+    pub ignored: Vec<&'static str>,
 }
 
 #[derive(Debug, Clone)]
@@ -141,6 +150,7 @@ fn parse_one(sql: &str, tokens: &[TokenWithSpan]) -> SqlResult<Statement> {
     refuse_unparsed_commands(&tokens)?;
     refuse_frame_exclusion(&tokens)?;
     let copy_options = split_copy_options(&mut tokens);
+    let (tokens, ignored) = without_storage_actions(tokens)?;
     let end = tokens.last().map_or(Location { line: 1, column: 1 }, |t| t.span.end);
     let mut parser =
         Parser::new(&PostgreSqlDialect {}).with_recursion_limit(MAX_NESTING).with_tokens_with_locations(tokens);
@@ -151,8 +161,10 @@ fn parse_one(sql: &str, tokens: &[TokenWithSpan]) -> SqlResult<Statement> {
     match parsed {
         Ok(statement) => {
             let mut command = classify(statement)?;
-            if let Command::Copy(copy) = &mut command {
-                copy.options = copy_options;
+            match &mut command {
+                Command::Copy(copy) => copy.options = copy_options,
+                Command::AlterTable(alter) => alter.ignored = ignored,
+                _ => {}
             }
             Ok(Statement { command, text })
         }
@@ -306,6 +318,11 @@ fn classify(statement: ast::Statement) -> SqlResult<Command> {
         S::Update(update) => Command::Update(Box::new(update)),
         S::Delete(delete) => Command::Delete(Box::new(delete)),
         S::CreateTable(create) => Command::CreateTable(Box::new(create)),
+        S::AlterTable(alter)
+            if alter.location.is_none() && alter.on_cluster.is_none() && alter.table_type.is_none() =>
+        {
+            Command::AlterTable(Box::new(AlterCommand { alter, ignored: Vec::new() }))
+        }
         S::Drop { object_type: ObjectType::Table, if_exists, names, cascade, .. } => {
             Command::DropTable(DropTable { names, if_exists, cascade })
         }

@@ -71,6 +71,13 @@ pub enum UnenforcedKind {
     },
 }
 
+impl UnenforcedKind {
+    /// Whether it is a foreign key to this table.
+    pub fn refers_to(&self, name: &str) -> bool {
+        matches!(self, UnenforcedKind::ForeignKey { table, .. } if table == name)
+    }
+}
+
 /// When a constraint would be checked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -97,6 +104,20 @@ impl Constraints {
     /// Whether the table has none of them.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// Takes away the constraint of this name, unless it is the key. Whether there was one.
+    pub fn remove(&mut self, name: &str) -> bool {
+        let before = self.checks.len() + self.unenforced.len();
+        self.checks.retain(|c| c.name != name);
+        self.unenforced.retain(|c| c.name != name);
+        before > self.checks.len() + self.unenforced.len()
+    }
+
+    /// Takes away the constraints that a column is part of, as PostgreSQL does when it drops the column.
+    pub fn forget_column(&mut self, column: &str) {
+        self.checks.retain(|c| c.columns.iter().all(|name| name != column));
+        self.unenforced.retain(|c| c.columns.iter().all(|name| name != column));
     }
 
     /// The number of the next constraint.

@@ -85,12 +85,15 @@ impl CatalogView {
         self.state.tables.get(name).map(|table| &table.declaration)
     }
 
-    /// The declaration of a table; of a found one, that which makes it a declared one as it is.
-    pub fn declaration_of(&self, relation: &Relation, with_properties: bool) -> Declaration {
-        match self.declaration(&relation.name) {
-            Some(declaration) => declaration.clone(),
-            None => found::declaration_of(relation, with_properties),
+    /// The declaration of a table; of a found one, that which makes it a declared one as it is. With `all_columns`, those
+    /// that an open table only shows are declared too.
+    pub fn declaration_of(&self, relation: &Relation, all_columns: bool) -> Declaration {
+        let declared = self.declaration(&relation.name).cloned();
+        let mut declaration = declared.unwrap_or_else(|| found::declaration_of(relation));
+        if all_columns && relation.open {
+            found::declare_all(&mut declaration, relation);
         }
+        declaration
     }
 
     /// Every declaration, by SQL name.

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use datafusion::sql::sqlparser::ast::{ColumnDef, ColumnOption, Expr, Value};
 
+use super::type_names::sql_type;
 use crate::model::{PropertyName, limits};
 use crate::sql::catalog::DeclaredColumn;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
@@ -42,11 +43,27 @@ pub(super) fn columns(
         columns.push(declared);
     }
     if properties.len() > limits::CUSTOM_PROPERTIES_MAX {
-        let message = format!("table \"{table}\" cannot have {} columns besides its key", properties.len());
-        return Err(SqlError::new(ErrorKind::TooManyColumns, message)
-            .with_detail(format!("An entity holds at most {} properties.", limits::CUSTOM_PROPERTIES_MAX)));
+        return Err(too_many_columns(table, properties.len()));
     }
     Ok(columns)
+}
+
+pub(super) fn too_many_columns(table: &str, count: usize) -> Box<SqlError> {
+    let message = format!("table \"{table}\" cannot have {count} columns besides its key");
+    SqlError::new(ErrorKind::TooManyColumns, message)
+        .with_detail(format!("An entity holds at most {} properties.", limits::CUSTOM_PROPERTIES_MAX))
+}
+
+/// A column that joins the others of a table, with a property that nothing stored has yet.
+///
+/// # Errors
+/// 42939 for a reserved name, 42704 for an unknown type, and what its options are refused for.
+pub(super) fn read_column(table: &str, column: &ColumnDef, taken: &mut HashSet<String>) -> SqlResult<DeclaredColumn> {
+    let name = fold(&column.name);
+    check_name(&name, false)?;
+    let mut declared = options(table, column, DeclaredColumn::new(&name, &sql_type(&column.data_type)?))?;
+    declared.property = Some(property_name(&name, taken));
+    Ok(declared)
 }
 
 fn is_key_or_timestamp(name: &str) -> bool {
@@ -137,7 +154,7 @@ fn is_c_collation(name: &str) -> bool {
 }
 
 /// The property that stores a column: its own name where that is legal, else the nearest legal one not yet taken.
-fn property_name(column: &str, taken: &mut HashSet<String>) -> String {
+pub(super) fn property_name(column: &str, taken: &mut HashSet<String>) -> String {
     let legal = if PropertyName::parse(column).is_ok() {
         column.to_owned()
     } else {

@@ -113,13 +113,13 @@ pub(crate) fn columns_of(columns: &[DeclaredColumn], expression: &Expr) -> SqlRe
     Ok(known.into_iter().filter(|column| found.contains(*column)).cloned().collect())
 }
 
-fn refused_unique() -> Box<SqlError> {
+pub(super) fn refused_unique() -> Box<SqlError> {
     SqlError::not_supported("UNIQUE")
         .with_detail("The Table service has one index, on PartitionKey and RowKey.")
         .with_hint("Make the unique columns the primary key, or keep a second table whose key they are.")
 }
 
-fn refused_foreign_key() -> Box<SqlError> {
+pub(super) fn refused_foreign_key() -> Box<SqlError> {
     SqlError::not_supported("FOREIGN KEY")
         .with_detail("A transaction reaches one partition of one table, so a reference to another cannot be checked.")
         .with_hint("Leave the constraint out and check in the application.")

@@ -66,12 +66,19 @@ fn refuse_other_kinds(create: &ast::CreateTable) -> SqlResult<()> {
 }
 
 fn table_options(options: &CreateTableOptions, notices: &mut Vec<Notice>) -> SqlResult<TableOptions> {
+    match options {
+        CreateTableOptions::None => Ok(TableOptions::default()),
+        CreateTableOptions::With(list) => read_options(list, notices),
+        other => Err(SqlError::not_supported(other.to_string())),
+    }
+}
+
+/// The options of WITH (...), or of ALTER TABLE ... SET (...).
+///
+/// # Errors
+/// 22023 for an unknown one or a bad value.
+pub(super) fn read_options(list: &[SqlOption], notices: &mut Vec<Notice>) -> SqlResult<TableOptions> {
     let mut found = TableOptions::default();
-    let list = match options {
-        CreateTableOptions::None => return Ok(found),
-        CreateTableOptions::With(list) => list,
-        other => return Err(SqlError::not_supported(other.to_string())),
-    };
     for option in list {
         let SqlOption::KeyValue { key, value } = option else {
             return Err(SqlError::not_supported(format!("table option {option}")));

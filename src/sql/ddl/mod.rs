@@ -3,6 +3,7 @@
 //! What PostgreSQL would make of a clause and the Table model cannot hold is refused with its way out; what is only
 //! renamed or has a consequence for transactions is said in a NOTICE.
 
+mod alter;
 mod columns;
 mod constraints;
 mod create_table;
@@ -12,6 +13,10 @@ mod key_layout;
 mod names;
 mod type_names;
 
+pub(super) use alter::{
+    Alteration, Computed, Origin, Renaming, Rewrite, RowCheck, alter, is_about_columns, renaming,
+    without_storage_actions,
+};
 pub(super) use create_table::declare;
 pub(super) use dependents::{Reference, cascades, references_to, still_needed, still_referenced};
 pub(super) use expressions::check_expressions;

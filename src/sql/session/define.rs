@@ -177,7 +177,7 @@ impl Session {
     }
 
     /// The table to change, which no other transaction changes until this one ends.
-    async fn claimed(&mut self, name: &ObjectName) -> SqlResult<Arc<Relation>> {
+    pub(super) async fn claimed(&mut self, name: &ObjectName) -> SqlResult<Arc<Relation>> {
         let relation = find_target(&self.planner(), name).await?;
         if self.transaction.catalog().holds(&relation.name) {
             return Ok(relation);
@@ -188,7 +188,7 @@ impl Session {
     }
 
     /// Waits for the right to change what a name means; it ends with the transaction.
-    async fn claim(&mut self, name: &str) -> SqlResult<()> {
+    pub(super) async fn claim(&mut self, name: &str) -> SqlResult<()> {
         if !self.transaction.catalog().holds(name) {
             let claim = self.engine.catalog().claim(name).await?;
             self.transaction.catalog_mut().hold(claim);
@@ -197,7 +197,7 @@ impl Session {
     }
 
     /// The end of a statement that changed the catalogue: outside a block that commits it, unless more follow.
-    async fn settle(&mut self, position: Position) -> SqlResult<()> {
+    pub(super) async fn settle(&mut self, position: Position) -> SqlResult<()> {
         if position == Position::Last { self.finish_implicit().await } else { Ok(()) }
     }
 }

@@ -1,5 +1,6 @@
 //! One client's session: its settings, its transaction, its statements.
 
+mod alter;
 mod commit;
 mod control;
 mod copy;
@@ -7,6 +8,7 @@ mod define;
 mod explain;
 mod observe;
 mod prepare;
+mod rewrite;
 mod run;
 mod show;
 

@@ -40,6 +40,7 @@ impl Session {
     ) -> SqlResult<Outcome> {
         match &prepared.statement.command {
             Command::CreateTable(create) => self.create_table(create, position).await,
+            Command::AlterTable(alter) => self.alter_table(alter, position).await,
             Command::DropTable(drop) => self.drop_tables(drop, position).await,
             Command::Truncate(truncate) => self.truncate(truncate, position).await,
             Command::Analyze(name) => self.analyze(name.as_ref()).await,
