@@ -60,6 +60,10 @@ pub enum ErrorKind {
     Windowing,
     /// 42809
     WrongObjectType,
+    /// 42P20
+    Windowing,
+    /// 42712
+    DuplicateAlias,
     /// 42P02
     UndefinedParameter,
     /// 42P18
@@ -98,6 +102,10 @@ pub enum ErrorKind {
     CharacterNotInRepertoire,
     /// 22023
     InvalidParameterValue,
+    /// 2201W
+    InvalidLimit,
+    /// 2201X
+    InvalidOffset,
     /// 22000
     DataException,
     /// 54000

@@ -6,6 +6,7 @@
 
 mod checks;
 mod edm_types;
+mod forms;
 mod frames;
 mod labels;
 mod limits;

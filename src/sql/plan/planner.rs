@@ -82,8 +82,8 @@ impl Planner<'_> {
         limits::normalize(&mut query)?;
         self.system.rewrite(&mut query)?;
         edm_types::resolve(&mut query)?;
-        names::resolve(&mut query, tables, names_hidden)?;
         let state = self.engine.state();
+        names::resolve(&mut query, tables, state)?;
         let statement = Statement::Query(Box::new(query));
         let mut plan = self.to_plan(state, tables, statement.clone(), &[])?;
         let parameters = parameter_types(&plan, declared)?;
