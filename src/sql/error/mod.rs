@@ -60,8 +60,6 @@ pub enum ErrorKind {
     Windowing,
     /// 42809
     WrongObjectType,
-    /// 42P20
-    Windowing,
     /// 42712
     DuplicateAlias,
     /// 42P02
@@ -102,10 +100,6 @@ pub enum ErrorKind {
     CharacterNotInRepertoire,
     /// 22023
     InvalidParameterValue,
-    /// 2201W
-    InvalidLimit,
-    /// 2201X
-    InvalidOffset,
     /// 22000
     DataException,
     /// 54000

@@ -20,7 +20,7 @@ use datafusion::sql::sqlparser::ast::{Query, Statement};
 use futures::StreamExt;
 
 use super::tables::{Mentions, TableEntry, Tables, schema_and_table};
-use super::{checks, edm_types, frames, limits, literals, multisets, names, unnest};
+use super::{edm_types, frames, literals, multisets, names, unnest};
 use crate::sql::engine::Engine;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::outcome::{ResultColumn, RowStream};
@@ -60,26 +60,19 @@ impl Planner<'_> {
             self.system.see(&self.engine.catalog_snapshot(&self.reads).await?);
         }
         let tables = self.tables(&mentions).await?;
-        self.plan_over(query, &tables, mentions.hidden, declared)
+        self.plan_over(query, &tables, declared)
     }
 
     /// Plans a query over the given tables.
     ///
     /// # Errors
     /// As [`Planner::plan`].
-    pub fn plan_over(
-        &self,
-        query: &Query,
-        tables: &Tables,
-        names_hidden: bool,
-        declared: &[SqlType],
-    ) -> SqlResult<PlannedQuery> {
+    pub fn plan_over(&self, query: &Query, tables: &Tables, declared: &[SqlType]) -> SqlResult<PlannedQuery> {
         if let Some(lock) = query.locks.first() {
             return Err(SqlError::not_supported(lock)
                 .with_hint("Leave it out: a row that changes before COMMIT is refused then (40001)."));
         }
         let mut query = query.clone();
-        limits::normalize(&mut query)?;
         self.system.rewrite(&mut query)?;
         edm_types::resolve(&mut query)?;
         let state = self.engine.state();
@@ -214,7 +207,6 @@ impl Planner<'_> {
         }
         let planner = SqlToRel::new_with_options(&context, options);
         let plan = literals::read(planner.sql_statement_to_plan_with_context(statement, &mut planner_context)?)?;
-        checks::check(&plan)?;
         multisets::counted(frames::in_groups(plan)?)
     }
 }

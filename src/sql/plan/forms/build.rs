@@ -2,10 +2,9 @@
 
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments,
-    GroupByExpr, Ident, ObjectName, ObjectNamePart, OrderByExpr, OrderByOptions, Query, Select, SelectFlavor,
-    SelectItem, SetExpr, TableAlias, TableFactor, TableWithJoins, UnaryOperator, Value, ValueWithSpan, WindowSpec,
-    WindowType,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, GroupByExpr,
+    Ident, ObjectName, ObjectNamePart, OrderByExpr, OrderByOptions, Query, Select, SelectFlavor, SelectItem, SetExpr,
+    TableAlias, TableFactor, TableWithJoins, UnaryOperator, Value, ValueWithSpan, WindowSpec, WindowType,
 };
 use datafusion::sql::sqlparser::tokenizer::Span;
 
@@ -34,11 +33,6 @@ pub(in crate::sql) fn number(number: impl ToString) -> Expr {
 
 pub(in crate::sql) fn boolean(truth: bool) -> Expr {
     value(Value::Boolean(truth))
-}
-
-/// The expression, with NULL left in its place.
-pub(in crate::sql) fn take(expr: &mut Expr) -> Expr {
-    std::mem::replace(expr, value(Value::Null))
 }
 
 pub(in crate::sql) fn nested(expr: Expr) -> Expr {

@@ -1,8 +1,10 @@
 //! LIMIT, OFFSET and FETCH in all their spellings.
 
+use std::ops::ControlFlow;
+
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Fetch, LimitClause, Offset, OrderByExpr, OrderByKind, Query, SelectItem, SetExpr,
-    UnaryOperator, Value, ValueWithSpan,
+    UnaryOperator, Value, ValueWithSpan, Visit, Visitor,
 };
 
 use super::build::{all, binary, column, derived, from, item, number, order_by, over, query_of, select};
@@ -27,8 +29,10 @@ pub(in crate::sql::plan) fn normalize(query: &mut Query) -> SqlResult<Option<Wan
         Some(LimitClause::LimitOffset { limit, offset, limit_by }) if limit_by.is_empty() => {
             (limit, offset.map(|o| o.value))
         }
-        Some(_) => return Err(SqlError::new(ErrorKind::Syntax, "LIMIT #,# syntax is not supported")
-            .with_hint("Use separate LIMIT and OFFSET clauses.")),
+        Some(_) => {
+            return Err(SqlError::new(ErrorKind::Syntax, "LIMIT #,# syntax is not supported")
+                .with_hint("Use separate LIMIT and OFFSET clauses."));
+        }
     };
     let mut with_ties = false;
     if let Some(Fetch { with_ties: ties, percent, quantity }) = query.fetch.take() {
@@ -44,15 +48,14 @@ pub(in crate::sql::plan) fn normalize(query: &mut Query) -> SqlResult<Option<Wan
         with_ties = ties;
         limit = Some(quantity.unwrap_or_else(|| number(1)));
     }
-    for (expr, kind, what) in [
-        (&mut limit, ErrorKind::InvalidLimit, "LIMIT"),
-        (&mut offset, ErrorKind::InvalidOffset, "OFFSET"),
-    ] {
+    for (expr, kind, what) in
+        [(&mut limit, ErrorKind::InvalidLimit, "LIMIT"), (&mut offset, ErrorKind::InvalidOffset, "OFFSET")]
+    {
         if let Some(expr) = expr {
             read_number(expr, kind, what)?;
         }
     }
-    if with_ties || limit.as_ref().is_some_and(is_subquery) || offset.as_ref().is_some_and(is_subquery) {
+    if with_ties || limit.as_ref().is_some_and(has_subquery) || offset.as_ref().is_some_and(has_subquery) {
         return Ok(Some(Wanted { limit, offset, with_ties }));
     }
     if limit.is_some() || offset.is_some() {
@@ -62,12 +65,15 @@ pub(in crate::sql::plan) fn normalize(query: &mut Query) -> SqlResult<Option<Wan
     Ok(None)
 }
 
-fn is_subquery(expr: &Expr) -> bool {
-    match expr {
-        Expr::Subquery(_) => true,
-        Expr::Nested(inner) => is_subquery(inner),
-        _ => false,
+fn has_subquery(expr: &Expr) -> bool {
+    struct Finds;
+    impl Visitor for Finds {
+        type Break = ();
+        fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+            ControlFlow::Break(())
+        }
     }
+    expr.visit(&mut Finds).is_break()
 }
 
 /// A constant of any type is taken as a bigint.

@@ -3,4 +3,3 @@
 pub(super) mod build;
 pub(super) mod limits;
 pub(super) mod rows;
-pub(super) mod set_operations;

@@ -19,8 +19,8 @@ pub(in crate::sql::plan) fn expand(expr: &mut Expr, next_alias: &mut dyn FnMut()
     let expanded = match expr {
         Expr::BinaryOp { left, op, right } if is_comparison(op) => match (row_of(left), row_of(right)) {
             (Some(left), Some(right)) => Some(compared(op, left, right)?),
-            (Some(row), None) => subquery_of(right).map(|query| compared_with_query(op, row, query, next_alias)),
-            (None, Some(row)) => subquery_of(left).map(|query| {
+            (Some(row), None) => take_subquery(right).map(|query| compared_with_query(op, row, query, next_alias)),
+            (None, Some(row)) => take_subquery(left).map(|query| {
                 let op = flipped(op);
                 compared_with_query(&op, row, query, next_alias)
             }),
@@ -35,14 +35,12 @@ pub(in crate::sql::plan) fn expand(expr: &mut Expr, next_alias: &mut dyn FnMut()
             let is_in = quantified(&BinaryOperator::Eq, row, std::mem::replace(subquery, empty()), true, next_alias);
             if *negated { not(is_in) } else { is_in }
         }),
-        Expr::AnyOp { left, compare_op, right, .. } => match (row_of(left), subquery_of(right)) {
-            (Some(row), Some(query)) => Some(quantified(compare_op, row, Box::new(query), true, next_alias)),
-            _ => None,
-        },
-        Expr::AllOp { left, compare_op, right } => match (row_of(left), subquery_of(right)) {
-            (Some(row), Some(query)) => Some(quantified(compare_op, row, Box::new(query), false, next_alias)),
-            _ => None,
-        },
+        Expr::AnyOp { left, compare_op, right, .. } if let Some(row) = row_of(left) => {
+            take_subquery(right).map(|query| quantified(compare_op, row, Box::new(query), true, next_alias))
+        }
+        Expr::AllOp { left, compare_op, right } if let Some(row) = row_of(left) => {
+            take_subquery(right).map(|query| quantified(compare_op, row, Box::new(query), false, next_alias))
+        }
         Expr::Between { expr: operand, negated, low, high } => match (row_of(operand), row_of(low), row_of(high)) {
             (Some(row), Some(low), Some(high)) => {
                 let least = compared(&BinaryOperator::GtEq, row.clone(), low)?;
@@ -65,7 +63,8 @@ pub(in crate::sql::plan) fn row_of(expr: &Expr) -> Option<Vec<Expr>> {
         Expr::Tuple(parts) => Some(parts.clone()),
         Expr::Nested(inner) => row_of(inner),
         Expr::Function(Function { name, args: FunctionArguments::List(list), over: None, .. })
-            if name.0.len() == 1 && name.0[0].as_ident().is_some_and(|i| i.quote_style.is_none() && fold(i) == "row") =>
+            if name.0.len() == 1
+                && name.0[0].as_ident().is_some_and(|i| i.quote_style.is_none() && fold(i) == "row") =>
         {
             let part = |argument: &FunctionArg| match argument {
                 FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
@@ -77,10 +76,10 @@ pub(in crate::sql::plan) fn row_of(expr: &Expr) -> Option<Vec<Expr>> {
     }
 }
 
-fn subquery_of(expr: &mut Expr) -> Option<Query> {
+fn take_subquery(expr: &mut Expr) -> Option<Query> {
     match expr {
         Expr::Subquery(query) => Some(*std::mem::replace(query, empty())),
-        Expr::Nested(inner) => subquery_of(inner),
+        Expr::Nested(inner) => take_subquery(inner),
         _ => None,
     }
 }
@@ -150,7 +149,12 @@ fn in_list(operand: &Expr, list: &[Expr], negated: bool) -> SqlResult<Option<Exp
 }
 
 /// `row op (query)`: the comparison with its one row, NULL when it has none.
-fn compared_with_query(op: &BinaryOperator, row: Vec<Expr>, query: Query, next_alias: &mut dyn FnMut() -> Ident) -> Expr {
+fn compared_with_query(
+    op: &BinaryOperator,
+    row: Vec<Expr>,
+    query: Query,
+    next_alias: &mut dyn FnMut() -> Ident,
+) -> Expr {
     let (table, parts) = named(query, row.len(), next_alias());
     match compared(op, row, parts) {
         Ok(comparison) => {
@@ -221,7 +225,8 @@ mod tests {
 
     #[test]
     fn unequal_widths_are_refused() {
-        let mut expr = Parser::new(&PostgreSqlDialect {}).try_with_sql("(1, 2) = (1, 2, 3)").unwrap().parse_expr().unwrap();
+        let mut expr =
+            Parser::new(&PostgreSqlDialect {}).try_with_sql("(1, 2) = (1, 2, 3)").unwrap().parse_expr().unwrap();
         let error = expand(&mut expr, &mut || quoted("t")).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Syntax);
     }

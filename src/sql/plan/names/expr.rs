@@ -63,7 +63,8 @@ pub(super) struct Calls {
 impl Resolver<'_> {
     /// Resolves an expression in place.
     pub(super) fn expr(&mut self, expr: &mut Expr, clause: Clause) -> SqlResult<Calls> {
-        let mut visitor = Names { resolver: self, clause, depth: 0, open: Vec::new(), row_comparisons: 0, calls: Calls::default() };
+        let mut visitor =
+            Names { resolver: self, clause, depth: 0, open: Vec::new(), row_comparisons: 0, calls: Calls::default() };
         match expr.visit(&mut visitor) {
             ControlFlow::Continue(()) => Ok(visitor.calls),
             ControlFlow::Break(error) => Err(error),
@@ -121,7 +122,7 @@ impl VisitorMut for Names<'_, '_> {
         }
         let opened = match expr {
             Expr::Function(function) => self.open_call(function),
-            Expr::BinaryOp { left, right, .. } if rows::row_of(left).is_some() || rows::row_of(right).is_some() => {
+            expr if compares_rows(expr) => {
                 self.row_comparisons += 1;
                 Ok(())
             }
@@ -149,7 +150,7 @@ impl VisitorMut for Names<'_, '_> {
                 check_width(rows::row_of(operand).map_or(1, |row| row.len()), width)
                     .and_then(|()| rows::expand(expr, &mut || self.resolver.next_alias()))
             }
-            Expr::BinaryOp { left, right, .. } if rows::row_of(left).is_some() || rows::row_of(right).is_some() => {
+            expr if compares_rows(expr) => {
                 self.row_comparisons -= 1;
                 rows::expand(expr, &mut || self.resolver.next_alias())
             }
@@ -273,6 +274,15 @@ impl Visitor for Misplaced<'_, '_> {
             return ControlFlow::Break(grouping(format!("aggregate functions are not allowed in {}", self.place)));
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// Whether a row is compared, be it with a sub-query of several columns.
+fn compares_rows(expr: &Expr) -> bool {
+    match expr {
+        Expr::BinaryOp { left, right, .. } => rows::row_of(left).is_some() || rows::row_of(right).is_some(),
+        Expr::AnyOp { left, .. } | Expr::AllOp { left, .. } => rows::row_of(left).is_some(),
+        _ => false,
     }
 }
 

@@ -48,10 +48,7 @@ impl Resolver<'_> {
             }
             TableFactor::Table { name, alias, args: None, .. } => {
                 let (source, renamed) = self.table(name, alias)?;
-                if renamed {
-                    rename_columns(factor, &source);
-                }
-                Ok(Item::of(source))
+                Ok(Item::of(if renamed { rename_columns(factor, source) } else { source }))
             }
             TableFactor::Table { name, alias, args: Some(args), .. } => {
                 self.arguments(args.args.iter_mut().filter_map(argument), before)?;
@@ -91,11 +88,7 @@ impl Resolver<'_> {
         }
     }
 
-    fn arguments<'e>(
-        &mut self,
-        exprs: impl Iterator<Item = &'e mut Expr>,
-        before: &[Item],
-    ) -> SqlResult<()> {
+    fn arguments<'e>(&mut self, exprs: impl Iterator<Item = &'e mut Expr>, before: &[Item]) -> SqlResult<()> {
         for expr in exprs {
             let scope = Scope { items: before.to_vec(), ..Scope::default() };
             self.within(scope, |r| r.expr(expr, Clause::From))?;
@@ -141,7 +134,12 @@ impl Resolver<'_> {
     fn cte(&self, name: &ObjectName) -> Option<Columns> {
         let [part] = name.0.as_slice() else { return None };
         let name = fold(part.as_ident()?);
-        self.ctes.iter().rev().flat_map(|frame| frame.iter().rev()).find(|(cte, _)| *cte == name).map(|(_, c)| c.clone())
+        self.ctes
+            .iter()
+            .rev()
+            .flat_map(|frame| frame.iter().rev())
+            .find(|(cte, _)| *cte == name)
+            .map(|(_, c)| c.clone())
     }
 }
 
@@ -199,23 +197,22 @@ fn function_source(alias: &mut Option<TableAlias>, function: &str, width: Option
         labels.resize(width, function.to_owned());
     }
     let names = unique_names(&labels);
-    alias.columns =
-        names.iter().map(|name| TableAliasColumnDef { name: quoted(name), data_type: None }).collect();
+    alias.columns = names.iter().map(|name| TableAliasColumnDef { name: quoted(name), data_type: None }).collect();
     let columns: Arc<[Output]> = labels.into_iter().zip(names).map(|(label, name)| Output { label, name }).collect();
     let is_known = !columns.is_empty();
     Source::of_columns(&table, &is_known.then_some(columns))
 }
 
 /// `table AS alias (a, b)`: a sub-query that gives the columns their new names; the planner wants all or none.
-fn rename_columns(factor: &mut TableFactor, source: &Source) {
-    let TableFactor::Table { alias, .. } = factor else { return };
-    if let Some(alias) = alias {
-        alias.columns.clear();
-    }
+fn rename_columns(factor: &mut TableFactor, mut source: Source) -> Source {
     let items = source.columns.iter().map(|c| build::item(c.expr(), &c.name)).collect();
     let table = std::mem::replace(factor, build::derived(build::query_of(build::select(vec![], vec![], None)), ""));
     let select = build::select(items, vec![build::from(table)], None);
     *factor = build::derived(build::query_of(select), &source.alias);
+    for column in &mut source.columns {
+        column.place = Place::Column { table: source.alias.clone(), column: column.name.clone() };
+    }
+    source
 }
 
 /// `(a JOIN b ON ...) AS alias`: one table, with the columns of both.

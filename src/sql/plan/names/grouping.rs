@@ -54,7 +54,8 @@ impl<'c, 'a> Check<'c, 'a> {
             }
             return Ok(());
         }
-        let shown = source.columns.iter().find(|c| matches!(&c.place, Place::Column { column: own, .. } if own == column));
+        let shown =
+            source.columns.iter().find(|c| matches!(&c.place, Place::Column { column: own, .. } if own == column));
         let name = shown.map_or(column, |c| c.name.as_str());
         let message =
             format!("column \"{table}.{name}\" must appear in the GROUP BY clause or be used in an aggregate function");
@@ -86,9 +87,7 @@ impl VisitorMut for Walk<'_, '_, '_> {
             return ControlFlow::Continue(());
         }
         let is_settled = match expr {
-            Expr::Function(function) => {
-                self.check.resolver.is_aggregate(function) || self.check.groups.contains(expr)
-            }
+            Expr::Function(function) => self.check.resolver.is_aggregate(function) || self.check.groups.contains(expr),
             _ => self.check.groups.contains(expr),
         };
         if is_settled {

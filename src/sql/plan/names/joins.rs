@@ -1,8 +1,6 @@
 //! Joins: what their conditions may name, and what USING and NATURAL merge.
 
-use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Ident, JoinConstraint, JoinOperator, ObjectName,
-};
+use datafusion::sql::sqlparser::ast::{BinaryOperator, Ident, JoinConstraint, JoinOperator, ObjectName};
 
 use super::expr::Clause;
 use super::from::unreachable;
@@ -111,11 +109,9 @@ fn merge(name: &Ident, left: &Item, right: &Item, kept: Kept) -> SqlResult<Merge
 
 /// The merged columns come first; what they were made of is known by its table's name only.
 fn with_merged(merged: Vec<Merged>, left: Item, right: Item) -> Item {
-    let is_merged = |column: &ScopeColumn| {
-        merged.iter().any(|m| column.place == m.left.place || column.place == m.right.place)
-    };
-    let rest: Vec<ScopeColumn> =
-        left.columns.iter().chain(&right.columns).filter(|c| !is_merged(c)).cloned().collect();
+    let is_merged =
+        |column: &ScopeColumn| merged.iter().any(|m| column.place == m.left.place || column.place == m.right.place);
+    let rest: Vec<ScopeColumn> = left.columns.iter().chain(&right.columns).filter(|c| !is_merged(c)).cloned().collect();
     let columns = merged.into_iter().map(|m| m.column).chain(rest).collect();
     Item { sources: left.sources.into_iter().chain(right.sources).collect(), columns }
 }

@@ -104,7 +104,7 @@ impl Resolver<'_> {
     pub(super) fn distinct_on(
         &mut self,
         on: &mut Vec<Expr>,
-        order: &mut [OrderByExpr],
+        order: &mut Vec<OrderByExpr>,
         list: &SelectList,
     ) -> SqlResult<()> {
         for expr in on.iter_mut() {
@@ -132,6 +132,9 @@ impl Resolver<'_> {
                     return Err(SqlError::new(ErrorKind::InvalidColumnReference, message));
                 }
             }
+        }
+        if !order.is_empty() {
+            order.extend(rest.iter().cloned().map(build::order_by));
         }
         on.extend(rest);
         Ok(())

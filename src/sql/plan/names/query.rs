@@ -12,7 +12,7 @@ use super::order::{OrderItem, order_item};
 use super::{Columns, Output, Resolver, quoted};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::plan::forms::limits::{self, Wanted};
-use crate::sql::plan::forms::{build, set_operations};
+use crate::sql::plan::forms::build;
 use crate::sql::statement::fold;
 
 impl Resolver<'_> {
@@ -136,7 +136,10 @@ impl Resolver<'_> {
             SetExpr::Query(query) => self.query(query),
             SetExpr::SetOperation { left, right, op, set_quantifier } => {
                 if !matches!(set_quantifier, SetQuantifier::All | SetQuantifier::Distinct | SetQuantifier::None) {
-                    return Err(SqlError::new(ErrorKind::Syntax, format!("syntax error at or near \"{set_quantifier}\"")));
+                    return Err(SqlError::new(
+                        ErrorKind::Syntax,
+                        format!("syntax error at or near \"{set_quantifier}\""),
+                    ));
                 }
                 let name = match op {
                     SetOperator::Union => "UNION",
@@ -146,10 +149,6 @@ impl Resolver<'_> {
                 let columns = self.set_expr(left)?;
                 let others = self.set_expr(right)?;
                 check_width(name, &columns, &others)?;
-                if let (Some(columns), Some(others)) = (&columns, &others) {
-                    let names = |of: &Arc<[Output]>| of.iter().map(|o| o.name.clone()).collect::<Vec<_>>();
-                    set_operations::number_rows(body, &names(columns), &names(others));
-                }
                 Ok(columns)
             }
             SetExpr::Values(values) => {
@@ -219,11 +218,10 @@ fn order_by_output(expr: &mut Expr, columns: &Columns, is_union: bool) -> SqlRes
         OrderItem::Position(position) => *expr = build::number(position),
         OrderItem::Name(name) => return Err(super::scope::no_column(&name)),
         OrderItem::Expression if is_union => {
-            return Err(SqlError::not_supported("invalid UNION/INTERSECT/EXCEPT ORDER BY clause")
+            let message = "invalid UNION/INTERSECT/EXCEPT ORDER BY clause";
+            return Err(SqlError::new(ErrorKind::FeatureNotSupported, message)
                 .with_detail("Only result column names can be used, not expressions or functions.")
-                .with_hint(
-                    "Add the expression/function to every SELECT, or move the UNION into a FROM clause.",
-                ));
+                .with_hint("Add the expression/function to every SELECT, or move the UNION into a FROM clause."));
         }
         OrderItem::Expression => {}
     }

@@ -176,8 +176,9 @@ impl Resolver<'_> {
         }
         let name = fold(ident);
         if self.scopes.iter().any(|scope| scope.source(&name).is_some()) {
-            return Err(SqlError::not_supported(format!("the whole row \"{name}\" as a value"))
-                .with_hint("Name its columns."));
+            return Err(
+                SqlError::not_supported(format!("the whole row \"{name}\" as a value")).with_hint("Name its columns.")
+            );
         }
         Err(no_column(&name))
     }

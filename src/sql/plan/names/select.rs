@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::expr::Clause;
 use super::order::{SelectList, check_distinct_order};
-use super::scope::ScopeColumn;
+use super::scope::{Scope, ScopeColumn};
 use super::{Columns, Output, Resolver, grouping, quoted};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::plan::forms::build;
@@ -18,20 +18,28 @@ use crate::sql::statement::fold;
 
 /// An item of a select list.
 enum Listed {
-    Expr { expr: Expr, label: String },
+    Expr {
+        expr: Expr,
+        label: String,
+    },
+    /// Of a wildcard that is spelled out: there is nothing left to look up.
+    Column {
+        expr: Expr,
+        label: String,
+    },
     /// A wildcard over a table whose columns only planning can tell.
-    Wildcard(SelectItem),
+    Wildcard(Box<SelectItem>),
 }
 
 impl Resolver<'_> {
     /// Resolves a select and the ORDER BY that belongs to it.
-    pub(super) fn select(&mut self, select: &mut Select, order: &mut [OrderByExpr]) -> SqlResult<Columns> {
+    pub(super) fn select(&mut self, select: &mut Select, order: &mut Vec<OrderByExpr>) -> SqlResult<Columns> {
         refuse_other_dialects(select)?;
         let scope = self.from(&mut select.from)?;
         self.within(scope, |r| r.select_within(select, order)).map(|(_, columns)| columns)
     }
 
-    fn select_within(&mut self, select: &mut Select, order: &mut [OrderByExpr]) -> SqlResult<Columns> {
+    fn select_within(&mut self, select: &mut Select, order: &mut Vec<OrderByExpr>) -> SqlResult<Columns> {
         if let Some(scope) = self.scopes.last_mut() {
             scope.windows = select.named_window.iter().map(|window| fold(&window.0)).collect();
         }
@@ -49,7 +57,7 @@ impl Resolver<'_> {
         let exprs: Vec<Expr> = items
             .iter()
             .filter_map(|item| match item {
-                Listed::Expr { expr, .. } => Some(expr.clone()),
+                Listed::Expr { expr, .. } | Listed::Column { expr, .. } => Some(expr.clone()),
                 Listed::Wildcard(_) => None,
             })
             .collect();
@@ -73,11 +81,13 @@ impl Resolver<'_> {
         if is_grouped && is_known {
             let ordered = order.iter().map(|item| &item.expr);
             self.check_grouping(select, exprs.iter().chain(ordered), &groups)?;
-            if groups.is_empty() && !aggregates {
-                one_group(select);
+            if groups.is_empty() {
+                one_group(select, aggregates);
             }
         }
-        select.projection = named(items, &outputs, is_known);
+        if let Some(scope) = self.scopes.last() {
+            select.projection = named(items, &outputs, is_known, scope);
+        }
         Ok(is_known.then_some(outputs))
     }
 
@@ -157,7 +167,7 @@ impl Resolver<'_> {
             return Err(SqlError::new(ErrorKind::Syntax, "SELECT * with no tables specified is not valid"));
         }
         if !scope.is_complete() {
-            listed.push(Listed::Wildcard(wildcard));
+            listed.push(Listed::Wildcard(Box::new(wildcard)));
             return Ok(());
         }
         listed.extend(scope.items.iter().flat_map(|item| &item.columns).filter(|c| !c.hidden).map(listed_column));
@@ -173,7 +183,7 @@ impl Resolver<'_> {
         match source {
             None => Err(self.missing_table(&alias)),
             Some(source) if !source.is_complete => {
-                listed.push(Listed::Wildcard(wildcard));
+                listed.push(Listed::Wildcard(Box::new(wildcard)));
                 Ok(())
             }
             Some(source) => {
@@ -226,14 +236,14 @@ pub(super) fn find_window(known: &[String], ident: &Ident) -> SqlResult<Ident> {
 }
 
 fn listed_column(column: &ScopeColumn) -> Listed {
-    Listed::Expr { expr: column.expr(), label: column.name.clone() }
+    Listed::Column { expr: column.expr(), label: column.name.clone() }
 }
 
 fn outputs(items: &[Listed]) -> Arc<[Output]> {
     let labels: Vec<String> = items
         .iter()
         .filter_map(|item| match item {
-            Listed::Expr { label, .. } => Some(label.clone()),
+            Listed::Expr { label, .. } | Listed::Column { label, .. } => Some(label.clone()),
             Listed::Wildcard(_) => None,
         })
         .collect();
@@ -242,16 +252,18 @@ fn outputs(items: &[Listed]) -> Arc<[Output]> {
 }
 
 /// The select list for the planner: each column has a name that no other has.
-fn named(items: Vec<Listed>, outputs: &[Output], is_known: bool) -> Vec<SelectItem> {
+fn named(items: Vec<Listed>, outputs: &[Output], is_known: bool, scope: &Scope) -> Vec<SelectItem> {
     let mut outputs = outputs.iter();
     let item = |item| match item {
-        Listed::Wildcard(wildcard) => wildcard,
-        Listed::Expr { expr, .. } => {
+        Listed::Wildcard(wildcard) => *wildcard,
+        Listed::Expr { expr, .. } | Listed::Column { expr, .. } => {
             let name = outputs.next().map(|o| o.name.as_str()).unwrap_or_default();
             match &expr {
-                // Beside a wildcard that is not spelled out any column may be there twice.
-                Expr::CompoundIdentifier(parts) if is_known && parts.last().is_some_and(|p| p.value == name) => {
-                    SelectItem::UnnamedExpr(expr)
+                // Beside a wildcard that is not spelled out any column may be there twice; one of a query around has
+                // another name here.
+                Expr::CompoundIdentifier(parts) if let [table, column] = parts.as_slice() => {
+                    let is_own = is_known && column.value == name && scope.source(&table.value).is_some();
+                    if is_own { SelectItem::UnnamedExpr(expr) } else { build::item(expr, name) }
                 }
                 _ => build::item(expr, name),
             }
@@ -265,10 +277,13 @@ fn groups_all(group_by: &GroupByExpr) -> bool {
     matches!(group_by, GroupByExpr::Expressions(by, _) if by.iter().any(|e| matches!(e, Expr::Tuple(t) if t.is_empty())))
 }
 
-/// One group of all rows, although nothing is computed over it: the planner wants an aggregate to see that.
-fn one_group(select: &mut Select) {
+/// One group of all rows. Where nothing is computed over it, the planner wants an aggregate to see that.
+fn one_group(select: &mut Select, aggregates: bool) {
     if let GroupByExpr::Expressions(by, _) = &mut select.group_by {
         by.clear();
+    }
+    if aggregates {
+        return;
     }
     let mut rows = build::call("count", Vec::new());
     if let Expr::Function(Function { args: FunctionArguments::List(list), .. }) = &mut rows {
