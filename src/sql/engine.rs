@@ -1,6 +1,7 @@
 //! What all sessions share: the store, its catalogue, and DataFusion's functions and limits.
 
 use std::num::NonZero;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use datafusion::execution::SessionState;
@@ -14,6 +15,7 @@ use super::pg_catalog::CatalogSnapshot;
 use super::reads::Reads;
 use super::settings::EgtMode;
 use super::tuning;
+use super::tx::WriteSpace;
 use crate::model::{Clock, EdmDateTime};
 use crate::table::TableStore;
 
@@ -28,13 +30,24 @@ pub struct EngineConfig {
     pub query_threads: usize,
     /// `egt.mode` of sessions that do not set it.
     pub egt_mode: EgtMode,
+    /// Memory the collected writes of all open transactions together may hold, in bytes; the rest is in files.
+    pub transaction_memory: usize,
+    /// Where those files are. They have no names and end with their transactions.
+    pub spill_folder: PathBuf,
 }
 
 impl Default for EngineConfig {
-    /// 1 GiB for queries: what a small machine can spare; all of its processors.
+    /// 1 GiB for queries and 64 MiB for writes: what a small machine can spare; all of its processors.
     fn default() -> Self {
         let query_threads = std::thread::available_parallelism().map_or(1, NonZero::get);
-        Self { database: "tablegate".to_owned(), query_memory: 1 << 30, query_threads, egt_mode: EgtMode::Strict }
+        Self {
+            database: "tablegate".to_owned(),
+            query_memory: 1 << 30,
+            query_threads,
+            egt_mode: EgtMode::Strict,
+            transaction_memory: 64 << 20,
+            spill_folder: std::env::temp_dir(),
+        }
     }
 }
 
@@ -43,6 +56,7 @@ pub struct Engine {
     store: Arc<dyn TableStore>,
     catalog: Catalog,
     recorder: Arc<Recorder>,
+    write_space: Arc<WriteSpace>,
     clock: Arc<dyn Clock>,
     config: EngineConfig,
     base: SessionState,
@@ -61,7 +75,8 @@ impl Engine {
             .with_default_features()
             .build();
         let recorder = Recorder::new(store.clone());
-        Ok(Arc::new(Self { store, catalog, recorder, clock, config, base }))
+        let write_space = WriteSpace::new(config.transaction_memory, config.spill_folder.clone());
+        Ok(Arc::new(Self { store, catalog, recorder, write_space, clock, config, base }))
     }
 
     /// Writes what is kept in memory for a moment (the counts of observe mode). To be called before the store is closed;
@@ -80,6 +95,11 @@ impl Engine {
 
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
+    }
+
+    /// Where transactions collect what they write.
+    pub(super) fn write_space(&self) -> &Arc<WriteSpace> {
+        &self.write_space
     }
 
     /// What observe mode has seen.

@@ -11,9 +11,6 @@ use crate::sql::relation::Relation;
 use crate::sql::tx::{EgtCount, EgtWriter, Transaction, moved_row};
 use crate::table::{IfMatch, Operation, Written};
 
-/// Operations an implicit transaction may collect before its Sync: it is held in memory.
-const IMPLICIT_OPERATIONS_MAX: usize = 100_000;
-
 /// How a statement's writes are treated.
 pub(crate) enum WriteMode<'a> {
     /// A block: collected, and still one EGT after each row.
@@ -211,20 +208,11 @@ impl<'a> Writes<'a> {
             WriteMode::OneEgt(transaction) => transaction.check_statement_rules(),
             WriteMode::Implicit(transaction) => {
                 transaction.note_rules();
-                check_implicit(transaction)
+                Ok(())
             }
             WriteMode::Direct(_) => Ok(()),
         }
     }
-}
-
-fn check_implicit(transaction: &Transaction) -> SqlResult<()> {
-    if transaction.writes().operations() <= IMPLICIT_OPERATIONS_MAX {
-        return Ok(());
-    }
-    Err(SqlError::new(ErrorKind::LimitExceeded, "too many rows before the next Sync")
-        .with_detail(format!("At most {IMPLICIT_OPERATIONS_MAX} are collected."))
-        .with_hint("Send Sync, or end the query text, more often."))
 }
 
 fn changed_meanwhile(relation: &Relation, key: &EntityKey) -> Box<SqlError> {

@@ -75,11 +75,12 @@ impl Session {
         for (name, value) in &options.settings {
             settings.set_at_startup(name, value)?;
         }
+        let transaction = Transaction::new(engine.write_space().clone());
         Ok(Self {
             engine,
             user: options.user,
             settings,
-            transaction: Transaction::default(),
+            transaction,
             notices: Vec::new(),
             copy: None,
             told_about_timestamp: false,

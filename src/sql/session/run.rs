@@ -156,6 +156,7 @@ impl Session {
         let retry = direct && committed == EgtCount::default();
         let footprint = writes.take_footprint();
         drop(writes);
+        self.transaction.end_statement();
         if direct {
             self.record_direct(footprint.as_ref(), committed, result.is_err());
             self.tell_about_split(committed);

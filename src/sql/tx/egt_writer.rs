@@ -99,7 +99,7 @@ impl EgtWriter {
     async fn flush(&mut self) -> SqlResult<()> {
         self.buffered_bytes = 0;
         let operations = std::mem::take(&mut self.buffer);
-        let batches = pack(&self.relation.stored, operations.into_values())?;
+        let batches = pack(&self.relation.stored, operations.into_values().map(Ok))?;
         if let Some(footprint) = &mut self.footprint {
             for batch in &batches {
                 let bytes = batch.payload_bytes() - payload::ENVELOPE_BYTES;
@@ -148,11 +148,17 @@ async fn commit(store: Arc<dyn TableStore>, batch: Batch) -> Result<Vec<(EntityK
 }
 
 /// Packs operations, given in key order, into as few EGTs as they fit.
-pub(in crate::sql) fn pack(table: &TableName, operations: impl Iterator<Item = Operation>) -> SqlResult<Vec<Batch>> {
+///
+/// # Errors
+/// When an entity breaks a limit, and the first error among the operations.
+pub(in crate::sql) fn pack(
+    table: &TableName,
+    operations: impl Iterator<Item = SqlResult<Operation>>,
+) -> SqlResult<Vec<Batch>> {
     let mut batches = Vec::new();
     let mut builder = Batch::builder(table.clone());
     for operation in operations {
-        let Err((operation, error)) = builder.push(operation) else { continue };
+        let Err((operation, error)) = builder.push(operation?) else { continue };
         if builder.is_empty() {
             return Err(error.into());
         }

@@ -1,17 +1,26 @@
 //! Transactions as entity group transactions.
 //!
 //! A block collects its writes in a [`WriteSet`] and commits them as one EGT; [`rules`] refuses the statement that
-//! would make that impossible, or in observe mode notes it. [`CommitGroup`] is where the batches of a transaction come
+//! would make that impossible, or in observe mode notes it. The set may be large: [`layers`] shares its past with readers and
+//! savepoints, [`spill`] puts what memory has no room for into a file. [`CommitGroup`] is where the batches of a transaction come
 //! together. Outside a block, [`EgtWriter`] commits as many EGTs as a statement needs, each atomic.
 
 mod commit_group;
 mod egt_writer;
+mod layers;
+mod net_write;
+mod own_writes;
 mod rules;
+mod spill;
 mod transaction;
+mod values;
 mod write_set;
 
 pub(super) use commit_group::CommitGroup;
 pub(super) use egt_writer::{EgtCount, EgtWriter, pack};
+pub(super) use net_write::NetWrite;
+pub(super) use own_writes::{OwnEntries, OwnWrites};
 pub(super) use rules::moved_row;
+pub(super) use spill::WriteSpace;
 pub(super) use transaction::{Collected, Transaction, TransactionState};
 pub(super) use write_set::WriteSet;

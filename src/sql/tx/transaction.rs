@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::WriteSet;
 use super::rules::{self, Unit};
 use super::write_set::Mark;
+use super::{WriteSet, WriteSpace};
 use crate::model::PartitionKey;
 use crate::sql::catalog::StagedCatalog;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
@@ -22,8 +22,9 @@ pub(crate) enum TransactionState {
 }
 
 /// The open transaction and what it has collected.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Transaction {
+    space: Arc<WriteSpace>,
     block: Option<Block>,
     /// Outside a block: what the statements before the next Sync have collected.
     implicit: Collected,
@@ -34,7 +35,7 @@ pub(crate) struct Transaction {
 }
 
 /// What a transaction has collected.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Collected {
     pub writes: WriteSet,
     /// What it changed in the catalogue.
@@ -44,13 +45,21 @@ pub(crate) struct Collected {
 }
 
 impl Collected {
+    fn new(space: &Arc<WriteSpace>) -> Self {
+        Self {
+            writes: WriteSet::new(Arc::clone(space)),
+            catalog: StagedCatalog::default(),
+            observed: Observed::default(),
+        }
+    }
+
     /// The extent of what it writes; asked only of one that broke a rule, so nothing is counted for others.
     pub fn footprint(&self) -> Footprint {
         if self.observed.breaches().is_empty() { Footprint::new() } else { self.writes.footprint() }
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Block {
     collected: Collected,
     savepoints: Vec<Savepoint>,
@@ -67,6 +76,12 @@ struct Savepoint {
 }
 
 impl Transaction {
+    /// No transaction yet; what one collects takes from `space`.
+    pub fn new(space: Arc<WriteSpace>) -> Self {
+        let implicit = Collected::new(&space);
+        Self { space, block: None, implicit, statement: None, is_noted: false }
+    }
+
     pub fn state(&self) -> TransactionState {
         match &self.block {
             None => TransactionState::Idle,
@@ -91,8 +106,8 @@ impl Transaction {
         if self.implicit.observed.breaches().is_empty() {
             rules::check(&mut self.implicit.writes, Unit::Block)?;
         }
-        let collected = std::mem::take(&mut self.implicit);
-        self.block = Some(Block { collected, read_only, ..Block::default() });
+        let collected = self.take_implicit();
+        self.block = Some(Block { collected, savepoints: Vec::new(), failed: false, read_only });
         Ok(())
     }
 
@@ -100,6 +115,11 @@ impl Transaction {
     pub fn start_statement(&mut self, observed: Option<Arc<SeenStatement>>) {
         self.statement = observed;
         self.is_noted = false;
+    }
+
+    /// A writing statement ended: those that follow read what it wrote.
+    pub fn end_statement(&mut self) {
+        self.writes_mut().settle();
     }
 
     /// The writing statement that runs, or ran last, when observe mode holds for it.
@@ -116,12 +136,12 @@ impl Transaction {
 
     /// Ends the block and hands over what it collected.
     pub fn end(&mut self) -> Collected {
-        self.block.take().map(|b| b.collected).unwrap_or_default()
+        self.block.take().map_or_else(|| Collected::new(&self.space), |block| block.collected)
     }
 
     /// Ends the implicit transaction and hands over what it collected.
     pub fn take_implicit(&mut self) -> Collected {
-        std::mem::take(&mut self.implicit)
+        std::mem::replace(&mut self.implicit, Collected::new(&self.space))
     }
 
     pub fn has_implicit_writes(&self) -> bool {
