@@ -138,7 +138,8 @@ mod inner {
                 Err(code) => break code,
             }
         };
-        assert_eq!(failed, OUTCOME_UNKNOWN, "after {acknowledged} rows");
+        // A write of the engine's own in the background may be the first to fail: then the insert is not tried.
+        assert!([OUTCOME_UNKNOWN, DISK_FULL].contains(&failed.as_str()), "{failed} after {acknowledged} rows");
         assert_eq!(insert(&client, 1_000_001).await.unwrap_err(), DISK_FULL);
         assert_eq!(count(&client).await, i64::from(acknowledged), "reads go on");
         ballast.remove();
