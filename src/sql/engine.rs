@@ -14,6 +14,7 @@ use super::pg_catalog::CatalogSnapshot;
 use super::reads::Reads;
 use super::settings::EgtMode;
 use super::tuning;
+use super::tx::{Claims, Locks, Serial};
 use crate::model::{Clock, EdmDateTime};
 use crate::table::TableStore;
 
@@ -46,6 +47,8 @@ pub struct Engine {
     clock: Arc<dyn Clock>,
     config: EngineConfig,
     base: SessionState,
+    locks: Arc<Locks>,
+    serial: Arc<Serial>,
 }
 
 impl Engine {
@@ -61,7 +64,8 @@ impl Engine {
             .with_default_features()
             .build();
         let recorder = Recorder::new(store.clone());
-        Ok(Arc::new(Self { store, catalog, recorder, clock, config, base }))
+        let (locks, serial) = Default::default();
+        Ok(Arc::new(Self { store, catalog, recorder, clock, config, base, locks, serial }))
     }
 
     /// Writes what is kept in memory for a moment (the counts of observe mode). To be called before the store is closed;
@@ -85,6 +89,16 @@ impl Engine {
     /// What observe mode has seen.
     pub(super) fn recorder(&self) -> &Arc<Recorder> {
         &self.recorder
+    }
+
+    /// What all serializable transactions have to do with each other.
+    pub(super) fn serial(&self) -> &Arc<Serial> {
+        &self.serial
+    }
+
+    /// The locks of a new transaction of the session with this number.
+    pub(super) fn new_claims(&self, process: i32) -> Claims {
+        Claims::new(self.locks.clone(), self.store.clone(), process)
     }
 
     pub(super) fn now(&self) -> EdmDateTime {

@@ -7,11 +7,27 @@ use super::declaration::Declaration;
 use super::found;
 use super::is_hidden;
 use super::sequence::Sequence;
+use super::staged::StagedCatalog;
 use super::state::{DeclaredTable, State};
 use crate::model::TableName;
 use crate::sql::error::SqlResult;
 use crate::sql::relation::{Relation, RelationKind};
 use crate::table::{ObservedSchema, TableReader};
+
+/// The store and the catalogue of one moment, which fit: every table that the one declares is in the other.
+#[derive(Clone)]
+pub struct CatalogMoment {
+    pub(super) reader: Arc<dyn TableReader>,
+    pub(super) state: Arc<State>,
+    pub(super) observed: Arc<ObservedRelations>,
+}
+
+impl CatalogMoment {
+    /// What a transaction with these changes sees of it.
+    pub fn view(&self, staged: &StagedCatalog) -> (Arc<dyn TableReader>, CatalogView) {
+        (self.reader.clone(), CatalogView::new(staged.over(&self.state), self.observed.clone()))
+    }
+}
 
 /// Declarations of one moment, and the tables found in the store beside them. Cheap to clone.
 #[derive(Clone)]
