@@ -12,6 +12,7 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
 use super::error::{ErrorKind, SqlError, SqlResult};
+use super::locking::readable_locks;
 use super::transaction_syntax;
 pub(super) use super::transaction_syntax::TransactionCommand;
 
@@ -145,7 +146,7 @@ fn parse_one(sql: &str, tokens: &[TokenWithSpan]) -> SqlResult<Statement> {
         let command = read.map_err(|unexpected| unexpected_token(sql, unexpected.0, &significant))?;
         return Ok(Statement { command: Command::Transaction(command), text });
     }
-    let mut tokens = select_of_table(tokens.to_vec());
+    let mut tokens = readable_locks(select_of_table(tokens.to_vec()));
     refuse_unparsed_commands(&tokens)?;
     refuse_frame_exclusion(&tokens)?;
     let copy_options = split_copy_options(&mut tokens);

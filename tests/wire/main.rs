@@ -4,6 +4,7 @@ mod cancel;
 mod copy;
 mod ddl;
 mod extended;
+mod for_update;
 mod harness;
 mod isolation;
 mod locks;

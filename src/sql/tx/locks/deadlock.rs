@@ -43,7 +43,8 @@ fn describe(wanted: &Wanted) -> String {
     }
 }
 
-/// Makes a wait known, and says whether it closes a circle.
+/// Makes a wait known, and says whether it closes a circle. If so it is given up at once, and unknown again: nobody else
+/// is to see the circle that it would have closed.
 pub(super) fn begin_wait(locks: &Locks, owner: Owner, wanted: &Wanted) -> Option<Circle> {
     let mut waiting = locks.waiting();
     waiting.insert(owner, wanted.clone());
@@ -57,6 +58,7 @@ pub(super) fn begin_wait(locks: &Locks, owner: Owner, wanted: &Wanted) -> Option
             continue;
         };
         if blocker == owner {
+            waiting.remove(&owner);
             return Some(Circle { waits: path });
         }
         if seen.insert(blocker)
