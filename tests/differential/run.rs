@@ -42,21 +42,21 @@ pub struct Plan {
 pub fn case(plan: &Plan, number: usize) -> Vec<Query> {
     let mut rng = Rng::of_case(plan.seed, u64::try_from(number).expect("it is small"));
     let scope = Scope { columns: Vec::new(), without: plan.without.clone() };
-    if rng.percent(SCRIPTS) && !plan.without.iter().any(|name| name == "writes") {
+    let is_left_out = |name: &str| plan.without.iter().any(|left_out| left_out == name);
+    let mut shapes = SHAPES.iter().filter(|(name, ..)| !is_left_out(name));
+    let weight = shapes.clone().map(|(_, weight, _)| weight).sum();
+    if weight == 0 || (!is_left_out("writes") && rng.percent(SCRIPTS)) {
         return writes::script(&mut rng, &scope, number);
     }
-    loop {
-        let mut at = rng.below(SHAPES.iter().map(|(_, weight, _)| weight).sum());
-        for (name, weight, shape) in SHAPES {
-            if at < *weight {
-                if plan.without.iter().any(|left_out| left_out == name) {
-                    break;
-                }
-                return vec![shape(&mut rng, &scope)];
-            }
-            at -= weight;
-        }
-    }
+    let mut at = rng.below(weight);
+    let (.., shape) = shapes
+        .find(|(_, weight, _)| {
+            let found = at < *weight;
+            at = at.saturating_sub(*weight);
+            found
+        })
+        .expect("it is below the sum of the weights");
+    vec![shape(&mut rng, &scope)]
 }
 
 /// A script and the difference that its last statement makes.
@@ -96,8 +96,7 @@ fn work(plan: &Plan, reference: &Reference, gateway: std::net::SocketAddr, progr
         let (mut counts, mut failures) = (Counts::default(), Vec::new());
         let texts: Vec<Vec<String>> = cases.iter().map(|script| texts(script)).collect();
         let there = servers.ask_there(&texts);
-        let here = servers.here.ask_all(&texts.concat());
-        let mut here = here.into_iter();
+        let mut here = servers.ask_here(&texts.concat()).into_iter();
         for (i, (script, there)) in cases.into_iter().zip(there).enumerate() {
             let here: Vec<Answer> = here.by_ref().take(script.len()).collect();
             failures.extend(judge(first + i, script, &there, &here, &mut counts));
@@ -187,6 +186,11 @@ impl<'a> Servers<'a> {
         }
     }
 
+    fn ask_here(&mut self, statements: &[String]) -> Vec<Answer> {
+        let statements: Vec<String> = statements.iter().map(|sql| writes::for_gateway(sql)).collect();
+        self.here.ask_all(&statements)
+    }
+
     /// The difference that the last statement of a script makes when it runs anew.
     fn ask_again(&mut self, case: usize, script: &[Query]) -> Option<(Kind, Answer, Answer)> {
         let mut texts = texts(script);
@@ -194,7 +198,7 @@ impl<'a> Servers<'a> {
             texts.insert(0, writes::cleanup(case));
         }
         let there = self.ask_there(std::slice::from_ref(&texts)).pop()?.pop()?;
-        let here = self.here.ask_all(&texts).pop()?;
+        let here = self.ask_here(&texts).pop()?;
         let kind = difference(&there, &here, script.last()?.is_ordered)?;
         Some((kind, there, here))
     }
