@@ -7,6 +7,7 @@ pub mod edm;
 pub mod engine;
 pub mod error;
 mod explain;
+mod expr;
 pub mod input;
 pub mod key_codec;
 pub mod key_range;

@@ -217,6 +217,11 @@ fn arrow_agrees(declared: &DataType, actual: &DataType) -> bool {
         (DataType::Utf8, DataType::Dictionary(_, values)) => arrow_agrees(declared, values),
         (DataType::Binary, DataType::Binary | DataType::LargeBinary | DataType::BinaryView) => true,
         (DataType::List(a), DataType::List(b)) => arrow_agrees(a.data_type(), b.data_type()),
+        // A numeric without precision is computed with as many digits as the computation needs.
+        (
+            DataType::Decimal256(BARE_NUMERIC_PRECISION, BARE_NUMERIC_SCALE),
+            DataType::Decimal128(..) | DataType::Decimal256(..),
+        ) => true,
         _ => declared == actual,
     }
 }

@@ -15,3 +15,4 @@ mod type_names;
 pub(super) use create_table::declare;
 pub(super) use dependents::{Reference, cascades, references_to, still_needed, still_referenced};
 pub(super) use expressions::check_expressions;
+pub(super) use type_names::sql_type;

@@ -13,7 +13,7 @@ const MAX_CHARACTERS: u64 = 10_485_760;
 
 /// # Errors
 /// 42704 for an unknown type, 0A000 for one that cannot be stored, 22023 for bad parameters.
-pub(super) fn sql_type(data_type: &DataType) -> SqlResult<SqlType> {
+pub(in crate::sql) fn sql_type(data_type: &DataType) -> SqlResult<SqlType> {
     Ok(match data_type {
         DataType::Bool | DataType::Boolean => SqlType::Bool,
         DataType::SmallInt(_) | DataType::Int2(_) => SqlType::Int2,

@@ -50,7 +50,8 @@ fn parsed(array: &ArrayRef, to: &SqlType) -> SqlResult<ArrayRef> {
 /// The values in the one layout that [`SqlType::arrow`] says.
 fn as_declared(array: &ArrayRef, from: &SqlType) -> SqlResult<ArrayRef> {
     let declared = from.arrow();
-    if *array.data_type() == declared {
+    // A computed numeric has a layout of its own.
+    if *array.data_type() == declared || matches!(from, SqlType::Numeric(_)) {
         return Ok(array.clone());
     }
     // Exact where it can be: an unsigned 64-bit integer may be beyond int8.
@@ -127,7 +128,10 @@ fn ruled(values: &ArrayRef, to: &SqlType) -> SqlResult<ArrayRef> {
 }
 
 /// The values' text, as a cast to text gives it.
-fn texts(values: &ArrayRef, from: &SqlType) -> SqlResult<ArrayRef> {
+///
+/// # Errors
+/// None in practice: memory takes all that is written.
+pub(in crate::sql) fn texts(values: &ArrayRef, from: &SqlType) -> SqlResult<ArrayRef> {
     if values.data_type() == &DataType::Utf8 {
         return Ok(values.clone());
     }

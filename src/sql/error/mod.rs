@@ -28,6 +28,8 @@ pub enum ErrorKind {
     DuplicateColumn,
     /// 42883
     UndefinedFunction,
+    /// 42725: several functions or operators would do.
+    AmbiguousFunction,
     /// 42704
     UndefinedObject,
     /// 42710
@@ -94,10 +96,14 @@ pub enum ErrorKind {
     DatetimeOverflow,
     /// 22012
     DivisionByZero,
+    /// 2201F
+    InvalidPower,
     /// 22021
     CharacterNotInRepertoire,
     /// 22023
     InvalidParameterValue,
+    /// 22025
+    InvalidEscape,
     /// 22000
     DataException,
     /// 54000

@@ -9,7 +9,6 @@ mod edm_types;
 mod frames;
 mod labels;
 mod limits;
-mod literals;
 mod multisets;
 mod names;
 mod planner;

@@ -1,12 +1,10 @@
 //! Hands queries to DataFusion: its SQL planner sees only the tables and functions given here.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{ParamValues, ScalarValue, TableReference, plan_datafusion_err};
 use datafusion::datasource::cte_worktable::CteWorkTable;
 use datafusion::datasource::provider_as_source;
@@ -20,9 +18,10 @@ use datafusion::sql::sqlparser::ast::{Query, Statement};
 use futures::StreamExt;
 
 use super::tables::{Mentions, TableEntry, Tables, schema_and_table};
-use super::{checks, edm_types, frames, limits, literals, multisets, names, unnest};
+use super::{checks, edm_types, frames, limits, multisets, names, unnest};
 use crate::sql::engine::Engine;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::expr::{self, Parameters};
 use crate::sql::outcome::{ResultColumn, RowStream};
 use crate::sql::pg_catalog::{CatalogSnapshot, SystemCatalog};
 use crate::sql::reads::Reads;
@@ -83,13 +82,15 @@ impl Planner<'_> {
         self.system.rewrite(&mut query)?;
         edm_types::resolve(&mut query)?;
         names::resolve(&mut query, tables, names_hidden)?;
+        expr::lower(&mut query)?;
         let state = self.engine.state();
         let statement = Statement::Query(Box::new(query));
-        let mut plan = self.to_plan(state, tables, statement.clone(), &[])?;
-        let parameters = parameter_types(&plan, declared)?;
+        let found = Parameters::new(declared);
+        let mut plan = self.to_plan(state, tables, statement.clone(), &[], &found)?;
+        let parameters = found.types();
         if !parameters.is_empty() {
-            // With all types known the planner puts the casts where PostgreSQL would.
-            plan = self.to_plan(state, tables, statement, &parameters)?;
+            // Each parameter has one type wherever it stands: now that it is known, all that depends on it follows.
+            plan = self.to_plan(state, tables, statement, &parameters, &Parameters::new(&parameters))?;
         }
         let columns = result_columns(&plan);
         let plan = unnest::unnest(plan)?;
@@ -203,8 +204,9 @@ impl Planner<'_> {
         tables: &Tables,
         statement: Statement,
         parameters: &[SqlType],
+        types: &Parameters<'_>,
     ) -> SqlResult<LogicalPlan> {
-        let context = StatementContext { state, tables, system: &self.system };
+        let context = StatementContext::new(state, tables, &self.system);
         let mut options = ParserOptions::from(&state.config_options().sql_parser);
         options.parse_float_as_decimal = true;
         let mut planner_context = PlannerContext::new();
@@ -213,8 +215,9 @@ impl Planner<'_> {
             planner_context = planner_context.with_prepare_param_data_types(fields);
         }
         let planner = SqlToRel::new_with_options(&context, options);
-        let plan = literals::read(planner.sql_statement_to_plan_with_context(statement, &mut planner_context)?)?;
+        let plan = planner.sql_statement_to_plan_with_context(statement, &mut planner_context)?;
         checks::check(&plan)?;
+        let plan = expr::type_plan(plan, types, &|name| context.function(name))?;
         multisets::counted(frames::in_groups(plan)?)
     }
 }
@@ -235,48 +238,6 @@ fn relation_entry(relation: &Arc<Relation>, mentions: &Mentions) -> TableEntry {
     }
 }
 
-/// The type of each parameter: as the client declared it, else as the query's columns suggest, else text.
-fn parameter_types(plan: &LogicalPlan, declared: &[SqlType]) -> SqlResult<Vec<SqlType>> {
-    let inferred: HashMap<usize, SqlType> = plan
-        .get_parameter_fields()?
-        .into_iter()
-        .filter_map(|(name, field)| {
-            let index: usize = name.strip_prefix('$')?.parse().ok()?;
-            let sql_type = field.map_or(SqlType::Unknown, |f| SqlType::of_field(&f));
-            Some((index, sql_type))
-        })
-        .collect();
-    let cast = cast_parameters(plan)?;
-    let count = inferred.keys().copied().max().unwrap_or(0).max(declared.len());
-    let type_at = |index: usize| match declared.get(index - 1) {
-        Some(known) if *known != SqlType::Unknown => known.clone(),
-        _ => match inferred.get(&index) {
-            None | Some(SqlType::Unknown | SqlType::Void) => cast.get(&index).cloned().unwrap_or(SqlType::Text),
-            Some(inferred) => inferred.clone(),
-        },
-    };
-    Ok((1..=count).map(type_at).collect())
-}
-
-/// The types of parameters that are cast where they stand, `$1::int`: PostgreSQL takes the cast for the declaration.
-fn cast_parameters(plan: &LogicalPlan) -> SqlResult<HashMap<usize, SqlType>> {
-    let mut types = HashMap::new();
-    plan.apply_with_subqueries(|plan| {
-        plan.apply_expressions(|expr| {
-            expr.apply(|expr| {
-                if let Expr::Cast(cast) = expr
-                    && let Expr::Placeholder(parameter) = &*cast.expr
-                    && let Some(index) = parameter.id.strip_prefix('$').and_then(|index| index.parse().ok())
-                {
-                    types.entry(index).or_insert_with(|| SqlType::of_field(&cast.field));
-                }
-                Ok(TreeNodeRecursion::Continue)
-            })
-        })
-    })?;
-    Ok(types)
-}
-
 fn result_columns(plan: &LogicalPlan) -> Arc<[ResultColumn]> {
     let column = |field: &arrow::datatypes::FieldRef| ResultColumn {
         name: super::labels::shown(field.name()).to_owned(),
@@ -292,6 +253,20 @@ struct StatementContext<'a> {
     state: &'a SessionState,
     tables: &'a Tables,
     system: &'a SystemCatalog,
+    expr_planners: Vec<Arc<dyn ExprPlanner>>,
+}
+
+impl<'a> StatementContext<'a> {
+    fn new(state: &'a SessionState, tables: &'a Tables, system: &'a SystemCatalog) -> Self {
+        // The first that plans an expression has planned it.
+        let ours: Arc<dyn ExprPlanner> = Arc::new(expr::Operations);
+        let expr_planners = std::iter::once(ours).chain(state.expr_planners().iter().cloned()).collect();
+        Self { state, tables, system, expr_planners }
+    }
+
+    fn function(&self, name: &str) -> Option<Arc<ScalarUDF>> {
+        self.system.function(name).or_else(|| self.state.scalar_functions().get(name).cloned())
+    }
 }
 
 impl ContextProvider for StatementContext<'_> {
@@ -320,7 +295,7 @@ impl ContextProvider for StatementContext<'_> {
     }
 
     fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {
-        self.state.expr_planners()
+        &self.expr_planners
     }
 
     fn get_relation_planners(&self) -> &[Arc<dyn RelationPlanner>] {
@@ -328,11 +303,11 @@ impl ContextProvider for StatementContext<'_> {
     }
 
     fn get_type_planner(&self) -> Option<Arc<dyn TypePlanner>> {
-        Some(Arc::new(literals::Types))
+        Some(Arc::new(expr::TypeNames))
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
-        self.system.function(name).or_else(|| self.state.scalar_functions().get(name).cloned())
+        expr::find_function(name).or_else(|| self.function(name))
     }
 
     fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {
@@ -340,7 +315,7 @@ impl ContextProvider for StatementContext<'_> {
     }
 
     fn get_aggregate_meta(&self, name: &str) -> Option<Arc<AggregateUDF>> {
-        self.state.aggregate_functions().get(name).cloned()
+        expr::find_aggregate(name, self.state.aggregate_functions().get(name).cloned())
     }
 
     fn get_window_meta(&self, name: &str) -> Option<Arc<WindowUDF>> {

@@ -1,17 +1,16 @@
-//! Arrays: `ARRAY(query)`, array literals in strings, vectors that count from 0, `generate_subscripts`.
+//! Arrays: `ARRAY(query)`, vectors that count from 0, `generate_subscripts`.
 
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, Array, ArrayElemTypeDef, BinaryOperator, DataType, Expr, Function, FunctionArgumentClause,
-    FunctionArguments, GroupByExpr, Ident, OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr, Subscript,
-    TableFactor, Value, ValueWithSpan,
+    AccessExpr, BinaryOperator, Expr, Function, FunctionArgumentClause, FunctionArguments, GroupByExpr, Ident,
+    OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr, Subscript, TableFactor, Value, ValueWithSpan,
 };
 
-use super::forms::{arguments, call, column_name, last_name, literal, number, string, take, value};
+use super::forms::{arguments, call, column_name, last_name, literal, number, string, take};
 use super::unreached::{is_empty_source, null_list};
 use crate::sql::pg_catalog::layout;
 use crate::sql::types::SqlType;
 
-pub(super) fn expression(expr: &mut Expr, reads_system: bool) {
+pub(super) fn expression(expr: &mut Expr) {
     match expr {
         Expr::Function(function) => match last_name(&function.name).as_str() {
             "array" => array_of_query(expr),
@@ -19,19 +18,6 @@ pub(super) fn expression(expr: &mut Expr, reads_system: bool) {
             "_pg_expandarray" => expanded_items(expr),
             _ => {}
         },
-        Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } => array_literal(right),
-        Expr::Cast { expr: inner, data_type, .. } => {
-            if let (DataType::Array(ArrayElemTypeDef::SquareBracket(..)), Some(items)) =
-                (&*data_type, literal(inner).and_then(items_of))
-            {
-                **inner = array(items);
-            }
-        }
-        Expr::BinaryOp { left, right, op: BinaryOperator::Eq | BinaryOperator::NotEq }
-            if reads_system && is_number_list(left) =>
-        {
-            array_literal(right);
-        }
         Expr::CompoundFieldAccess { .. } if is_expanded_part(expr) => expanded_part(expr),
         Expr::CompoundFieldAccess { root, access_chain } if is_vector(root) => count_from_one(access_chain),
         _ => {}
@@ -200,62 +186,5 @@ fn count_from_one(access: &mut [AccessExpr]) {
             let left = Box::new(Expr::Nested(Box::new(take(index))));
             *index = Expr::BinaryOp { left, op: BinaryOperator::Plus, right: Box::new(number(1)) };
         }
-    }
-}
-
-fn is_number_list(expr: &Expr) -> bool {
-    let is = |name: &str| {
-        [SqlType::Oid, SqlType::Int2]
-            .iter()
-            .any(|item| layout::has_column(name, &SqlType::Array(Box::new(item.clone()))))
-    };
-    column_name(expr).is_some_and(|name| is(&name))
-}
-
-fn array_literal(expr: &mut Expr) {
-    if let Some(items) = literal(expr).and_then(items_of) {
-        *expr = array(items);
-    }
-}
-
-fn array(items: Vec<Expr>) -> Expr {
-    Expr::Array(Array { elem: items, named: true })
-}
-
-/// The items of `{a,"b c",3}`: numbers stay numbers.
-fn items_of(text: &str) -> Option<Vec<Expr>> {
-    let inner = text.trim().strip_prefix('{')?.strip_suffix('}')?;
-    let mut items = Vec::new();
-    let mut chars = inner.chars().peekable();
-    while chars.peek().is_some() {
-        let (mut item, mut quoted, mut was_quoted) = (String::new(), false, false);
-        while let Some(c) = chars.next() {
-            match c {
-                '"' => (quoted, was_quoted) = (!quoted, true),
-                '\\' => item.extend(chars.next()),
-                ',' if !quoted => break,
-                _ => item.push(c),
-            }
-        }
-        items.push(match item.trim().parse::<i64>() {
-            Ok(n) if !was_quoted => number(n),
-            _ if !was_quoted && item.eq_ignore_ascii_case("null") => value(Value::Null),
-            _ => string(&item),
-        });
-    }
-    Some(items)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn array_literals_are_read() {
-        let shown = |text: &str| array(items_of(text).unwrap()).to_string();
-        assert_eq!(shown("{r,\"a, b\",NULL}"), "ARRAY['r', 'a, b', NULL]");
-        assert_eq!(shown("{0}"), "ARRAY[0]");
-        assert_eq!(shown("{}"), "ARRAY[]");
-        assert!(items_of("r").is_none());
     }
 }

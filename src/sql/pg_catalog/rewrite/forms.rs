@@ -5,6 +5,7 @@ use datafusion::sql::sqlparser::ast::{
     ObjectNamePart, Value, ValueWithSpan,
 };
 
+use crate::sql::expr::{FIRST_OF, ONLY_OF};
 use crate::sql::statement::fold;
 
 /// `name(arguments)`.
@@ -99,5 +100,5 @@ pub(super) fn is_aggregate(name: &str) -> bool {
         "string_agg",
         "sum",
     ];
-    NAMES.contains(&name)
+    NAMES.contains(&name) || name == ONLY_OF || name == FIRST_OF
 }

@@ -16,6 +16,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::forms::{call, is_aggregate, last_name, take, value};
 use super::scopes::Scope;
+use crate::sql::expr::{FIRST_OF, ONLY_OF};
 
 /// Makes a scalar sub-query one row by an aggregate.
 pub(super) fn at_most_one_row(expr: &mut Expr) {
@@ -39,13 +40,13 @@ pub(super) fn at_most_one_row(expr: &mut Expr) {
     let limited = query.limit_clause.take().is_some();
     *item = match order {
         Some(OrderByKind::Expressions(order)) if limited => {
-            let mut first = call("first_value", vec![take(item)]);
+            let mut first = call(FIRST_OF, vec![take(item)]);
             if let Expr::Function(Function { args: FunctionArguments::List(list), .. }) = &mut first {
                 list.clauses.push(FunctionArgumentClause::OrderBy(order));
             }
             first
         }
-        _ => call("max", vec![take(item)]),
+        _ => call(ONLY_OF, vec![take(item)]),
     };
     if let Some(condition) = around {
         let result = take(expr);
@@ -139,7 +140,7 @@ fn look_up(scope: &Scope, select: &mut Select, inner: &[Expr], kept: Vec<Expr>, 
 /// The value of an expression in the sub-query's only row.
 fn value_of(inner: Expr, select: &Select) -> Expr {
     let mut select = select.clone();
-    select.projection = vec![SelectItem::UnnamedExpr(call("max", vec![inner]))];
+    select.projection = vec![SelectItem::UnnamedExpr(call(ONLY_OF, vec![inner]))];
     Expr::Subquery(Box::new(query_of(select)))
 }
 

@@ -1,0 +1,147 @@
+//! Aggregates, before and after it is known what they aggregate.
+//!
+//! The planner asks for an aggregate by its name before the types of the arguments are final. So it gets an [`Aggregate`],
+//! which takes anything; the pass puts the engine's function for the types in its place, or one of ours.
+
+mod variance;
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::common::{Result, internal_err};
+use datafusion::functions_aggregate::first_last::first_value_udaf;
+use datafusion::functions_aggregate::min_max::max_udaf;
+use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, TypeSignature, Volatility};
+
+pub(super) use self::variance::{Deviation, Variance};
+
+/// Aggregates whose meaning waits for their arguments' types.
+const WAITING: &[&str] = &[
+    "sum",
+    "min",
+    "max",
+    "bool_and",
+    "bool_or",
+    "every",
+    "bit_and",
+    "bit_or",
+    "bit_xor",
+    "string_agg",
+    "stddev",
+    "stddev_samp",
+    "stddev_pop",
+    "variance",
+    "var_samp",
+    "var_pop",
+    "corr",
+    "covar_pop",
+    "covar_samp",
+    "regr_avgx",
+    "regr_avgy",
+    "regr_count",
+    "regr_intercept",
+    "regr_r2",
+    "regr_slope",
+    "regr_sxx",
+    "regr_sxy",
+    "regr_syy",
+];
+
+/// Aggregates of the engine that PostgreSQL does not have.
+const FOREIGN: &[&str] = &[
+    "any_value",
+    "approx_distinct",
+    "approx_median",
+    "approx_percentile_cont",
+    "approx_percentile_cont_with_weight",
+    "avg",
+    "covar",
+    "first_value",
+    "last_value",
+    "mean",
+    "median",
+    "nth_value",
+    "percentile_cont_with_weight",
+    "quantile_cont",
+    "stddev_population",
+    "var",
+    "var_population",
+    "var_sample",
+];
+
+/// The only one of at most one value. A statement can give no function such a name.
+pub(in crate::sql) const ONLY_OF: &str = "only value of";
+/// The first value in the order asked for.
+pub(in crate::sql) const FIRST_OF: &str = "first value of";
+
+/// The aggregate that a name means while a statement is planned; `engine` is what the engine has under it.
+pub(in crate::sql) fn find(name: &str, engine: Option<Arc<AggregateUDF>>) -> Option<Arc<AggregateUDF>> {
+    if let Some(known) = WAITING.iter().find(|waiting| **waiting == name) {
+        return Some(Arc::new(AggregateUDF::new_from_impl(Aggregate::new(known))));
+    }
+    match name {
+        // The greatest of one value is that value, whatever its type.
+        ONLY_OF => Some(max_udaf()),
+        FIRST_OF => Some(first_value_udaf()),
+        _ => engine.filter(|_| !FOREIGN.contains(&name)),
+    }
+}
+
+/// An aggregate of arguments whose types are not final.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) struct Aggregate {
+    name: &'static str,
+    signature: Signature,
+}
+
+impl Aggregate {
+    fn new(name: &'static str) -> Self {
+        let anything = TypeSignature::OneOf(vec![TypeSignature::VariadicAny, TypeSignature::Nullary]);
+        Self { name, signature: Signature::new(anything, Volatility::Immutable) }
+    }
+
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+impl AggregateUDFImpl for Aggregate {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    /// What it is likely to be.
+    fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
+        let argument = arg_types.first().cloned().unwrap_or(DataType::Null);
+        Ok(match self.name {
+            "sum" => match argument {
+                DataType::Int16 | DataType::Int32 | DataType::Int64 => DataType::Int64,
+                DataType::Float32 => DataType::Float64,
+                other => other,
+            },
+            "bool_and" | "bool_or" | "every" => DataType::Boolean,
+            "string_agg" => DataType::Utf8,
+            "min" | "max" | "bit_and" | "bit_or" | "bit_xor" => argument,
+            "regr_count" => DataType::Int64,
+            _ => DataType::Float64,
+        })
+    }
+
+    fn return_field(&self, arg_fields: &[FieldRef]) -> Result<FieldRef> {
+        let types: Vec<DataType> = arg_fields.iter().map(|field| field.data_type().clone()).collect();
+        Ok(Arc::new(Field::new(self.name, self.return_type(&types)?, true)))
+    }
+
+    fn accumulator(&self, _args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        internal_err!("{} was not given the types of its arguments", self.name)
+    }
+
+    fn state_fields(&self, _args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
+        internal_err!("{} was not given the types of its arguments", self.name)
+    }
+}

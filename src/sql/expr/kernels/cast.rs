@@ -1,0 +1,152 @@
+//! CAST: values of one type as values of another, with PostgreSQL's rounding and its errors.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int32Array, ListArray, StringBuilder, new_null_array};
+use arrow::datatypes::{DataType, Field, Int32Type};
+
+use super::Kernel;
+use crate::sql::edm;
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::expr::conversion::is_text;
+use crate::sql::expr::typed::ValueType;
+use crate::sql::input::{ColumnParser, TextRule};
+use crate::sql::types::SqlType;
+
+/// What an explicit cast does.
+pub static CAST: Kernel = Kernel {
+    name: "cast",
+    evaluate: |operands, _| {
+        let operand = operands.get(0)?;
+        convert(&operand.array, &operands.type_of(0), operands.result())
+    },
+};
+/// The same values under another name.
+pub static RELABEL: Kernel = Kernel { name: "relabel", evaluate: |operands, _| Ok(operands.get(0)?.array) };
+
+/// Values of type `from` as CAST makes them values of type `to`.
+///
+/// # Errors
+/// 22P02, 22003, 22007, 22008, ... for values that the type does not have, 42804 when there is no cast.
+pub(in crate::sql::expr) fn convert(values: &ArrayRef, from: &SqlType, to: &ValueType) -> SqlResult<ArrayRef> {
+    // A numeric without precision is computed in a layout of its own.
+    let layout = match &to.sql_type {
+        SqlType::Numeric(_) => SqlType::of_arrow(&to.data_type),
+        other => other.clone(),
+    };
+    converted(values, from, &layout)
+}
+
+fn converted(values: &ArrayRef, from: &SqlType, to: &SqlType) -> SqlResult<ArrayRef> {
+    use SqlType as T;
+    if values.data_type() == &DataType::Null {
+        return Ok(new_null_array(&to.arrow(), values.len()));
+    }
+    match (from, to) {
+        (_, _) if is_text_inside(to) => shortened(&edm::texts(values, from)?, to),
+        (_, T::Json | T::Jsonb) => ruled(&edm::texts(values, from)?, to),
+        (_, _) if is_text_inside(from) => parsed(values, to),
+        (T::Bool, T::Int4) => {
+            let values = values.as_boolean();
+            Ok(Arc::new(values.iter().map(|value| value.map(i32::from)).collect::<Int32Array>()))
+        }
+        (T::Int4, T::Bool) => {
+            let values = values.as_primitive::<Int32Type>();
+            Ok(Arc::new(values.iter().map(|value| value.map(|value| value != 0)).collect::<BooleanArray>()))
+        }
+        (T::Jsonb, _) => from_jsonb(values, to),
+        (T::Array(from_item), T::Array(to_item)) => items(values, from_item, to_item),
+        _ => edm::assign(values, from, to, false),
+    }
+}
+
+/// Whether the values are texts, and what they say is the value.
+fn is_text_inside(sql_type: &SqlType) -> bool {
+    is_text(sql_type) || matches!(sql_type, SqlType::InternalChar)
+}
+
+fn parsed(values: &ArrayRef, to: &SqlType) -> SqlResult<ArrayRef> {
+    let texts = arrow::compute::cast(values, &DataType::Utf8)?;
+    let mut column = ColumnParser::new(to);
+    texts.as_string::<i32>().iter().try_for_each(|text| column.push(text))?;
+    Ok(column.finish())
+}
+
+/// Texts as a type with a length: what is too long is cut, as only an explicit cast does.
+fn shortened(values: &ArrayRef, to: &SqlType) -> SqlResult<ArrayRef> {
+    let length = match to {
+        SqlType::Varchar(Some(length)) | SqlType::Char(length) => usize::try_from(*length).unwrap_or(usize::MAX),
+        SqlType::Name | SqlType::InternalChar => return ruled(values, to),
+        _ => return Ok(values.clone()),
+    };
+    let texts = values.as_string::<i32>();
+    let mut out = StringBuilder::with_capacity(texts.len(), texts.value_data().len());
+    for text in texts {
+        out.append_option(text.map(|text| {
+            let end = text.char_indices().nth(length).map_or(text.len(), |(end, _)| end);
+            match to {
+                // The padding is added where it is shown.
+                SqlType::Char(_) => text[..end].trim_end_matches(' '),
+                _ => &text[..end],
+            }
+        }));
+    }
+    Ok(Arc::new(out.finish()))
+}
+
+fn ruled(values: &ArrayRef, to: &SqlType) -> SqlResult<ArrayRef> {
+    let Some(rule) = TextRule::of(to) else { return Ok(values.clone()) };
+    let texts = values.as_string::<i32>();
+    let mut out = StringBuilder::with_capacity(texts.len(), texts.value_data().len());
+    for text in texts {
+        match text {
+            Some(text) => out.append_value(rule.apply(text)?),
+            None => out.append_null(),
+        }
+    }
+    Ok(Arc::new(out.finish()))
+}
+
+/// The number or truth value that a jsonb is.
+fn from_jsonb(values: &ArrayRef, to: &SqlType) -> SqlResult<ArrayRef> {
+    let texts = arrow::compute::cast(values, &DataType::Utf8)?;
+    let mut column = ColumnParser::new(&SqlType::Numeric(None));
+    let mut truths = ColumnParser::new(&SqlType::Bool);
+    let wants_truth = *to == SqlType::Bool;
+    for text in texts.as_string::<i32>() {
+        let kind = text.map(json_kind);
+        let fits = match kind {
+            None => true,
+            Some("boolean") => wants_truth,
+            Some("numeric") => !wants_truth,
+            Some(_) => false,
+        };
+        if !fits {
+            let message = format!("cannot cast jsonb {} to type {to}", kind.unwrap_or("null"));
+            return Err(SqlError::new(ErrorKind::InvalidParameterValue, message));
+        }
+        if wants_truth { truths.push(text)? } else { column.push(text)? }
+    }
+    if wants_truth {
+        return Ok(truths.finish());
+    }
+    edm::assign(&column.finish(), &SqlType::Numeric(None), to, false)
+}
+
+fn json_kind(text: &str) -> &'static str {
+    match text.trim_start().bytes().next() {
+        Some(b'"') => "string",
+        Some(b'{') => "object",
+        Some(b'[') => "array",
+        Some(b't' | b'f') => "boolean",
+        Some(b'n') => "null",
+        _ => "numeric",
+    }
+}
+
+fn items(values: &ArrayRef, from: &SqlType, to: &SqlType) -> SqlResult<ArrayRef> {
+    let list = values.as_list::<i32>();
+    let items = converted(list.values(), from, to)?;
+    let field = Arc::new(Field::new_list_field(items.data_type().clone(), true));
+    Ok(Arc::new(ListArray::new(field, list.offsets().clone(), items, list.nulls().cloned())))
+}

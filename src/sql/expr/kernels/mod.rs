@@ -1,0 +1,167 @@
+//! The computations that operators and casts become: functions on whole columns, named as PostgreSQL names theirs.
+//!
+//! A [`Computation`] is made for values of certain types and gives values of one type. It is strict (NULL for any NULL)
+//! and immutable, so that the optimizer can compute it where its operands are constants.
+
+mod bits;
+mod cast;
+mod clock;
+mod decimal;
+mod decimal_division;
+mod float;
+mod integer;
+mod interval;
+mod operands;
+mod text;
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::{DataType, FieldRef};
+use datafusion::common::{DataFusionError, Result, ScalarValue, internal_err};
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+
+pub(super) use self::operands::Operands;
+use super::typed::ValueType;
+use crate::sql::error::SqlResult;
+
+pub(super) use self::bits::{BIT_AND, BIT_NOT, BIT_OR, BIT_XOR, SHIFT_LEFT, SHIFT_RIGHT};
+pub(super) use self::cast::{CAST, RELABEL, convert};
+pub(super) use self::clock::{
+    DATE_ADD_DAYS, DATE_ADD_INTERVAL, DATE_ADD_TIME, DATE_SUBTRACT, DATE_SUBTRACT_DAYS, DATE_SUBTRACT_INTERVAL,
+    TIME_ADD_INTERVAL, TIME_SUBTRACT, TIME_SUBTRACT_INTERVAL, TIMESTAMP_ADD_INTERVAL, TIMESTAMP_SUBTRACT,
+    TIMESTAMP_SUBTRACT_INTERVAL,
+};
+pub(super) use self::decimal::overflow;
+pub(super) use self::decimal::{
+    DECIMAL_ABSOLUTE, DECIMAL_ADD, DECIMAL_MULTIPLY, DECIMAL_NEGATE, DECIMAL_REMAINDER, DECIMAL_SUBTRACT,
+};
+pub(super) use self::decimal_division::{DECIMAL_DIVIDE, Number};
+pub(super) use self::float::{
+    CUBE_ROOT, FLOAT_ABSOLUTE, FLOAT_ADD, FLOAT_DIVIDE, FLOAT_MULTIPLY, FLOAT_NEGATE, FLOAT_SUBTRACT, POWER,
+    SQUARE_ROOT,
+};
+pub(super) use self::integer::{
+    INTEGER_ABSOLUTE, INTEGER_ADD, INTEGER_DIVIDE, INTEGER_MULTIPLY, INTEGER_NEGATE, INTEGER_REMAINDER,
+    INTEGER_SUBTRACT,
+};
+pub(super) use self::interval::{
+    INTERVAL_ADD, INTERVAL_DIVIDE, INTERVAL_MULTIPLY, INTERVAL_NEGATE, INTERVAL_SPAN, INTERVAL_SUBTRACT,
+};
+pub(super) use self::text::{BYTEA_CONCATENATE, STARTS_WITH};
+
+/// Computes the values of one batch; their Arrow type is the one given.
+pub(super) type Evaluate = fn(&Operands<'_>, &DataType) -> SqlResult<ArrayRef>;
+
+/// A kind of computation.
+#[derive(Debug)]
+pub(super) struct Kernel {
+    /// Names it among all kernels, and in a plan.
+    pub name: &'static str,
+    pub evaluate: Evaluate,
+}
+
+/// A kernel with the type of its results, as a function of the planner.
+pub(super) struct Computation {
+    kernel: &'static Kernel,
+    /// How a plan shows it between or before its operands; its name and parentheses otherwise.
+    symbol: Option<&'static str>,
+    result: ValueType,
+    signature: Signature,
+}
+
+impl Computation {
+    /// The computation on the given operands, which have the types that the kernel takes.
+    pub fn call(kernel: &'static Kernel, symbol: Option<&'static str>, result: ValueType, operands: Vec<Expr>) -> Expr {
+        let signature = Signature::any(operands.len(), Volatility::Immutable);
+        let computation = Self { kernel, symbol, result, signature };
+        Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(ScalarUDF::new_from_impl(computation)), operands))
+    }
+
+    fn shown(&self, operands: &[String]) -> String {
+        match (self.symbol, operands) {
+            (Some(symbol), [operand]) => format!("({symbol} {operand})"),
+            (Some(symbol), [left, right]) => format!("({left} {symbol} {right})"),
+            _ => format!("{}({})", self.kernel.name, operands.join(", ")),
+        }
+    }
+}
+
+/// The kernel of a function that is a computation.
+pub(super) fn kernel_of(function: &ScalarUDF) -> Option<&'static Kernel> {
+    function.inner().downcast_ref::<Computation>().map(|computation| computation.kernel)
+}
+
+/// Whether the kernel refuses a second operand of zero.
+pub(super) fn divides(kernel: &Kernel) -> bool {
+    const DIVISIONS: [&Kernel; 6] =
+        [&INTEGER_DIVIDE, &INTEGER_REMAINDER, &DECIMAL_DIVIDE, &DECIMAL_REMAINDER, &FLOAT_DIVIDE, &INTERVAL_DIVIDE];
+    DIVISIONS.iter().any(|division| division.name == kernel.name)
+}
+
+impl fmt::Debug for Computation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} -> {}", self.kernel.name, self.result.sql_type)
+    }
+}
+
+impl PartialEq for Computation {
+    fn eq(&self, other: &Self) -> bool {
+        self.kernel.name == other.kernel.name && self.result == other.result
+    }
+}
+
+impl Eq for Computation {}
+
+impl Hash for Computation {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.kernel.name.hash(state);
+        self.result.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for Computation {
+    fn name(&self) -> &str {
+        self.kernel.name
+    }
+
+    fn display_name(&self, args: &[Expr]) -> Result<String> {
+        Ok(self.shown(&args.iter().map(|a| a.human_display().to_string()).collect::<Vec<_>>()))
+    }
+
+    fn schema_name(&self, args: &[Expr]) -> Result<String> {
+        Ok(self.shown(&args.iter().map(|a| a.schema_name().to_string()).collect::<Vec<_>>()))
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn is_strict(&self) -> bool {
+        true
+    }
+
+    fn return_type(&self, _arg_types: &[DataType]) -> Result<DataType> {
+        internal_err!("the type of {} is a field", self.kernel.name)
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        let nullable = args.arg_fields.iter().any(|field| field.is_nullable());
+        Ok(Arc::new(self.result.field(self.kernel.name, nullable)))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let operands = Operands::new(&args, &self.result);
+        let values = (self.kernel.evaluate)(&operands, &self.result.data_type)
+            .map_err(|error| DataFusionError::External(error))?;
+        if operands.are_constant() {
+            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&values, 0)?));
+        }
+        Ok(ColumnarValue::Array(values))
+    }
+}

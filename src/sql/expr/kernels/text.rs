@@ -1,0 +1,37 @@
+//! Operators on texts and byte strings that Arrow has no kernel for.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BinaryBuilder};
+use arrow::compute::kernels::comparison;
+use arrow::datatypes::DataType;
+
+use super::{Kernel, Operands};
+use crate::sql::error::SqlResult;
+
+pub static BYTEA_CONCATENATE: Kernel = Kernel { name: "bytea_concatenate", evaluate: |o, _| concatenate(o) };
+pub static STARTS_WITH: Kernel = Kernel { name: "starts_with", evaluate: |o, _| starts_with(o) };
+
+fn concatenate(operands: &Operands<'_>) -> SqlResult<ArrayRef> {
+    let (left, right) = (operands.get(0)?.cast(&DataType::Binary)?, operands.get(1)?.cast(&DataType::Binary)?);
+    let (left_bytes, right_bytes) = (left.array.as_binary::<i32>(), right.array.as_binary::<i32>());
+    let mut joined = BinaryBuilder::with_capacity(operands.rows(), left_bytes.value_data().len());
+    let mut bytes = Vec::new();
+    for row in 0..operands.rows() {
+        let (l, r) = (left.place(row), right.place(row));
+        if left_bytes.is_null(l) || right_bytes.is_null(r) {
+            joined.append_null();
+            continue;
+        }
+        bytes.clear();
+        bytes.extend_from_slice(left_bytes.value(l));
+        bytes.extend_from_slice(right_bytes.value(r));
+        joined.append_value(&bytes);
+    }
+    Ok(Arc::new(joined.finish()))
+}
+
+fn starts_with(operands: &Operands<'_>) -> SqlResult<ArrayRef> {
+    let (text, prefix) = (operands.get(0)?.cast(&DataType::Utf8)?, operands.get(1)?.cast(&DataType::Utf8)?);
+    Ok(Arc::new(comparison::starts_with(&*text.datum(), &*prefix.datum())?))
+}

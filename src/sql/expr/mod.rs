@@ -1,0 +1,38 @@
+//! Expressions as PostgreSQL 15 types them.
+//!
+//! The planner knows the engine's types and operators, which are not PostgreSQL's: to it every integer literal is a bigint,
+//! arithmetic wraps, and texts and numbers meet. So expressions go a way of their own:
+//!
+//! ```text
+//! syntax    forms that PostgreSQL binds or writes otherwise become plain calls
+//! pending   operators and functions of any types are planned as calls that wait
+//! pass      over the finished plan, leaves first: literals get the types that the places where they
+//!           stand ask for, waiting calls become comparisons, computations (kernels) or functions
+//! ```
+//!
+//! What is left are expressions whose types are exact, to which the engine's own coercions have nothing to add. Comparisons
+//! stay the engine's, because scans read key ranges out of them.
+
+mod aggregates;
+mod arithmetic;
+mod comparison;
+pub(super) mod conversion;
+mod kernels;
+mod literal;
+mod operand;
+mod operation;
+mod operators;
+mod parameters;
+mod pass;
+mod pattern;
+mod pending;
+mod planner;
+mod syntax;
+mod typed;
+
+pub(super) use aggregates::{FIRST_OF, ONLY_OF, find as find_aggregate};
+pub(super) use parameters::Parameters;
+pub(super) use pass::typed as type_plan;
+pub(super) use pending::find as find_function;
+pub(super) use planner::{Operations, TypeNames};
+pub(super) use syntax::lower;

@@ -1,0 +1,176 @@
+//! An expression with its type, and how it becomes one of another type without being asked.
+
+use datafusion::common::{ExprSchema, Result, ScalarValue};
+use datafusion::logical_expr::expr::Placeholder;
+use datafusion::logical_expr::{Cast, Expr, ExprSchemable};
+
+use super::conversion::{is_same, is_text};
+use super::kernels::{CAST, Computation, RELABEL};
+use super::literal;
+use super::parameters::Parameters;
+use super::typed::{Shape, ValueType};
+use crate::sql::error::SqlResult;
+use crate::sql::types::SqlType;
+
+/// An expression whose own parts have their final types.
+#[derive(Debug, Clone)]
+pub(super) struct Operand {
+    pub expr: Expr,
+    pub value_type: ValueType,
+}
+
+impl Operand {
+    /// # Errors
+    /// When the expression is of columns that the schema does not have.
+    pub fn of(expr: Expr, schema: &dyn ExprSchema) -> Result<Self> {
+        let value_type = type_of(&expr, schema)?;
+        Ok(Self { expr, value_type })
+    }
+
+    pub fn sql_type(&self) -> &SqlType {
+        &self.value_type.sql_type
+    }
+
+    /// Whether nobody gave it a type: a literal in quotes, NULL, a parameter that stands alone.
+    pub fn is_unknown(&self) -> bool {
+        self.value_type.is_unknown()
+    }
+
+    /// The value of a constant that has a type.
+    pub fn constant(&self) -> Option<&ScalarValue> {
+        match &self.expr {
+            Expr::Literal(value, _) if !self.is_unknown() => Some(value),
+            _ => None,
+        }
+    }
+
+    /// How many digits it has, a constant no more than it is written with; `None` for what is no exact number.
+    pub fn shape(&self) -> Option<Shape> {
+        self.constant().and_then(Shape::of_literal).or_else(|| Shape::of(&self.value_type))
+    }
+
+    /// As an operand of type `to`, which has no parameters: what an operator asks for. Numbers that are to be numeric keep
+    /// the layout they have.
+    ///
+    /// # Errors
+    /// What the input function of the type says of a literal without one.
+    pub fn coerced(self, to: &SqlType, parameters: &Parameters) -> SqlResult<Expr> {
+        if self.is_unknown() {
+            return self.read(to, parameters);
+        }
+        if matches!(to, SqlType::Numeric(_)) && self.shape().is_some() {
+            return Ok(self.expr);
+        }
+        if is_text(self.sql_type()) && is_text(to) {
+            return Ok(self.expr);
+        }
+        let standard = ValueType::of(to.clone());
+        if is_same(self.sql_type(), to) && self.value_type.data_type == standard.data_type {
+            return Ok(self.expr);
+        }
+        self.converted(&standard)
+    }
+
+    /// As a value of exactly this type, by a cast that loses nothing.
+    ///
+    /// # Errors
+    /// As [`Operand::coerced`].
+    pub fn converted_to(self, to: &ValueType, parameters: &Parameters) -> SqlResult<Expr> {
+        if self.is_unknown() {
+            let expr = self.read(&to.sql_type, parameters)?;
+            return match (&expr, Shape::of(to)) {
+                // It was read with the digits it has.
+                (Expr::Literal(value, _), Some(_)) if value.data_type() != to.data_type => {
+                    let value = literal::cast(value, &SqlType::of_arrow(&value.data_type()), to)?;
+                    Ok(literal::literal(value, &to.sql_type))
+                }
+                _ => Ok(expr),
+            };
+        }
+        if self.value_type == *to {
+            return Ok(self.expr);
+        }
+        self.converted(to)
+    }
+
+    fn converted(self, to: &ValueType) -> SqlResult<Expr> {
+        if let Some(value) = self.constant() {
+            let value = literal::cast(value, self.sql_type(), to)?;
+            return Ok(literal::literal(value, &to.sql_type));
+        }
+        if is_text(self.sql_type()) && is_text(&to.sql_type) {
+            return Ok(self.expr);
+        }
+        if self.value_type.data_type == to.data_type {
+            return Ok(relabelled(self.expr, to));
+        }
+        if self.is_widened_by_arrow(to) {
+            return Ok(Expr::Cast(Cast::new_from_field(Box::new(self.expr), to.field("", true).into())));
+        }
+        Ok(Computation::call(&CAST, None, to.clone(), vec![self.expr]))
+    }
+
+    /// Whether the planner's own cast does the same: the optimizer sees through it.
+    fn is_widened_by_arrow(&self, to: &ValueType) -> bool {
+        use SqlType::{Date, Float4, Float8, Int2, Int4, Int8, Numeric, Oid, Timestamp, Timestamptz};
+        match (self.sql_type(), &to.sql_type) {
+            // Functions of the planner give unsigned integers, and times in nanoseconds.
+            (Int8, Int8) | (Timestamp, Timestamp) | (Timestamptz, Timestamptz) => true,
+            (Int2, Int4 | Int8 | Float4 | Float8)
+            | (Int4, Int8 | Float8)
+            | (Int8, Float8)
+            | (Float4, Float8)
+            | (Oid, Int8)
+            | (Date, Timestamp | Timestamptz)
+            | (Timestamp, Timestamptz) => true,
+            (Int2 | Int4 | Int8 | Numeric(_), Numeric(_)) => match (Shape::of(&self.value_type), Shape::of(to)) {
+                (Some(from), Some(to)) => from.whole <= to.whole && from.scale <= to.scale,
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// A literal or parameter without a type, taken for one of type `to`.
+    fn read(self, to: &SqlType, parameters: &Parameters) -> SqlResult<Expr> {
+        Ok(match self.expr {
+            Expr::Literal(value, _) => match value.try_as_str().flatten() {
+                Some(text) => literal::literal(literal::read(text, to)?, to),
+                None => literal::null(&ValueType::of(to.clone()))?,
+            },
+            // The length in the type is that of no column.
+            Expr::Placeholder(Placeholder { id, .. }) if matches!(to, SqlType::Char(_)) => {
+                parameters.take_for(id, &SqlType::Text)
+            }
+            Expr::Placeholder(Placeholder { id, .. }) => parameters.take_for(id, to),
+            Expr::Alias(alias) => {
+                let inner = Operand { expr: *alias.expr, value_type: self.value_type };
+                inner.read(to, parameters)?
+            }
+            other => other,
+        })
+    }
+}
+
+/// The same values, said to be of a type whose layout they have.
+pub(super) fn relabelled(expr: Expr, to: &ValueType) -> Expr {
+    Computation::call(&RELABEL, None, to.clone(), vec![expr])
+}
+
+fn type_of(expr: &Expr, schema: &dyn ExprSchema) -> Result<ValueType> {
+    if is_untyped(expr) {
+        return Ok(ValueType::of(SqlType::Unknown));
+    }
+    Ok(ValueType::of_field(&expr.to_field(schema)?.1))
+}
+
+/// Whether nobody gave the expression a type.
+pub(super) fn is_untyped(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(ScalarValue::Utf8(_), None) => true,
+        Expr::Literal(value, None) => value.is_null(),
+        Expr::Placeholder(Placeholder { field: None, .. }) => true,
+        Expr::Alias(alias) => is_untyped(&alias.expr),
+        _ => false,
+    }
+}

@@ -1,0 +1,280 @@
+//! Which operator an operator's name means for operands of given types: PostgreSQL's rules on its own operators.
+//!
+//! "Typing of operators" in its manual. `data/operators.txt` holds the rows of PostgreSQL 15's `pg_operator` for the types
+//! that there are here: left type (`-` for none), right type, result type, then the names with these types. Operators on
+//! arrays, whose types are those of the items, are not among them.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use super::conversion::{Category, category, is_implicit, is_preferred, is_same, name as type_name};
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::types::SqlType;
+
+const OPERATORS: &str = include_str!("data/operators.txt");
+
+/// One row of `pg_operator`.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Operator {
+    /// `None` before its only operand.
+    pub left: Option<SqlType>,
+    pub right: SqlType,
+    pub result: SqlType,
+}
+
+static BY_NAME: LazyLock<HashMap<&'static str, Vec<Operator>>> = LazyLock::new(|| {
+    let mut by_name: HashMap<&'static str, Vec<Operator>> = HashMap::new();
+    for line in OPERATORS.lines() {
+        let mut words = line.split(' ');
+        let mut next = || words.next().unwrap_or_default();
+        let (left, right, result) = (type_named(next()), type_named(next()), type_named(next()));
+        let (Some(right), Some(result)) = (right, result) else { continue };
+        for name in words {
+            let operator = Operator { left: left.clone(), right: right.clone(), result: result.clone() };
+            by_name.entry(name).or_default().push(operator);
+        }
+    }
+    by_name
+});
+
+fn type_named(name: &str) -> Option<SqlType> {
+    Some(match name {
+        "bool" => SqlType::Bool,
+        "int2" => SqlType::Int2,
+        "int4" => SqlType::Int4,
+        "int8" => SqlType::Int8,
+        "float4" => SqlType::Float4,
+        "float8" => SqlType::Float8,
+        "numeric" => SqlType::Numeric(None),
+        "text" => SqlType::Text,
+        "bpchar" => SqlType::Char(1),
+        "name" => SqlType::Name,
+        "json" => SqlType::Json,
+        "jsonb" => SqlType::Jsonb,
+        "bytea" => SqlType::Bytea,
+        "uuid" => SqlType::Uuid,
+        "date" => SqlType::Date,
+        "time" => SqlType::Time,
+        "timestamp" => SqlType::Timestamp,
+        "timestamptz" => SqlType::Timestamptz,
+        "interval" => SqlType::Interval,
+        "oid" => SqlType::Oid,
+        "char" => SqlType::InternalChar,
+        "oidvector" => SqlType::OidVector,
+        "_text" => SqlType::Array(Box::new(SqlType::Text)),
+        _ => return None,
+    })
+}
+
+/// The operator between two operands, `Unknown` for a literal without a type.
+///
+/// # Errors
+/// 42883 when there is none, 42725 when several fit and none is better than the others.
+pub(super) fn binary(name: &str, left: &SqlType, right: &SqlType) -> SqlResult<Operator> {
+    let candidates: Vec<&Operator> =
+        BY_NAME.get(name).into_iter().flatten().filter(|operator| operator.left.is_some()).collect();
+    // A literal is first taken for what the other operand is.
+    let (likely_left, likely_right) = match (left, right) {
+        (SqlType::Unknown, known) => (known, known),
+        (known, SqlType::Unknown) => (known, known),
+        both => both,
+    };
+    let exact = candidates.iter().find(|operator| {
+        operator.left.as_ref().is_some_and(|l| is_same(l, likely_left)) && is_same(&operator.right, likely_right)
+    });
+    if let Some(exact) = exact {
+        return Ok((*exact).clone());
+    }
+    best(candidates, &[left, right]).map_err(|found| unresolved(found, name, Some(left), right))
+}
+
+/// The operator before its only operand.
+///
+/// # Errors
+/// As [`binary`].
+pub(super) fn prefix(name: &str, operand: &SqlType) -> SqlResult<Operator> {
+    let candidates: Vec<&Operator> =
+        BY_NAME.get(name).into_iter().flatten().filter(|operator| operator.left.is_none()).collect();
+    if let Some(exact) = candidates.iter().find(|operator| is_same(&operator.right, operand)) {
+        return Ok((*exact).clone());
+    }
+    best(candidates, &[operand]).map_err(|found| unresolved(found, name, None, operand))
+}
+
+/// The name of an operator, for as long as the program runs.
+pub(super) fn interned(name: &str) -> &'static str {
+    BY_NAME.get_key_value(name).map_or("", |(name, _)| *name)
+}
+
+/// Why no operator was chosen.
+enum Unresolved {
+    None,
+    Several,
+}
+
+impl Operator {
+    fn operands(&self) -> impl Iterator<Item = &SqlType> {
+        self.left.iter().chain(std::iter::once(&self.right))
+    }
+
+    fn takes(&self, given: &[&SqlType]) -> bool {
+        self.operands().zip(given).all(|(asked, given)| is_implicit(given, asked))
+    }
+
+    fn count(&self, given: &[&SqlType], counts: impl Fn(&SqlType, &SqlType) -> bool) -> usize {
+        let known = self.operands().zip(given).filter(|(_, given)| ***given != SqlType::Unknown);
+        known.filter(|(asked, given)| counts(asked, given)).count()
+    }
+
+    fn operand(&self, index: usize) -> Option<&SqlType> {
+        self.operands().nth(index)
+    }
+}
+
+/// `func_select_candidate`
+fn best(mut candidates: Vec<&'static Operator>, given: &[&SqlType]) -> Result<Operator, Unresolved> {
+    candidates.retain(|operator| operator.takes(given));
+    keep_most(&mut candidates, |operator| operator.count(given, is_same));
+    keep_most(&mut candidates, |operator| {
+        operator.count(given, |asked, given| {
+            is_same(asked, given) || (is_preferred(asked) && category(asked) == category(given))
+        })
+    });
+    if candidates.len() > 1 {
+        keep_for_literals(&mut candidates, given);
+    }
+    if candidates.len() > 1 {
+        keep_for_one_type(&mut candidates, given);
+    }
+    match candidates.as_slice() {
+        [] => Err(Unresolved::None),
+        [one] => Ok((*one).clone()),
+        _ => Err(Unresolved::Several),
+    }
+}
+
+fn keep_most(candidates: &mut Vec<&'static Operator>, score: impl Fn(&Operator) -> usize) {
+    let most = candidates.iter().map(|operator| score(operator)).max().unwrap_or(0);
+    candidates.retain(|operator| score(operator) == most);
+}
+
+/// Takes each literal for a type of one category: text if a candidate takes that, else what all of them agree on.
+fn keep_for_literals(candidates: &mut Vec<&'static Operator>, given: &[&SqlType]) {
+    let mut wanted: Vec<(usize, Category, bool)> = Vec::new();
+    for (index, _) in given.iter().enumerate().filter(|(_, given)| ***given == SqlType::Unknown) {
+        let asked: Vec<&SqlType> = candidates.iter().filter_map(|operator| operator.operand(index)).collect();
+        let categories: Vec<Category> = asked.iter().map(|asked| category(asked)).collect();
+        let chosen = match categories.first() {
+            _ if categories.contains(&Category::Text) => Category::Text,
+            Some(first) if categories.iter().all(|category| category == first) => *first,
+            _ => return,
+        };
+        let has_preferred = asked.iter().any(|asked| category(asked) == chosen && is_preferred(asked));
+        wanted.push((index, chosen, has_preferred));
+    }
+    let suits = |operator: &Operator| {
+        wanted.iter().all(|(index, chosen, has_preferred)| {
+            let asked = operator.operand(*index);
+            asked.is_some_and(|asked| category(asked) == *chosen && (!has_preferred || is_preferred(asked)))
+        })
+    };
+    if !wanted.is_empty() && candidates.iter().any(|operator| suits(operator)) {
+        candidates.retain(|operator| suits(operator));
+    }
+}
+
+/// Takes a literal for the type of the other operand.
+fn keep_for_one_type(candidates: &mut Vec<&'static Operator>, given: &[&SqlType]) {
+    let mut known = given.iter().filter(|given| ***given != SqlType::Unknown);
+    let (Some(known), None) = (known.next(), known.next()) else { return };
+    if given.len() < 2 {
+        return;
+    }
+    let suits = |operator: &Operator| operator.operands().all(|asked| is_implicit(known, asked));
+    if candidates.iter().filter(|operator| suits(operator)).count() == 1 {
+        candidates.retain(|operator| suits(operator));
+    }
+}
+
+fn unresolved(why: Unresolved, name: &str, left: Option<&SqlType>, right: &SqlType) -> Box<SqlError> {
+    match why {
+        Unresolved::None => missing(name, left, right),
+        Unresolved::Several => {
+            SqlError::new(ErrorKind::AmbiguousFunction, format!("operator is not unique: {}", shown(name, left, right)))
+                .with_hint("Could not choose a best candidate operator. You might need to add explicit type casts.")
+        }
+    }
+}
+
+/// There is no operator of this name for these operands (42883).
+pub(super) fn missing(name: &str, left: Option<&SqlType>, right: &SqlType) -> Box<SqlError> {
+    let hint = match left {
+        Some(_) => "No operator matches the given name and argument types. You might need to add explicit type casts.",
+        None => "No operator matches the given name and argument type. You might need to add an explicit type cast.",
+    };
+    let message = format!("operator does not exist: {}", shown(name, left, right));
+    SqlError::new(ErrorKind::UndefinedFunction, message).with_hint(hint)
+}
+
+fn shown(name: &str, left: Option<&SqlType>, right: &SqlType) -> String {
+    match left {
+        Some(left) => format!("{} {name} {}", type_name(left), type_name(right)),
+        None => format!("{name} {}", type_name(right)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(name: &str, left: SqlType, right: SqlType) -> String {
+        match binary(name, &left, &right) {
+            Ok(Operator { left: Some(left), right, result }) => format!("{left} {right} -> {result}"),
+            Ok(_) => "prefix".to_owned(),
+            Err(error) => error.message,
+        }
+    }
+
+    /// Each was asked of PostgreSQL 15.
+    #[test]
+    fn operators_are_chosen_as_postgresql_does() {
+        use SqlType::{Date, Float8, Int2, Int4, Int8, Interval, Numeric, Oid, Text, Timestamp, Timestamptz, Unknown};
+        let varchar = SqlType::Varchar(Some(3));
+        for (name, left, right, expected) in [
+            ("+", Int4, Int4, "integer integer -> integer"),
+            ("+", Int2, Int8, "smallint bigint -> bigint"),
+            ("+", Int4, Numeric(Some((3, 1))), "numeric numeric -> numeric"),
+            ("+", Numeric(None), Float8, "double precision double precision -> double precision"),
+            ("+", Unknown, Int4, "integer integer -> integer"),
+            ("-", Date, Unknown, "date date -> integer"),
+            ("+", Date, Unknown, "operator is not unique: date + unknown"),
+            ("-", Timestamp, Unknown, "timestamp without time zone timestamp without time zone -> interval"),
+            ("+", Timestamptz, Unknown, "timestamp with time zone interval -> timestamp with time zone"),
+            ("*", Interval, Int4, "interval double precision -> interval"),
+            ("*", Int4, Interval, "double precision interval -> interval"),
+            ("^", Int4, Int4, "double precision double precision -> double precision"),
+            ("%", Int2, Int4, "integer integer -> integer"),
+            ("=", Oid, Int4, "oid oid -> boolean"),
+            ("=", Date, Timestamptz, "date timestamp with time zone -> boolean"),
+            ("=", varchar.clone(), Unknown, "text text -> boolean"),
+            ("=", varchar, Text, "text text -> boolean"),
+            ("=", Unknown, Unknown, "text text -> boolean"),
+            ("||", Text, Unknown, "text text -> text"),
+            ("=", Int4, Text, "operator does not exist: integer = text"),
+            ("+", Text, Int4, "operator does not exist: text + integer"),
+            ("+", Unknown, Unknown, "operator is not unique: unknown + unknown"),
+            ("%", Float8, Float8, "operator does not exist: double precision % double precision"),
+            ("~~", Int4, Unknown, "operator does not exist: integer ~~ unknown"),
+        ] {
+            assert_eq!(chosen(name, left.clone(), right.clone()), expected, "{left} {name} {right}");
+        }
+    }
+
+    #[test]
+    fn prefix_operators_have_one_operand() {
+        assert_eq!(prefix("-", &SqlType::Int4).unwrap().result, SqlType::Int4);
+        assert_eq!(prefix("|/", &SqlType::Int4).unwrap().result, SqlType::Float8);
+        assert_eq!(prefix("-", &SqlType::Unknown).unwrap_err().message, "operator is not unique: - unknown");
+        assert_eq!(prefix("-", &SqlType::Text).unwrap_err().message, "operator does not exist: - text");
+    }
+}

@@ -1,0 +1,86 @@
+//! The types of a statement's parameters: as the client gave them, else as the place where each stands first asks for.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use datafusion::logical_expr::Expr;
+use datafusion::logical_expr::expr::Placeholder;
+
+use crate::sql::types::SqlType;
+
+/// What is known of the parameters while a statement is planned.
+#[derive(Debug)]
+pub(in crate::sql) struct Parameters<'a> {
+    /// `$1` first; `Unknown` where the client left it open.
+    given: &'a [SqlType],
+    found: RefCell<BTreeMap<usize, SqlType>>,
+}
+
+impl<'a> Parameters<'a> {
+    pub fn new(given: &'a [SqlType]) -> Self {
+        Self { given, found: RefCell::new(BTreeMap::new()) }
+    }
+
+    /// A parameter with the type it has by now.
+    pub fn typed(&self, parameter: Placeholder) -> Expr {
+        let known = index(&parameter.id).and_then(|index| self.type_of(index));
+        Expr::Placeholder(Placeholder {
+            field: known.map(|sql_type| Arc::new(sql_type.field("", true))),
+            id: parameter.id,
+        })
+    }
+
+    /// The parameter stands where a value of this type is asked for.
+    pub fn take_for(&self, id: String, sql_type: &SqlType) -> Expr {
+        if let Some(index) = index(&id) {
+            let mut found = self.found.borrow_mut();
+            let known = found.entry(index).or_insert(SqlType::Unknown);
+            if *known == SqlType::Unknown {
+                *known = sql_type.clone();
+            }
+        }
+        self.typed(Placeholder { id, field: None })
+    }
+
+    /// The parameter is there, wherever it stands.
+    pub fn see(&self, id: &str) {
+        if let Some(index) = index(id) {
+            self.found.borrow_mut().entry(index).or_insert(SqlType::Unknown);
+        }
+    }
+
+    fn type_of(&self, index: usize) -> Option<SqlType> {
+        let known = |sql_type: &&SqlType| **sql_type != SqlType::Unknown;
+        let given = self.given.get(index.checked_sub(1)?).filter(known);
+        given.or(self.found.borrow().get(&index).filter(known)).cloned()
+    }
+
+    /// The type of each parameter, `$1` first; text for one that could be of any.
+    pub fn types(&self) -> Vec<SqlType> {
+        let last = self.found.borrow().keys().next_back().copied().unwrap_or(0);
+        let count = last.max(self.given.len());
+        (1..=count).map(|index| self.type_of(index).unwrap_or(SqlType::Text)).collect()
+    }
+}
+
+/// The number of `$1`.
+fn index(id: &str) -> Option<usize> {
+    id.strip_prefix('$')?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parameter_has_the_type_of_its_first_place() {
+        let given = [SqlType::Unknown, SqlType::Date];
+        let parameters = Parameters::new(&given);
+        parameters.see("$3");
+        parameters.take_for("$1".to_owned(), &SqlType::Int4);
+        parameters.take_for("$1".to_owned(), &SqlType::Text);
+        parameters.take_for("$2".to_owned(), &SqlType::Text);
+        assert_eq!(parameters.types(), [SqlType::Int4, SqlType::Date, SqlType::Text]);
+    }
+}

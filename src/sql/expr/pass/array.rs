@@ -1,0 +1,121 @@
+//! Arrays: ARRAY[...], and comparisons with any or all of their items.
+
+use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::functions_nested::expr_fn::{array_has, array_max, array_min, array_position, cardinality, make_array};
+use datafusion::logical_expr::{Expr, Operator, lit, when};
+
+use super::{Pass, raised};
+use crate::sql::error::{ErrorKind, SqlError};
+use crate::sql::expr::comparison;
+use crate::sql::expr::conversion::item_of;
+use crate::sql::expr::operand::Operand;
+use crate::sql::expr::operation::comparison_operator;
+use crate::sql::expr::typed::ValueType;
+use crate::sql::types::SqlType;
+
+impl Pass<'_> {
+    /// `ARRAY[...]`
+    pub(super) fn array(&self, items: Vec<Operand>) -> Result<Expr> {
+        if items.is_empty() {
+            // It gets its type from a cast around it.
+            return Ok(make_array(Vec::new()));
+        }
+        let (items, _) = self.unified(items, "ARRAY")?;
+        Ok(make_array(items))
+    }
+
+    /// `value operator ANY (list)`
+    pub(super) fn any(&self, name: &str, value: Operand, list: Operand, schema: &DFSchema) -> Result<Expr> {
+        let (operator, value, list) = self.beside_list(name, "ANY", value, list, schema)?;
+        let (least, greatest) = (array_min(list.clone()), array_max(list.clone()));
+        let found = match operator {
+            Operator::Eq if is_given(&list) => return Ok(array_has(list, value)),
+            Operator::Eq => array_has(list.clone(), value.clone()),
+            Operator::NotEq => least.not_eq(value.clone()).or(greatest.not_eq(value.clone())),
+            Operator::Gt => least.lt(value.clone()),
+            Operator::GtEq => least.lt_eq(value.clone()),
+            Operator::Lt => greatest.gt(value.clone()),
+            _ => greatest.gt_eq(value.clone()),
+        };
+        let null = lit(ScalarValue::Boolean(None));
+        when(found, lit(true))
+            .when(list.clone().is_null(), null.clone())
+            .when(cardinality(list.clone()).eq(lit(0_u64)), lit(false))
+            .when(value.is_null().or(has_null(list)), null)
+            .otherwise(lit(false))
+    }
+
+    /// `value operator ALL (list)`
+    pub(super) fn all(&self, name: &str, value: Operand, list: Operand, schema: &DFSchema) -> Result<Expr> {
+        let (operator, value, list) = self.beside_list(name, "ALL", value, list, schema)?;
+        let (least, greatest) = (array_min(list.clone()), array_max(list.clone()));
+        let violated = match operator {
+            Operator::NotEq => array_has(list.clone(), value.clone()),
+            Operator::Eq => least.not_eq(value.clone()).or(greatest.not_eq(value.clone())),
+            Operator::Gt => greatest.gt_eq(value.clone()),
+            Operator::GtEq => greatest.gt(value.clone()),
+            Operator::Lt => least.lt_eq(value.clone()),
+            _ => least.lt(value.clone()),
+        };
+        let null = lit(ScalarValue::Boolean(None));
+        when(list.clone().is_null(), null.clone())
+            .when(cardinality(list.clone()).eq(lit(0_u64)), lit(true))
+            .when(value.is_null(), null.clone())
+            .when(violated, lit(false))
+            .when(has_null(list), null)
+            .otherwise(lit(true))
+    }
+
+    /// The value and the list, the items being of a type that the value is compared with.
+    fn beside_list(
+        &self,
+        name: &str,
+        quantifier: &str,
+        value: Operand,
+        list: Operand,
+        schema: &DFSchema,
+    ) -> Result<(Operator, Expr, Expr)> {
+        let operator = comparison_operator(name)
+            .ok_or_else(|| raised(SqlError::not_supported(format!("operator {name} {quantifier} (array)"))))?;
+        let list = match list.sql_type() {
+            // It is a list of what is compared with it.
+            SqlType::Unknown => {
+                let item = if value.is_unknown() { SqlType::Text } else { value.sql_type().clone() };
+                let list_type = ValueType::of(SqlType::Array(Box::new(item)));
+                let expr = list.converted_to(&list_type, self.parameters()).map_err(raised)?;
+                self.operand(expr, schema)?
+            }
+            _ => list,
+        };
+        let Some(item) = item_of(list.sql_type()) else {
+            let message = "op ANY/ALL (array) requires array on right side";
+            return Err(raised(SqlError::new(ErrorKind::WrongObjectType, message)));
+        };
+        // A stand-in for an item tells which type both are compared in.
+        let stand_in = Operand { expr: lit(ScalarValue::Null), value_type: ValueType::of(item) };
+        let stand_in_type = stand_in.value_type.clone();
+        let (value, item) = comparison::aligned(operator, value, stand_in, self.parameters()).map_err(raised)?;
+        let item = match item {
+            Expr::Literal(ScalarValue::Null, None) => stand_in_type,
+            converted => self.operand(converted, schema)?.value_type,
+        };
+        let list_type = ValueType::of(SqlType::Array(Box::new(item.sql_type)));
+        Ok((operator, value, list.converted_to(&list_type, self.parameters()).map_err(raised)?))
+    }
+}
+
+/// Whether the list is there before the query runs: then the optimizer makes IN of it, which scans understand.
+fn is_given(list: &Expr) -> bool {
+    match list {
+        Expr::Literal(..) | Expr::Placeholder(_) => true,
+        Expr::ScalarFunction(function) => {
+            function.func.name() == "make_array"
+                && function.args.iter().all(|item| matches!(item, Expr::Literal(..) | Expr::Placeholder(_)))
+        }
+        _ => false,
+    }
+}
+
+fn has_null(list: Expr) -> Expr {
+    array_position(list, lit(ScalarValue::Null), lit(1_i64)).is_not_null()
+}

@@ -1,0 +1,74 @@
+//! CAST and `::`.
+
+use datafusion::common::{DFSchema, Result};
+use datafusion::logical_expr::{Cast, Expr};
+
+use super::{Pass, raised};
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::expr::conversion::{is_castable, is_text, name};
+use crate::sql::expr::kernels::{CAST, Computation};
+use crate::sql::expr::literal;
+use crate::sql::expr::operand::{Operand, relabelled};
+use crate::sql::expr::typed::ValueType;
+use crate::sql::input::parse_text;
+use crate::sql::types::{SqlType, TYPE_KEY};
+
+impl Pass<'_> {
+    pub(super) fn cast(&self, cast: Cast, schema: &DFSchema) -> Result<Expr> {
+        if !cast.field.metadata().contains_key(TYPE_KEY) {
+            // The planner's own.
+            return Ok(Expr::Cast(cast));
+        }
+        let operand = self.operand(*cast.expr, schema)?;
+        self.cast_to(operand, &SqlType::of_field(&cast.field)).map_err(raised)
+    }
+
+    fn cast_to(&self, operand: Operand, to: &SqlType) -> SqlResult<Expr> {
+        if operand.is_unknown() {
+            return self.read_as(operand, to);
+        }
+        let from = operand.sql_type().clone();
+        if !is_castable(&from, to) {
+            let message = format!("cannot cast type {} to {}", name(&from), name(to));
+            return Err(SqlError::new(ErrorKind::CannotCoerce, message));
+        }
+        let target = match (to, operand.shape()) {
+            // Without a precision it keeps the digits it has.
+            (SqlType::Numeric(None), Some(shape)) => shape.value_type(),
+            _ => ValueType::of(to.clone()),
+        };
+        if let Some(value) = operand.constant()
+            && let Ok(value) = literal::cast(value, &from, &target)
+        {
+            return Ok(literal::literal(value, &target.sql_type));
+        }
+        match to {
+            _ if operand.value_type == target => Ok(operand.expr),
+            SqlType::Text | SqlType::Varchar(None) if is_text(&from) => Ok(relabelled(operand.expr, &target)),
+            _ if is_text(to) => Ok(Computation::call(&CAST, None, target, vec![operand.expr])),
+            _ => operand.converted_to(&target, self.parameters()),
+        }
+    }
+
+    /// A literal without a type as one of this type, which may have a length: what is too long for it is cut.
+    fn read_as(&self, operand: Operand, to: &SqlType) -> SqlResult<Expr> {
+        let text = match &operand.expr {
+            Expr::Literal(value, _) => value.try_as_str().flatten(),
+            _ => None,
+        };
+        let value = match (text, to) {
+            (Some(text), SqlType::Varchar(_) | SqlType::Char(_)) => {
+                literal::cast(&text.into(), &SqlType::Text, &ValueType::of(to.clone()))?
+            }
+            (Some(text), SqlType::Numeric(None)) => literal::read(text, to)?,
+            (Some(text), _) => parse_text(to, text)?,
+            // NULL, or a parameter, which the cast declares.
+            (None, _) => return operand.coerced(to, self.parameters()),
+        };
+        let sql_type = match to {
+            SqlType::Numeric(None) => SqlType::of_arrow(&value.data_type()),
+            other => other.clone(),
+        };
+        Ok(literal::literal(value, &sql_type))
+    }
+}

@@ -1,0 +1,152 @@
+//! The pass over a fresh plan that gives every expression PostgreSQL's type and operator.
+//!
+//! It goes from the leaves up, so that the columns an expression names have their final types; a sub-query is typed where it
+//! stands, with the columns around it in sight. Column names stay what they were: expressions above refer to them.
+
+mod aggregate;
+mod array;
+mod cast;
+mod conditional;
+mod node;
+mod plans;
+mod predicate;
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{DFSchema, DFSchemaRef, DataFusionError, Result};
+use datafusion::logical_expr::expr::GroupingSet;
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{Expr, Join, LogicalPlan, ScalarUDF, Subquery};
+
+use super::operand::Operand;
+use super::operation::Operators;
+use super::parameters::Parameters;
+use crate::sql::error::{SqlError, SqlResult};
+
+/// Gives every expression of a plan its type.
+///
+/// # Errors
+/// 42883 for an operator that there is not, 42804 and 42846 for types that do not go together, and what the input function
+/// of a type says of a literal (22P02, 22007, ...).
+pub(in crate::sql) fn typed(
+    plan: LogicalPlan,
+    parameters: &Parameters<'_>,
+    functions: &dyn Fn(&str) -> Option<Arc<ScalarUDF>>,
+) -> SqlResult<LogicalPlan> {
+    let pass = Pass { operators: Operators { parameters, functions }, outer: RefCell::new(Vec::new()) };
+    Ok(pass.plan(plan)?)
+}
+
+struct Pass<'a> {
+    operators: Operators<'a>,
+    /// The columns around the sub-query being typed, innermost last.
+    outer: RefCell<Vec<DFSchemaRef>>,
+}
+
+impl Pass<'_> {
+    fn parameters(&self) -> &Parameters<'_> {
+        self.operators.parameters
+    }
+
+    fn plan(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
+        // What stands in a lateral sub-query sees the other side of its join: it is typed with the join. The recursive
+        // term of a query reads what the other term gives.
+        let down = |plan: LogicalPlan| {
+            let waits = matches!(plan, LogicalPlan::Subquery(_) | LogicalPlan::RecursiveQuery(_));
+            let recursion = if waits { TreeNodeRecursion::Jump } else { TreeNodeRecursion::Continue };
+            Ok(Transformed::new(plan, false, recursion))
+        };
+        Ok(plan.transform_down_up(down, |plan| self.node(plan).map(Transformed::yes))?.data)
+    }
+
+    fn node(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
+        let plan = match plan {
+            LogicalPlan::Subquery(_) => return Ok(plan),
+            LogicalPlan::RecursiveQuery(query) => return self.recursive_query(query),
+            LogicalPlan::Join(join) => LogicalPlan::Join(self.lateral(join)?),
+            other => other,
+        };
+        let schema = merge_schema(&plan.inputs());
+        let names = NamePreserver::new(&plan);
+        let plan = plan.map_expressions(|expr| self.named(expr, &names, &schema).map(Transformed::yes))?.data;
+        self.finished(plan, &schema)
+    }
+
+    /// An expression of a plan under the name it had.
+    fn named(&self, expr: Expr, names: &NamePreserver, schema: &DFSchema) -> Result<Expr> {
+        let rename = |expr: Expr| -> Result<Expr> {
+            let name = names.save(&expr);
+            Ok(name.restore(self.expression(expr, schema)?))
+        };
+        let all = |exprs: Vec<Expr>| exprs.into_iter().map(rename).collect::<Result<Vec<_>>>();
+        Ok(match expr {
+            // The names are those of the expressions in it.
+            Expr::GroupingSet(set) => Expr::GroupingSet(match set {
+                GroupingSet::Rollup(exprs) => GroupingSet::Rollup(all(exprs)?),
+                GroupingSet::Cube(exprs) => GroupingSet::Cube(all(exprs)?),
+                GroupingSet::GroupingSets(sets) => {
+                    GroupingSet::GroupingSets(sets.into_iter().map(all).collect::<Result<_>>()?)
+                }
+            }),
+            other => rename(other)?,
+        })
+    }
+
+    fn expression(&self, expr: Expr, schema: &DFSchema) -> Result<Expr> {
+        Ok(expr.transform_up(|expr| self.typed(expr, schema).map(Transformed::yes))?.data)
+    }
+
+    /// Types what stands in a lateral sub-query, now that the other side is typed.
+    fn lateral(&self, mut join: Join) -> Result<Join> {
+        let outer = join.left.schema().clone();
+        let right = Arc::unwrap_or_clone(join.right);
+        let typed = right.transform_up(|plan| match plan {
+            LogicalPlan::Subquery(subquery) => {
+                Ok(Transformed::yes(LogicalPlan::Subquery(self.subquery(subquery, &outer)?)))
+            }
+            LogicalPlan::SubqueryAlias(_) => plan.recompute_schema().map(Transformed::yes),
+            other => Ok(Transformed::no(other)),
+        })?;
+        join.right = Arc::new(typed.data);
+        Ok(join)
+    }
+
+    fn subquery(&self, subquery: Subquery, schema: &DFSchemaRef) -> Result<Subquery> {
+        self.outer.borrow_mut().push(schema.clone());
+        let typed = self.subquery_within(subquery);
+        self.outer.borrow_mut().pop();
+        typed
+    }
+
+    fn subquery_within(&self, subquery: Subquery) -> Result<Subquery> {
+        let plan = self.plan(Arc::unwrap_or_clone(subquery.subquery))?;
+        let columns = subquery.outer_ref_columns.into_iter().map(|column| self.outer_column(column));
+        Ok(Subquery {
+            subquery: Arc::new(plan),
+            outer_ref_columns: columns.collect::<Result<_>>()?,
+            spans: subquery.spans,
+        })
+    }
+
+    /// A column of a query around this one, with the type it has there now.
+    fn outer_column(&self, expr: Expr) -> Result<Expr> {
+        let Expr::OuterReferenceColumn(field, column) = expr else { return Ok(expr) };
+        let outer = self.outer.borrow();
+        let found = outer.iter().rev().find_map(|schema| schema.field_from_column(&column).ok().cloned());
+        Ok(Expr::OuterReferenceColumn(found.unwrap_or(field), column))
+    }
+
+    fn operand(&self, expr: Expr, schema: &DFSchema) -> Result<Operand> {
+        Operand::of(expr, schema)
+    }
+}
+
+/// One of our errors on its way through the planner.
+fn raised(error: Box<SqlError>) -> DataFusionError {
+    DataFusionError::External(error)
+}
+
+use datafusion::common::ExprSchema as _;

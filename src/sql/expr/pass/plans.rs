@@ -1,0 +1,309 @@
+//! What a plan asks of its expressions: columns that meet have one type, conditions are boolean, LIMIT is bigint.
+
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use datafusion::common::tree_node::Transformed;
+use datafusion::common::{Column, DFSchema, DFSchemaRef, NullEquality, Result};
+use datafusion::datasource::cte_worktable::CteWorkTable;
+use datafusion::datasource::{provider_as_source, source_as_provider};
+use datafusion::logical_expr::{
+    Expr, Filter, Join, Limit, LogicalPlan, LogicalPlanBuilder, Operator, Projection, RecursiveQuery, Subquery,
+    TableScan, Union, Values,
+};
+
+use super::{Pass, raised};
+use crate::sql::error::{ErrorKind, SqlError};
+use crate::sql::expr::comparison;
+use crate::sql::expr::literal;
+use crate::sql::expr::operand::{Operand, is_untyped, relabelled};
+use crate::sql::expr::typed::ValueType;
+use crate::sql::types::{SqlType, TYPE_KEY};
+
+impl Pass<'_> {
+    /// A plan whose expressions are typed, with what it asks of them.
+    pub(super) fn finished(&self, plan: LogicalPlan, schema: &DFSchema) -> Result<LogicalPlan> {
+        match plan {
+            LogicalPlan::Projection(Projection { expr, input, .. }) => {
+                let expr = expr.into_iter().map(|expr| self.settled(expr)).collect::<Result<_>>()?;
+                Projection::try_new(expr, input).map(LogicalPlan::Projection)
+            }
+            LogicalPlan::Filter(Filter { predicate, input, .. }) => {
+                let predicate = self.truth(predicate, "WHERE", schema)?;
+                Filter::try_new(predicate, input).map(LogicalPlan::Filter)
+            }
+            LogicalPlan::Join(join) => self.join(join, schema)?.recompute_schema(),
+            LogicalPlan::Union(union) => self.union(union),
+            LogicalPlan::Values(values) => self.values(values),
+            LogicalPlan::Limit(limit) => self.limit(limit),
+            other => other.recompute_schema(),
+        }
+    }
+
+    /// A column nobody gave a type is text.
+    fn settled(&self, expr: Expr) -> Result<Expr> {
+        let text = |expr: Expr| -> Result<Expr> {
+            let operand = Operand { expr, value_type: ValueType::of(SqlType::Unknown) };
+            operand.coerced(&SqlType::Text, self.parameters()).map_err(raised)
+        };
+        match expr {
+            // It may yet meet a column of another type in a UNION, or be assigned to one.
+            Expr::Literal(ref value, None) if !value.is_null() => Ok(expr),
+            Expr::Alias(mut alias) if is_untyped(&alias.expr) => {
+                alias.expr = Box::new(self.settled(*alias.expr)?);
+                Ok(Expr::Alias(alias))
+            }
+            other if is_untyped(&other) => text(other),
+            other => Ok(other),
+        }
+    }
+
+    fn join(&self, mut join: Join, schema: &DFSchema) -> Result<LogicalPlan> {
+        let (left_schema, right_schema) = (join.left.schema().clone(), join.right.schema().clone());
+        let is_set_operation = join.null_equality == NullEquality::NullEqualsNull;
+        let pair = |(left, right): (Expr, Expr)| {
+            let (left, right) = (self.operand(left, &left_schema)?, self.operand(right, &right_schema)?);
+            if is_set_operation {
+                let operation =
+                    if join.join_type == datafusion::common::JoinType::LeftAnti { "EXCEPT" } else { "INTERSECT" };
+                crate::sql::expr::conversion::common_type([left.sql_type(), right.sql_type()], operation)
+                    .map_err(raised)?;
+            }
+            comparison::aligned(Operator::Eq, left, right, self.parameters()).map_err(raised)
+        };
+        join.on = join.on.into_iter().map(pair).collect::<Result<_>>()?;
+        join.filter = join.filter.map(|filter| self.truth(filter, "JOIN/ON", schema)).transpose()?;
+        Ok(LogicalPlan::Join(join))
+    }
+
+    fn union(&self, union: Union) -> Result<LogicalPlan> {
+        let width = union.schema.fields().len();
+        let mut inputs: Vec<Vec<Operand>> = Vec::with_capacity(union.inputs.len());
+        for input in &union.inputs {
+            inputs.push(output_operands(input)?);
+        }
+        let mut targets = Vec::with_capacity(width);
+        for column in 0..width {
+            let meeting: Vec<&Operand> = inputs.iter().filter_map(|input| input.get(column)).collect();
+            targets.push(self.common(&meeting, "UNION").map_err(raised)?);
+        }
+        let inputs = union.inputs.into_iter().map(|input| self.as_columns(input, &targets)).collect::<Result<_>>()?;
+        Union::try_new_with_loose_types(inputs).map(LogicalPlan::Union)
+    }
+
+    /// A query with its columns as the given types, under the names they have.
+    fn as_columns(&self, input: Arc<LogicalPlan>, targets: &[ValueType]) -> Result<Arc<LogicalPlan>> {
+        let operands = output_operands(&input)?;
+        if operands.iter().zip(targets).all(|(operand, target)| operand.value_type == *target) {
+            return Ok(input);
+        }
+        let named = |(index, (operand, target)): (usize, (Operand, &ValueType))| -> Result<Expr> {
+            let (qualifier, field) = input.schema().qualified_field(index);
+            let is_literal = operand.is_unknown();
+            let expr = operand.converted_to(target, self.parameters()).map_err(raised)?;
+            let expr =
+                if is_literal || SqlType::of_field(field) == target.sql_type { expr } else { typed_as(expr, target) };
+            Ok(expr.alias_qualified(qualifier.cloned(), field.name()))
+        };
+        let exprs = operands.into_iter().zip(targets).enumerate().map(named).collect::<Result<_>>()?;
+        Ok(Arc::new(LogicalPlan::Projection(Projection::try_new(exprs, input)?)))
+    }
+
+    /// The rows of VALUES: their expressions are typed here, because the planner has put casts of its own around them.
+    fn values(&self, values: Values) -> Result<LogicalPlan> {
+        let none = DFSchema::empty();
+        let Values { schema, values } = values;
+        let mut rows: Vec<Vec<Operand>> = Vec::with_capacity(values.len());
+        for row in values {
+            let cells = row.into_iter().map(|cell| self.operand(cell, &none));
+            rows.push(cells.collect::<Result<_>>()?);
+        }
+        let mut targets = Vec::with_capacity(schema.fields().len());
+        for column in 0..schema.fields().len() {
+            let meeting: Vec<&Operand> = rows.iter().filter_map(|row| row.get(column)).collect();
+            targets.push(self.common(&meeting, "VALUES").map_err(raised)?);
+        }
+        let mut typed = Vec::with_capacity(rows.len());
+        for row in rows {
+            let cells = row
+                .into_iter()
+                .zip(&targets)
+                .map(|(cell, target)| cell.converted_to(target, self.parameters()).map_err(raised));
+            typed.push(cells.collect::<Result<Vec<_>>>()?);
+        }
+        let fields = targets.iter().zip(schema.fields()).map(|(target, field)| target.field(field.name(), true));
+        let schema = DFSchema::from_unqualified_fields(fields.collect(), Default::default())?;
+        Ok(LogicalPlan::Values(Values { schema: Arc::new(schema), values: typed }))
+    }
+
+    fn limit(&self, limit: Limit) -> Result<LogicalPlan> {
+        let none = DFSchema::empty();
+        let bigint = ValueType::of(SqlType::Int8);
+        let count = |expr: Option<Box<Expr>>, clause: &str| -> Result<Option<Box<Expr>>> {
+            let Some(expr) = expr else { return Ok(None) };
+            let operand = self.operand(*expr, &none)?;
+            let is_number =
+                operand.shape().is_some() || matches!(operand.sql_type(), SqlType::Float4 | SqlType::Float8);
+            if !operand.is_unknown() && !is_number {
+                let message = format!("argument of {clause} must be type bigint, not type {}", operand.sql_type());
+                return Err(raised(SqlError::new(ErrorKind::DatatypeMismatch, message)));
+            }
+            let expr = match operand.constant() {
+                // As it is assigned: rounded.
+                Some(value) => {
+                    let value = literal::cast(value, operand.sql_type(), &bigint).map_err(raised)?;
+                    Expr::Literal(value, None)
+                }
+                None => match operand.converted_to(&bigint, self.parameters()).map_err(raised)? {
+                    Expr::Literal(value, _) => Expr::Literal(value, None),
+                    other => other,
+                },
+            };
+            Ok(Some(Box::new(expr)))
+        };
+        let (skip, fetch) = (count(limit.skip, "OFFSET")?, count(limit.fetch, "LIMIT")?);
+        Ok(LogicalPlan::Limit(Limit { skip, fetch, input: limit.input }))
+    }
+
+    /// Both terms of a recursive query; the second reads columns of the types that the first gives.
+    pub(super) fn recursive_query(&self, query: RecursiveQuery) -> Result<LogicalPlan> {
+        let RecursiveQuery { name, static_term, recursive_term, is_distinct, .. } = query;
+        let first = Arc::new(self.plan(Arc::unwrap_or_clone(static_term))?);
+        // A numeric may need more digits with each round.
+        let targets: Vec<ValueType> = output_operands(&first)?
+            .into_iter()
+            .map(|operand| match operand.sql_type() {
+                SqlType::Numeric(_) => ValueType::of(SqlType::Numeric(None)),
+                SqlType::Unknown => ValueType::of(SqlType::Text),
+                _ => operand.value_type,
+            })
+            .collect();
+        let first = self.as_columns(first, &targets)?;
+        let recursive =
+            with_work_table(without_planner_casts(Arc::unwrap_or_clone(recursive_term))?, &name, first.schema())?;
+        let recursive = Arc::new(self.plan(recursive)?);
+        for (index, (operand, target)) in output_operands(&recursive)?.iter().zip(&targets).enumerate() {
+            let common = crate::sql::expr::conversion::common_type([&target.sql_type, operand.sql_type()], "UNION");
+            let common = common.map_err(raised)?;
+            if !crate::sql::expr::conversion::is_same(&common, &target.sql_type) {
+                return Err(raised(changed_type(&name, index + 1, &target.sql_type, &common)));
+            }
+        }
+        let recursive = self.as_columns(recursive, &targets)?;
+        RecursiveQuery::try_new(name, first, recursive, is_distinct).map(LogicalPlan::RecursiveQuery)
+    }
+
+    /// An expression and the only column of a sub-query, in types that can be compared.
+    pub(super) fn beside_subquery(
+        &self,
+        operator: Operator,
+        expr: Expr,
+        subquery: Subquery,
+        schema: &DFSchema,
+    ) -> Result<(Expr, Subquery)> {
+        let left = self.operand(expr, schema)?;
+        let inner = subquery.subquery.schema().clone();
+        let column = Expr::Column(Column::from(inner.qualified_field(0)));
+        let right = self.operand(column.clone(), &inner)?;
+        let (left, compared) = comparison::aligned(operator, left, right, self.parameters()).map_err(raised)?;
+        if compared == column {
+            return Ok((left, subquery));
+        }
+        let (qualifier, field) = inner.qualified_field(0);
+        let compared = compared.alias_qualified(qualifier.cloned(), field.name());
+        let plan = LogicalPlan::Projection(Projection::try_new(vec![compared], subquery.subquery)?);
+        Ok((left, Subquery { subquery: Arc::new(plan), ..subquery }))
+    }
+}
+
+/// The columns of a query; a literal that nobody gave a type is itself, not a column.
+fn output_operands(input: &LogicalPlan) -> Result<Vec<Operand>> {
+    let literals: Vec<Option<Expr>> = match input {
+        LogicalPlan::Projection(projection) => {
+            projection.expr.iter().map(|expr| is_untyped_text(expr).then(|| expr.clone().unalias())).collect()
+        }
+        _ => Vec::new(),
+    };
+    let schema = input.schema();
+    let column = |index: usize| match literals.get(index) {
+        Some(Some(literal)) => Ok(Operand { expr: literal.clone(), value_type: ValueType::of(SqlType::Unknown) }),
+        _ => Operand::of(Expr::Column(Column::from(schema.qualified_field(index))), schema.as_ref()),
+    };
+    (0..schema.fields().len()).map(column).collect()
+}
+
+/// Whether it is a literal without a type, or the NULL that such a column became.
+fn is_untyped_text(expr: &Expr) -> bool {
+    match expr {
+        Expr::Alias(alias) => is_untyped_text(&alias.expr),
+        Expr::Literal(value, Some(_)) => value.is_null() && value.data_type() == arrow::datatypes::DataType::Utf8,
+        other => is_untyped(other),
+    }
+}
+
+/// The expression said to be of a type, where the layout does not say it.
+fn typed_as(expr: Expr, target: &ValueType) -> Expr {
+    if target.is_obvious() { expr } else { relabelled(expr, target) }
+}
+
+/// Without the casts that the planner puts around the columns of a recursive term: ours come later.
+fn without_planner_casts(plan: LogicalPlan) -> Result<LogicalPlan> {
+    match plan {
+        LogicalPlan::Projection(Projection { expr, input, .. }) => {
+            let names = datafusion::logical_expr::expr_rewriter::NamePreserver::new_for_projection();
+            let stripped = expr.into_iter().map(|expr| {
+                let name = names.save(&expr);
+                name.restore(without_planner_cast(expr))
+            });
+            Projection::try_new(stripped.collect(), input).map(LogicalPlan::Projection)
+        }
+        other => Ok(other),
+    }
+}
+
+/// The operand of a cast that the planner put there; casts of the statement name their type.
+pub(super) fn without_planner_cast(expr: Expr) -> Expr {
+    match expr {
+        Expr::Cast(cast) if !cast.field.metadata().contains_key(TYPE_KEY) => *cast.expr,
+        Expr::Alias(mut alias) => {
+            alias.expr = Box::new(without_planner_cast(*alias.expr));
+            Expr::Alias(alias)
+        }
+        other => other,
+    }
+}
+
+/// The plan with its scans of the work table giving the columns that the first term has.
+fn with_work_table(plan: LogicalPlan, name: &str, schema: &DFSchemaRef) -> Result<LogicalPlan> {
+    let schema: SchemaRef = schema.inner().clone();
+    let replaced = plan.transform_up_with_subqueries(|plan| match plan {
+        LogicalPlan::TableScan(scan) if is_work_table(&scan, name) => {
+            let source = provider_as_source(Arc::new(CteWorkTable::new(name, nullable(&schema))));
+            let plan = LogicalPlanBuilder::scan(scan.table_name, source, scan.projection)?.build()?;
+            Ok(Transformed::yes(plan))
+        }
+        LogicalPlan::SubqueryAlias(_) => plan.recompute_schema().map(Transformed::yes),
+        other => Ok(Transformed::no(other)),
+    })?;
+    Ok(replaced.data)
+}
+
+fn nullable(schema: &SchemaRef) -> SchemaRef {
+    let fields: Vec<_> = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect();
+    Arc::new(arrow::datatypes::Schema::new(fields))
+}
+
+fn is_work_table(scan: &TableScan, name: &str) -> bool {
+    source_as_provider(&scan.source)
+        .is_ok_and(|provider| provider.downcast_ref::<CteWorkTable>().is_some_and(|table| table.name() == name))
+}
+
+fn changed_type(query: &str, column: usize, first: &SqlType, overall: &SqlType) -> Box<SqlError> {
+    let message = format!(
+        "recursive query \"{query}\" column {column} has type {} in non-recursive term but type {} overall",
+        crate::sql::expr::conversion::name(first),
+        crate::sql::expr::conversion::name(overall)
+    );
+    SqlError::new(ErrorKind::DatatypeMismatch, message)
+        .with_hint("Cast the output of the non-recursive term to the correct type.")
+}

@@ -1,0 +1,183 @@
+//! Conditions: AND, OR, BETWEEN, IN, LIKE, SIMILAR TO, and what must be boolean.
+
+use arrow::datatypes::DataType;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::logical_expr::expr::InList;
+use datafusion::logical_expr::{Between, BinaryExpr, Case, Cast, Expr, Like, Operator, lit};
+
+use super::{Pass, raised};
+use crate::sql::error::{ErrorKind, SqlError};
+use crate::sql::expr::comparison;
+use crate::sql::expr::conversion::{Category, category, is_text, name};
+use crate::sql::expr::kernels;
+use crate::sql::expr::operand::Operand;
+use crate::sql::expr::operators::missing;
+use crate::sql::expr::pattern;
+use crate::sql::types::SqlType;
+
+impl Pass<'_> {
+    /// An expression that must be boolean; `clause` says where it stands.
+    pub(super) fn truth(&self, expr: Expr, clause: &str, schema: &DFSchema) -> Result<Expr> {
+        let operand = self.operand(expr, schema)?;
+        match operand.sql_type() {
+            SqlType::Bool => Ok(operand.expr),
+            SqlType::Unknown => Ok(match operand.coerced(&SqlType::Bool, self.parameters()).map_err(raised)? {
+                Expr::Literal(value, _) => Expr::Literal(value, None),
+                other => other,
+            }),
+            other => {
+                let message = format!("argument of {clause} must be type boolean, not type {}", name(other));
+                Err(raised(SqlError::new(ErrorKind::DatatypeMismatch, message)))
+            }
+        }
+    }
+
+    /// AND and OR. PostgreSQL computes the right side only where the left one does not decide; the engine computes it for
+    /// every row. So one that may fail stands behind a guard.
+    pub(super) fn logic(&self, left: Expr, op: Operator, right: Expr, schema: &DFSchema) -> Result<Expr> {
+        let clause = if op == Operator::And { "AND" } else { "OR" };
+        let (left, right) = (self.truth(left, clause, schema)?, self.truth(right, clause, schema)?);
+        let right = if may_fail(&right) { guarded(&left, op, right) } else { right };
+        Ok(Expr::BinaryExpr(BinaryExpr { left: Box::new(left), op, right: Box::new(right) }))
+    }
+
+    pub(super) fn between(&self, between: Between, schema: &DFSchema) -> Result<Expr> {
+        let Between { expr, negated, low, high } = between;
+        let subject = self.operand(*expr, schema)?;
+        let (low, high) = (self.operand(*low, schema)?, self.operand(*high, schema)?);
+        let parameters = self.parameters();
+        let (least, greatest) = if negated { (Operator::Lt, Operator::Gt) } else { (Operator::GtEq, Operator::LtEq) };
+        let (of_low, low) = comparison::aligned(least, subject.clone(), low, parameters).map_err(raised)?;
+        let (of_high, high) = comparison::aligned(greatest, subject, high, parameters).map_err(raised)?;
+        if of_low == of_high {
+            let (low, high) = (Box::new(low), Box::new(high));
+            return Ok(Expr::Between(Between { expr: Box::new(of_low), negated, low, high }));
+        }
+        let compared = |left, op, right| {
+            Box::new(Expr::BinaryExpr(BinaryExpr { left: Box::new(left), op, right: Box::new(right) }))
+        };
+        let (left, right) = (compared(of_low, least, low), compared(of_high, greatest, high));
+        Ok(Expr::BinaryExpr(BinaryExpr { left, op: if negated { Operator::Or } else { Operator::And }, right }))
+    }
+
+    pub(super) fn in_list(&self, within: InList, schema: &DFSchema) -> Result<Expr> {
+        let InList { expr, list, negated } = within;
+        let subject = self.operand(*expr, schema)?;
+        let operator = if negated { Operator::NotEq } else { Operator::Eq };
+        let mut subjects = Vec::with_capacity(list.len());
+        let mut items = Vec::with_capacity(list.len());
+        for item in list {
+            let item = self.operand(item, schema)?;
+            let (subject, item) =
+                comparison::aligned(operator, subject.clone(), item, self.parameters()).map_err(raised)?;
+            subjects.push(subject);
+            items.push(item);
+        }
+        if let Some(first) = subjects.first()
+            && subjects.iter().all(|subject| subject == first)
+        {
+            return Ok(Expr::InList(InList { expr: Box::new(first.clone()), list: items, negated }));
+        }
+        // Items of several types: each is compared on its own.
+        let joined_by = if negated { Operator::And } else { Operator::Or };
+        let compared = subjects.into_iter().zip(items).map(|(left, right)| {
+            Expr::BinaryExpr(BinaryExpr { left: Box::new(left), op: operator, right: Box::new(right) })
+        });
+        let joined = compared.reduce(|left, right| {
+            Expr::BinaryExpr(BinaryExpr { left: Box::new(left), op: joined_by, right: Box::new(right) })
+        });
+        Ok(joined.unwrap_or_else(|| lit(negated)))
+    }
+
+    pub(super) fn like(&self, like: Like, schema: &DFSchema) -> Result<Expr> {
+        let symbol = match (like.negated, like.case_insensitive) {
+            (false, false) => "~~",
+            (false, true) => "~~*",
+            (true, false) => "!~~",
+            (true, true) => "!~~*",
+        };
+        let (text, pattern) = self.text_and_pattern(symbol, *like.expr, *like.pattern, schema)?;
+        let pattern = match (like.escape_char, pattern) {
+            (None | Some('\\'), pattern) => pattern,
+            (Some(escape), Expr::Literal(ScalarValue::Utf8(Some(text)), metadata)) => {
+                Expr::Literal(ScalarValue::from(pattern::with_backslashes(&text, escape).map_err(raised)?), metadata)
+            }
+            (Some(_), _) => {
+                return Err(raised(SqlError::not_supported("ESCAPE with a pattern that is not a constant")));
+            }
+        };
+        Ok(Expr::Like(Like { expr: Box::new(text), pattern: Box::new(pattern), escape_char: None, ..like }))
+    }
+
+    pub(super) fn similar_to(&self, like: Like, schema: &DFSchema) -> Result<Expr> {
+        let symbol = if like.negated { "!~" } else { "~" };
+        let (text, pattern) = self.text_and_pattern(symbol, *like.expr, *like.pattern, schema)?;
+        let op = if like.negated { Operator::RegexNotMatch } else { Operator::RegexMatch };
+        let regex = match pattern {
+            Expr::Literal(ScalarValue::Utf8(Some(text)), _) => {
+                lit(pattern::similar_as_regex(&text, like.escape_char.unwrap_or('\\')).map_err(raised)?)
+            }
+            null @ Expr::Literal(..) => null,
+            _ => return Err(raised(SqlError::not_supported("SIMILAR TO with a pattern that is not a constant"))),
+        };
+        Ok(Expr::BinaryExpr(BinaryExpr { left: Box::new(text), op, right: Box::new(regex) }))
+    }
+
+    fn text_and_pattern(&self, symbol: &str, text: Expr, pattern: Expr, schema: &DFSchema) -> Result<(Expr, Expr)> {
+        let (text, pattern) = (self.operand(text, schema)?, self.operand(pattern, schema)?);
+        let is_texts = [&text, &pattern].iter().all(|operand| is_text(operand.sql_type()));
+        if !is_texts {
+            return Err(raised(missing(symbol, Some(text.sql_type()), pattern.sql_type())));
+        }
+        let as_text = |operand: Operand| operand.coerced(&SqlType::Text, self.parameters()).map_err(raised);
+        Ok((as_text(text)?, as_text(pattern)?))
+    }
+}
+
+/// `right` only where `left` does not decide: the optimizer keeps a CASE of numbers as it is.
+fn guarded(left: &Expr, op: Operator, right: Expr) -> Expr {
+    let (undecided, decided) = match op {
+        Operator::And => (Expr::IsNotFalse(Box::new(left.clone())), false),
+        _ => (Expr::IsNotTrue(Box::new(left.clone())), true),
+    };
+    let branches = vec![(Box::new(undecided), Box::new(Truth::to_number(right)))];
+    Truth::of_number(Expr::Case(Case::new(None, branches, Some(Box::new(lit(i32::from(decided)))))))
+}
+
+/// Truth values as numbers.
+pub(super) struct Truth;
+
+impl Truth {
+    pub fn to_number(truth: Expr) -> Expr {
+        match truth {
+            Expr::Literal(ScalarValue::Boolean(value), _) => lit(ScalarValue::Int32(value.map(i32::from))),
+            other => Expr::Cast(Cast::new(Box::new(other), DataType::Int32)),
+        }
+    }
+
+    pub fn of_number(number: Expr) -> Expr {
+        Expr::BinaryExpr(BinaryExpr { left: Box::new(number), op: Operator::Eq, right: Box::new(lit(1_i32)) })
+    }
+}
+
+/// Whether computing the expression may raise an error that its author would guard against: a division by something that
+/// is not constant, or a text read as a value.
+pub(super) fn may_fail(expr: &Expr) -> bool {
+    let mut fails = false;
+    let _ = expr.apply(|part| {
+        let Expr::ScalarFunction(function) = part else { return Ok(TreeNodeRecursion::Continue) };
+        fails |= kernels::kernel_of(&function.func).is_some_and(|kernel| match function.args.as_slice() {
+            [_, divisor] if kernels::divides(kernel) => !matches!(divisor, Expr::Literal(..)),
+            [_] => kernel.name == kernels::CAST.name || kernel.name == kernels::SQUARE_ROOT.name,
+            _ => kernel.name == kernels::POWER.name,
+        });
+        Ok(if fails { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    });
+    fails
+}
+
+/// Whether a type is one of the numbers.
+pub(super) fn is_number(sql_type: &SqlType) -> bool {
+    category(sql_type) == Category::Number
+}

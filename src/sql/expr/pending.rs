@@ -1,0 +1,220 @@
+//! Calls whose meaning waits for the types of their arguments.
+//!
+//! While the planner builds a plan, literals have the engine's types, and it would refuse what PostgreSQL takes. So
+//! operators, and functions of any arguments, are planned as a [`Pending`] call, which refuses nothing; the pass over the
+//! finished plan puts in its place what the call means.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, FieldRef};
+use datafusion::common::{Result, ScalarValue, internal_err};
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature,
+    Volatility,
+};
+
+use super::conversion::common_type;
+use super::literal;
+use super::operand::Operand;
+use super::operation::{likely_prefix_type, likely_type};
+use super::typed::{Shape, ValueType};
+use crate::sql::types::{SqlType, TYPE_KEY};
+
+/// What a call will become.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Meaning {
+    /// An operator between two operands.
+    Binary(String),
+    /// An operator before its operand.
+    Prefix(String),
+    /// `value operator ANY (array)`
+    Any(String),
+    /// `value operator ALL (array)`
+    All(String),
+    Coalesce,
+    NullIf,
+    Greatest,
+    Least,
+    /// `ARRAY[...]`
+    Array,
+    /// The average, of a sum and a count.
+    Average,
+    /// `pg_typeof`
+    TypeOf,
+    /// An expression of a VALUES list.
+    Value,
+}
+
+/// How the names of calls begin that only [`super::syntax`] writes.
+const PREFIX: &str = "prefix ";
+const ANY: &str = "any ";
+const ALL: &str = "all ";
+
+impl Meaning {
+    /// The function under a name, ours or PostgreSQL's.
+    fn of_function(name: &str) -> Option<Self> {
+        Some(match name {
+            "coalesce" => Meaning::Coalesce,
+            "nullif" => Meaning::NullIf,
+            "greatest" => Meaning::Greatest,
+            "least" => Meaning::Least,
+            "pg_typeof" => Meaning::TypeOf,
+            AVERAGE => Meaning::Average,
+            VALUE => Meaning::Value,
+            IS_DISTINCT | IS_NOT_DISTINCT => Meaning::Binary(name.to_owned()),
+            _ => match (name.strip_prefix(PREFIX), name.strip_prefix(ANY), name.strip_prefix(ALL)) {
+                (Some(operator), ..) => Meaning::Prefix(operator.to_owned()),
+                (_, Some(operator), _) => Meaning::Any(operator.to_owned()),
+                (.., Some(operator)) => Meaning::All(operator.to_owned()),
+                _ => return None,
+            },
+        })
+    }
+
+    /// As messages and plans name it.
+    pub fn name(&self) -> &str {
+        match self {
+            Meaning::Binary(operator) | Meaning::Prefix(operator) => operator,
+            Meaning::Any(_) => "ANY",
+            Meaning::All(_) => "ALL",
+            Meaning::Coalesce => "COALESCE",
+            Meaning::NullIf => "NULLIF",
+            Meaning::Greatest => "GREATEST",
+            Meaning::Least => "LEAST",
+            Meaning::Array => "ARRAY",
+            Meaning::Average => "avg",
+            Meaning::TypeOf => "pg_typeof",
+            Meaning::Value => "VALUES",
+        }
+    }
+}
+
+/// Names that a statement cannot give a function without quotes.
+pub(super) const AVERAGE: &str = "average of";
+pub(super) const VALUE: &str = "value of";
+pub(super) const IS_DISTINCT: &str = "IS DISTINCT FROM";
+pub(super) const IS_NOT_DISTINCT: &str = "IS NOT DISTINCT FROM";
+
+pub(super) fn prefix_function(operator: &str) -> String {
+    format!("{PREFIX}{operator}")
+}
+
+pub(super) fn any_function(operator: &str) -> String {
+    format!("{ANY}{operator}")
+}
+
+pub(super) fn all_function(operator: &str) -> String {
+    format!("{ALL}{operator}")
+}
+
+/// The function under a name, if its meaning waits for the types of its arguments.
+pub(in crate::sql) fn find(name: &str) -> Option<Arc<ScalarUDF>> {
+    Meaning::of_function(name).map(Pending::function)
+}
+
+/// A call whose meaning waits.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) struct Pending {
+    meaning: Meaning,
+    name: String,
+    signature: Signature,
+}
+
+impl Pending {
+    fn function(meaning: Meaning) -> Arc<ScalarUDF> {
+        let name = match &meaning {
+            Meaning::Coalesce | Meaning::NullIf | Meaning::Greatest | Meaning::Least => meaning.name().to_lowercase(),
+            Meaning::Average => AVERAGE.to_owned(),
+            Meaning::Value => VALUE.to_owned(),
+            Meaning::Prefix(operator) => prefix_function(operator),
+            Meaning::Any(operator) => any_function(operator),
+            Meaning::All(operator) => all_function(operator),
+            Meaning::Binary(_) | Meaning::Array | Meaning::TypeOf => meaning.name().to_owned(),
+        };
+        let anything = TypeSignature::OneOf(vec![TypeSignature::VariadicAny, TypeSignature::Nullary]);
+        let signature = Signature::new(anything, Volatility::Immutable);
+        Arc::new(ScalarUDF::new_from_impl(Self { meaning, name, signature }))
+    }
+
+    pub fn call(meaning: Meaning, operands: Vec<Expr>) -> Expr {
+        Self::function(meaning).call(operands)
+    }
+
+    pub fn meaning(&self) -> &Meaning {
+        &self.meaning
+    }
+
+    /// What it gives, as far as that can be told by now.
+    fn likely_type(&self, operands: &[Operand]) -> Option<ValueType> {
+        match (&self.meaning, operands) {
+            (Meaning::Binary(name), [left, right]) => likely_type(name, left, right),
+            (Meaning::Prefix(name), [operand]) => likely_prefix_type(name, operand),
+            (Meaning::Any(_) | Meaning::All(_), _) => Some(ValueType::boolean()),
+            (Meaning::TypeOf, _) => Some(ValueType::of(SqlType::Regtype)),
+            (Meaning::NullIf, [left, _]) => Some(left.value_type.clone()),
+            (Meaning::Coalesce | Meaning::Greatest | Meaning::Least, operands) => likely_common(operands),
+            (Meaning::Array, operands) => {
+                likely_common(operands).map(|item| ValueType::of(SqlType::Array(Box::new(item.sql_type))))
+            }
+            (Meaning::Average, [sum, _]) => Some(match sum.sql_type() {
+                SqlType::Float8 | SqlType::Interval => sum.value_type.clone(),
+                _ => Shape::bare().value_type(),
+            }),
+            (Meaning::Value, [value]) if matches!(value.sql_type(), SqlType::Array(_)) => {
+                Some(value.value_type.clone())
+            }
+            _ => None,
+        }
+    }
+}
+
+fn likely_common(operands: &[Operand]) -> Option<ValueType> {
+    let common = common_type(operands.iter().map(Operand::sql_type), "").ok()?;
+    let same = operands.iter().find(|operand| *operand.sql_type() == common).map(|operand| operand.value_type.clone());
+    Some(same.unwrap_or_else(|| ValueType::of(common)))
+}
+
+/// An argument as far as it is known: of literals the value, of all others the type.
+fn likely_operand(field: &FieldRef, constant: Option<&ScalarValue>) -> Operand {
+    let typed = field.metadata().contains_key(TYPE_KEY);
+    let (value, value_type) = match constant {
+        Some(ScalarValue::Int64(Some(value))) => {
+            let value = literal::integer(*value);
+            let field = arrow::datatypes::Field::new("", value.data_type(), false);
+            (value, ValueType::of_field(&field))
+        }
+        Some(ScalarValue::Utf8(_)) if !typed => (ScalarValue::Null, ValueType::of(SqlType::Unknown)),
+        Some(value) => (value.clone(), ValueType::of_field(field)),
+        None => (ScalarValue::Null, ValueType::of_field(field)),
+    };
+    match constant {
+        Some(_) => Operand { expr: Expr::Literal(value, None), value_type },
+        None => Operand { expr: Expr::Column(datafusion::common::Column::from_name(field.name())), value_type },
+    }
+}
+
+impl ScalarUDFImpl for Pending {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _arg_types: &[DataType]) -> Result<DataType> {
+        internal_err!("the type of {} is a field", self.name)
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        let constants = args.scalar_arguments.iter().copied();
+        let operands: Vec<Operand> =
+            args.arg_fields.iter().zip(constants).map(|(field, constant)| likely_operand(field, constant)).collect();
+        let value_type = self.likely_type(&operands).unwrap_or_else(|| ValueType::of(SqlType::Void));
+        Ok(Arc::new(value_type.field(&self.name, true)))
+    }
+
+    fn invoke_with_args(&self, _args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        internal_err!("{} was not given the types of its arguments", self.name)
+    }
+}

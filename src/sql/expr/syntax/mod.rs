@@ -1,0 +1,170 @@
+//! Forms of expressions that the planner reads otherwise than PostgreSQL, or not at all, turned into calls.
+//!
+//! [`precedence`] sets right what the parser binds otherwise; then each form becomes a call that waits for the types of its
+//! arguments ([`super::pending`]).
+
+mod numbers;
+mod precedence;
+mod values;
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    CastKind, DataType, DateTimeField, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    FunctionArguments, Ident, Interval, ObjectName, ObjectNamePart, Query, UnaryOperator, Value, ValueWithSpan,
+    VisitMut, VisitorMut,
+};
+
+use super::pending;
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::statement::fold;
+
+/// # Errors
+/// 42601 for what is not PostgreSQL's, 0A000 for what is not done here.
+pub(in crate::sql) fn lower(query: &mut Query) -> SqlResult<()> {
+    match query.visit(&mut Lowering) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+struct Lowering;
+
+impl VisitorMut for Lowering {
+    type Break = Box<SqlError>;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
+        values::keep_types(&mut query.body);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        precedence::set_right(expr);
+        match numbers::fit(expr) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        match lower_one(expr) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
+    }
+}
+
+fn lower_one(expr: &mut Expr) -> SqlResult<()> {
+    match expr {
+        // A minus before a number belongs to it.
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr: operand } if is_number(operand) => {}
+        Expr::UnaryOp { op, expr: operand } => {
+            *expr = call(&pending::prefix_function(&op.to_string()), vec![take(operand)]);
+        }
+        Expr::IsDistinctFrom(left, right) => *expr = call(pending::IS_DISTINCT, vec![take(left), take(right)]),
+        Expr::IsNotDistinctFrom(left, right) => *expr = call(pending::IS_NOT_DISTINCT, vec![take(left), take(right)]),
+        Expr::AnyOp { left, compare_op, right, .. } if !is_query(right) => {
+            *expr = call(&pending::any_function(&compare_op.to_string()), vec![take(left), take(right)]);
+        }
+        Expr::AllOp { left, compare_op, right } if !is_query(right) => {
+            *expr = call(&pending::all_function(&compare_op.to_string()), vec![take(left), take(right)]);
+        }
+        Expr::Cast { kind: CastKind::TryCast | CastKind::SafeCast, .. } => {
+            return Err(SqlError::new(ErrorKind::Syntax, "TRY_CAST is not PostgreSQL's").with_hint("Use CAST."));
+        }
+        Expr::Interval(interval) => *expr = interval_cast(interval)?,
+        Expr::AtTimeZone { timestamp, time_zone } => {
+            *expr = call("timezone", vec![take(time_zone), take(timestamp)]);
+        }
+        Expr::Function(function) if is_average(function) => *expr = average(function),
+        Expr::Value(ValueWithSpan {
+            value: Value::SingleQuotedByteStringLiteral(_) | Value::HexStringLiteral(_),
+            ..
+        }) => return Err(SqlError::not_supported("type bit")),
+        _ => {}
+    }
+    Ok(())
+}
+
+fn is_number(expr: &Expr) -> bool {
+    matches!(expr, Expr::Value(ValueWithSpan { value: Value::Number(..), .. }))
+}
+
+fn is_query(expr: &Expr) -> bool {
+    match expr {
+        Expr::Subquery(_) => true,
+        Expr::Nested(inner) => is_query(inner),
+        _ => false,
+    }
+}
+
+/// `INTERVAL '1' DAY` is the text `1 DAY` read as an interval.
+fn interval_cast(interval: &mut Interval) -> SqlResult<Expr> {
+    let mut value = take(&mut interval.value);
+    let whole = interval.leading_precision.is_none()
+        && interval.fractional_seconds_precision.is_none()
+        && interval.last_field.is_none();
+    match (&interval.leading_field, &value) {
+        (None, _) if whole => {}
+        (Some(field), Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(text), span })) if whole => {
+            let is_count = text.trim().parse::<f64>().is_ok();
+            if !is_count {
+                return Err(SqlError::not_supported(format!("INTERVAL '{text}' {field}"))
+                    .with_hint("Name the units in the text: INTERVAL '1 day 2 hours'."));
+            }
+            let text = Value::SingleQuotedString(format!("{} {}", text.trim(), unit(field)));
+            value = Expr::Value(ValueWithSpan { value: text, span: *span });
+        }
+        _ => {
+            return Err(SqlError::not_supported("INTERVAL with a precision or a range of fields")
+                .with_hint("Name the units in the text: INTERVAL '1 day 2 hours'."));
+        }
+    }
+    let data_type = DataType::Interval { fields: None, precision: None };
+    Ok(Expr::Cast { kind: CastKind::Cast, expr: Box::new(value), data_type, array: false, format: None })
+}
+
+fn unit(field: &DateTimeField) -> String {
+    field.to_string().to_lowercase()
+}
+
+fn is_average(function: &Function) -> bool {
+    let [part] = function.name.0.as_slice() else { return false };
+    let FunctionArguments::List(list) = &function.args else { return false };
+    let is_expr = |argument: &FunctionArg| matches!(argument, FunctionArg::Unnamed(FunctionArgExpr::Expr(_)));
+    part.as_ident().is_some_and(|ident| fold(ident) == "avg") && list.args.len() == 1 && list.args.iter().all(is_expr)
+}
+
+/// The average is a sum and a count, which the engine computes together with those that are asked for.
+fn average(function: &Function) -> Expr {
+    let named = |name: &str| {
+        let mut part = function.clone();
+        part.name = object_name(name);
+        Expr::Function(part)
+    };
+    call(pending::AVERAGE, vec![named("sum"), named("count")])
+}
+
+fn object_name(name: &str) -> ObjectName {
+    ObjectName(vec![ObjectNamePart::Identifier(Ident::with_quote('"', name))])
+}
+
+/// `name(arguments)`
+fn call(name: &str, arguments: Vec<Expr>) -> Expr {
+    let args = arguments.into_iter().map(|argument| FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))).collect();
+    Expr::Function(Function {
+        name: object_name(name),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    })
+}
+
+/// The expression, with NULL left in its place.
+fn take(expr: &mut Expr) -> Expr {
+    std::mem::replace(expr, Expr::Value(Value::Null.into()))
+}
