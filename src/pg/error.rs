@@ -126,6 +126,7 @@ fn sqlstate(kind: ErrorKind) -> &'static str {
         ErrorKind::InvalidColumnDefinition => "42611",
         ErrorKind::GeneratedAlways => "428C9",
         ErrorKind::InvalidObjectDefinition => "42P17",
+        ErrorKind::InvalidForeignKey => "42830",
         ErrorKind::DatatypeMismatch => "42804",
         ErrorKind::CannotCoerce => "42846",
         ErrorKind::Grouping => "42803",

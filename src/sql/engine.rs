@@ -114,6 +114,7 @@ impl Engine {
 
     /// What the system catalogue shows to a statement.
     pub(super) async fn catalog_snapshot(&self, reads: &Reads) -> SqlResult<CatalogSnapshot> {
-        Ok(CatalogSnapshot::new(&self.config.database, reads.relations().await?))
+        let sequences = reads.catalog.sequences().cloned().collect();
+        Ok(CatalogSnapshot::new(reads.relations().await?, sequences))
     }
 }

@@ -8,6 +8,7 @@ pub mod engine;
 pub mod error;
 mod explain;
 mod expr;
+mod findings;
 pub mod input;
 pub mod key_codec;
 pub mod key_range;

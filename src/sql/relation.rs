@@ -243,6 +243,15 @@ impl Relation {
         }
     }
 
+    /// Whether the primary key keeps rows with equal values in these columns apart: they hold all of it.
+    pub fn is_unique_by_key(&self, columns: &[String]) -> bool {
+        let key = self.key_columns();
+        let visible = |index: &usize| !self.columns[*index].hidden;
+        self.generated_partition.is_none()
+            && !key.is_empty()
+            && key.iter().all(|index| visible(index) && columns.contains(&self.columns[*index].name))
+    }
+
     /// The name of the primary key constraint: as it was given, else as PostgreSQL would make it.
     pub fn primary_key_name(&self) -> String {
         self.constraints.primary_key.clone().unwrap_or_else(|| format!("{}_pkey", self.name))

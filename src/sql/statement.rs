@@ -261,11 +261,24 @@ fn refuse_unparsed_commands(tokens: &[TokenWithSpan]) -> SqlResult<()> {
     let first = tokens.iter().find(|t| is_significant(t));
     let Some(TokenWithSpan { token: Token::Word(word), .. }) = first else { return Ok(()) };
     let name = word.value.to_ascii_uppercase();
+    if name == "CREATE" || name == "ALTER" {
+        refuse_exclusion(tokens)?;
+    }
     match name.as_str() {
         "DO" | "MOVE" | "CLUSTER" | "CHECKPOINT" | "REINDEX" | "SECURITY" | "REASSIGN" | "IMPORT" | "LISTEN"
         | "UNLISTEN" | "NOTIFY" => Err(SqlError::not_supported(name)),
         _ => Ok(()),
     }
+}
+
+/// EXCLUDE constraints, which sqlparser takes for a column's name.
+fn refuse_exclusion(tokens: &[TokenWithSpan]) -> SqlResult<()> {
+    let significant: Vec<&TokenWithSpan> = tokens.iter().filter(|t| is_significant(t)).collect();
+    let excludes = significant.windows(2).any(|pair| {
+        keyword(pair[0]) == Some(Keyword::EXCLUDE)
+            && (keyword(pair[1]) == Some(Keyword::USING) || pair[1].token == Token::LParen)
+    });
+    if excludes { Err(SqlError::not_supported("an EXCLUDE constraint")) } else { Ok(()) }
 }
 
 /// sqlparser's message, said as PostgreSQL says it, with the position.

@@ -38,10 +38,11 @@ use crate::sql::observe::OBSERVED_TABLE;
 use crate::table::{Batch, BatchError, CommitError, Operation, Rejection, TableReader, TableStore};
 
 pub(super) use commit::StagedCommitError;
-pub use constraint::{Check, Constraints, UnenforcedKind};
+pub use constraint::{Check, Constraints, Deferral, ReferentialAction, Unenforced, UnenforcedKind};
 pub use declaration::{Declaration, DeclaredColumn, DeclaredKey, DeclaredKeyColumn, DeclaredPartition};
 pub use entry::CATALOG_TABLE;
 pub use found::derived_table_name;
+pub use sequence::Sequence;
 pub use staged::StagedCatalog;
 pub use view::CatalogView;
 

@@ -6,47 +6,76 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{self, ColumnOption, Expr, Ident, TableConstraint, Visit, Visitor};
 
 use super::names::free_name;
+use super::unenforced::Recorder;
 use crate::sql::catalog::{Check, Constraints, DeclaredColumn};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::plan::resolve_column;
 use crate::sql::statement::fold;
 
-/// The constraints of a table with these columns.
+/// The constraints of a table.
 ///
 /// # Errors
-/// 42703 for a CHECK of an unknown column, 42710 for a name given twice, 0A000 for what cannot be enforced.
+/// 42703 for an unknown column, 42710 for a name given twice, 0A000 for what cannot be enforced and may not be recorded.
 pub(super) fn constraints(
-    table: &str,
     create: &ast::CreateTable,
-    columns: &[DeclaredColumn],
-    primary_key: Option<String>,
+    key_name: Option<String>,
+    recorder: &mut Recorder<'_>,
 ) -> SqlResult<Constraints> {
-    let mut found = Constraints { primary_key, ..Constraints::default() };
+    let mut found = Constraints { primary_key: key_name, ..Constraints::default() };
     for column in &create.columns {
+        let own = std::slice::from_ref(&column.name);
         for option in &column.options {
+            let name = option.name.as_ref();
             match &option.option {
                 ColumnOption::Check(check) => {
-                    let name = option.name.as_ref().or(check.name.as_ref());
-                    add_check(&mut found, table, columns, name, &check.expr)?;
+                    let name = name.or(check.name.as_ref());
+                    add_check(&mut found, recorder.table, recorder.columns, name, &check.expr)?;
                 }
-                ColumnOption::Unique(_) => return Err(refused_unique()),
-                ColumnOption::ForeignKey(_) => return Err(refused_foreign_key()),
+                ColumnOption::Unique(unique) => {
+                    recorder.unique(&mut found, name.or(unique.name.as_ref()), own, unique)?;
+                }
+                ColumnOption::ForeignKey(key) => {
+                    recorder.foreign_key(&mut found, name.or(key.name.as_ref()), own, key)?;
+                }
                 _ => {}
             }
         }
     }
     for constraint in &create.constraints {
-        match constraint {
-            TableConstraint::PrimaryKey(_) => {}
-            TableConstraint::Check(check) => {
-                add_check(&mut found, table, columns, check.name.as_ref(), &check.expr)?;
-            }
-            TableConstraint::Unique(_) => return Err(refused_unique()),
-            TableConstraint::ForeignKey(_) => return Err(refused_foreign_key()),
-            other => return Err(SqlError::not_supported(other.to_string())),
-        }
+        add_constraint(&mut found, constraint, recorder)?;
     }
     Ok(found)
+}
+
+/// Adds a table constraint other than the primary key, which is read elsewhere.
+///
+/// # Errors
+/// As for a whole table.
+pub(crate) fn add_constraint(
+    constraints: &mut Constraints,
+    constraint: &TableConstraint,
+    recorder: &mut Recorder<'_>,
+) -> SqlResult<()> {
+    match constraint {
+        TableConstraint::PrimaryKey(_) => Ok(()),
+        TableConstraint::Check(check) => {
+            add_check(constraints, recorder.table, recorder.columns, check.name.as_ref(), &check.expr)
+        }
+        TableConstraint::Unique(unique) => {
+            let listed: Option<Vec<Ident>> = unique.columns.iter().map(|item| plain(&item.column.expr)).collect();
+            let listed = listed.ok_or_else(|| SqlError::not_supported("an expression in a UNIQUE constraint"))?;
+            recorder.unique(constraints, unique.name.as_ref(), &listed, unique)
+        }
+        TableConstraint::ForeignKey(key) => recorder.foreign_key(constraints, key.name.as_ref(), &key.columns, key),
+        other => Err(SqlError::not_supported(other.to_string())),
+    }
+}
+
+fn plain(expr: &Expr) -> Option<Ident> {
+    match expr {
+        Expr::Identifier(ident) => Some(ident.clone()),
+        _ => None,
+    }
 }
 
 /// Adds a CHECK, under its name or the one PostgreSQL would make.
@@ -111,16 +140,4 @@ pub(crate) fn columns_of(columns: &[DeclaredColumn], expression: &Expr) -> SqlRe
         };
     }
     Ok(known.into_iter().filter(|column| found.contains(*column)).cloned().collect())
-}
-
-fn refused_unique() -> Box<SqlError> {
-    SqlError::not_supported("UNIQUE")
-        .with_detail("The Table service has one index, on PartitionKey and RowKey.")
-        .with_hint("Make the unique columns the primary key, or keep a second table whose key they are.")
-}
-
-fn refused_foreign_key() -> Box<SqlError> {
-    SqlError::not_supported("FOREIGN KEY")
-        .with_detail("A transaction reaches one partition of one table, so a reference to another cannot be checked.")
-        .with_hint("Leave the constraint out and check in the application.")
 }

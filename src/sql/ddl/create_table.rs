@@ -10,11 +10,12 @@ use super::columns::columns;
 use super::constraints::constraints;
 use super::key_layout::{TableOptions, layout};
 use super::type_names::sql_type;
+use super::unenforced::Recorder;
 use crate::model::TableName;
 use crate::sql::catalog::{Declaration, DeclaredKey, derived_table_name};
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
 use crate::sql::plan::schema_and_table;
-use crate::sql::settings::parse_bool;
+use crate::sql::settings::{EgtMode, parse_bool};
 use crate::sql::statement::fold;
 use crate::sql::types::SqlType;
 
@@ -22,7 +23,7 @@ use crate::sql::types::SqlType;
 ///
 /// # Errors
 /// What PostgreSQL refuses, and 0A000 for what the Table model cannot hold.
-pub(crate) fn declare(create: &ast::CreateTable) -> SqlResult<(Declaration, Vec<Notice>)> {
+pub(crate) fn declare(create: &ast::CreateTable, mode: EgtMode) -> SqlResult<(Declaration, Vec<Notice>)> {
     refuse_other_kinds(create)?;
     let (schema, name) = schema_and_table(&create.name)?;
     if let Some(schema) = schema.filter(|s| s != "public") {
@@ -36,7 +37,9 @@ pub(crate) fn declare(create: &ast::CreateTable) -> SqlResult<(Declaration, Vec<
     let is_raw = is_raw(&typed, &primary_key, &options)?;
     let key = if is_raw { DeclaredKey::Raw } else { layout(&name, &primary_key, &options, &mut notices)? };
     let columns = columns(&name, &typed, &primary_key, is_raw)?;
-    let constraints = constraints(&name, create, &columns, key_name)?;
+    let key_columns = if is_raw { ["PartitionKey", "RowKey"].map(str::to_owned).to_vec() } else { primary_key };
+    let mut recorder = Recorder { mode, table: &name, columns: &columns, key: &key_columns, notices: &mut notices };
+    let constraints = constraints(create, key_name, &mut recorder)?;
     let mut declaration = Declaration::new(&name, &stored, 0, columns, key, options.open);
     declaration.constraints = constraints;
     // A key type that cannot be encoded is refused here, before anything is created.

@@ -11,8 +11,10 @@ mod expressions;
 mod key_layout;
 mod names;
 mod type_names;
+mod unenforced;
 
 pub(super) use create_table::declare;
 pub(super) use dependents::{Reference, cascades, references_to, still_needed, still_referenced};
 pub(super) use expressions::check_expressions;
 pub(super) use type_names::sql_type;
+pub(super) use unenforced::resolve_references;

@@ -52,6 +52,8 @@ pub enum ErrorKind {
     GeneratedAlways,
     /// 42P17
     InvalidObjectDefinition,
+    /// 42830
+    InvalidForeignKey,
     /// 42804
     DatatypeMismatch,
     /// 42846

@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn types_print_as_declared() {
-        let objects = Objects::new(Vec::new());
+        let objects = Objects::new(Vec::new(), Vec::new());
         for sql_type in [
             SqlType::Bool,
             SqlType::Varchar(Some(10)),

@@ -112,6 +112,12 @@ impl From<&str> for Cell {
     }
 }
 
+impl From<i64> for Cell {
+    fn from(value: i64) -> Self {
+        Cell::Int(value)
+    }
+}
+
 impl From<String> for Cell {
     fn from(value: String) -> Self {
         Cell::Text(value)

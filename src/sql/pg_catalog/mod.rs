@@ -6,6 +6,8 @@
 
 mod built_ins;
 mod cells;
+mod constraints;
+mod deparse;
 mod functions;
 mod layout;
 mod objects;
@@ -21,11 +23,12 @@ use datafusion::sql::sqlparser::ast::Query;
 
 use self::functions::FunctionContext;
 use self::objects::Objects;
+use super::catalog::Sequence;
 use super::error::SqlResult;
 use super::observe::Observations;
 use super::relation::Relation;
 
-/// The user tables as the system catalogue shows them to one statement.
+/// The user's tables and sequences as the system catalogue shows them to one statement.
 #[derive(Clone)]
 pub struct CatalogSnapshot {
     objects: Arc<Objects>,
@@ -33,8 +36,8 @@ pub struct CatalogSnapshot {
 }
 
 impl CatalogSnapshot {
-    pub fn new(_database: &str, relations: Vec<Arc<Relation>>) -> Self {
-        Self { objects: Arc::new(Objects::new(relations)), observations: Arc::default() }
+    pub fn new(relations: Vec<Arc<Relation>>, sequences: Vec<Arc<Sequence>>) -> Self {
+        Self { objects: Arc::new(Objects::new(relations, sequences)), observations: Arc::default() }
     }
 
     /// With what observe mode saw, for the views that show it.
@@ -122,7 +125,7 @@ impl SystemCatalog {
     fn context(&self) -> FunctionContext {
         let objects = match self.seen.get() {
             Some(snapshot) => snapshot.objects.clone(),
-            None => Arc::new(Objects::new(Vec::new())),
+            None => Arc::new(Objects::new(Vec::new(), Vec::new())),
         };
         FunctionContext {
             objects,

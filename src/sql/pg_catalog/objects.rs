@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use super::constraints::{TableConstraint, TableIndex};
 use super::layout::{self, Layout};
 use super::quoting::{quote_ident, split_name};
+use crate::sql::catalog::Sequence;
 use crate::sql::relation::{Relation, RelationColumn};
 
 /// Schemas that are always there.
@@ -21,7 +23,8 @@ pub(super) const DEFAULT_COLLATION: u32 = 100;
 #[derive(Clone, Copy)]
 pub(super) enum Class<'a> {
     Table(&'a Relation),
-    Index(&'a Relation),
+    Index(TableIndex<'a>),
+    Sequence(&'a Sequence),
     System(&'static Layout),
 }
 
@@ -29,14 +32,17 @@ impl Class<'_> {
     pub fn name(&self) -> String {
         match self {
             Class::Table(table) => table.name.clone(),
-            Class::Index(table) => table.primary_key_name(),
+            Class::Index(index) => index.name(),
+            Class::Sequence(sequence) => sequence.name.clone(),
             Class::System(layout) => layout.name.to_owned(),
         }
     }
 
     pub fn schema(&self) -> &str {
         match self {
-            Class::Table(table) | Class::Index(table) => &table.schema_name,
+            Class::Table(table) => &table.schema_name,
+            Class::Index(index) => &index.table().schema_name,
+            Class::Sequence(_) => "public",
             Class::System(layout) => layout.schema,
         }
     }
@@ -53,23 +59,38 @@ impl Class<'_> {
     }
 }
 
-/// The user's tables.
+/// The user's tables and sequences.
 pub(super) struct Objects {
     pub tables: Vec<Arc<Relation>>,
+    pub sequences: Vec<Arc<Sequence>>,
 }
 
 impl Objects {
-    pub fn new(tables: Vec<Arc<Relation>>) -> Self {
-        Self { tables }
+    pub fn new(tables: Vec<Arc<Relation>>, sequences: Vec<Arc<Sequence>>) -> Self {
+        Self { tables, sequences }
     }
 
     pub fn class_by_oid(&self, oid: u32) -> Option<Class<'_>> {
-        let of_table = self.tables.iter().find_map(|table| match oid {
-            _ if oid == table.oid => Some(Class::Table(table)),
-            _ if oid == index_oid(table) && has_key(table) => Some(Class::Index(table)),
-            _ => None,
-        });
-        of_table.or_else(|| layout::all().iter().find(|l| l.oid == oid).map(Class::System))
+        let table = || self.tables.iter().find(|table| table.oid == oid).map(|table| Class::Table(table));
+        let index = || self.indexes().find(|index| index.oid() == oid).map(Class::Index);
+        let sequence = || self.sequences.iter().find(|s| s.oid == oid).map(|s| Class::Sequence(s));
+        let system = || layout::all().iter().find(|l| l.oid == oid).map(Class::System);
+        table().or_else(index).or_else(sequence).or_else(system)
+    }
+
+    /// All indexes of all tables.
+    pub fn indexes(&self) -> impl Iterator<Item = TableIndex<'_>> {
+        self.tables.iter().flat_map(|table| TableIndex::of_table(table))
+    }
+
+    /// All constraints of all tables.
+    pub fn constraints(&self) -> impl Iterator<Item = TableConstraint<'_>> {
+        self.tables.iter().flat_map(|table| TableConstraint::of_table(table))
+    }
+
+    /// The table of this exact name.
+    pub fn table(&self, name: &str) -> Option<&Relation> {
+        self.tables.iter().find(|table| table.name == name).map(|table| &**table)
     }
 
     /// The relation that `regclass` input means, with its OID.
@@ -86,14 +107,18 @@ impl Objects {
         let in_schema = |table: &&Arc<Relation>| schema.is_none_or(|s| s == table.schema_name);
         let mut tables = self.tables.iter().filter(in_schema);
         let exact = tables.clone().find(|t| t.name == name).map(|t| (t.oid, Class::Table(t)));
-        let index = || tables.clone().find(|t| has_key(t) && t.primary_key_name() == name);
+        let index = || {
+            let mut indexes = tables.clone().flat_map(|table| TableIndex::of_table(table));
+            indexes.find(|index| index.name() == name)
+        };
+        let sequence = || {
+            let mut sequences = self.sequences.iter().filter(|_| schema.is_none_or(|s| s == "public"));
+            sequences.find(|s| s.name == name)
+        };
         exact
-            .or_else(|| index().map(|t| (index_oid(t), Class::Index(t))))
+            .or_else(|| index().map(|index| (index.oid(), Class::Index(index))))
+            .or_else(|| sequence().map(|sequence| (sequence.oid, Class::Sequence(sequence))))
             .or_else(|| tables.find(|t| t.name.eq_ignore_ascii_case(name)).map(|t| (t.oid, Class::Table(t))))
-    }
-
-    pub fn table_of_constraint(&self, oid: u32) -> Option<&Relation> {
-        self.tables.iter().find(|t| constraint_oid(t) == oid && has_key(t)).map(|t| &**t)
     }
 
     /// The table of a row type, and whether the OID is that of the type's array.

@@ -20,8 +20,7 @@ use crate::sql::statement::{DropTable, Truncate};
 impl Session {
     pub(super) async fn create_table(&mut self, create: &CreateTable, position: Position) -> SqlResult<Outcome> {
         self.check_writable("CREATE TABLE")?;
-        let (mut declaration, notices) = ddl::declare(create)?;
-        ddl::check_expressions(&self.planner(), &declaration)?;
+        let (mut declaration, notices) = ddl::declare(create, self.settings.egt_mode())?;
         self.claim(&declaration.name).await?;
         let reads = self.reads();
         let taken = reads.catalog.has_name(&declaration.name)
@@ -34,6 +33,9 @@ impl Session {
         if taken {
             return Err(duplicate_table(&declaration.name));
         }
+        let planner = self.planner();
+        ddl::check_expressions(&planner, &declaration)?;
+        ddl::resolve_references(&planner, &mut declaration).await?;
         let catalog = self.engine.catalog();
         let fresh = catalog.make_first(&reads.catalog, &*reads.reader, &mut declaration).await?;
         declaration.oid = catalog.next_oid();

@@ -1,16 +1,15 @@
 //! Functions that spell out what an OID stands for: types, keys, expressions, comments.
 
 use super::{Definition, FunctionContext, argument, boolean, text};
-use crate::sql::error::SqlResult;
-use crate::sql::pg_catalog::built_ins;
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::pg_catalog::objects::{self, Class, has_key, key_list, key_numbers};
+use crate::sql::pg_catalog::objects::Class;
 use crate::sql::pg_catalog::quoting::quote_ident;
-use crate::sql::relation::Relation;
+use crate::sql::pg_catalog::{built_ins, deparse};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("format_type", text, format_type).of_nulls(),
-    Definition::new("pg_get_expr", text, first_argument),
+    Definition::new("pg_get_expr", text, expression),
     Definition::new("pg_get_constraintdef", text, constraint_definition),
     Definition::new("pg_get_indexdef", text, index_definition_of),
     Definition::new("pg_get_viewdef", text, nothing),
@@ -25,7 +24,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("pg_get_partition_constraintdef", text, nothing),
     Definition::new("pg_get_statisticsobjdef", text, nothing),
     Definition::new("pg_get_statisticsobjdef_columns", text, nothing),
-    Definition::new("pg_get_serial_sequence", text, nothing),
+    Definition::new("pg_get_serial_sequence", text, serial_sequence),
     Definition::new("pg_tablespace_location", text, empty),
     Definition::new("obj_description", text, nothing),
     Definition::new("col_description", text, nothing),
@@ -54,40 +53,54 @@ fn format_type(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell>
 }
 
 fn constraint_definition(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
-    let table = argument(arguments, 0).as_oid().and_then(|oid| context.objects.table_of_constraint(oid));
-    Ok(table.map(|table| format!("PRIMARY KEY ({})", key_list(table))).into())
+    let Some(oid) = argument(arguments, 0).as_oid() else { return Ok(Cell::Null) };
+    let pretty = argument(arguments, 1).as_bool().unwrap_or(false);
+    let constraint = context.objects.constraints().find(|constraint| constraint.oid() == oid);
+    Ok(constraint.map(|constraint| constraint.definition(pretty)).into())
 }
 
 /// The whole index, or with a column number that column alone.
 fn index_definition_of(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
     let oid = argument(arguments, 0).as_oid();
-    let Some(Class::Index(table)) = oid.and_then(|oid| context.objects.class_by_oid(oid)) else {
+    let Some(Class::Index(index)) = oid.and_then(|oid| context.objects.class_by_oid(oid)) else {
         return Ok(Cell::Null);
     };
     Ok(match argument(arguments, 1).as_int().and_then(|n| usize::try_from(n).ok()) {
-        None | Some(0) => index_definition(table).into(),
-        Some(position) => {
-            let number = key_numbers(table).get(position - 1).copied();
-            number.and_then(|number| objects::column_name(table, number)).unwrap_or_default().into()
-        }
+        None | Some(0) => index.definition().into(),
+        Some(position) => index.column(position - 1).unwrap_or_default().into(),
     })
 }
 
-/// The statement that would make the primary key's index.
-pub(in crate::sql::pg_catalog) fn index_definition(table: &Relation) -> String {
-    debug_assert!(has_key(table), "only keys have indexes");
-    let (index, schema) = (quote_ident(&table.primary_key_name()), quote_ident(&table.schema_name));
-    let name = quote_ident(&table.name);
-    format!("CREATE UNIQUE INDEX {index} ON {schema}.{name} USING btree ({})", key_list(table))
+/// The text of a default, which `pg_attrdef` keeps as its source.
+fn expression(_: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
+    let pretty = argument(arguments, 2).as_bool().unwrap_or(false);
+    Ok(argument(arguments, 0).as_text().map(|source| deparse::expression(&source, pretty)).into())
+}
+
+/// The sequence that a column of a table owns.
+fn serial_sequence(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
+    let (Some(table), Some(column)) = (argument(arguments, 0).as_text(), argument(arguments, 1).as_text()) else {
+        return Ok(Cell::Null);
+    };
+    let Some((oid, Class::Table(relation))) = context.objects.class_by_name(&table) else {
+        let message = format!("relation \"{table}\" does not exist");
+        return Err(SqlError::new(ErrorKind::UndefinedTable, message));
+    };
+    if relation.column(&column).is_none() {
+        let message = format!("column \"{column}\" of relation \"{}\" does not exist", relation.name);
+        return Err(SqlError::new(ErrorKind::UndefinedColumn, message));
+    }
+    let owned = context
+        .objects
+        .sequences
+        .iter()
+        .find(|sequence| sequence.owner.as_ref().is_some_and(|owner| owner.table == oid && owner.column == column));
+    Ok(owned.map(|sequence| format!("public.{}", quote_ident(&sequence.name))).into())
 }
 
 fn table_is_visible(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
     let class = argument(arguments, 0).as_oid().and_then(|oid| context.objects.class_by_oid(oid));
     Ok(class.map(|class| class.is_visible()).into())
-}
-
-fn first_argument(_: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
-    Ok(argument(arguments, 0).as_text().into())
 }
 
 fn nothing(_: &FunctionContext, _: &[Cell]) -> SqlResult<Cell> {

@@ -21,7 +21,6 @@ use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility,
 };
 
-pub(super) use self::definitions::index_definition;
 use super::cells::{Cell, array_of};
 use super::objects::Objects;
 use crate::sql::error::SqlResult;
@@ -42,7 +41,7 @@ pub(super) struct FunctionContext {
 #[cfg(test)]
 impl FunctionContext {
     pub fn for_tests(tables: Vec<Arc<crate::sql::relation::Relation>>) -> Self {
-        let objects = Arc::new(Objects::new(tables));
+        let objects = Arc::new(Objects::new(tables, Vec::new()));
         Self { objects, database: "d".into(), user: "u".into(), settings: Arc::new([]), observations: Arc::default() }
     }
 }

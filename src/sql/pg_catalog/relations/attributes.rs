@@ -3,9 +3,11 @@
 use super::Rows;
 use crate::sql::pg_catalog::built_ins::{type_by_oid, type_modifier, type_oid};
 use crate::sql::pg_catalog::cells::Cell;
+use crate::sql::pg_catalog::constraints::TableIndex;
 use crate::sql::pg_catalog::functions::FunctionContext;
-use crate::sql::pg_catalog::layout;
-use crate::sql::pg_catalog::objects::{default_oid, has_key, index_oid, key_numbers, visible_columns};
+use crate::sql::pg_catalog::objects::{default_oid, has_key, key_numbers, visible_columns};
+use crate::sql::pg_catalog::{deparse, layout};
+use crate::sql::relation::RelationColumn;
 use crate::sql::types::SqlType;
 
 pub(super) fn attributes(context: &FunctionContext, rows: &mut Rows) {
@@ -15,56 +17,53 @@ pub(super) fn attributes(context: &FunctionContext, rows: &mut Rows) {
             push(
                 rows,
                 &Attribute {
-                    relation: table.oid,
-                    number,
-                    name: &column.name,
-                    sql_type: &column.sql_type,
                     not_null: column.not_null || key.contains(&number),
-                    has_default: column.default.is_some(),
+                    has_default: column.default.is_some() || column.generated.is_some(),
+                    identity: identity(column),
+                    generated: if column.generated.is_some() { "s" } else { "" },
+                    ..Attribute::of(table.oid, number, &column.name, &column.sql_type)
                 },
             );
         }
-        for (position, number) in (1..).zip(&key) {
-            let Some((_, column)) = visible_columns(table).find(|(n, _)| n == number) else { continue };
-            push(
-                rows,
-                &Attribute {
-                    relation: index_oid(table),
-                    number: position,
-                    name: &column.name,
-                    sql_type: &column.sql_type,
-                    not_null: false,
-                    has_default: false,
-                },
-            );
+        for index in TableIndex::of_table(table) {
+            for (position, number) in (1..).zip(index.columns()) {
+                let Some((_, column)) = visible_columns(table).find(|(n, _)| *n == number) else { continue };
+                push(rows, &Attribute::of(index.oid(), position, &column.name, &column.sql_type));
+            }
+        }
+    }
+    for sequence in &context.objects.sequences {
+        let columns = [("last_value", SqlType::Int8), ("log_cnt", SqlType::Int8), ("is_called", SqlType::Bool)];
+        for (number, (name, sql_type)) in (1..).zip(&columns) {
+            push(rows, &Attribute { not_null: true, ..Attribute::of(sequence.oid, number, name, sql_type) });
         }
     }
     for layout in layout::all() {
         for (number, column) in (1..).zip(&layout.columns) {
-            push(
-                rows,
-                &Attribute {
-                    relation: layout.oid,
-                    number,
-                    name: column.name,
-                    sql_type: &column.sql_type,
-                    not_null: column.not_null,
-                    has_default: false,
-                },
-            );
+            let attribute = Attribute::of(layout.oid, number, column.name, &column.sql_type);
+            push(rows, &Attribute { not_null: column.not_null, ..attribute });
         }
+    }
+}
+
+/// As `attidentity` has it.
+fn identity(column: &RelationColumn) -> &'static str {
+    match &column.identity {
+        None => "",
+        Some(identity) if identity.always => "a",
+        Some(_) => "d",
     }
 }
 
 pub(super) fn defaults(context: &FunctionContext, rows: &mut Rows) {
     for table in &context.objects.tables {
         for (number, column) in visible_columns(table) {
-            if let Some(default) = &column.default {
+            if let Some(source) = deparse::value_source(column) {
                 rows.push([
                     ("oid", default_oid(table, number).into()),
                     ("adrelid", table.oid.into()),
                     ("adnum", number.into()),
-                    ("adbin", default.as_str().into()),
+                    ("adbin", source.into()),
                 ]);
             }
         }
@@ -78,6 +77,15 @@ struct Attribute<'a> {
     sql_type: &'a SqlType,
     not_null: bool,
     has_default: bool,
+    identity: &'a str,
+    generated: &'a str,
+}
+
+impl<'a> Attribute<'a> {
+    /// A plain column.
+    fn of(relation: u32, number: i32, name: &'a str, sql_type: &'a SqlType) -> Self {
+        Self { relation, number, name, sql_type, not_null: false, has_default: false, identity: "", generated: "" }
+    }
 }
 
 fn push(rows: &mut Rows, attribute: &Attribute<'_>) {
@@ -101,6 +109,8 @@ fn push(rows: &mut Rows, attribute: &Attribute<'_>) {
         ("attstorage", word(18).into()),
         ("attnotnull", attribute.not_null.into()),
         ("atthasdef", attribute.has_default.into()),
+        ("attidentity", attribute.identity.into()),
+        ("attgenerated", attribute.generated.into()),
         ("attislocal", true.into()),
         ("attcollation", number_at(19)),
     ]);

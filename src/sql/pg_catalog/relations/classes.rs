@@ -1,12 +1,12 @@
 //! `pg_class`: tables, their key indexes, and the system relations themselves.
 
 use super::Rows;
+use crate::sql::catalog::UnenforcedKind;
 use crate::sql::pg_catalog::cells::Cell;
+use crate::sql::pg_catalog::constraints::{TableConstraint, TableIndex};
 use crate::sql::pg_catalog::functions::FunctionContext;
 use crate::sql::pg_catalog::layout;
-use crate::sql::pg_catalog::objects::{
-    INFORMATION_SCHEMA, OWNER, PG_CATALOG, PUBLIC, has_key, index_oid, key_numbers, row_type_oid, visible_columns,
-};
+use crate::sql::pg_catalog::objects::{INFORMATION_SCHEMA, OWNER, PG_CATALOG, PUBLIC, row_type_oid, visible_columns};
 
 /// Access methods, as `pg_am` numbers them.
 pub(super) const HEAP: u32 = 2;
@@ -16,51 +16,52 @@ pub(super) fn classes(context: &FunctionContext, rows: &mut Rows) {
     for table in &context.objects.tables {
         let schema = context.objects.schema_oid(&table.schema_name).unwrap_or(PUBLIC);
         let described = Described {
-            oid: table.oid,
-            name: &table.name,
-            schema,
             row_type: row_type_oid(table),
-            kind: "r",
             access: HEAP,
             columns: visible_columns(table).count(),
-            has_index: has_key(table),
+            has_index: TableIndex::of_table(table).next().is_some(),
+            checks: table.constraints.checks.len(),
+            has_triggers: context.objects.constraints().any(|constraint| concerns(&constraint, &table.name)),
+            ..Described::of(table.oid, &table.name, schema, "r")
         };
         push(rows, &described);
-        if has_key(table) {
-            let columns = key_numbers(table).len();
-            let name = table.primary_key_name();
-            let oid = index_oid(table);
-            push(
-                rows,
-                &Described {
-                    oid,
-                    name: &name,
-                    row_type: 0,
-                    kind: "i",
-                    access: BTREE,
-                    columns,
-                    has_index: false,
-                    ..described
-                },
-            );
+        for index in TableIndex::of_table(table) {
+            let (name, columns) = (index.name(), index.columns().len());
+            let access = access_method(index.method());
+            push(rows, &Described { access, columns, ..Described::of(index.oid(), &name, schema, "i") });
         }
+    }
+    for sequence in &context.objects.sequences {
+        push(rows, &Described { columns: 3, ..Described::of(sequence.oid, &sequence.name, PUBLIC, "S") });
     }
     for layout in layout::all() {
         let schema = if layout.schema == "pg_catalog" { PG_CATALOG } else { INFORMATION_SCHEMA };
         let access = if layout.kind == "r" { HEAP } else { 0 };
-        push(
-            rows,
-            &Described {
-                oid: layout.oid,
-                name: layout.name,
-                schema,
-                row_type: 0,
-                kind: layout.kind,
-                access,
-                columns: layout.columns.len(),
-                has_index: false,
-            },
-        );
+        let columns = layout.columns.len();
+        push(rows, &Described { access, columns, ..Described::of(layout.oid, layout.name, schema, layout.kind) });
+    }
+}
+
+/// Whether a foreign key refers from or to the table: PostgreSQL has triggers for those.
+fn concerns(constraint: &TableConstraint<'_>, table: &str) -> bool {
+    match constraint {
+        TableConstraint::Recorded(from, recorded) => match &recorded.kind {
+            UnenforcedKind::ForeignKey { table: to, .. } => from.name == table || to == table,
+            UnenforcedKind::Unique { .. } | UnenforcedKind::Index { .. } => false,
+        },
+        TableConstraint::PrimaryKey(_) | TableConstraint::Check(..) => false,
+    }
+}
+
+/// The access method's OID, as `pg_am` has it.
+fn access_method(name: &str) -> u32 {
+    match name {
+        "hash" => 405,
+        "gist" => 783,
+        "gin" => 2742,
+        "spgist" => 4000,
+        "brin" => 3580,
+        _ => BTREE,
     }
 }
 
@@ -73,6 +74,26 @@ struct Described<'a> {
     access: u32,
     columns: usize,
     has_index: bool,
+    checks: usize,
+    has_triggers: bool,
+}
+
+impl<'a> Described<'a> {
+    /// A relation without anything that belongs to it.
+    fn of(oid: u32, name: &'a str, schema: u32, kind: &'a str) -> Self {
+        Self {
+            oid,
+            name,
+            schema,
+            row_type: 0,
+            kind,
+            access: 0,
+            columns: 0,
+            has_index: false,
+            checks: 0,
+            has_triggers: false,
+        }
+    }
 }
 
 fn push(rows: &mut Rows, class: &Described<'_>) {
@@ -91,6 +112,8 @@ fn push(rows: &mut Rows, class: &Described<'_>) {
         ("relpersistence", "p".into()),
         ("relkind", class.kind.into()),
         ("relnatts", columns.into()),
+        ("relchecks", i32::try_from(class.checks).unwrap_or(i32::MAX).into()),
+        ("relhastriggers", class.has_triggers.into()),
         ("relispopulated", true.into()),
         ("relreplident", if class.kind == "r" { "d" } else { "n" }.into()),
         ("relfrozenxid", Cell::text("0")),

@@ -63,8 +63,15 @@ pub(super) fn users(context: &FunctionContext, rows: &mut Rows) {
 }
 
 pub(super) fn access_methods(_context: &FunctionContext, rows: &mut Rows) {
-    for (oid, name, handler, kind) in [(HEAP, "heap", "heap_tableam_handler", "t"), (BTREE, "btree", "bthandler", "i")]
-    {
+    for (oid, name, handler, kind) in [
+        (HEAP, "heap", "heap_tableam_handler", "t"),
+        (BTREE, "btree", "bthandler", "i"),
+        (405, "hash", "hashhandler", "i"),
+        (783, "gist", "gisthandler", "i"),
+        (2742, "gin", "ginhandler", "i"),
+        (4000, "spgist", "spghandler", "i"),
+        (3580, "brin", "brinhandler", "i"),
+    ] {
         rows.push([
             ("oid", oid.into()),
             ("amname", name.into()),

@@ -1,12 +1,11 @@
-//! `information_schema`: the SQL standard's view of tables, columns and keys.
+//! `information_schema`: the SQL standard's view of schemas, tables and columns.
 
 use super::Rows;
 use crate::sql::pg_catalog::built_ins::{type_by_oid, type_oid};
-use crate::sql::pg_catalog::cells::Cell;
 use crate::sql::pg_catalog::functions::FunctionContext;
-use crate::sql::pg_catalog::layout;
 use crate::sql::pg_catalog::objects::{has_key, key_numbers, visible_columns};
-use crate::sql::relation::{Relation, RelationColumn};
+use crate::sql::pg_catalog::{deparse, layout};
+use crate::sql::relation::RelationColumn;
 use crate::sql::types::SqlType;
 
 /// Longest text, in bytes, as PostgreSQL states it.
@@ -55,6 +54,12 @@ fn push_column(
     nullable: bool,
 ) {
     let facts = TypeFacts::of(&column.sql_type);
+    let source = deparse::value_source(column).map(|source| deparse::expression(&source, false));
+    let (default, generated) = if column.generated.is_some() { (None, source) } else { (source, None) };
+    let counter = column.identity.as_ref().and_then(|identity| {
+        let sequence = context.objects.sequences.iter().find(|sequence| sequence.name == identity.sequence);
+        sequence.map(|sequence| &sequence.options)
+    });
     let udt = type_by_oid(type_oid(&column.sql_type)).map_or("text", |t| t.name);
     rows.push([
         ("table_catalog", (*context.database).into()),
@@ -62,7 +67,7 @@ fn push_column(
         ("table_name", table.into()),
         ("column_name", column.name.as_str().into()),
         ("ordinal_position", number.into()),
-        ("column_default", column.default.as_deref().into()),
+        ("column_default", default.into()),
         ("is_nullable", if nullable { "YES" } else { "NO" }.into()),
         ("data_type", facts.name.into()),
         ("character_maximum_length", facts.characters.into()),
@@ -76,9 +81,18 @@ fn push_column(
         ("udt_name", udt.into()),
         ("dtd_identifier", number.to_string().into()),
         ("is_self_referencing", "NO".into()),
-        ("is_identity", "NO".into()),
-        ("identity_cycle", "NO".into()),
-        ("is_generated", "NEVER".into()),
+        ("is_identity", if column.identity.is_some() { "YES" } else { "NO" }.into()),
+        (
+            "identity_generation",
+            column.identity.as_ref().map(|i| if i.always { "ALWAYS" } else { "BY DEFAULT" }).into(),
+        ),
+        ("identity_start", counter.map(|options| options.start.to_string()).into()),
+        ("identity_increment", counter.map(|options| options.increment.to_string()).into()),
+        ("identity_maximum", counter.map(|options| options.maximum.to_string()).into()),
+        ("identity_minimum", counter.map(|options| options.minimum.to_string()).into()),
+        ("identity_cycle", if counter.is_some_and(|options| options.cycle) { "YES" } else { "NO" }.into()),
+        ("is_generated", if generated.is_some() { "ALWAYS" } else { "NEVER" }.into()),
+        ("generation_expression", generated.into()),
         ("is_updatable", "YES".into()),
     ]);
 }
@@ -145,69 +159,6 @@ pub(super) fn schemata(context: &FunctionContext, rows: &mut Rows) {
     }
 }
 
-pub(super) fn table_constraints(context: &FunctionContext, rows: &mut Rows) {
-    for table in keyed(context) {
-        rows.push([
-            ("constraint_catalog", (*context.database).into()),
-            ("constraint_schema", table.schema_name.as_str().into()),
-            ("constraint_name", table.primary_key_name().into()),
-            ("table_catalog", (*context.database).into()),
-            ("table_schema", table.schema_name.as_str().into()),
-            ("table_name", table.name.as_str().into()),
-            ("constraint_type", "PRIMARY KEY".into()),
-            ("is_deferrable", "NO".into()),
-            ("initially_deferred", "NO".into()),
-            ("enforced", "YES".into()),
-        ]);
-    }
-}
-
-pub(super) fn key_column_usage(context: &FunctionContext, rows: &mut Rows) {
-    for table in keyed(context) {
-        for (position, column) in (1..).zip(key_columns(table)) {
-            rows.push([
-                ("constraint_catalog", (*context.database).into()),
-                ("constraint_schema", table.schema_name.as_str().into()),
-                ("constraint_name", table.primary_key_name().into()),
-                ("table_catalog", (*context.database).into()),
-                ("table_schema", table.schema_name.as_str().into()),
-                ("table_name", table.name.as_str().into()),
-                ("column_name", column.into()),
-                ("ordinal_position", Cell::Int(position)),
-            ]);
-        }
-    }
-}
-
-pub(super) fn constraint_column_usage(context: &FunctionContext, rows: &mut Rows) {
-    for table in keyed(context) {
-        for column in key_columns(table) {
-            rows.push([
-                ("table_catalog", (*context.database).into()),
-                ("table_schema", table.schema_name.as_str().into()),
-                ("table_name", table.name.as_str().into()),
-                ("column_name", column.into()),
-                ("constraint_catalog", (*context.database).into()),
-                ("constraint_schema", table.schema_name.as_str().into()),
-                ("constraint_name", table.primary_key_name().into()),
-            ]);
-        }
-    }
-}
-
-pub(super) fn constraint_table_usage(context: &FunctionContext, rows: &mut Rows) {
-    for table in keyed(context) {
-        rows.push([
-            ("table_catalog", (*context.database).into()),
-            ("table_schema", table.schema_name.as_str().into()),
-            ("table_name", table.name.as_str().into()),
-            ("constraint_catalog", (*context.database).into()),
-            ("constraint_schema", table.schema_name.as_str().into()),
-            ("constraint_name", table.primary_key_name().into()),
-        ]);
-    }
-}
-
 pub(super) fn catalog_name(context: &FunctionContext, rows: &mut Rows) {
     rows.push([("catalog_name", (*context.database).into())]);
 }
@@ -221,14 +172,4 @@ pub(super) fn character_sets(context: &FunctionContext, rows: &mut Rows) {
         ("default_collate_schema", "pg_catalog".into()),
         ("default_collate_name", "C".into()),
     ]);
-}
-
-fn keyed(context: &FunctionContext) -> impl Iterator<Item = &Relation> {
-    context.objects.tables.iter().filter(|t| has_key(t)).map(|t| &**t)
-}
-
-fn key_columns(table: &Relation) -> Vec<&str> {
-    let numbers = key_numbers(table);
-    let name = |number: &i32| visible_columns(table).find(|(n, _)| n == number).map(|(_, c)| c.name.as_str());
-    numbers.iter().filter_map(name).collect()
 }

@@ -3,9 +3,12 @@
 mod attributes;
 mod classes;
 mod cluster;
+mod constraint_views;
 mod egt;
+mod findings;
 mod information_schema;
 mod keys;
+mod sequences;
 mod settings;
 mod types;
 mod views;
@@ -58,6 +61,9 @@ fn fill_of(layout: &Layout) -> Option<Fill> {
         ("pg_catalog", "pg_opclass") => types::operator_classes,
         ("pg_catalog", "pg_index") => keys::indexes,
         ("pg_catalog", "pg_constraint") => keys::constraints,
+        ("pg_catalog", "schema_findings") => findings::schema_findings,
+        ("pg_catalog", "pg_sequence") => sequences::sequences,
+        ("pg_catalog", "pg_sequences") => sequences::sequences_view,
         ("pg_catalog", "pg_namespace") => cluster::namespaces,
         ("pg_catalog", "pg_database") => cluster::databases,
         ("pg_catalog", "pg_roles") => cluster::roles,
@@ -78,10 +84,13 @@ fn fill_of(layout: &Layout) -> Option<Fill> {
         ("information_schema", "tables") => information_schema::tables,
         ("information_schema", "columns") => information_schema::columns,
         ("information_schema", "schemata") => information_schema::schemata,
-        ("information_schema", "table_constraints") => information_schema::table_constraints,
-        ("information_schema", "key_column_usage") => information_schema::key_column_usage,
-        ("information_schema", "constraint_column_usage") => information_schema::constraint_column_usage,
-        ("information_schema", "constraint_table_usage") => information_schema::constraint_table_usage,
+        ("information_schema", "sequences") => sequences::standard_sequences,
+        ("information_schema", "check_constraints") => constraint_views::check_constraints,
+        ("information_schema", "referential_constraints") => constraint_views::referential_constraints,
+        ("information_schema", "table_constraints") => constraint_views::table_constraints,
+        ("information_schema", "key_column_usage") => constraint_views::key_column_usage,
+        ("information_schema", "constraint_column_usage") => constraint_views::constraint_column_usage,
+        ("information_schema", "constraint_table_usage") => constraint_views::constraint_table_usage,
         ("information_schema", "information_schema_catalog_name") => information_schema::catalog_name,
         ("information_schema", "character_sets") => information_schema::character_sets,
         _ => return None,

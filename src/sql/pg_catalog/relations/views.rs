@@ -1,12 +1,16 @@
 //! The convenient views of `pg_catalog`: `pg_tables`, `pg_views`, `pg_indexes` and the statistics of tables.
 
 use super::Rows;
-use crate::sql::pg_catalog::functions::{FunctionContext, index_definition};
+use crate::sql::pg_catalog::constraints::TableIndex;
+use crate::sql::pg_catalog::functions::FunctionContext;
 use crate::sql::pg_catalog::layout;
-use crate::sql::pg_catalog::objects::has_key;
 
 pub(super) fn tables(context: &FunctionContext, rows: &mut Rows) {
-    let user = context.objects.tables.iter().map(|t| (t.schema_name.as_str(), t.name.as_str(), has_key(t)));
+    let user = context
+        .objects
+        .tables
+        .iter()
+        .map(|t| (t.schema_name.as_str(), t.name.as_str(), TableIndex::of_table(t).next().is_some()));
     let system = layout::all().iter().filter(|l| l.kind == "r").map(|l| (l.schema, l.name, false));
     for (schema, name, has_indexes) in user.chain(system) {
         rows.push([
@@ -34,12 +38,12 @@ pub(super) fn views(context: &FunctionContext, rows: &mut Rows) {
 }
 
 pub(super) fn indexes(context: &FunctionContext, rows: &mut Rows) {
-    for table in context.objects.tables.iter().filter(|t| has_key(t)) {
+    for index in context.objects.indexes() {
         rows.push([
-            ("schemaname", table.schema_name.as_str().into()),
-            ("tablename", table.name.as_str().into()),
-            ("indexname", table.primary_key_name().into()),
-            ("indexdef", index_definition(table).into()),
+            ("schemaname", index.table().schema_name.as_str().into()),
+            ("tablename", index.table().name.as_str().into()),
+            ("indexname", index.name().into()),
+            ("indexdef", index.definition().into()),
         ]);
     }
 }

@@ -1,0 +1,150 @@
+//! `information_schema` about constraints: which there are, which columns they use, what they refer to.
+
+use super::Rows;
+use crate::sql::catalog::{Deferral, UnenforcedKind};
+use crate::sql::pg_catalog::cells::Cell;
+use crate::sql::pg_catalog::constraints::{TableConstraint, rule};
+use crate::sql::pg_catalog::deparse;
+use crate::sql::pg_catalog::functions::FunctionContext;
+use crate::sql::pg_catalog::objects::visible_columns;
+use crate::sql::relation::Relation;
+
+pub(super) fn table_constraints(context: &FunctionContext, rows: &mut Rows) {
+    for constraint in context.objects.constraints() {
+        let table = constraint.table();
+        let deferral = constraint.deferral();
+        rows.push([
+            ("constraint_catalog", (*context.database).into()),
+            ("constraint_schema", table.schema_name.as_str().into()),
+            ("constraint_name", constraint.name().into()),
+            ("table_catalog", (*context.database).into()),
+            ("table_schema", table.schema_name.as_str().into()),
+            ("table_name", table.name.as_str().into()),
+            ("constraint_type", kind(&constraint).into()),
+            ("is_deferrable", yes_or_no(deferral != Deferral::NotDeferrable)),
+            ("initially_deferred", yes_or_no(deferral == Deferral::InitiallyDeferred)),
+            ("enforced", yes_or_no(constraint.is_enforced())),
+        ]);
+    }
+}
+
+fn kind(constraint: &TableConstraint<'_>) -> &'static str {
+    match constraint.kind() {
+        "p" => "PRIMARY KEY",
+        "u" => "UNIQUE",
+        "f" => "FOREIGN KEY",
+        _ => "CHECK",
+    }
+}
+
+fn yes_or_no(value: bool) -> Cell {
+    if value { "YES" } else { "NO" }.into()
+}
+
+pub(super) fn check_constraints(context: &FunctionContext, rows: &mut Rows) {
+    for constraint in context.objects.constraints() {
+        let TableConstraint::Check(table, check) = constraint else { continue };
+        rows.push([
+            ("constraint_catalog", (*context.database).into()),
+            ("constraint_schema", table.schema_name.as_str().into()),
+            ("constraint_name", check.name.as_str().into()),
+            ("check_clause", deparse::expression(&check.expression, false).into()),
+        ]);
+    }
+}
+
+pub(super) fn referential_constraints(context: &FunctionContext, rows: &mut Rows) {
+    for constraint in context.objects.constraints() {
+        let TableConstraint::Recorded(table, recorded) = constraint else { continue };
+        let UnenforcedKind::ForeignKey { table: to, on_update, on_delete, match_full, .. } = &recorded.kind else {
+            continue;
+        };
+        let key = context.objects.table(to).map(Relation::primary_key_name);
+        rows.push([
+            ("constraint_catalog", (*context.database).into()),
+            ("constraint_schema", table.schema_name.as_str().into()),
+            ("constraint_name", recorded.name.as_str().into()),
+            ("unique_constraint_catalog", (*context.database).into()),
+            ("unique_constraint_schema", "public".into()),
+            ("unique_constraint_name", key.into()),
+            ("match_option", if *match_full { "FULL" } else { "NONE" }.into()),
+            ("update_rule", rule(*on_update).into()),
+            ("delete_rule", rule(*on_delete).into()),
+        ]);
+    }
+}
+
+pub(super) fn key_column_usage(context: &FunctionContext, rows: &mut Rows) {
+    for constraint in context.objects.constraints().filter(|constraint| constraint.kind() != "c") {
+        let table = constraint.table();
+        for (position, column) in (1..).zip(names(table, &constraint.columns())) {
+            let of_referenced = if constraint.kind() == "f" { Cell::Int(position) } else { Cell::Null };
+            rows.push([
+                ("constraint_catalog", (*context.database).into()),
+                ("constraint_schema", table.schema_name.as_str().into()),
+                ("constraint_name", constraint.name().into()),
+                ("table_catalog", (*context.database).into()),
+                ("table_schema", table.schema_name.as_str().into()),
+                ("table_name", table.name.as_str().into()),
+                ("column_name", column.into()),
+                ("ordinal_position", Cell::Int(position)),
+                ("position_in_unique_constraint", of_referenced),
+            ]);
+        }
+    }
+}
+
+pub(super) fn constraint_column_usage(context: &FunctionContext, rows: &mut Rows) {
+    for constraint in context.objects.constraints() {
+        let schema = constraint.table().schema_name.as_str();
+        for (table, column) in used_columns(context, &constraint) {
+            rows.push([
+                ("table_catalog", (*context.database).into()),
+                ("table_schema", schema.into()),
+                ("table_name", table.into()),
+                ("column_name", column.into()),
+                ("constraint_catalog", (*context.database).into()),
+                ("constraint_schema", schema.into()),
+                ("constraint_name", constraint.name().into()),
+            ]);
+        }
+    }
+}
+
+/// The columns a constraint depends on: its own, or those a foreign key refers to.
+fn used_columns(context: &FunctionContext, constraint: &TableConstraint<'_>) -> Vec<(String, String)> {
+    let table = constraint.table();
+    if let TableConstraint::Recorded(_, recorded) = constraint
+        && let UnenforcedKind::ForeignKey { table: to, referenced, .. } = &recorded.kind
+    {
+        let known = context.objects.table(to).is_some();
+        return referenced.iter().filter(|_| known).map(|column| (to.clone(), column.clone())).collect();
+    }
+    names(table, &constraint.columns()).into_iter().map(|column| (table.name.clone(), column.to_owned())).collect()
+}
+
+pub(super) fn constraint_table_usage(context: &FunctionContext, rows: &mut Rows) {
+    for constraint in context.objects.constraints().filter(|constraint| constraint.kind() != "c") {
+        let table = constraint.table();
+        let used = match constraint {
+            TableConstraint::Recorded(_, recorded) => match &recorded.kind {
+                UnenforcedKind::ForeignKey { table: to, .. } => to.as_str(),
+                UnenforcedKind::Unique { .. } | UnenforcedKind::Index { .. } => table.name.as_str(),
+            },
+            TableConstraint::PrimaryKey(_) | TableConstraint::Check(..) => table.name.as_str(),
+        };
+        rows.push([
+            ("table_catalog", (*context.database).into()),
+            ("table_schema", table.schema_name.as_str().into()),
+            ("table_name", used.into()),
+            ("constraint_catalog", (*context.database).into()),
+            ("constraint_schema", table.schema_name.as_str().into()),
+            ("constraint_name", constraint.name().into()),
+        ]);
+    }
+}
+
+fn names<'t>(table: &'t Relation, numbers: &[i32]) -> Vec<&'t str> {
+    let name = |number: &i32| visible_columns(table).find(|(n, _)| n == number).map(|(_, c)| c.name.as_str());
+    numbers.iter().filter_map(name).collect()
+}
