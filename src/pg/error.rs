@@ -132,6 +132,7 @@ fn sqlstate(kind: ErrorKind) -> &'static str {
         ErrorKind::Grouping => "42803",
         ErrorKind::Windowing => "42P20",
         ErrorKind::WrongObjectType => "42809",
+        ErrorKind::DuplicateAlias => "42712",
         ErrorKind::UndefinedParameter => "42P02",
         ErrorKind::IndeterminateDatatype => "42P18",
         ErrorKind::InsufficientPrivilege => "42501",

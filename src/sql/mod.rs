@@ -20,6 +20,7 @@ mod pg_catalog;
 mod plan;
 mod reads;
 pub mod relation;
+mod respell;
 mod scan;
 pub mod session;
 mod settings;

@@ -13,6 +13,7 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
 use super::error::{ErrorKind, SqlError, SqlResult};
+use super::respell::respell;
 
 /// One statement of a query text: parsed and classified, not planned.
 #[derive(Debug, Clone)]
@@ -131,15 +132,14 @@ pub(super) fn parse_expression(text: &str) -> SqlResult<ast::Expr> {
     parsed.map_err(|error| syntax_error(text, Location { line: 1, column: 1 }, &error))
 }
 
-fn is_significant(token: &TokenWithSpan) -> bool {
+pub(super) fn is_significant(token: &TokenWithSpan) -> bool {
     !matches!(token.token, Token::Whitespace(_) | Token::EOF)
 }
 
 fn parse_one(sql: &str, tokens: &[TokenWithSpan]) -> SqlResult<Statement> {
     let text = text_of(sql, tokens);
-    let mut tokens = select_of_table(without_deferrable(tokens));
+    let mut tokens = respell(without_deferrable(tokens))?;
     refuse_unparsed_commands(&tokens)?;
-    refuse_frame_exclusion(&tokens)?;
     let copy_options = split_copy_options(&mut tokens);
     let end = tokens.last().map_or(Location { line: 1, column: 1 }, |t| t.span.end);
     let mut parser =
@@ -202,31 +202,6 @@ fn without_deferrable(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
     kept
 }
 
-/// `TABLE t` is short for `SELECT * FROM t`; sqlparser does not begin a statement with it.
-fn select_of_table(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
-    let Some(first) = tokens.iter().position(is_significant) else { return tokens };
-    if keyword(&tokens[first]) == Some(Keyword::TABLE) {
-        let span = tokens[first].span;
-        let words = [Token::make_keyword("SELECT"), Token::Mul, Token::make_keyword("FROM")];
-        tokens.splice(first..=first, words.map(|token| TokenWithSpan { token, span }));
-    }
-    tokens
-}
-
-/// EXCLUDE in a window frame, which sqlparser cannot read.
-fn refuse_frame_exclusion(tokens: &[TokenWithSpan]) -> SqlResult<()> {
-    let words: Vec<&TokenWithSpan> = tokens.iter().filter(|t| is_significant(t)).collect();
-    let excludes = words.windows(2).any(|pair| {
-        let what = [Keyword::CURRENT, Keyword::GROUP, Keyword::TIES, Keyword::NO];
-        keyword(pair[0]) == Some(Keyword::EXCLUDE) && keyword(pair[1]).is_some_and(|word| what.contains(&word))
-    });
-    if excludes {
-        return Err(SqlError::not_supported("EXCLUDE in a window frame")
-            .with_hint("Compute over the whole frame, and take the row's own value off."));
-    }
-    Ok(())
-}
-
 /// Takes what follows STDIN or STDOUT off a COPY.
 fn split_copy_options(tokens: &mut Vec<TokenWithSpan>) -> Vec<Token> {
     let mut significant = tokens.iter().filter(|t| is_significant(t));
@@ -249,7 +224,7 @@ fn split_copy_options(tokens: &mut Vec<TokenWithSpan>) -> Vec<Token> {
     tokens.split_off(target + 1).into_iter().filter(is_significant).map(|t| t.token).collect()
 }
 
-fn keyword(token: &TokenWithSpan) -> Option<Keyword> {
+pub(super) fn keyword(token: &TokenWithSpan) -> Option<Keyword> {
     match &token.token {
         Token::Word(word) if word.quote_style.is_none() => Some(word.keyword),
         _ => None,

@@ -209,7 +209,7 @@ impl UpdateExisting {
         let query = select(items, from, Some(condition))?;
         let empty = RecordBatch::new_empty(Returning::row_schema(relation));
         let tables = conflict_tables(relation, &empty, &empty)?;
-        planner.plan_over(&query, &tables, true, declared)?;
+        planner.plan_over(&query, &tables, declared)?;
         let assigned = targets.iter().map(|(target, _)| target.clone()).collect();
         let changes = ChangedRows::prepare(planner, relation, assigned)?;
         Ok(Self { relation: relation.clone(), targets, query, declared: declared.clone(), changes })
@@ -250,7 +250,7 @@ impl UpdateExisting {
         let stored: Vec<&StoredEntity> = existing.iter().map(|(_, stored)| stored).collect();
         let before = relation_rows(&self.relation, &stored)?;
         let tables = conflict_tables(&self.relation, &before, &pick(incoming, &rows)?)?;
-        let planned = planner.plan_over(&self.query, &tables, true, &self.declared)?;
+        let planned = planner.plan_over(&self.query, &tables, &self.declared)?;
         let changes = self.changes.bind(&planner.engine.moment())?;
         let mut batches = planner.run(&planned, parameters).await?;
         let mut after = Vec::new();

@@ -47,7 +47,7 @@ impl Returning {
         let name = ObjectName(vec![ObjectNamePart::Identifier(Ident::with_quote('"', relation.name.clone()))]);
         let query = select(items.to_vec(), vec![table_as(name, alias)], None)?;
         let tables = rows_as_table(relation, Vec::new())?;
-        let planned = planner.plan_over(&query, &tables, true, declared)?;
+        let planned = planner.plan_over(&query, &tables, declared)?;
         Ok(Some(Self { relation: relation.clone(), query, columns: planned.columns, declared: declared.to_vec() }))
     }
 
@@ -77,7 +77,7 @@ impl Returning {
         let rows =
             rows.into_iter().map(|batch| clause.with_versions(batch, versions)).collect::<SqlResult<Vec<_>>>()?;
         let tables = rows_as_table(&clause.relation, rows)?;
-        let planned = planner.plan_over(&clause.query, &tables, true, &clause.declared)?;
+        let planned = planner.plan_over(&clause.query, &tables, &clause.declared)?;
         Ok(Some((clause.columns.clone(), planner.run(&planned, parameters).await?)))
     }
 

@@ -240,12 +240,11 @@ fn from_plan_text(text: String) -> Box<SqlError> {
 }
 
 fn from_execution_text(text: String) -> Box<SqlError> {
-    let kind = if text.contains("returned more than one row") || text.contains("more than one row") {
-        ErrorKind::CardinalityViolation
-    } else {
-        ErrorKind::DataException
-    };
-    SqlError::new(kind, first_line(&text))
+    if text.contains("more than one row") {
+        let message = "more than one row returned by a subquery used as an expression";
+        return SqlError::new(ErrorKind::CardinalityViolation, message);
+    }
+    SqlError::new(ErrorKind::DataException, first_line(&text))
 }
 
 fn first_line(text: &str) -> String {

@@ -64,6 +64,8 @@ pub enum ErrorKind {
     Windowing,
     /// 42809
     WrongObjectType,
+    /// 42712
+    DuplicateAlias,
     /// 42P02
     UndefinedParameter,
     /// 42P18

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, SelectItem};
+use datafusion::sql::sqlparser::ast::{Expr, ObjectName, SelectItem, SetExpr};
 
 use crate::sql::statement::fold;
 
@@ -23,47 +23,18 @@ pub(in crate::sql) fn shown_labels(text: &str) -> String {
     pieces.fold(first, |shown, piece| shown + piece.trim_start_matches(|c: char| c.is_ascii_digit()))
 }
 
-/// Gives every computed column its label, and makes labels that occur twice different.
-pub(super) fn label_projection(items: &mut [SelectItem]) {
-    let has_wildcard =
-        items.iter().any(|item| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..)));
-    let mut used: HashSet<String> = HashSet::new();
-    for item in items {
-        let label = match &*item {
-            SelectItem::UnnamedExpr(expr) => label_of(expr).unwrap_or_else(|| "?column?".to_owned()),
-            SelectItem::ExprWithAlias { alias, .. } => fold(alias),
-            SelectItem::ExprWithAliases { .. } | SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..) => {
-                continue;
-            }
-        };
-        let first = used.insert(label.clone());
-        let is_column = matches!(item, SelectItem::UnnamedExpr(Expr::Identifier(_) | Expr::CompoundIdentifier(_)));
-        if is_column && first && !has_wildcard {
-            continue;
-        }
-        // Beside a wildcard any plain column may be there twice.
-        let unique = if first && !(is_column && has_wildcard) { label } else { next_free(&label, &mut used) };
-        rename(item, unique);
-    }
+/// A name for each column that no other column has: its label, or the label with a suffix where it occurs again.
+pub(super) fn unique_names(labels: &[String]) -> Vec<String> {
+    let mut used: HashSet<String> = HashSet::with_capacity(labels.len());
+    let mut name = |label: &String| match used.insert(label.clone()) {
+        true => label.clone(),
+        false => next_free(label, &mut used),
+    };
+    labels.iter().map(&mut name).collect()
 }
 
 fn next_free(label: &str, used: &mut HashSet<String>) -> String {
     (2..).map(|n| format!("{label}{SUFFIX}{n}")).find(|candidate| used.insert(candidate.clone())).unwrap_or_default()
-}
-
-fn rename(item: &mut SelectItem, label: String) {
-    let alias = Ident::with_quote('"', label);
-    match item {
-        SelectItem::UnnamedExpr(expr) => {
-            let expr = std::mem::replace(
-                expr,
-                Expr::Wildcard(datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken::empty()),
-            );
-            *item = SelectItem::ExprWithAlias { expr, alias };
-        }
-        SelectItem::ExprWithAlias { alias: old, .. } => *old = alias,
-        SelectItem::ExprWithAliases { .. } | SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..) => {}
-    }
 }
 
 /// PostgreSQL's choice of a name for an expression (`FigureColname`); `None` where it says `?column?`.
@@ -91,7 +62,22 @@ pub(in crate::sql) fn label_of(expr: &Expr) -> Option<String> {
         Expr::Interval(_) => Some("interval".to_owned()),
         Expr::Array(_) => Some("array".to_owned()),
         Expr::Tuple(_) => Some("row".to_owned()),
-        Expr::Subquery(query) => super::names::output_labels(query).into_iter().next(),
+        Expr::Subquery(query) => first_label(&query.body),
+        _ => None,
+    }
+}
+
+/// The label of a query's first column.
+fn first_label(body: &SetExpr) -> Option<String> {
+    match body {
+        SetExpr::Select(select) => match select.projection.first()? {
+            SelectItem::UnnamedExpr(expr) => label_of(expr),
+            SelectItem::ExprWithAlias { alias, .. } => Some(fold(alias)),
+            _ => None,
+        },
+        SetExpr::Query(query) => first_label(&query.body),
+        SetExpr::SetOperation { left, .. } => first_label(left),
+        SetExpr::Values(_) => Some("column1".to_owned()),
         _ => None,
     }
 }

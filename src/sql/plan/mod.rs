@@ -4,11 +4,10 @@
 //! spelling and every column its PostgreSQL label, [`edm_types`] finds the columns of stored types, [`planner`] hands the
 //! result to DataFusion, [`unnest`] makes joins of the sub-queries.
 
-mod checks;
 mod edm_types;
+mod forms;
 mod frames;
 mod labels;
-mod limits;
 mod multisets;
 mod names;
 mod planner;

@@ -18,7 +18,7 @@ use datafusion::sql::sqlparser::ast::{Query, Statement};
 use futures::StreamExt;
 
 use super::tables::{Mentions, TableEntry, Tables, schema_and_table};
-use super::{checks, edm_types, frames, limits, multisets, names, unnest};
+use super::{edm_types, frames, multisets, names, unnest};
 use crate::sql::engine::Engine;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::expr::{self, Parameters};
@@ -59,31 +59,24 @@ impl Planner<'_> {
             self.system.see(&self.engine.catalog_snapshot(&self.reads).await?);
         }
         let tables = self.tables(&mentions).await?;
-        self.plan_over(query, &tables, mentions.hidden, declared)
+        self.plan_over(query, &tables, declared)
     }
 
     /// Plans a query over the given tables.
     ///
     /// # Errors
     /// As [`Planner::plan`].
-    pub fn plan_over(
-        &self,
-        query: &Query,
-        tables: &Tables,
-        names_hidden: bool,
-        declared: &[SqlType],
-    ) -> SqlResult<PlannedQuery> {
+    pub fn plan_over(&self, query: &Query, tables: &Tables, declared: &[SqlType]) -> SqlResult<PlannedQuery> {
         if let Some(lock) = query.locks.first() {
             return Err(SqlError::not_supported(lock)
                 .with_hint("Leave it out: a row that changes before COMMIT is refused then (40001)."));
         }
         let mut query = query.clone();
-        limits::normalize(&mut query)?;
         self.system.rewrite(&mut query)?;
         edm_types::resolve(&mut query)?;
-        names::resolve(&mut query, tables, names_hidden)?;
-        expr::lower(&mut query)?;
         let state = self.engine.state();
+        names::resolve(&mut query, tables, state)?;
+        expr::lower(&mut query)?;
         let statement = Statement::Query(Box::new(query));
         let found = Parameters::new(declared);
         let mut plan = self.to_plan(state, tables, statement.clone(), &[], &found)?;
@@ -216,7 +209,6 @@ impl Planner<'_> {
         }
         let planner = SqlToRel::new_with_options(&context, options);
         let plan = planner.sql_statement_to_plan_with_context(statement, &mut planner_context)?;
-        checks::check(&plan)?;
         let plan = expr::type_plan(plan, types, &|name| context.function(name))?;
         multisets::counted(frames::in_groups(plan)?)
     }

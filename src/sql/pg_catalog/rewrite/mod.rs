@@ -27,9 +27,7 @@ use crate::sql::statement::fold;
 /// # Errors
 /// 0A000 for a form that cannot be turned.
 pub(super) fn rewrite(query: &mut Query) -> SqlResult<()> {
-    let reads_system = reads_system_relations(query);
-    let keeps_labels = reads_system || asks_the_catalog(query);
-    let mut rewriter = Rewriter { reads_system, keeps_labels, scopes: Vec::new() };
+    let mut rewriter = Rewriter { reads_system: reads_system_relations(query), scopes: Vec::new() };
     match query.visit(&mut rewriter) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
@@ -76,8 +74,6 @@ fn layout_of(name: &ObjectName) -> Option<&'static layout::Layout> {
 
 struct Rewriter {
     reads_system: bool,
-    /// Computed columns get PostgreSQL's label before their expressions change.
-    keeps_labels: bool,
     /// The system relations around the place being visited, innermost last.
     scopes: Vec<Scope>,
 }
@@ -86,9 +82,7 @@ impl VisitorMut for Rewriter {
     type Break = Box<SqlError>;
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Self::Break> {
-        if self.keeps_labels {
-            keep_labels(&mut select.projection);
-        }
+        keep_labels(&mut select.projection);
         self.scopes.push(Scope::of(select));
         if self.reads_system {
             unreached::drop_from_projection(select);
@@ -121,6 +115,7 @@ impl VisitorMut for Rewriter {
     }
 }
 
+/// Computed columns get PostgreSQL's label before their expressions change.
 fn keep_labels(projection: &mut [SelectItem]) {
     for item in projection {
         let SelectItem::UnnamedExpr(expr) = item else { continue };

@@ -1,0 +1,245 @@
+//! FROM: tables, sub-queries, functions and joins, each with the columns that may be named.
+
+use std::sync::Arc;
+
+use datafusion::sql::sqlparser::ast::{
+    Expr, FunctionArg, FunctionArgExpr, ObjectName, ObjectNamePart, TableAlias, TableAliasColumnDef, TableFactor,
+    TableWithJoins,
+};
+
+use super::expr::Clause;
+use super::query::name_columns;
+use super::scope::{Item, Place, Scope, ScopeColumn, Source};
+use super::{Columns, Output, Resolver, quoted};
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::plan::forms::build;
+use crate::sql::plan::labels::unique_names;
+use crate::sql::plan::tables::{TableEntry, dotted_name};
+use crate::sql::statement::fold;
+
+impl Resolver<'_> {
+    /// Resolves a FROM list; gives what it brings into sight.
+    pub(super) fn from(&mut self, from: &mut [TableWithJoins]) -> SqlResult<Scope> {
+        let mut scope = Scope::default();
+        for table in from {
+            let item = self.table_with_joins(table, &scope.items)?;
+            scope.items.push(item);
+            check_aliases(&scope)?;
+        }
+        Ok(scope)
+    }
+
+    /// A table and what is joined to it; `before` is what stands before it in the list.
+    fn table_with_joins(&mut self, table: &mut TableWithJoins, before: &[Item]) -> SqlResult<Item> {
+        let mut item = self.table_factor(&mut table.relation, before)?;
+        for join in &mut table.joins {
+            let mut in_sight = before.to_vec();
+            in_sight.push(item.clone());
+            let right = self.table_factor(&mut join.relation, &in_sight)?;
+            item = self.join(item, right, &mut join.join_operator, before)?;
+        }
+        Ok(item)
+    }
+
+    fn table_factor(&mut self, factor: &mut TableFactor, before: &[Item]) -> SqlResult<Item> {
+        match factor {
+            TableFactor::Table { sample: Some(_), .. } | TableFactor::Derived { sample: Some(_), .. } => {
+                Err(SqlError::not_supported("TABLESAMPLE"))
+            }
+            TableFactor::Table { name, alias, args: None, .. } => {
+                let (source, renamed) = self.table(name, alias)?;
+                Ok(Item::of(if renamed { rename_columns(factor, source) } else { source }))
+            }
+            TableFactor::Table { name, alias, args: Some(args), .. } => {
+                self.arguments(args.args.iter_mut().filter_map(argument), before)?;
+                Ok(Item::of(function_source(alias, &last_part(name), None)))
+            }
+            TableFactor::Function { name, args, alias, .. } => {
+                self.arguments(args.iter_mut().filter_map(argument), before)?;
+                Ok(Item::of(function_source(alias, &last_part(name), None)))
+            }
+            TableFactor::UNNEST { array_exprs, alias, with_ordinality, .. } => {
+                if *with_ordinality {
+                    return Err(SqlError::not_supported("WITH ORDINALITY").with_hint("Use row_number() OVER ()."));
+                }
+                self.arguments(array_exprs.iter_mut(), before)?;
+                Ok(Item::of(function_source(alias, "unnest", Some(array_exprs.len()))))
+            }
+            TableFactor::Derived { lateral, subquery, alias, .. } => {
+                let scope = match *lateral {
+                    true => Scope { items: before.to_vec(), ..Scope::default() },
+                    false => unreachable(before),
+                };
+                let (_, columns) = self.within(scope, |r| r.query(subquery))?;
+                let Some(alias) = alias else {
+                    return Err(SqlError::new(ErrorKind::Syntax, "subquery in FROM must have an alias")
+                        .with_hint("For example, FROM (SELECT ...) [AS] foo."));
+                };
+                aliased(alias, columns).map(Item::of)
+            }
+            TableFactor::NestedJoin { table_with_joins, alias } => {
+                let item = self.table_with_joins(table_with_joins, before)?;
+                match alias.take() {
+                    None => Ok(item),
+                    Some(alias) => joined_as(factor, alias, &item).map(Item::of),
+                }
+            }
+            other => Err(SqlError::not_supported(format!("{other} in FROM"))),
+        }
+    }
+
+    fn arguments<'e>(&mut self, exprs: impl Iterator<Item = &'e mut Expr>, before: &[Item]) -> SqlResult<()> {
+        for expr in exprs {
+            let scope = Scope { items: before.to_vec(), ..Scope::default() };
+            self.within(scope, |r| r.expr(expr, Clause::From))?;
+        }
+        Ok(())
+    }
+
+    /// A table or a common table expression; also whether its alias renames columns of a table.
+    fn table(&mut self, name: &mut ObjectName, alias: &mut Option<TableAlias>) -> SqlResult<(Source, bool)> {
+        let own_name = last_part(name);
+        let alias = alias.get_or_insert_with(|| build::table_alias(&own_name));
+        alias.name = quoted(&fold(&alias.name));
+        let hides_name = alias.name.value != own_name;
+        if let Some(columns) = self.cte(name) {
+            *name = ObjectName(vec![ObjectNamePart::Identifier(quoted(&own_name))]);
+            let source = aliased(alias, columns)?;
+            return Ok((Source { table: hides_name.then_some(own_name), ..source }, false));
+        }
+        let Some(entry) = self.tables.get(name) else {
+            let message = format!("relation \"{}\" does not exist", dotted_name(name));
+            return Err(SqlError::new(ErrorKind::UndefinedTable, message));
+        };
+        *name = ObjectName(vec![ObjectNamePart::Identifier(quoted(&entry.key))]);
+        let mut source = table_source(&alias.name.value, entry);
+        let given: Vec<String> = alias.columns.drain(..).map(|c| fold(&c.name)).collect();
+        if given.len() > entry.visible.len() {
+            let message = format!(
+                "table \"{}\" has {} columns available but {} columns specified",
+                alias.name.value,
+                entry.visible.len(),
+                given.len()
+            );
+            return Err(SqlError::new(ErrorKind::InvalidColumnReference, message));
+        }
+        let renamed = !given.is_empty();
+        for (column, name) in source.columns.iter_mut().zip(given) {
+            column.name = name;
+        }
+        source.table = hides_name.then_some(own_name);
+        Ok((source, renamed))
+    }
+
+    fn cte(&self, name: &ObjectName) -> Option<Columns> {
+        let [part] = name.0.as_slice() else { return None };
+        let name = fold(part.as_ident()?);
+        self.ctes
+            .iter()
+            .rev()
+            .flat_map(|frame| frame.iter().rev())
+            .find(|(cte, _)| *cte == name)
+            .map(|(_, c)| c.clone())
+    }
+}
+
+/// What stands before in the list, where it must not be named.
+pub(super) fn unreachable(before: &[Item]) -> Scope {
+    let unreachable = before.iter().flat_map(|item| &item.sources).map(|source| source.alias.clone()).collect();
+    Scope { unreachable, ..Scope::default() }
+}
+
+fn last_part(name: &ObjectName) -> String {
+    name.0.last().and_then(|p| p.as_ident()).map(fold).unwrap_or_default()
+}
+
+fn argument(argument: &mut FunctionArg) -> Option<&mut Expr> {
+    match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))
+        | FunctionArg::Named { arg: FunctionArgExpr::Expr(expr), .. } => Some(expr),
+        _ => None,
+    }
+}
+
+fn table_source(alias: &str, entry: &TableEntry) -> Source {
+    let column = |name: &String, hidden| ScopeColumn {
+        name: name.clone(),
+        hidden,
+        place: Place::Column { table: alias.to_owned(), column: name.clone() },
+    };
+    let visible = entry.visible.iter().map(|name| column(name, false));
+    let hidden = entry.hidden.iter().map(|name| column(name, true));
+    let key = entry.relation.iter().flat_map(|r| r.key_columns().into_iter().map(|i| r.columns[i].name.clone()));
+    Source {
+        alias: alias.to_owned(),
+        table: None,
+        columns: visible.chain(hidden).collect(),
+        is_complete: true,
+        key: key.collect(),
+    }
+}
+
+/// A sub-query or common table expression behind its alias.
+fn aliased(alias: &mut TableAlias, columns: Columns) -> SqlResult<Source> {
+    let name = fold(&alias.name);
+    let columns = name_columns(alias, columns, &format!("table \"{name}\""))?;
+    alias.name = quoted(&name);
+    Ok(Source::of_columns(&name, &columns))
+}
+
+/// A function in FROM. One with a single column has it named as its table is.
+fn function_source(alias: &mut Option<TableAlias>, function: &str, width: Option<usize>) -> Source {
+    let alias = alias.get_or_insert_with(|| build::table_alias(function));
+    let table = fold(&alias.name);
+    alias.name = quoted(&table);
+    let mut labels: Vec<String> = alias.columns.iter().map(|c| fold(&c.name)).collect();
+    if let Some(width) = width.filter(|width| labels.len() < *width) {
+        labels.resize(width, function.to_owned());
+    }
+    let names = unique_names(&labels);
+    alias.columns = names.iter().map(|name| TableAliasColumnDef { name: quoted(name), data_type: None }).collect();
+    let columns: Arc<[Output]> = labels.into_iter().zip(names).map(|(label, name)| Output { label, name }).collect();
+    let is_known = !columns.is_empty();
+    Source::of_columns(&table, &is_known.then_some(columns))
+}
+
+/// `table AS alias (a, b)`: a sub-query that gives the columns their new names; the planner wants all or none.
+fn rename_columns(factor: &mut TableFactor, mut source: Source) -> Source {
+    let items = source.columns.iter().map(|c| build::item(c.expr(), &c.name)).collect();
+    let table = std::mem::replace(factor, build::derived(build::query_of(build::select(vec![], vec![], None)), ""));
+    let select = build::select(items, vec![build::from(table)], None);
+    *factor = build::derived(build::query_of(select), &source.alias);
+    for column in &mut source.columns {
+        column.place = Place::Column { table: source.alias.clone(), column: column.name.clone() };
+    }
+    source
+}
+
+/// `(a JOIN b ON ...) AS alias`: one table, with the columns of both.
+fn joined_as(factor: &mut TableFactor, mut alias: TableAlias, item: &Item) -> SqlResult<Source> {
+    let shown: Vec<&ScopeColumn> = item.columns.iter().filter(|c| !c.hidden).collect();
+    let labels: Vec<String> = shown.iter().map(|c| c.name.clone()).collect();
+    let names = unique_names(&labels);
+    let items = shown.iter().zip(&names).map(|(c, name)| build::item(c.expr(), name)).collect();
+    let outputs = labels.into_iter().zip(names).map(|(label, name)| Output { label, name }).collect();
+    let source = aliased(&mut alias, Some(outputs))?;
+    let joined = std::mem::replace(factor, build::derived(build::query_of(build::select(vec![], vec![], None)), ""));
+    let select = build::select(items, vec![build::from(joined)], None);
+    *factor = build::derived(build::query_of(select), &source.alias);
+    if let TableFactor::Derived { alias: own, .. } = factor {
+        *own = Some(alias);
+    }
+    Ok(source)
+}
+
+fn check_aliases(scope: &Scope) -> SqlResult<()> {
+    let aliases: Vec<&str> = scope.aliases().collect();
+    let twice = aliases.iter().enumerate().find(|(i, alias)| aliases[..*i].contains(alias));
+    match twice {
+        None => Ok(()),
+        Some((_, alias)) => {
+            let message = format!("table name \"{alias}\" specified more than once");
+            Err(SqlError::new(ErrorKind::DuplicateAlias, message))
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What a grouped query may show: what it is grouped by, aggregates, and columns that a grouped primary key determines.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{Expr, Query, Value, VisitMut, VisitorMut};
+
+use super::Resolver;
+use super::scope::{Place, Scope};
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::plan::forms::build;
+
+/// Looks through the expressions of one grouped select.
+pub(super) struct Check<'c, 'a> {
+    resolver: &'c Resolver<'a>,
+    scope: &'c Scope,
+    groups: &'c [Expr],
+    /// Columns that are not grouped, but determined by those that are.
+    determined: Vec<Expr>,
+}
+
+impl<'c, 'a> Check<'c, 'a> {
+    pub fn new(resolver: &'c Resolver<'a>, scope: &'c Scope, groups: &'c [Expr]) -> Self {
+        Self { resolver, scope, groups, determined: Vec::new() }
+    }
+
+    /// # Errors
+    /// 42803 naming the first column that is not grouped.
+    pub fn expr(&mut self, expr: &Expr) -> SqlResult<()> {
+        let mut walk = Walk { check: self, depth: 0 };
+        // The walk leaves nothing in the place of what is grouped, so as not to look into it.
+        match expr.clone().visit(&mut walk) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(error) => Err(error),
+        }
+    }
+
+    pub fn determined(self) -> Vec<Expr> {
+        self.determined
+    }
+
+    fn column(&mut self, table: &str, column: &str) -> SqlResult<()> {
+        let Some(source) = self.scope.source(table) else { return Ok(()) };
+        let is_grouped = |key: &String| {
+            let places = source.columns.iter().filter(|c| c.name == *key).map(|c| &c.place);
+            places.into_iter().any(|place| match place {
+                Place::Column { table, column } => self.groups.contains(&build::column(table, column)),
+                Place::Merged(_) => false,
+            })
+        };
+        if !source.key.is_empty() && source.key.iter().all(is_grouped) {
+            let determined = build::column(table, column);
+            if !self.determined.contains(&determined) {
+                self.determined.push(determined);
+            }
+            return Ok(());
+        }
+        let shown =
+            source.columns.iter().find(|c| matches!(&c.place, Place::Column { column: own, .. } if own == column));
+        let name = shown.map_or(column, |c| c.name.as_str());
+        let message =
+            format!("column \"{table}.{name}\" must appear in the GROUP BY clause or be used in an aggregate function");
+        Err(SqlError::new(ErrorKind::Grouping, message))
+    }
+}
+
+struct Walk<'w, 'c, 'a> {
+    check: &'w mut Check<'c, 'a>,
+    depth: usize,
+}
+
+impl VisitorMut for Walk<'_, '_, '_> {
+    type Break = Box<SqlError>;
+
+    fn pre_visit_query(&mut self, _query: &mut Query) -> ControlFlow<Self::Break> {
+        // What a sub-query takes from here is looked at when it is planned.
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _query: &mut Query) -> ControlFlow<Self::Break> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        if self.depth > 0 {
+            return ControlFlow::Continue(());
+        }
+        let is_settled = match expr {
+            Expr::Function(function) => self.check.resolver.is_aggregate(function) || self.check.groups.contains(expr),
+            _ => self.check.groups.contains(expr),
+        };
+        if is_settled {
+            *expr = build::value(Value::Null);
+            return ControlFlow::Continue(());
+        }
+        if let Expr::CompoundIdentifier(parts) = &*expr
+            && let [table, column] = parts.as_slice()
+            && let Err(error) = self.check.column(&table.value, &column.value)
+        {
+            return ControlFlow::Break(error);
+        }
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,108 @@
+//! What the names of a query mean: every table, column and label is looked up as PostgreSQL looks it up.
+//!
+//! Unquoted identifiers fold to lower case, as in PostgreSQL; property names are usually CamelCase. So an unquoted
+//! column without an exact match means the one column that equals it ignoring case; two candidates are an error.
+//!
+//! The query is rewritten in place, so that nothing is left to look up: columns are `"alias"."Stored"`, wildcards are
+//! spelled out, USING and NATURAL are conditions, labels in ORDER BY are positions. What PostgreSQL refuses by name is
+//! refused here, in its words: [`scope`] columns and tables, [`select`] clauses, [`grouping`] what is not grouped.
+
+mod expr;
+mod from;
+mod grouping;
+mod joins;
+mod order;
+mod query;
+mod scope;
+mod select;
+
+use std::sync::Arc;
+
+use datafusion::execution::SessionState;
+use datafusion::sql::sqlparser::ast::{Ident, Query};
+
+use self::scope::Scope;
+use super::forms::build::quoted;
+use super::tables::Tables;
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::statement::fold;
+
+/// Rewrites the query in place.
+///
+/// # Errors
+/// 42P01, 42703, 42702, 42712 for tables and columns that are not there, ambiguous or named twice; 42803, 42P20, 42P10
+/// and 42601 for what stands where it must not.
+pub(super) fn resolve(query: &mut Query, tables: &Tables, functions: &SessionState) -> SqlResult<()> {
+    let mut resolver = Resolver { tables, functions, scopes: Vec::new(), ctes: Vec::new(), aliases: 0 };
+    resolver.query(query).map(|_| ())
+}
+
+/// The stored spelling of the column an identifier means.
+///
+/// # Errors
+/// 42702 when several columns differ only in case and none is exact.
+pub(crate) fn resolve_column<'a>(
+    columns: impl Iterator<Item = &'a String> + Clone,
+    ident: &Ident,
+) -> SqlResult<Option<&'a str>> {
+    let folded = fold(ident);
+    if let Some(exact) = columns.clone().find(|c| **c == folded) {
+        return Ok(Some(exact));
+    }
+    if ident.quote_style.is_some() {
+        return Ok(None);
+    }
+    let mut candidates: Vec<&str> = columns.filter(|c| c.to_lowercase() == folded).map(String::as_str).collect();
+    candidates.sort_unstable();
+    candidates.dedup();
+    match candidates.as_slice() {
+        [] => Ok(None),
+        [one] => Ok(Some(one)),
+        several => Err(differ_in_case(&folded, several)),
+    }
+}
+
+/// Columns that an unquoted name could mean.
+fn differ_in_case(name: &str, columns: &[&str]) -> Box<SqlError> {
+    SqlError::new(ErrorKind::AmbiguousColumn, format!("column reference \"{name}\" is ambiguous"))
+        .with_hint(format!("Quote the name to say which one is meant: \"{}\".", columns.join("\", \"")))
+}
+
+/// A column of a query's result.
+#[derive(Debug, Clone)]
+struct Output {
+    /// What a client sees.
+    label: String,
+    /// What the planner calls it: no two columns of a query share it.
+    name: String,
+}
+
+/// The columns of a query, or of a table in FROM; unknown where only planning can tell.
+type Columns = Option<Arc<[Output]>>;
+
+struct Resolver<'a> {
+    tables: &'a Tables,
+    functions: &'a SessionState,
+    /// What columns can mean, innermost last.
+    scopes: Vec<Scope>,
+    /// Common table expressions in sight, one frame per query.
+    ctes: Vec<Vec<(String, Columns)>>,
+    /// Tables named here so far.
+    aliases: usize,
+}
+
+impl Resolver<'_> {
+    /// Does something with one more scope in sight.
+    fn within<T>(&mut self, scope: Scope, act: impl FnOnce(&mut Self) -> SqlResult<T>) -> SqlResult<(Scope, T)> {
+        self.scopes.push(scope);
+        let done = act(self);
+        let scope = self.scopes.pop().unwrap_or_default();
+        done.map(|value| (scope, value))
+    }
+
+    /// A name for a table that the query does not name itself.
+    fn next_alias(&mut self) -> Ident {
+        self.aliases += 1;
+        quoted(&format!("table#{}", self.aliases))
+    }
+}

@@ -1,0 +1,208 @@
+//! PostgreSQL's spellings that sqlparser does not read, in ones that it does.
+//!
+//! This works on the tokens of one statement, before it is parsed; every token keeps its place in the text, so errors
+//! still point to it.
+
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
+
+use super::error::{SqlError, SqlResult};
+use super::statement::{is_significant, keyword};
+
+/// The column that an action of MERGE sets when the statement says DO NOTHING.
+pub(super) const DO_NOTHING: &str = "do#nothing";
+/// The column that an action of MERGE inserts when the statement says DEFAULT VALUES.
+pub(super) const DEFAULT_VALUES: &str = "default#values";
+
+/// Respells one statement.
+///
+/// # Errors
+/// 0A000 for EXCLUDE in a window frame and for an alias behind USING, which nothing stands for.
+pub(super) fn respell(tokens: Vec<TokenWithSpan>) -> SqlResult<Vec<TokenWithSpan>> {
+    let first = tokens.iter().find(|t| is_significant(t)).and_then(keyword);
+    let is_query = matches!(
+        first,
+        None | Some(Keyword::SELECT | Keyword::WITH | Keyword::TABLE | Keyword::VALUES | Keyword::EXPLAIN)
+            | Some(Keyword::INSERT | Keyword::UPDATE | Keyword::DELETE | Keyword::MERGE | Keyword::COPY)
+    );
+    let makes_query = matches!(first, Some(Keyword::CREATE));
+    if !is_query && !makes_query {
+        return Ok(tokens);
+    }
+    let mut source = tokens.into_iter().filter(is_significant).peekable();
+    let mut kept: Vec<TokenWithSpan> = Vec::new();
+    let mut in_merge = first == Some(Keyword::MERGE);
+    while let Some(token) = source.next() {
+        in_merge |= keyword(&token) == Some(Keyword::MERGE);
+        match keyword(&token) {
+            Some(Keyword::TABLE) if begins_query(kept.last(), is_query) && source.peek().is_some_and(is_word) => {
+                kept.extend([word(&token, "SELECT", Keyword::SELECT), symbol(&token, Token::Mul)]);
+                kept.push(word(&token, "FROM", Keyword::FROM));
+            }
+            Some(Keyword::ONLY) if names_table(kept.last()) && source.peek().is_some_and(is_word) => {}
+            Some(Keyword::EXCLUDE) if ends_frame(kept.last()) => {
+                let option = source.next();
+                match option.as_ref().and_then(keyword) {
+                    // What a frame has anyway.
+                    Some(Keyword::NO) => drop(source.next()),
+                    _ => {
+                        return Err(SqlError::not_supported("EXCLUDE in a window frame")
+                            .with_hint("Compute over the whole frame, and take the row's own value off."));
+                    }
+                }
+            }
+            Some(Keyword::AS) if follows_using(&kept) => {
+                return Err(SqlError::not_supported("an alias behind USING (...)")
+                    .with_hint("Name the columns, or join ON a condition."));
+            }
+            Some(Keyword::DO) if in_merge && kept.last().and_then(keyword) == Some(Keyword::THEN) => {
+                source.next();
+                let column = if is_not_matched(&kept) { INSERT_OF } else { UPDATE_OF };
+                kept.extend(stand_in(&token, column, DO_NOTHING));
+            }
+            Some(Keyword::DEFAULT) if in_merge && kept.last().and_then(keyword) == Some(Keyword::INSERT) => {
+                source.next();
+                kept.pop();
+                kept.extend(stand_in(&token, INSERT_OF, DEFAULT_VALUES));
+            }
+            _ => kept.push(token),
+        }
+    }
+    Ok(kept)
+}
+
+/// Whether TABLE here is a query of its own, and not part of a command's name.
+fn begins_query(before: Option<&TokenWithSpan>, is_query: bool) -> bool {
+    let Some(before) = before else { return true };
+    match keyword(before) {
+        Some(
+            Keyword::UNION
+            | Keyword::INTERSECT
+            | Keyword::EXCEPT
+            | Keyword::ALL
+            | Keyword::DISTINCT
+            | Keyword::AS
+            | Keyword::EXPLAIN
+            | Keyword::ANALYZE
+            | Keyword::VERBOSE,
+        ) => true,
+        Some(_) => is_query && is_word(before),
+        None => is_query || before.token == Token::LParen,
+    }
+}
+
+fn names_table(before: Option<&TokenWithSpan>) -> bool {
+    let Some(before) = before else { return false };
+    before.token == Token::Comma
+        || matches!(
+            keyword(before),
+            Some(Keyword::FROM | Keyword::JOIN | Keyword::UPDATE | Keyword::USING | Keyword::INTO)
+        )
+}
+
+fn ends_frame(before: Option<&TokenWithSpan>) -> bool {
+    matches!(before.and_then(keyword), Some(Keyword::ROW | Keyword::PRECEDING | Keyword::FOLLOWING))
+}
+
+/// Whether the tokens end with `USING (a, b)`, the condition of a join.
+fn follows_using(kept: &[TokenWithSpan]) -> bool {
+    let Some((TokenWithSpan { token: Token::RParen, .. }, rest)) = kept.split_last() else { return false };
+    let names = rest.iter().rev().take_while(|t| matches!(t.token, Token::Word(_) | Token::Comma)).count();
+    let [.., using, open] = &rest[..rest.len() - names] else { return false };
+    let is_join = kept.iter().any(|t| keyword(t) == Some(Keyword::JOIN));
+    names > 0 && open.token == Token::LParen && keyword(using) == Some(Keyword::USING) && is_join
+}
+
+/// Whether the last WHEN of a MERGE is for rows that are not there.
+fn is_not_matched(kept: &[TokenWithSpan]) -> bool {
+    let when = kept.iter().rposition(|t| keyword(t) == Some(Keyword::WHEN));
+    when.and_then(|when| kept.get(when + 1)).and_then(keyword) == Some(Keyword::NOT)
+}
+
+fn is_word(token: &TokenWithSpan) -> bool {
+    matches!(token.token, Token::Word(_))
+}
+
+/// An action of MERGE: what is said before its column, and after it.
+type Action = (&'static [(&'static str, Keyword)], &'static [Token]);
+
+const UPDATE_OF: Action = (&[("UPDATE", Keyword::UPDATE), ("SET", Keyword::SET)], &[Token::Eq]);
+const INSERT_OF: Action = (&[("INSERT", Keyword::INSERT)], &[]);
+
+/// An action on a column that no table has.
+fn stand_in(at: &TokenWithSpan, action: Action, column: &str) -> Vec<TokenWithSpan> {
+    let (words, after) = action;
+    let column = symbol(at, Token::make_word(column, Some('"')));
+    let zero = symbol(at, Token::Number("0".to_owned(), false));
+    let mut tokens: Vec<TokenWithSpan> = words.iter().map(|(text, keyword)| word(at, text, *keyword)).collect();
+    if after.is_empty() {
+        let (open, close) = (|| symbol(at, Token::LParen), || symbol(at, Token::RParen));
+        tokens.extend([open(), column, close(), word(at, "VALUES", Keyword::VALUES), open(), zero, close()]);
+    } else {
+        tokens.push(column);
+        tokens.extend(after.iter().map(|token| symbol(at, token.clone())));
+        tokens.push(zero);
+    }
+    tokens
+}
+
+fn word(at: &TokenWithSpan, text: &str, keyword: Keyword) -> TokenWithSpan {
+    symbol(at, Token::Word(Word { value: text.to_owned(), quote_style: None, keyword }))
+}
+
+fn symbol(at: &TokenWithSpan, token: Token) -> TokenWithSpan {
+    TokenWithSpan { token, span: at.span }
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
+    use datafusion::sql::sqlparser::tokenizer::Tokenizer;
+
+    use super::*;
+
+    fn respelled(sql: &str) -> String {
+        let tokens = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize_with_location().unwrap();
+        let tokens = respell(tokens).unwrap();
+        tokens.iter().map(|t| t.token.to_string()).collect::<Vec<_>>().join(" ").trim().to_owned()
+    }
+
+    #[test]
+    fn table_is_a_query() {
+        assert_eq!(respelled("TABLE t"), "SELECT * FROM t");
+        assert_eq!(respelled("INSERT INTO t TABLE u"), "INSERT INTO t SELECT * FROM u");
+        assert_eq!(respelled("TABLE t UNION ALL (TABLE u)"), "SELECT * FROM t UNION ALL ( SELECT * FROM u )");
+        assert_eq!(respelled("CREATE TABLE t (a int)"), "CREATE TABLE t ( a int )");
+        assert_eq!(respelled("CREATE TABLE t AS TABLE u"), "CREATE TABLE t AS SELECT * FROM u");
+        assert_eq!(respelled("DROP TABLE t").replace(' ', ""), "DROPTABLEt");
+    }
+
+    #[test]
+    fn only_is_what_there_is() {
+        assert_eq!(respelled("SELECT a FROM ONLY t FETCH FIRST ROW ONLY"), "SELECT a FROM t FETCH FIRST ROW ONLY");
+    }
+
+    #[test]
+    fn actions_of_merge() {
+        assert_eq!(
+            respelled("MERGE INTO t USING u ON a = b WHEN MATCHED THEN DO NOTHING WHEN NOT MATCHED THEN DO NOTHING"),
+            "MERGE INTO t USING u ON a = b WHEN MATCHED THEN UPDATE SET \"do#nothing\" = 0 \
+             WHEN NOT MATCHED THEN INSERT ( \"do#nothing\" ) VALUES ( 0 )"
+        );
+        assert_eq!(
+            respelled("MERGE INTO t USING u ON a = b WHEN NOT MATCHED THEN INSERT DEFAULT VALUES"),
+            "MERGE INTO t USING u ON a = b WHEN NOT MATCHED THEN INSERT ( \"default#values\" ) VALUES ( 0 )"
+        );
+    }
+
+    #[test]
+    fn what_nothing_stands_for_is_refused() {
+        for sql in
+            ["SELECT sum(a) OVER (ROWS 1 PRECEDING EXCLUDE TIES) FROM t", "SELECT 1 FROM t JOIN u USING (a) AS x"]
+        {
+            let tokens = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize_with_location().unwrap();
+            assert!(respell(tokens).is_err(), "{sql}");
+        }
+        assert_eq!(respelled("DELETE FROM t USING (a) AS x"), "DELETE FROM t USING ( a ) AS x");
+    }
+}
