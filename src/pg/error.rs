@@ -149,6 +149,7 @@ fn sqlstate(kind: ErrorKind) -> &'static str {
         ErrorKind::NumericOutOfRange => "22003",
         ErrorKind::InvalidDatetimeFormat => "22007",
         ErrorKind::DatetimeOverflow => "22008",
+        ErrorKind::InvalidZoneDisplacement => "22009",
         ErrorKind::DivisionByZero => "22012",
         ErrorKind::InvalidPower => "2201F",
         ErrorKind::CharacterNotInRepertoire => "22021",

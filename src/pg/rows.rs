@@ -34,7 +34,7 @@ pub(super) fn description(columns: Option<&[ResultColumn]>, formats: &[Format]) 
             column.attribute,
             types::oid(&column.sql_type),
             types::size(&column.sql_type),
-            types::modifier(&column.sql_type),
+            if column.is_declared { types::modifier(&column.sql_type) } else { -1 },
             format.code(),
         )
     });

@@ -15,6 +15,8 @@ use super::types::SqlType;
 pub struct ResultColumn {
     pub name: String,
     pub sql_type: SqlType,
+    /// Whether the length or precision in the type was declared: that of a computed number is not.
+    pub is_declared: bool,
     /// OID of the table the column comes from, 0 when it is computed.
     pub table_oid: u32,
     /// Its position in that table, from 1; 0 when it is computed.

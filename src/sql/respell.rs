@@ -14,6 +14,9 @@ pub(super) const DO_NOTHING: &str = "do#nothing";
 /// The column that an action of MERGE inserts when the statement says DEFAULT VALUES.
 pub(super) const DEFAULT_VALUES: &str = "default#values";
 
+/// What the first bound of BETWEEN SYMMETRIC is appended to.
+pub(super) const SYMMETRIC: &str = "symmetric#";
+
 /// Respells one statement.
 ///
 /// # Errors
@@ -40,6 +43,23 @@ pub(super) fn respell(tokens: Vec<TokenWithSpan>) -> SqlResult<Vec<TokenWithSpan
                 kept.push(word(&token, "FROM", Keyword::FROM));
             }
             Some(Keyword::ONLY) if names_table(kept.last()) && source.peek().is_some_and(is_word) => {}
+            Some(Keyword::BETWEEN) if source.peek().and_then(keyword) == Some(Keyword::SYMMETRIC) => {
+                source.next();
+                let marker = symbol(&token, Token::make_word(SYMMETRIC, Some('"')));
+                let joined = symbol(&token, Token::StringConcat);
+                kept.extend([token, marker, joined]);
+            }
+            Some(Keyword::BETWEEN) if source.peek().and_then(keyword) == Some(Keyword::ASYMMETRIC) => {
+                source.next();
+                kept.push(token);
+            }
+            Some(_) if is_called(&token, "ISNULL") && ends_operand(kept.last()) => {
+                kept.extend([word(&token, "IS", Keyword::IS), word(&token, "NULL", Keyword::NULL)]);
+            }
+            Some(_) if is_called(&token, "NOTNULL") && ends_operand(kept.last()) => {
+                kept.extend([word(&token, "IS", Keyword::IS), word(&token, "NOT", Keyword::NOT)]);
+                kept.push(word(&token, "NULL", Keyword::NULL));
+            }
             Some(Keyword::EXCLUDE) if ends_frame(kept.last()) => {
                 let option = source.next();
                 match option.as_ref().and_then(keyword) {
@@ -88,6 +108,40 @@ fn begins_query(before: Option<&TokenWithSpan>, is_query: bool) -> bool {
         ) => true,
         Some(_) => is_query && is_word(before),
         None => is_query || before.token == Token::LParen,
+    }
+}
+
+fn is_called(token: &TokenWithSpan, name: &str) -> bool {
+    matches!(&token.token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(name))
+}
+
+/// Whether a test may stand behind the token.
+fn ends_operand(before: Option<&TokenWithSpan>) -> bool {
+    let Some(before) = before else { return false };
+    match &before.token {
+        Token::RParen | Token::RBracket | Token::Number(..) | Token::SingleQuotedString(_) => true,
+        Token::Word(_) => !matches!(
+            keyword(before),
+            Some(
+                Keyword::SELECT
+                    | Keyword::DISTINCT
+                    | Keyword::ALL
+                    | Keyword::AS
+                    | Keyword::WHERE
+                    | Keyword::HAVING
+                    | Keyword::ON
+                    | Keyword::BY
+                    | Keyword::AND
+                    | Keyword::OR
+                    | Keyword::NOT
+                    | Keyword::CASE
+                    | Keyword::WHEN
+                    | Keyword::THEN
+                    | Keyword::ELSE
+                    | Keyword::SET
+            )
+        ),
+        _ => false,
     }
 }
 
@@ -175,6 +229,14 @@ mod tests {
         assert_eq!(respelled("CREATE TABLE t (a int)"), "CREATE TABLE t ( a int )");
         assert_eq!(respelled("CREATE TABLE t AS TABLE u"), "CREATE TABLE t AS SELECT * FROM u");
         assert_eq!(respelled("DROP TABLE t").replace(' ', ""), "DROPTABLEt");
+    }
+
+    #[test]
+    fn tests_of_postgresql() {
+        assert_eq!(respelled("SELECT a ISNULL, (b) NOTNULL"), "SELECT a IS NULL , ( b ) IS NOT NULL");
+        assert_eq!(respelled("SELECT isnull FROM t"), "SELECT isnull FROM t");
+        assert_eq!(respelled("SELECT a BETWEEN ASYMMETRIC 1 AND 2"), "SELECT a BETWEEN 1 AND 2");
+        assert_eq!(respelled("SELECT a BETWEEN SYMMETRIC 2 AND 1"), "SELECT a BETWEEN \"symmetric#\" || 2 AND 1");
     }
 
     #[test]

@@ -102,10 +102,11 @@ impl SqlType {
         }
     }
 
-    /// A field of this type, carrying the declared type when Arrow alone does not say it.
+    /// A field of this type, carrying the declared type when Arrow alone does not say it. Of a numeric it does not say
+    /// whether its precision is declared, or that of a computation.
     pub fn field(&self, name: &str, nullable: bool) -> Field {
         let field = Field::new(name, self.arrow(), nullable);
-        if SqlType::of_arrow(field.data_type()) == *self {
+        if SqlType::of_arrow(field.data_type()) == *self && !matches!(self, SqlType::Numeric(Some(_))) {
             field
         } else {
             field.with_metadata([(TYPE_KEY.to_owned(), self.to_string())].into())
@@ -119,6 +120,11 @@ impl SqlType {
             Some(declared) if arrow_agrees(&declared.arrow(), field.data_type()) => declared,
             _ => SqlType::of_arrow(field.data_type()),
         }
+    }
+
+    /// Whether the length or precision in the type of a field was declared.
+    pub fn is_declared(field: &Field) -> bool {
+        !matches!(SqlType::of_field(field), SqlType::Numeric(_)) || field.metadata().contains_key(TYPE_KEY)
     }
 
     /// The SQL type that an Arrow type shows as when nothing was declared.

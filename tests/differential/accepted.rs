@@ -61,6 +61,18 @@ pub const ACCEPTED: &[Accepted] = &[
         covers: |d| d.is_refused_here() && d.message_here().contains("the whole row of"),
     },
     Accepted {
+        reason: "`NaN` and `infinity` in numeric, `infinity` in dates and times",
+        covers: |d| {
+            let here = d.message_here().to_lowercase();
+            here.starts_with("numeric value \"") && here.ends_with("\" cannot be held")
+                || here.starts_with("date/time field value out of range: \"") && here.ends_with("infinity\"")
+        },
+    },
+    Accepted {
+        reason: "arrays of several dimensions",
+        covers: |d| d.is_refused_here() && d.message_here().contains("array of several dimensions"),
+    },
+    Accepted {
         reason: "EXCLUDE in a window frame",
         covers: |d| d.is_refused_here() && d.message_here().contains("EXCLUDE in a window frame"),
     },

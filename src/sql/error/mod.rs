@@ -96,6 +96,8 @@ pub enum ErrorKind {
     NumericOutOfRange,
     /// 22007
     InvalidDatetimeFormat,
+    /// 22009
+    InvalidZoneDisplacement,
     /// 22008
     DatetimeOverflow,
     /// 22012

@@ -138,7 +138,7 @@ fn narrowed(left: &Operand, right: &Operand) -> Option<(Expr, Expr)> {
 }
 
 /// Intervals are compared by their length, a month being 30 days.
-fn span(interval: Expr) -> Expr {
+pub(super) fn span(interval: Expr) -> Expr {
     Computation::call(&INTERVAL_SPAN, None, ValueType::of(SqlType::Numeric(Some(SPAN_DIGITS))), vec![interval])
 }
 

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, FieldRef};
+use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature,
@@ -43,12 +43,53 @@ pub(super) enum Meaning {
     TypeOf,
     /// An expression of a VALUES list.
     Value,
+    /// CAST and `::`
+    CastTo(SqlType),
+    /// An aggregate of sorted values, of the array of them.
+    OfSorted(SortedSet),
+    /// A time with fewer digits of its seconds: what a cast to `timestamp(n)` does besides.
+    Rounded,
+}
+
+/// What there is WITHIN GROUP for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum SortedSet {
+    Mode,
+    PercentileDisc,
+    PercentileCont,
+}
+
+impl SortedSet {
+    const ALL: [Self; 3] = [Self::Mode, Self::PercentileDisc, Self::PercentileCont];
+
+    /// PostgreSQL's aggregate.
+    pub fn name(self) -> &'static str {
+        match self {
+            SortedSet::Mode => "mode",
+            SortedSet::PercentileDisc => "percentile_disc",
+            SortedSet::PercentileCont => "percentile_cont",
+        }
+    }
+
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|set| set.name() == name)
+    }
+
+    /// The function of the array of sorted values.
+    pub fn function(self) -> &'static str {
+        match self {
+            SortedSet::Mode => "mode of",
+            SortedSet::PercentileDisc => "percentile_disc of",
+            SortedSet::PercentileCont => "percentile_cont of",
+        }
+    }
 }
 
 /// How the names of calls begin that only [`super::syntax`] writes.
 const PREFIX: &str = "prefix ";
 const ANY: &str = "any ";
 const ALL: &str = "all ";
+const CAST: &str = "cast to ";
 
 impl Meaning {
     /// The function under a name, ours or PostgreSQL's.
@@ -61,14 +102,25 @@ impl Meaning {
             "pg_typeof" => Meaning::TypeOf,
             AVERAGE => Meaning::Average,
             VALUE => Meaning::Value,
+            ARRAY => Meaning::Array,
+            ROUNDED => Meaning::Rounded,
             IS_DISTINCT | IS_NOT_DISTINCT => Meaning::Binary(name.to_owned()),
-            _ => match (name.strip_prefix(PREFIX), name.strip_prefix(ANY), name.strip_prefix(ALL)) {
-                (Some(operator), ..) => Meaning::Prefix(operator.to_owned()),
-                (_, Some(operator), _) => Meaning::Any(operator.to_owned()),
-                (.., Some(operator)) => Meaning::All(operator.to_owned()),
-                _ => return None,
+            _ => match name.strip_prefix(CAST) {
+                Some(sql_type) => Meaning::CastTo(SqlType::parse(sql_type)?),
+                None => match SortedSet::ALL.into_iter().find(|set| set.function() == name) {
+                    Some(set) => Meaning::OfSorted(set),
+                    None => Self::of_operator(name)?,
+                },
             },
         })
+    }
+
+    fn of_operator(name: &str) -> Option<Self> {
+        let operator = |prefix| name.strip_prefix(prefix).map(str::to_owned);
+        operator(PREFIX)
+            .map(Meaning::Prefix)
+            .or_else(|| operator(ANY).map(Meaning::Any))
+            .or_else(|| operator(ALL).map(Meaning::All))
     }
 
     /// As messages and plans name it.
@@ -85,6 +137,9 @@ impl Meaning {
             Meaning::Average => "avg",
             Meaning::TypeOf => "pg_typeof",
             Meaning::Value => "VALUES",
+            Meaning::CastTo(_) => "CAST",
+            Meaning::OfSorted(set) => set.name(),
+            Meaning::Rounded => ROUNDED,
         }
     }
 }
@@ -92,6 +147,8 @@ impl Meaning {
 /// Names that a statement cannot give a function without quotes.
 pub(super) const AVERAGE: &str = "average of";
 pub(super) const VALUE: &str = "value of";
+pub(super) const ARRAY: &str = "array of";
+pub(super) const ROUNDED: &str = "rounded to";
 pub(super) const IS_DISTINCT: &str = "IS DISTINCT FROM";
 pub(super) const IS_NOT_DISTINCT: &str = "IS NOT DISTINCT FROM";
 
@@ -105,6 +162,10 @@ pub(super) fn any_function(operator: &str) -> String {
 
 pub(super) fn all_function(operator: &str) -> String {
     format!("{ALL}{operator}")
+}
+
+pub(super) fn cast_function(sql_type: &SqlType) -> String {
+    format!("{CAST}{sql_type}")
 }
 
 /// The function under a name, if its meaning waits for the types of its arguments.
@@ -129,7 +190,9 @@ impl Pending {
             Meaning::Prefix(operator) => prefix_function(operator),
             Meaning::Any(operator) => any_function(operator),
             Meaning::All(operator) => all_function(operator),
-            Meaning::Binary(_) | Meaning::Array | Meaning::TypeOf => meaning.name().to_owned(),
+            Meaning::CastTo(sql_type) => cast_function(sql_type),
+            Meaning::OfSorted(set) => set.function().to_owned(),
+            Meaning::Binary(_) | Meaning::Array | Meaning::TypeOf | Meaning::Rounded => meaning.name().to_owned(),
         };
         let anything = TypeSignature::OneOf(vec![TypeSignature::VariadicAny, TypeSignature::Nullary]);
         let signature = Signature::new(anything, Volatility::Immutable);
@@ -151,7 +214,9 @@ impl Pending {
             (Meaning::Prefix(name), [operand]) => likely_prefix_type(name, operand),
             (Meaning::Any(_) | Meaning::All(_), _) => Some(ValueType::boolean()),
             (Meaning::TypeOf, _) => Some(ValueType::of(SqlType::Regtype)),
-            (Meaning::NullIf, [left, _]) => Some(left.value_type.clone()),
+            (Meaning::CastTo(sql_type), _) => Some(ValueType::of(sql_type.clone())),
+            (Meaning::OfSorted(set), [values, ..]) => sorted_set_type(*set, values),
+            (Meaning::NullIf | Meaning::Rounded, [left, _]) => Some(left.value_type.clone()),
             (Meaning::Coalesce | Meaning::Greatest | Meaning::Least, operands) => likely_common(operands),
             (Meaning::Array, operands) => {
                 likely_common(operands).map(|item| ValueType::of(SqlType::Array(Box::new(item.sql_type))))
@@ -168,6 +233,18 @@ impl Pending {
     }
 }
 
+/// The type of what is chosen among the values of an array.
+pub(super) fn sorted_set_type(set: SortedSet, values: &Operand) -> Option<ValueType> {
+    let (SqlType::Array(item), DataType::List(field)) = (values.sql_type(), &values.value_type.data_type) else {
+        return None;
+    };
+    Some(match (set, item.as_ref()) {
+        (SortedSet::PercentileCont, SqlType::Interval) => ValueType::of(SqlType::Interval),
+        (SortedSet::PercentileCont, _) => ValueType::of(SqlType::Float8),
+        (_, item) => ValueType { sql_type: item.clone(), data_type: field.data_type().clone() },
+    })
+}
+
 fn likely_common(operands: &[Operand]) -> Option<ValueType> {
     let common = common_type(operands.iter().map(Operand::sql_type), "").ok()?;
     let same = operands.iter().find(|operand| *operand.sql_type() == common).map(|operand| operand.value_type.clone());
@@ -180,7 +257,7 @@ fn likely_operand(field: &FieldRef, constant: Option<&ScalarValue>) -> Operand {
     let (value, value_type) = match constant {
         Some(ScalarValue::Int64(Some(value))) => {
             let value = literal::integer(*value);
-            let field = arrow::datatypes::Field::new("", value.data_type(), false);
+            let field = Field::new("", value.data_type(), false);
             (value, ValueType::of_field(&field))
         }
         Some(ScalarValue::Utf8(_)) if !typed => (ScalarValue::Null, ValueType::of(SqlType::Unknown)),
@@ -210,8 +287,10 @@ impl ScalarUDFImpl for Pending {
         let constants = args.scalar_arguments.iter().copied();
         let operands: Vec<Operand> =
             args.arg_fields.iter().zip(constants).map(|(field, constant)| likely_operand(field, constant)).collect();
-        let value_type = self.likely_type(&operands).unwrap_or_else(|| ValueType::of(SqlType::Void));
-        Ok(Arc::new(value_type.field(&self.name, true)))
+        Ok(Arc::new(match self.likely_type(&operands) {
+            Some(value_type) => value_type.field(&self.name, true),
+            None => Field::new(&self.name, DataType::Null, true),
+        }))
     }
 
     fn invoke_with_args(&self, _args: ScalarFunctionArgs) -> Result<ColumnarValue> {

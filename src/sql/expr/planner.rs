@@ -1,12 +1,11 @@
-//! What the planner is given so that it plans PostgreSQL's expressions: operators and arrays that wait for their types, and
-//! PostgreSQL's names of types.
+//! What the planner is given so that it plans PostgreSQL's expressions: operators that wait for their types, and PostgreSQL's names of
+//! types.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::FieldRef;
 use datafusion::common::{DFSchema, DataFusionError, Result};
-use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, TypePlanner};
 use datafusion::sql::sqlparser::ast::{BinaryOperator, DataType};
 
@@ -27,10 +26,6 @@ impl ExprPlanner for Operations {
             other => other.to_string(),
         };
         Ok(PlannerResult::Planned(Pending::call(Meaning::Binary(name), vec![expr.left, expr.right])))
-    }
-
-    fn plan_array_literal(&self, exprs: Vec<Expr>, _schema: &DFSchema) -> Result<PlannerResult<Vec<Expr>>> {
-        Ok(PlannerResult::Planned(Pending::call(Meaning::Array, exprs)))
     }
 }
 

@@ -74,6 +74,17 @@ impl<'a> Scanner<'a> {
         taken
     }
 
+    /// Whether there is nothing but blanks or a zone so many bytes ahead.
+    pub fn ends_after(&self, ahead: usize) -> bool {
+        self.byte_after(ahead).is_none_or(|b| b.is_ascii_whitespace() || matches!(b, b'+' | b'z' | b'Z'))
+    }
+
+    /// The three digits of a day of the year, behind a year and a hyphen.
+    pub fn day_of_year(&self) -> Option<&'a str> {
+        let day = self.rest().get(5..8).filter(|day| day.bytes().all(|b| b.is_ascii_digit()))?;
+        self.byte_after(8).is_none_or(|b| !b.is_ascii_digit() && b != b'-').then_some(day)
+    }
+
     pub fn peek_digits(&self) -> &'a str {
         run(self.rest(), |b| b.is_ascii_digit())
     }

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use datafusion::sql::sqlparser::ast::{Expr, ObjectName, SelectItem, SetExpr};
+use datafusion::sql::sqlparser::ast::{Expr, ObjectName, SelectItem, SetExpr, TrimWhereField};
 
 use crate::sql::statement::fold;
 
@@ -39,45 +39,65 @@ fn next_free(label: &str, used: &mut HashSet<String>) -> String {
 
 /// PostgreSQL's choice of a name for an expression (`FigureColname`); `None` where it says `?column?`.
 pub(in crate::sql) fn label_of(expr: &Expr) -> Option<String> {
+    match naming(expr)? {
+        Naming::Own(label) | Naming::OfType(label) => Some(label),
+    }
+}
+
+/// A name, and how much it says of the expression.
+enum Naming {
+    Own(String),
+    /// That of a type: a cast around it, or a CASE, has a better one.
+    OfType(String),
+}
+
+fn naming(expr: &Expr) -> Option<Naming> {
+    let own = |label: &str| Some(Naming::Own(label.to_owned()));
     match expr {
-        Expr::Identifier(ident) => Some(fold(ident)),
-        Expr::CompoundIdentifier(parts) => parts.last().map(fold),
-        Expr::CompoundFieldAccess { root, .. } => label_of(root),
-        Expr::Function(function) => last_part(&function.name),
-        Expr::Cast { expr, data_type, .. } => {
-            label_of(expr).or_else(|| Some(type_label(&data_type.to_string().to_lowercase())))
-        }
-        Expr::TypedString(typed) => Some(type_label(&typed.data_type.to_string().to_lowercase())),
-        Expr::Nested(inner) | Expr::Collate { expr: inner, .. } => label_of(inner),
-        Expr::Case { else_result, .. } => else_result.as_deref().and_then(label_of).or_else(|| Some("case".to_owned())),
-        Expr::Exists { .. } => Some("exists".to_owned()),
-        Expr::Extract { .. } => Some("extract".to_owned()),
-        Expr::Substring { .. } => Some("substring".to_owned()),
-        Expr::Position { .. } => Some("position".to_owned()),
-        Expr::Overlay { .. } => Some("overlay".to_owned()),
-        Expr::Ceil { .. } => Some("ceil".to_owned()),
-        Expr::Floor { .. } => Some("floor".to_owned()),
-        Expr::Trim { .. } => Some("btrim".to_owned()),
-        Expr::AtTimeZone { .. } => Some("timezone".to_owned()),
-        Expr::Interval(_) => Some("interval".to_owned()),
-        Expr::Array(_) => Some("array".to_owned()),
-        Expr::Tuple(_) => Some("row".to_owned()),
+        Expr::Identifier(ident) => Some(Naming::Own(fold(ident))),
+        Expr::CompoundIdentifier(parts) => parts.last().map(fold).map(Naming::Own),
+        Expr::CompoundFieldAccess { root, .. } => naming(root),
+        Expr::Function(function) => last_part(&function.name).map(Naming::Own),
+        Expr::Cast { expr, data_type, .. } => match naming(expr) {
+            Some(Naming::Own(label)) => Some(Naming::Own(label)),
+            _ => Some(Naming::OfType(type_label(&data_type.to_string().to_lowercase()))),
+        },
+        Expr::TypedString(typed) => Some(Naming::OfType(type_label(&typed.data_type.to_string().to_lowercase()))),
+        Expr::Interval(_) => Some(Naming::OfType("interval".to_owned())),
+        Expr::Nested(inner) | Expr::Collate { expr: inner, .. } => naming(inner),
+        Expr::Case { else_result, .. } => match else_result.as_deref().and_then(naming) {
+            Some(Naming::Own(label)) => Some(Naming::Own(label)),
+            _ => Some(Naming::OfType("case".to_owned())),
+        },
+        Expr::Exists { .. } => own("exists"),
+        Expr::Extract { .. } => own("extract"),
+        Expr::Substring { .. } => own("substring"),
+        Expr::Position { .. } => own("position"),
+        Expr::Overlay { .. } => own("overlay"),
+        Expr::Ceil { .. } => own("ceil"),
+        Expr::Floor { .. } => own("floor"),
+        Expr::Trim { trim_where: Some(TrimWhereField::Leading), .. } => own("ltrim"),
+        Expr::Trim { trim_where: Some(TrimWhereField::Trailing), .. } => own("rtrim"),
+        Expr::Trim { .. } => own("btrim"),
+        Expr::AtTimeZone { .. } => own("timezone"),
+        Expr::Array(_) => own("array"),
+        Expr::Tuple(_) => own("row"),
         Expr::Subquery(query) => first_label(&query.body),
         _ => None,
     }
 }
 
 /// The label of a query's first column.
-fn first_label(body: &SetExpr) -> Option<String> {
+fn first_label(body: &SetExpr) -> Option<Naming> {
     match body {
         SetExpr::Select(select) => match select.projection.first()? {
-            SelectItem::UnnamedExpr(expr) => label_of(expr),
-            SelectItem::ExprWithAlias { alias, .. } => Some(fold(alias)),
+            SelectItem::UnnamedExpr(expr) => naming(expr),
+            SelectItem::ExprWithAlias { alias, .. } => Some(Naming::Own(fold(alias))),
             _ => None,
         },
         SetExpr::Query(query) => first_label(&query.body),
         SetExpr::SetOperation { left, .. } => first_label(left),
-        SetExpr::Values(_) => Some("column1".to_owned()),
+        SetExpr::Values(_) => Some(Naming::Own("column1".to_owned())),
         _ => None,
     }
 }
@@ -88,7 +108,11 @@ fn last_part(name: &ObjectName) -> Option<String> {
 
 /// The name a cast gives: PostgreSQL's internal type name without its parameters.
 fn type_label(data_type: &str) -> String {
-    let base = data_type.split('(').next().unwrap_or(data_type).trim();
+    if data_type.ends_with(" with time zone") {
+        return "timestamptz".to_owned();
+    }
+    // That of an array is its items'.
+    let base = data_type.split(['(', '[']).next().unwrap_or(data_type).trim();
     match base {
         "int" | "integer" => "int4",
         "bigint" => "int8",
@@ -99,7 +123,6 @@ fn type_label(data_type: &str) -> String {
         "character varying" => "varchar",
         "character" | "char" => "bpchar",
         "decimal" | "dec" => "numeric",
-        "timestamp with time zone" => "timestamptz",
         "timestamp without time zone" => "timestamp",
         "time without time zone" => "time",
         other => other,

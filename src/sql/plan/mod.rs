@@ -1,8 +1,9 @@
 //! From a parsed query to a plan: names, then DataFusion's planner.
 //!
 //! [`tables`] finds what the FROM clauses mean, [`names`] rewrites the query so that every identifier has its stored
-//! spelling and every column its PostgreSQL label, [`edm_types`] finds the columns of stored types, [`planner`] hands the
-//! result to DataFusion, [`unnest`] makes joins of the sub-queries.
+//! spelling and every column its PostgreSQL label, [`forms`] replaces what DataFusion does not take, [`edm_types`] finds the
+//! columns of stored types, [`planner`] hands the result to DataFusion and has its expressions typed, [`unnest`] makes
+//! joins of the sub-queries.
 
 mod edm_types;
 mod forms;

@@ -234,6 +234,7 @@ fn result_columns(plan: &LogicalPlan) -> Arc<[ResultColumn]> {
     let column = |field: &arrow::datatypes::FieldRef| ResultColumn {
         name: super::labels::shown(field.name()).to_owned(),
         sql_type: SqlType::of_field(field),
+        is_declared: SqlType::is_declared(field),
         table_oid: 0,
         attribute: 0,
     };

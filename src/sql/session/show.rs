@@ -27,7 +27,7 @@ pub(super) fn columns(name: &str, settings: &Settings) -> SqlResult<Arc<[ResultC
 
 /// A computed text column.
 pub(super) fn text_column(name: &str) -> ResultColumn {
-    ResultColumn { name: name.to_owned(), sql_type: SqlType::Text, table_oid: 0, attribute: 0 }
+    ResultColumn { name: name.to_owned(), sql_type: SqlType::Text, is_declared: true, table_oid: 0, attribute: 0 }
 }
 
 /// Rows of text, ready to send.

@@ -3,6 +3,7 @@
 //! The planner asks for an aggregate by its name before the types of the arguments are final. So it gets an [`Aggregate`],
 //! which takes anything; the pass puts the engine's function for the types in its place, or one of ours.
 
+mod real_sum;
 mod variance;
 
 use std::sync::Arc;
@@ -14,11 +15,13 @@ use datafusion::functions_aggregate::min_max::max_udaf;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, TypeSignature, Volatility};
 
+pub(super) use self::real_sum::RealSum;
 pub(super) use self::variance::{Deviation, Variance};
 
 /// Aggregates whose meaning waits for their arguments' types.
 const WAITING: &[&str] = &[
     "sum",
+    SUM_OF,
     "min",
     "max",
     "bool_and",
@@ -70,6 +73,8 @@ const FOREIGN: &[&str] = &[
     "var_sample",
 ];
 
+/// The sum that an average takes. A statement can give no function such a name.
+pub(super) const SUM_OF: &str = "sum of";
 /// The only one of at most one value. A statement can give no function such a name.
 pub(in crate::sql) const ONLY_OF: &str = "only value of";
 /// The first value in the order asked for.
@@ -119,7 +124,7 @@ impl AggregateUDFImpl for Aggregate {
     fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
         let argument = arg_types.first().cloned().unwrap_or(DataType::Null);
         Ok(match self.name {
-            "sum" => match argument {
+            "sum" | SUM_OF => match argument {
                 DataType::Int16 | DataType::Int32 | DataType::Int64 => DataType::Int64,
                 DataType::Float32 => DataType::Float64,
                 other => other,

@@ -66,7 +66,7 @@ const NANOS_PER_MICRO: i64 = 1_000;
 const SECONDS_PER_DAY: f64 = 86_400.0;
 const MICROS_PER_SECOND: f64 = 1e6;
 
-fn by_part(
+pub(super) fn by_part(
     left: IntervalMonthDayNano,
     right: IntervalMonthDayNano,
     short: fn(i32, i32) -> Option<i32>,
@@ -80,7 +80,7 @@ fn by_part(
 }
 
 /// Each part scaled; what is left of a month goes to the days, and what is left of a day to the time (`interval_mul`).
-fn scaled(interval: IntervalMonthDayNano, scale: impl Fn(f64) -> f64) -> SqlResult<IntervalMonthDayNano> {
+pub(super) fn scaled(interval: IntervalMonthDayNano, scale: impl Fn(f64) -> f64) -> SqlResult<IntervalMonthDayNano> {
     let (months, days) = (scale(interval.months.into()), scale(interval.days.into()));
     let (whole_months, whole_days) = (whole(months)?, whole(days)?);
     let month_days = rounded((months - f64::from(whole_months)) * 30.0);

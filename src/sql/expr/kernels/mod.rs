@@ -12,6 +12,8 @@ mod float;
 mod integer;
 mod interval;
 mod operands;
+mod precision;
+mod sorted_set;
 mod text;
 
 use std::fmt;
@@ -29,6 +31,7 @@ use datafusion::logical_expr::{
 pub(super) use self::operands::Operands;
 use super::typed::ValueType;
 use crate::sql::error::SqlResult;
+use crate::sql::types::SqlType;
 
 pub(super) use self::bits::{BIT_AND, BIT_NOT, BIT_OR, BIT_XOR, SHIFT_LEFT, SHIFT_RIGHT};
 pub(super) use self::cast::{CAST, RELABEL, convert};
@@ -53,6 +56,8 @@ pub(super) use self::integer::{
 pub(super) use self::interval::{
     INTERVAL_ADD, INTERVAL_DIVIDE, INTERVAL_MULTIPLY, INTERVAL_NEGATE, INTERVAL_SPAN, INTERVAL_SUBTRACT,
 };
+pub(super) use self::precision::ROUND_TIME;
+pub(super) use self::sorted_set::{MODE, PERCENTILE_CONT, PERCENTILE_DISC};
 pub(super) use self::text::{BYTEA_CONCATENATE, STARTS_WITH};
 
 /// Computes the values of one batch; their Arrow type is the one given.
@@ -72,6 +77,8 @@ pub(super) struct Computation {
     /// How a plan shows it between or before its operands; its name and parentheses otherwise.
     symbol: Option<&'static str>,
     result: ValueType,
+    /// Its type is one that the statement declares, with its precision.
+    is_declared: bool,
     signature: Signature,
 }
 
@@ -79,8 +86,18 @@ impl Computation {
     /// The computation on the given operands, which have the types that the kernel takes.
     pub fn call(kernel: &'static Kernel, symbol: Option<&'static str>, result: ValueType, operands: Vec<Expr>) -> Expr {
         let signature = Signature::any(operands.len(), Volatility::Immutable);
-        let computation = Self { kernel, symbol, result, signature };
-        Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(ScalarUDF::new_from_impl(computation)), operands))
+        Self { kernel, symbol, result, is_declared: false, signature }.on(operands)
+    }
+
+    /// The operand, said to be of a declared type whose layout it has.
+    pub fn declared(sql_type: &SqlType, operand: Expr) -> Expr {
+        let signature = Signature::any(1, Volatility::Immutable);
+        let result = ValueType::of(sql_type.clone());
+        Self { kernel: &RELABEL, symbol: None, result, is_declared: true, signature }.on(vec![operand])
+    }
+
+    fn on(self, operands: Vec<Expr>) -> Expr {
+        Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(ScalarUDF::new_from_impl(self)), operands))
     }
 
     fn shown(&self, operands: &[String]) -> String {
@@ -112,7 +129,7 @@ impl fmt::Debug for Computation {
 
 impl PartialEq for Computation {
     fn eq(&self, other: &Self) -> bool {
-        self.kernel.name == other.kernel.name && self.result == other.result
+        self.kernel.name == other.kernel.name && self.result == other.result && self.is_declared == other.is_declared
     }
 }
 
@@ -152,7 +169,11 @@ impl ScalarUDFImpl for Computation {
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
         let nullable = args.arg_fields.iter().any(|field| field.is_nullable());
-        Ok(Arc::new(self.result.field(self.kernel.name, nullable)))
+        let name = self.kernel.name;
+        Ok(Arc::new(match self.is_declared {
+            true => self.result.sql_type.field(name, nullable),
+            false => self.result.field(name, nullable),
+        }))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

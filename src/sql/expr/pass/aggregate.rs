@@ -7,12 +7,13 @@ use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::functions_aggregate as aggregates;
 use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction, WindowFunctionDefinition};
 use datafusion::logical_expr::utils::COUNT_STAR_EXPANSION;
-use datafusion::logical_expr::{AggregateUDF, Cast, Expr};
+use datafusion::logical_expr::{AggregateUDF, Case, Cast, Expr};
 
-use super::predicate::is_number;
+use super::predicate::{is_number, may_fail};
 use super::{Pass, raised};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::expr::aggregates::{Aggregate, Deviation, Variance};
+use crate::sql::expr::aggregates::{Aggregate, Deviation, RealSum, SUM_OF, Variance};
+use crate::sql::expr::comparison;
 use crate::sql::expr::conversion::{is_text, name};
 use crate::sql::expr::operand::Operand;
 use crate::sql::expr::operation;
@@ -29,11 +30,30 @@ impl Pass<'_> {
         if let Some(filter) = function.params.filter.take() {
             function.params.filter = Some(Box::new(self.truth(*filter, "FILTER", schema)?));
         }
+        self.ordered(&mut function.params.order_by, schema)?;
         let distinct = function.params.distinct;
         let (func, args) = self.aggregate_call(&function.func, args, distinct, schema)?;
         function.func = func;
-        function.params.args = args;
+        function.params.args = behind_filter(args, function.params.filter.as_deref());
+        self.longest(&mut function, schema)?;
+        sorted_when_distinct(&mut function);
         Ok(Expr::AggregateFunction(function))
+    }
+
+    /// The longest or shortest interval is the first in their order, which the engine's `max` does not know.
+    fn longest(&self, function: &mut AggregateFunction, schema: &DFSchema) -> Result<()> {
+        let ascending = match function.func.name() {
+            "min" => true,
+            "max" => false,
+            _ => return Ok(()),
+        };
+        let [argument] = function.params.args.as_slice() else { return Ok(()) };
+        if *self.operand(argument.clone(), schema)?.sql_type() == SqlType::Interval {
+            function.params.order_by = vec![comparison::span(argument.clone()).sort(ascending, false)];
+            function.params.distinct = false;
+            function.func = aggregates::first_last::first_value_udaf();
+        }
+        Ok(())
     }
 
     pub(super) fn window(&self, mut function: WindowFunction, schema: &DFSchema) -> Result<Expr> {
@@ -41,12 +61,19 @@ impl Pass<'_> {
         if let Some(filter) = function.params.filter.take() {
             function.params.filter = Some(Box::new(self.truth(*filter, "FILTER", schema)?));
         }
+        self.ordered(&mut function.params.order_by, schema)?;
+        for by in &mut function.params.partition_by {
+            let operand = self.operand(by.clone(), schema)?;
+            if *operand.sql_type() == SqlType::Interval {
+                *by = comparison::span(operand.expr);
+            }
+        }
         let distinct = function.params.distinct;
         match &function.fun {
             WindowFunctionDefinition::AggregateUDF(udaf) => {
                 let (func, args) = self.aggregate_call(udaf, args, distinct, schema)?;
                 function.fun = WindowFunctionDefinition::AggregateUDF(func);
-                function.params.args = args;
+                function.params.args = behind_filter(args, function.params.filter.as_deref());
             }
             WindowFunctionDefinition::WindowUDF(udwf) => {
                 function.params.args = self.window_arguments(udwf.name(), args, schema)?;
@@ -104,15 +131,18 @@ impl Pass<'_> {
         mut operands: Vec<Operand>,
         distinct: bool,
     ) -> SqlResult<(Arc<AggregateUDF>, Vec<Expr>)> {
-        let refused = unfit(function, &operands);
+        let refused = unfit(if function == SUM_OF { "avg" } else { function }, &operands);
         let parameters = self.parameters();
         let all = |operands: Vec<Operand>, to: &SqlType| -> SqlResult<Vec<Expr>> {
             operands.into_iter().map(|operand| operand.coerced(to, parameters)).collect()
         };
         let numbers = operands.iter().all(|operand| is_number(operand.sql_type()) || operand.is_unknown());
         match function {
-            "sum" => {
+            "sum" | SUM_OF => {
                 let (Some(operand), true) = (operands.pop(), operands.is_empty()) else { return Err(refused) };
+                if function == "sum" && *operand.sql_type() == SqlType::Float4 && !distinct {
+                    return Ok((Arc::new(AggregateUDF::new_from_impl(RealSum::default())), vec![operand.expr]));
+                }
                 Ok((aggregates::sum::sum_udaf(), vec![summand(operand).ok_or(refused)?]))
             }
             "min" | "max" => {
@@ -209,6 +239,26 @@ impl Pass<'_> {
             _ => count,
         };
         operation::binary("/", sum, count, &self.operators).map_err(raised)
+    }
+}
+
+/// Arguments are computed for the rows that FILTER leaves; the engine computes them for every row.
+fn behind_filter(args: Vec<Expr>, filter: Option<&Expr>) -> Vec<Expr> {
+    let Some(filter) = filter else { return args };
+    let guarded = |arg: Expr| match may_fail(&arg) {
+        true => Expr::Case(Case::new(None, vec![(Box::new(filter.clone()), Box::new(arg))], None)),
+        false => arg,
+    };
+    args.into_iter().map(guarded).collect()
+}
+
+/// PostgreSQL sorts values to find those that are distinct, and lists them so.
+fn sorted_when_distinct(function: &mut AggregateFunction) {
+    let lists = matches!(function.func.name(), "array_agg" | "string_agg");
+    if let (true, true, [value, ..]) = (lists, function.params.distinct, function.params.args.as_slice())
+        && function.params.order_by.is_empty()
+    {
+        function.params.order_by = vec![value.clone().sort(true, false)];
     }
 }
 

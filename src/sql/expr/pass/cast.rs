@@ -1,5 +1,6 @@
 //! CAST and `::`.
 
+use datafusion::common::metadata::FieldMetadata;
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::{Cast, Expr};
 
@@ -23,7 +24,12 @@ impl Pass<'_> {
         self.cast_to(operand, &SqlType::of_field(&cast.field)).map_err(raised)
     }
 
-    fn cast_to(&self, operand: Operand, to: &SqlType) -> SqlResult<Expr> {
+    pub(super) fn cast_to(&self, operand: Operand, to: &SqlType) -> SqlResult<Expr> {
+        let cast = self.converted(operand, to)?;
+        Ok(if matches!(to, SqlType::Numeric(Some(_))) { declared(cast, to) } else { cast })
+    }
+
+    fn converted(&self, operand: Operand, to: &SqlType) -> SqlResult<Expr> {
         if operand.is_unknown() {
             return self.read_as(operand, to);
         }
@@ -70,5 +76,15 @@ impl Pass<'_> {
             other => other.clone(),
         };
         Ok(literal::literal(value, &sql_type))
+    }
+}
+
+/// A number whose type says that its precision is declared.
+fn declared(number: Expr, sql_type: &SqlType) -> Expr {
+    let field = sql_type.field("", true);
+    match number {
+        Expr::Literal(value, _) => Expr::Literal(value, Some(FieldMetadata::from(&field))),
+        Expr::Cast(cast) => Expr::Cast(Cast::new_from_field(cast.expr, field.into())),
+        other => Computation::declared(sql_type, other),
     }
 }

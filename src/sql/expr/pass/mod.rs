@@ -8,13 +8,16 @@ mod array;
 mod cast;
 mod conditional;
 mod node;
+mod outputs;
 mod plans;
 mod predicate;
+mod sets;
+mod sorted_set;
 
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, DFSchemaRef, DataFusionError, Result};
 use datafusion::logical_expr::expr::GroupingSet;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
@@ -52,20 +55,29 @@ impl Pass<'_> {
     }
 
     fn plan(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
-        // What stands in a lateral sub-query sees the other side of its join: it is typed with the join. The recursive
-        // term of a query reads what the other term gives.
-        let down = |plan: LogicalPlan| {
-            let waits = matches!(plan, LogicalPlan::Subquery(_) | LogicalPlan::RecursiveQuery(_));
-            let recursion = if waits { TreeNodeRecursion::Jump } else { TreeNodeRecursion::Continue };
-            Ok(Transformed::new(plan, false, recursion))
+        self.below(plan, false)
+    }
+
+    /// A plan, its inputs first. What stands in a lateral sub-query sees the other side of its join: `beside` one it is
+    /// typed with the join.
+    fn below(&self, plan: LogicalPlan, beside: bool) -> Result<LogicalPlan> {
+        let plan = match plan {
+            LogicalPlan::Subquery(subquery) if beside => return Ok(LogicalPlan::Subquery(subquery)),
+            LogicalPlan::Subquery(subquery) => return self.subquery_within(subquery).map(LogicalPlan::Subquery),
+            // Its recursive term reads what the other term gives.
+            LogicalPlan::RecursiveQuery(query) => return self.recursive_query(query),
+            LogicalPlan::Join(mut join) => {
+                join.left = Arc::new(self.below(Arc::unwrap_or_clone(join.left), beside)?);
+                join.right = Arc::new(self.below(Arc::unwrap_or_clone(join.right), true)?);
+                LogicalPlan::Join(join)
+            }
+            other => other.map_children(|input| self.below(input, beside).map(Transformed::yes))?.data,
         };
-        Ok(plan.transform_down_up(down, |plan| self.node(plan).map(Transformed::yes))?.data)
+        self.node(plan)
     }
 
     fn node(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
         let plan = match plan {
-            LogicalPlan::Subquery(_) => return Ok(plan),
-            LogicalPlan::RecursiveQuery(query) => return self.recursive_query(query),
             LogicalPlan::Join(join) => LogicalPlan::Join(self.lateral(join)?),
             other => other,
         };

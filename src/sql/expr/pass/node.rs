@@ -10,6 +10,7 @@ use super::{Pass, raised};
 use crate::sql::error::SqlError;
 use crate::sql::expr::comparison;
 use crate::sql::expr::conversion;
+use crate::sql::expr::kernels::{self, Computation};
 use crate::sql::expr::literal;
 use crate::sql::expr::operand::Operand;
 use crate::sql::expr::operation;
@@ -25,6 +26,9 @@ impl Pass<'_> {
             Expr::Literal(ScalarValue::Int64(Some(value)), None) => Ok(Expr::Literal(literal::integer(value), None)),
             Expr::Literal(ScalarValue::UInt64(Some(value)), None) => {
                 Ok(Expr::Literal(ScalarValue::Decimal128(Some(value.into()), UNSIGNED_DIGITS, 0), None))
+            }
+            Expr::Literal(value @ (ScalarValue::Decimal128(..) | ScalarValue::Decimal256(..)), None) => {
+                Ok(Expr::Literal(literal::without_exponent(value).map_err(raised)?, None))
             }
             Expr::Placeholder(placeholder) => {
                 self.parameters().see(&placeholder.id);
@@ -134,6 +138,11 @@ impl Pass<'_> {
                 self.null_if(left, right)
             }
             Meaning::Array => self.array(operands),
+            Meaning::OfSorted(set) => self.of_sorted(*set, operands).map_err(raised),
+            Meaning::Rounded => {
+                let [value, digits] = pair(operands)?;
+                Ok(Computation::call(&kernels::ROUND_TIME, None, value.value_type, vec![value.expr, digits.expr]))
+            }
             Meaning::Average => {
                 let [sum, count] = pair(operands)?;
                 self.average(sum, count)
@@ -143,6 +152,10 @@ impl Pass<'_> {
                     let name = conversion::name(operand.sql_type());
                     Ok(literal::literal(ScalarValue::from(name), &SqlType::Regtype))
                 }
+                None => Err(raised(wrong_count(&meaning))),
+            },
+            Meaning::CastTo(sql_type) => match operands.pop() {
+                Some(operand) => self.cast_to(operand, sql_type).map_err(raised),
                 None => Err(raised(wrong_count(&meaning))),
             },
             Meaning::Value => match operands.pop() {

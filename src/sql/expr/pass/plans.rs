@@ -4,19 +4,21 @@ use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{Column, DFSchema, DFSchemaRef, NullEquality, Result};
+use datafusion::common::{Column, DFSchema, DFSchemaRef, Result, ScalarValue};
 use datafusion::datasource::cte_worktable::CteWorkTable;
 use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::logical_expr::{
-    Expr, Filter, Join, Limit, LogicalPlan, LogicalPlanBuilder, Operator, Projection, RecursiveQuery, Subquery,
-    TableScan, Union, Values,
+    Expr, Filter, Join, Limit, LogicalPlan, LogicalPlanBuilder, Operator, Projection, RecursiveQuery, Sort, SortExpr,
+    Subquery, TableScan, Values,
 };
 
+use super::outputs::{computed_once, windowed};
+use super::sets::{is_set_operation, output_operands};
 use super::{Pass, raised};
 use crate::sql::error::{ErrorKind, SqlError};
 use crate::sql::expr::comparison;
 use crate::sql::expr::literal;
-use crate::sql::expr::operand::{Operand, is_untyped, relabelled};
+use crate::sql::expr::operand::{Operand, is_untyped};
 use crate::sql::expr::typed::ValueType;
 use crate::sql::types::{SqlType, TYPE_KEY};
 
@@ -32,7 +34,11 @@ impl Pass<'_> {
                 let predicate = self.truth(predicate, "WHERE", schema)?;
                 Filter::try_new(predicate, input).map(LogicalPlan::Filter)
             }
+            LogicalPlan::Join(join) if is_set_operation(&join) => self.set_operation(join),
             LogicalPlan::Join(join) => self.join(join, schema)?.recompute_schema(),
+            LogicalPlan::Aggregate(aggregate) => computed_once(aggregate),
+            LogicalPlan::Window(window) => windowed(window),
+            LogicalPlan::Sort(sort) => self.sort(sort, schema),
             LogicalPlan::Union(union) => self.union(union),
             LogicalPlan::Values(values) => self.values(values),
             LogicalPlan::Limit(limit) => self.limit(limit),
@@ -60,53 +66,13 @@ impl Pass<'_> {
 
     fn join(&self, mut join: Join, schema: &DFSchema) -> Result<LogicalPlan> {
         let (left_schema, right_schema) = (join.left.schema().clone(), join.right.schema().clone());
-        let is_set_operation = join.null_equality == NullEquality::NullEqualsNull;
         let pair = |(left, right): (Expr, Expr)| {
             let (left, right) = (self.operand(left, &left_schema)?, self.operand(right, &right_schema)?);
-            if is_set_operation {
-                let operation =
-                    if join.join_type == datafusion::common::JoinType::LeftAnti { "EXCEPT" } else { "INTERSECT" };
-                crate::sql::expr::conversion::common_type([left.sql_type(), right.sql_type()], operation)
-                    .map_err(raised)?;
-            }
             comparison::aligned(Operator::Eq, left, right, self.parameters()).map_err(raised)
         };
         join.on = join.on.into_iter().map(pair).collect::<Result<_>>()?;
         join.filter = join.filter.map(|filter| self.truth(filter, "JOIN/ON", schema)).transpose()?;
         Ok(LogicalPlan::Join(join))
-    }
-
-    fn union(&self, union: Union) -> Result<LogicalPlan> {
-        let width = union.schema.fields().len();
-        let mut inputs: Vec<Vec<Operand>> = Vec::with_capacity(union.inputs.len());
-        for input in &union.inputs {
-            inputs.push(output_operands(input)?);
-        }
-        let mut targets = Vec::with_capacity(width);
-        for column in 0..width {
-            let meeting: Vec<&Operand> = inputs.iter().filter_map(|input| input.get(column)).collect();
-            targets.push(self.common(&meeting, "UNION").map_err(raised)?);
-        }
-        let inputs = union.inputs.into_iter().map(|input| self.as_columns(input, &targets)).collect::<Result<_>>()?;
-        Union::try_new_with_loose_types(inputs).map(LogicalPlan::Union)
-    }
-
-    /// A query with its columns as the given types, under the names they have.
-    fn as_columns(&self, input: Arc<LogicalPlan>, targets: &[ValueType]) -> Result<Arc<LogicalPlan>> {
-        let operands = output_operands(&input)?;
-        if operands.iter().zip(targets).all(|(operand, target)| operand.value_type == *target) {
-            return Ok(input);
-        }
-        let named = |(index, (operand, target)): (usize, (Operand, &ValueType))| -> Result<Expr> {
-            let (qualifier, field) = input.schema().qualified_field(index);
-            let is_literal = operand.is_unknown();
-            let expr = operand.converted_to(target, self.parameters()).map_err(raised)?;
-            let expr =
-                if is_literal || SqlType::of_field(field) == target.sql_type { expr } else { typed_as(expr, target) };
-            Ok(expr.alias_qualified(qualifier.cloned(), field.name()))
-        };
-        let exprs = operands.into_iter().zip(targets).enumerate().map(named).collect::<Result<_>>()?;
-        Ok(Arc::new(LogicalPlan::Projection(Projection::try_new(exprs, input)?)))
     }
 
     /// The rows of VALUES: their expressions are typed here, because the planner has put casts of its own around them.
@@ -136,6 +102,22 @@ impl Pass<'_> {
         Ok(LogicalPlan::Values(Values { schema: Arc::new(schema), values: typed }))
     }
 
+    fn sort(&self, mut sort: Sort, schema: &DFSchema) -> Result<LogicalPlan> {
+        self.ordered(&mut sort.expr, schema)?;
+        LogicalPlan::Sort(sort).recompute_schema()
+    }
+
+    /// Intervals are ordered by their length.
+    pub(super) fn ordered(&self, order: &mut [SortExpr], schema: &DFSchema) -> Result<()> {
+        for item in order {
+            let operand = self.operand(item.expr.clone(), schema)?;
+            if *operand.sql_type() == SqlType::Interval {
+                item.expr = comparison::span(operand.expr);
+            }
+        }
+        Ok(())
+    }
+
     fn limit(&self, limit: Limit) -> Result<LogicalPlan> {
         let none = DFSchema::empty();
         let bigint = ValueType::of(SqlType::Int8);
@@ -152,6 +134,10 @@ impl Pass<'_> {
                 // As it is assigned: rounded.
                 Some(value) => {
                     let value = literal::cast(value, operand.sql_type(), &bigint).map_err(raised)?;
+                    if matches!(value, ScalarValue::Int64(Some(..0))) {
+                        let kind = if clause == "LIMIT" { ErrorKind::InvalidLimit } else { ErrorKind::InvalidOffset };
+                        return Err(raised(SqlError::new(kind, format!("{clause} must not be negative"))));
+                    }
                     Expr::Literal(value, None)
                 }
                 None => match operand.converted_to(&bigint, self.parameters()).map_err(raised)? {
@@ -214,36 +200,6 @@ impl Pass<'_> {
         let plan = LogicalPlan::Projection(Projection::try_new(vec![compared], subquery.subquery)?);
         Ok((left, Subquery { subquery: Arc::new(plan), ..subquery }))
     }
-}
-
-/// The columns of a query; a literal that nobody gave a type is itself, not a column.
-fn output_operands(input: &LogicalPlan) -> Result<Vec<Operand>> {
-    let literals: Vec<Option<Expr>> = match input {
-        LogicalPlan::Projection(projection) => {
-            projection.expr.iter().map(|expr| is_untyped_text(expr).then(|| expr.clone().unalias())).collect()
-        }
-        _ => Vec::new(),
-    };
-    let schema = input.schema();
-    let column = |index: usize| match literals.get(index) {
-        Some(Some(literal)) => Ok(Operand { expr: literal.clone(), value_type: ValueType::of(SqlType::Unknown) }),
-        _ => Operand::of(Expr::Column(Column::from(schema.qualified_field(index))), schema.as_ref()),
-    };
-    (0..schema.fields().len()).map(column).collect()
-}
-
-/// Whether it is a literal without a type, or the NULL that such a column became.
-fn is_untyped_text(expr: &Expr) -> bool {
-    match expr {
-        Expr::Alias(alias) => is_untyped_text(&alias.expr),
-        Expr::Literal(value, Some(_)) => value.is_null() && value.data_type() == arrow::datatypes::DataType::Utf8,
-        other => is_untyped(other),
-    }
-}
-
-/// The expression said to be of a type, where the layout does not say it.
-fn typed_as(expr: Expr, target: &ValueType) -> Expr {
-    if target.is_obvious() { expr } else { relabelled(expr, target) }
 }
 
 /// Without the casts that the planner puts around the columns of a recursive term: ours come later.

@@ -5,6 +5,7 @@
 
 mod numbers;
 mod precedence;
+mod sorted_sets;
 mod values;
 
 use std::ops::ControlFlow;
@@ -15,7 +16,9 @@ use datafusion::sql::sqlparser::ast::{
     VisitMut, VisitorMut,
 };
 
+use super::aggregates::SUM_OF;
 use super::pending;
+use crate::sql::ddl::sql_type;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::statement::fold;
 
@@ -72,11 +75,27 @@ fn lower_one(expr: &mut Expr) -> SqlResult<()> {
         Expr::Cast { kind: CastKind::TryCast | CastKind::SafeCast, .. } => {
             return Err(SqlError::new(ErrorKind::Syntax, "TRY_CAST is not PostgreSQL's").with_hint("Use CAST."));
         }
+        // The catalogue's own rewriting makes unsigned numbers of what names objects: that is for the planner.
+        Expr::Cast { data_type: DataType::IntUnsigned(_), .. } => {}
+        Expr::Cast { expr: operand, data_type, array: false, format: None, .. } => {
+            *expr = cast(take(operand), data_type)?;
+        }
         Expr::Interval(interval) => *expr = interval_cast(interval)?,
+        // The planner would read the items as if there were no query around.
+        Expr::Array(array) => *expr = call(pending::ARRAY, std::mem::take(&mut array.elem)),
         Expr::AtTimeZone { timestamp, time_zone } => {
             *expr = call("timezone", vec![take(time_zone), take(timestamp)]);
         }
         Expr::Function(function) if is_average(function) => *expr = average(function),
+        Expr::Function(function) => {
+            if let Some(apart) = sorted_sets::apart(function)? {
+                *expr = apart;
+            }
+        }
+        Expr::Value(ValueWithSpan { value: Value::UnicodeStringLiteral(text), span }) => {
+            let value = Value::SingleQuotedString(std::mem::take(text));
+            *expr = Expr::Value(ValueWithSpan { value, span: *span });
+        }
         Expr::Value(ValueWithSpan {
             value: Value::SingleQuotedByteStringLiteral(_) | Value::HexStringLiteral(_),
             ..
@@ -84,6 +103,31 @@ fn lower_one(expr: &mut Expr) -> SqlResult<()> {
         _ => {}
     }
     Ok(())
+}
+
+/// The planner leaves casts out of the names of columns, and two columns would have one name.
+fn cast(operand: Expr, data_type: &DataType) -> SqlResult<Expr> {
+    let cast = call(&pending::cast_function(&sql_type(data_type)?), vec![operand]);
+    Ok(match digits_of_seconds(data_type) {
+        Some(digits) => {
+            let digits = Expr::Value(Value::Number(digits.to_string(), false).into());
+            call(pending::ROUNDED, vec![cast, digits])
+        }
+        None => cast,
+    })
+}
+
+/// What is said in `timestamp(3)`.
+fn digits_of_seconds(data_type: &DataType) -> Option<u64> {
+    match data_type {
+        DataType::Timestamp(digits, _) | DataType::Time(digits, _) => *digits,
+        DataType::Interval { precision, .. } => *precision,
+        DataType::Custom(name, arguments) => {
+            let is_timestamp = name.0.last().and_then(|part| part.as_ident()).is_some_and(|i| fold(i) == "timestamptz");
+            arguments.first().filter(|_| is_timestamp)?.parse().ok()
+        }
+        _ => None,
+    }
 }
 
 fn is_number(expr: &Expr) -> bool {
@@ -120,8 +164,7 @@ fn interval_cast(interval: &mut Interval) -> SqlResult<Expr> {
                 .with_hint("Name the units in the text: INTERVAL '1 day 2 hours'."));
         }
     }
-    let data_type = DataType::Interval { fields: None, precision: None };
-    Ok(Expr::Cast { kind: CastKind::Cast, expr: Box::new(value), data_type, array: false, format: None })
+    cast(value, &DataType::Interval { fields: None, precision: None })
 }
 
 fn unit(field: &DateTimeField) -> String {
@@ -142,7 +185,7 @@ fn average(function: &Function) -> Expr {
         part.name = object_name(name);
         Expr::Function(part)
     };
-    call(pending::AVERAGE, vec![named("sum"), named("count")])
+    call(pending::AVERAGE, vec![named(SUM_OF), named("count")])
 }
 
 fn object_name(name: &str) -> ObjectName {

@@ -22,7 +22,7 @@ pub(in crate::sql::plan) struct Wanted {
 /// taken off the query.
 ///
 /// # Errors
-/// 42601 for LIMIT and FETCH together, WITH TIES without ORDER BY; 2201W and 2201X for numbers below 0.
+/// 42601 for LIMIT and FETCH together, WITH TIES without ORDER BY.
 pub(in crate::sql::plan) fn normalize(query: &mut Query) -> SqlResult<Option<Wanted>> {
     let (mut limit, mut offset) = match query.limit_clause.take() {
         None => (None, None),
@@ -48,12 +48,8 @@ pub(in crate::sql::plan) fn normalize(query: &mut Query) -> SqlResult<Option<Wan
         with_ties = ties;
         limit = Some(quantity.unwrap_or_else(|| number(1)));
     }
-    for (expr, kind, what) in
-        [(&mut limit, ErrorKind::InvalidLimit, "LIMIT"), (&mut offset, ErrorKind::InvalidOffset, "OFFSET")]
-    {
-        if let Some(expr) = expr {
-            read_number(expr, kind, what)?;
-        }
+    for expr in [&mut limit, &mut offset].into_iter().flatten() {
+        read_number(expr)?;
     }
     if with_ties || limit.as_ref().is_some_and(has_subquery) || offset.as_ref().is_some_and(has_subquery) {
         return Ok(Some(Wanted { limit, offset, with_ties }));
@@ -77,7 +73,7 @@ fn has_subquery(expr: &Expr) -> bool {
 }
 
 /// A constant of any type is taken as a bigint.
-fn read_number(expr: &mut Expr, kind: ErrorKind, what: &str) -> SqlResult<()> {
+fn read_number(expr: &mut Expr) -> SqlResult<()> {
     let (text, is_string) = match &*expr {
         Expr::Value(ValueWithSpan { value: Value::Number(text, _), .. }) => (text.clone(), false),
         Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(text), .. }) => (text.trim().to_owned(), true),
@@ -92,10 +88,11 @@ fn read_number(expr: &mut Expr, kind: ErrorKind, what: &str) -> SqlResult<()> {
         let message = format!("invalid input syntax for type bigint: \"{text}\"");
         return Err(SqlError::new(ErrorKind::InvalidTextRepresentation, message));
     };
-    if read < 0 {
-        return Err(SqlError::new(kind, format!("{what} must not be negative")));
-    }
-    *expr = number(read);
+    let magnitude = number(read.unsigned_abs());
+    *expr = match read < 0 {
+        true => Expr::UnaryOp { op: UnaryOperator::Minus, expr: Box::new(magnitude) },
+        false => magnitude,
+    };
     Ok(())
 }
 

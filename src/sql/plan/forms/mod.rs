@@ -3,3 +3,4 @@
 pub(super) mod build;
 pub(super) mod limits;
 pub(super) mod rows;
+pub(super) mod symmetric;

@@ -11,7 +11,7 @@ use super::Resolver;
 use super::scope::Found;
 use super::select::find_window;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::plan::forms::{build, rows};
+use crate::sql::plan::forms::{rows, symmetric};
 use crate::sql::statement::fold;
 
 /// Where an expression stands.
@@ -73,7 +73,8 @@ impl Resolver<'_> {
 
     pub(super) fn is_aggregate(&self, function: &Function) -> bool {
         let name = function.name.0.last().and_then(|p| p.as_ident()).map(fold).unwrap_or_default();
-        let is_known = self.functions.aggregate_functions().contains_key(&name) || name == "grouping";
+        let is_known = self.functions.aggregate_functions().contains_key(&name)
+            || matches!(name.as_str(), "grouping" | "mode" | "percentile_disc" | "percentile_cont");
         function.over.is_none() && is_known
     }
 }
@@ -120,6 +121,7 @@ impl VisitorMut for Names<'_, '_> {
         if self.depth > 0 {
             return ControlFlow::Continue(());
         }
+        symmetric::expand(expr);
         let opened = match expr {
             Expr::Function(function) => self.open_call(function),
             expr if compares_rows(expr) => {
@@ -153,11 +155,6 @@ impl VisitorMut for Names<'_, '_> {
             expr if compares_rows(expr) => {
                 self.row_comparisons -= 1;
                 rows::expand(expr, &mut || self.resolver.next_alias())
-            }
-            Expr::Array(array) if !array.elem.iter().all(|e| matches!(e, Expr::Value(_))) => {
-                // The planner reads the items of a literal as if there were no query around.
-                *expr = build::call("make_array", std::mem::take(&mut array.elem));
-                Ok(())
             }
             _ => rows::expand(expr, &mut || self.resolver.next_alias()),
         };

@@ -113,6 +113,13 @@ impl Resolver<'_> {
         for item in order.iter_mut() {
             self.listed_or_expression(&mut item.expr, list, "ORDER BY", Clause::OrderBy)?;
         }
+        // What stands there again orders nothing, and the planner wants it once.
+        let ordered = std::mem::take(order);
+        for item in ordered {
+            if !order.iter().any(|earlier| earlier.expr == item.expr) {
+                order.push(item);
+            }
+        }
         let mut rest = std::mem::take(on);
         rest = rest.into_iter().fold(Vec::new(), |mut once, expr| {
             if !once.contains(&expr) {

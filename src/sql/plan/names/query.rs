@@ -11,8 +11,8 @@ use super::expr::Clause;
 use super::order::{OrderItem, order_item};
 use super::{Columns, Output, Resolver, quoted};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::plan::forms::limits::{self, Wanted};
 use crate::sql::plan::forms::build;
+use crate::sql::plan::forms::limits::{self, Wanted};
 use crate::sql::statement::fold;
 
 impl Resolver<'_> {

@@ -97,7 +97,7 @@ impl Unnester {
         }
         let rows = alias(project(rows, exprs)?, &table)?;
         if let (Some(operand), Some(member)) = (membership.operand, member) {
-            if conditions.is_empty() && membership.negated {
+            if conditions.is_empty() && membership.negated && !operand.contains_outer() {
                 return input.replace(|plan| none_equal(plan, rows, operand, member));
             }
             conditions.push(equal(&operand, &member, membership.negated, &input.plan, &rows)?);

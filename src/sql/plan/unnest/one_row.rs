@@ -19,7 +19,8 @@ pub(super) fn one_row(value: Expr, rows: Expr) -> Expr {
 
 /// `value`, which may be NULL: a sub-query without rows has no value, whatever its column promises.
 pub(super) fn or_null(value: Expr) -> Expr {
-    ScalarUDF::new_from_impl(OneRow { signature: Signature::any(1, Volatility::Immutable) }).call(vec![value])
+    // The optimizer would compute it for a constant, and forget that it may be NULL.
+    ScalarUDF::new_from_impl(OneRow { signature: Signature::any(1, Volatility::Volatile) }).call(vec![value])
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]

@@ -7,7 +7,10 @@ use datafusion::common::{Column, Result, ScalarValue};
 use datafusion::functions_window::expr_fn::row_number;
 use datafusion::logical_expr::SortExpr;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::{DistinctOn, Expr, ExprFunctionExt, Limit, LogicalPlan, Projection, Window, cast, lit};
+use datafusion::logical_expr::{
+    DistinctOn, Expr, ExprFunctionExt, Limit, LogicalPlan, Projection, Window, WindowFrame, WindowFrameBound,
+    WindowFrameUnits, cast, lit,
+};
 
 use super::correlation::Key;
 use super::pieces::{column_exprs, filter, project};
@@ -84,7 +87,13 @@ impl Pusher<'_> {
         let order = order.into_iter().map(|s| Ok(s.with_expr(self.inward(s.expr.clone(), keys)?)));
         let order: Vec<SortExpr> = order.collect::<Result<_>>()?;
         let name = self.names.next("row");
-        let number = row_number().partition_by(by).order_by(order).build()?.alias(name.clone());
+        // In a frame of rows: one of values needs an order, and the optimizer takes constants off it.
+        let frame = WindowFrame::new_bounds(
+            WindowFrameUnits::Rows,
+            WindowFrameBound::Preceding(ScalarValue::UInt64(None)),
+            WindowFrameBound::CurrentRow,
+        );
+        let number = row_number().partition_by(by).order_by(order).window_frame(frame).build()?.alias(name.clone());
         let plan = LogicalPlan::Window(Window::try_new(vec![number], Arc::new(plan))?);
         Ok((plan, Column::from_name(name)))
     }

@@ -182,6 +182,7 @@ mod tests {
         let column = |(name, sql_type): &(&str, SqlType)| ResultColumn {
             name: (*name).to_owned(),
             sql_type: sql_type.clone(),
+            is_declared: true,
             table_oid: 0,
             attribute: 0,
         };

@@ -1,0 +1,66 @@
+//! Aggregates and window functions give columns, which expressions above them name. Where PostgreSQL's have another type, or
+//! two names stand for one computation, a projection stands between.
+
+use datafusion::common::{Column, Result};
+use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionDefinition};
+use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, Projection, Window, cast};
+use std::sync::Arc;
+
+use crate::sql::types::SqlType;
+
+/// The aggregates, with those computed once that are the same now that they are typed: the sum that an average takes, and
+/// that sum itself.
+pub(super) fn computed_once(aggregate: Aggregate) -> Result<LogicalPlan> {
+    let Aggregate { input, group_expr, aggr_expr, .. } = aggregate;
+    let mut kept: Vec<Expr> = Vec::with_capacity(aggr_expr.len());
+    // For each aggregate the place of what computes it.
+    let mut places = Vec::with_capacity(aggr_expr.len());
+    for expr in &aggr_expr {
+        let computed = expr.clone().unalias();
+        let known = kept.iter().position(|other| other.clone().unalias() == computed);
+        places.push(known.unwrap_or_else(|| {
+            kept.push(expr.clone());
+            kept.len() - 1
+        }));
+    }
+    if kept.len() == aggr_expr.len() {
+        return Aggregate::try_new(input, group_expr, aggr_expr).map(LogicalPlan::Aggregate);
+    }
+    let computed = Aggregate::try_new(input, group_expr, kept)?;
+    let first = computed.schema.fields().len() - computed.aggr_expr.len();
+    let column = |place: usize| Expr::Column(Column::from(computed.schema.qualified_field(place)));
+    let groups = (0..first).map(column);
+    let aggregates = aggr_expr.iter().zip(places).map(|(expr, place)| {
+        let name = expr.schema_name().to_string();
+        let computed = column(first + place);
+        if computed.schema_name().to_string() == name { computed } else { computed.alias(name) }
+    });
+    let columns = groups.chain(aggregates).collect();
+    Projection::try_new(columns, Arc::new(LogicalPlan::Aggregate(computed))).map(LogicalPlan::Projection)
+}
+
+/// The window functions; `ntile` gives an integer.
+pub(super) fn windowed(window: Window) -> Result<LogicalPlan> {
+    let Window { input, window_expr, .. } = window;
+    let narrow: Vec<bool> = window_expr.iter().map(|expr| gives_integer(&expr.clone().unalias())).collect();
+    let window = Window::try_new(window_expr, input)?;
+    if !narrow.contains(&true) {
+        return Ok(LogicalPlan::Window(window));
+    }
+    let before = window.schema.fields().len() - narrow.len();
+    let columns = window.schema.iter().enumerate().map(|(place, (qualifier, field))| {
+        let column = Expr::Column(Column::from((qualifier, field)));
+        match place.checked_sub(before).and_then(|place| narrow.get(place)) {
+            Some(true) => cast(column, SqlType::Int4.arrow()).alias_qualified(qualifier.cloned(), field.name()),
+            _ => column,
+        }
+    });
+    let columns = columns.collect();
+    Projection::try_new(columns, Arc::new(LogicalPlan::Window(window))).map(LogicalPlan::Projection)
+}
+
+fn gives_integer(expr: &Expr) -> bool {
+    let Expr::WindowFunction(function) = expr else { return false };
+    let WindowFunction { fun: WindowFunctionDefinition::WindowUDF(udwf), .. } = function.as_ref() else { return false };
+    udwf.name() == "ntile"
+}

@@ -1,0 +1,61 @@
+//! `mode`, `percentile_disc` and `percentile_cont`, of the array of the sorted values.
+
+use super::Pass;
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::expr::conversion::{Category, category, name};
+use crate::sql::expr::kernels::{Computation, Kernel, MODE, PERCENTILE_CONT, PERCENTILE_DISC};
+use crate::sql::expr::operand::Operand;
+use crate::sql::expr::pending::{SortedSet, sorted_set_type};
+use crate::sql::expr::typed::ValueType;
+use crate::sql::types::SqlType;
+use datafusion::logical_expr::Expr;
+
+impl Pass<'_> {
+    /// The aggregate of the values in the first operand; the second is the fraction of a percentile.
+    pub(super) fn of_sorted(&self, set: SortedSet, mut operands: Vec<Operand>) -> SqlResult<Expr> {
+        let refused = missing(set, &operands);
+        let fraction = operands.get(1).cloned();
+        operands.truncate(1);
+        let Some(mut values) = operands.pop() else { return Err(refused) };
+        let Some(result) = sorted_set_type(set, &values) else { return Err(refused) };
+        let kernel: &'static Kernel = match set {
+            SortedSet::Mode => &MODE,
+            SortedSet::PercentileDisc => &PERCENTILE_DISC,
+            SortedSet::PercentileCont => &PERCENTILE_CONT,
+        };
+        if set == SortedSet::PercentileCont && result.sql_type == SqlType::Float8 {
+            let is_number = matches!(values.sql_type(), SqlType::Array(item) if category(item) == Category::Number);
+            if !is_number {
+                return Err(refused);
+            }
+            let floats = ValueType::of(SqlType::Array(Box::new(SqlType::Float8)));
+            let value_type = floats.clone();
+            values = Operand { expr: values.converted_to(&floats, self.parameters())?, value_type };
+        }
+        let mut arguments = vec![values.expr];
+        if let Some(fraction) = fraction {
+            if matches!(fraction.sql_type(), SqlType::Array(_)) {
+                return Err(SqlError::not_supported(format!("{} of several fractions", set.name()))
+                    .with_hint("Ask for each fraction by itself."));
+            }
+            if !fraction.is_unknown() && category(fraction.sql_type()) != Category::Number {
+                return Err(refused);
+            }
+            arguments.push(fraction.coerced(&SqlType::Float8, self.parameters())?);
+        }
+        Ok(Computation::call(kernel, None, result, arguments))
+    }
+}
+
+/// PostgreSQL names the fraction first.
+fn missing(set: SortedSet, operands: &[Operand]) -> Box<SqlError> {
+    let fractions = operands.iter().skip(1).map(|operand| name(operand.sql_type()));
+    let values = operands.first().map(|values| match values.sql_type() {
+        SqlType::Array(item) => name(item),
+        other => name(other),
+    });
+    let types: Vec<String> = fractions.chain(values).collect();
+    let message = format!("function {}({}) does not exist", set.name(), types.join(", "));
+    SqlError::new(ErrorKind::UndefinedFunction, message)
+        .with_hint("No function matches the given name and argument types. You might need to add explicit type casts.")
+}

@@ -1,0 +1,57 @@
+//! Aggregates WITHIN GROUP: functions of the array of the sorted values.
+
+use datafusion::sql::sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments,
+};
+
+use super::{call, object_name};
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::expr::pending::SortedSet;
+use crate::sql::statement::fold;
+
+/// Takes such an aggregate apart; `None` for every other function.
+///
+/// # Errors
+/// 42809 and 42601 for what is not said as PostgreSQL wants it said, 0A000 for OVER.
+pub(super) fn apart(function: &mut Function) -> SqlResult<Option<Expr>> {
+    let [part] = function.name.0.as_slice() else { return Ok(None) };
+    let Some(set) = part.as_ident().and_then(|ident| SortedSet::named(&fold(ident))) else { return Ok(None) };
+    let FunctionArguments::List(list) = &mut function.args else { return Ok(None) };
+    if function.over.is_some() {
+        let message = format!("OVER is not supported for ordered-set aggregate {}", set.name());
+        return Err(SqlError::new(ErrorKind::FeatureNotSupported, message));
+    }
+    if function.within_group.is_empty() && !list.args.is_empty() {
+        let message = format!("WITHIN GROUP is required for ordered-set aggregate {}", set.name());
+        return Err(SqlError::new(ErrorKind::WrongObjectType, message));
+    }
+    if list.duplicate_treatment.is_some() {
+        return Err(SqlError::new(ErrorKind::Syntax, "cannot use DISTINCT with WITHIN GROUP"));
+    }
+    let direct = usize::from(set != SortedSet::Mode);
+    let order = std::mem::take(&mut function.within_group);
+    let ([sorted], true) = (order.as_slice(), list.args.len() == direct) else {
+        let message = format!("function {}() does not exist", set.name());
+        return Err(SqlError::new(ErrorKind::UndefinedFunction, message));
+    };
+    let value = sorted.expr.clone();
+    let is_there = Expr::IsNotNull(Box::new(Expr::Nested(Box::new(value.clone()))));
+    let fractions = std::mem::replace(&mut list.args, vec![FunctionArg::Unnamed(FunctionArgExpr::Expr(value))]);
+    list.clauses = vec![FunctionArgumentClause::OrderBy(order)];
+    function.name = object_name("array_agg");
+    function.filter = Some(Box::new(match function.filter.take() {
+        None => is_there,
+        Some(filter) => Expr::BinaryOp {
+            left: Box::new(Expr::Nested(filter)),
+            op: datafusion::sql::sqlparser::ast::BinaryOperator::And,
+            right: Box::new(is_there),
+        },
+    }));
+    let mut arguments = vec![Expr::Function(function.clone())];
+    for fraction in fractions {
+        if let FunctionArg::Unnamed(FunctionArgExpr::Expr(fraction)) = fraction {
+            arguments.push(fraction);
+        }
+    }
+    Ok(Some(call(set.function(), arguments)))
+}
