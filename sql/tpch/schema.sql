@@ -1,4 +1,5 @@
--- The eight tables of TPC-H as one writes them for PostgreSQL.
+-- The eight tables of TPC-H as one writes them for PostgreSQL, with their primary and foreign keys. tablegate takes the
+-- foreign keys with egt.mode = observe: it records them.
 
 CREATE TABLE region (
     r_regionkey integer PRIMARY KEY,
@@ -9,7 +10,7 @@ CREATE TABLE region (
 CREATE TABLE nation (
     n_nationkey integer PRIMARY KEY,
     n_name      char(25) NOT NULL,
-    n_regionkey integer NOT NULL,
+    n_regionkey integer NOT NULL REFERENCES region,
     n_comment   varchar(152)
 );
 
@@ -29,15 +30,15 @@ CREATE TABLE supplier (
     s_suppkey   integer PRIMARY KEY,
     s_name      char(25) NOT NULL,
     s_address   varchar(40) NOT NULL,
-    s_nationkey integer NOT NULL,
+    s_nationkey integer NOT NULL REFERENCES nation,
     s_phone     char(15) NOT NULL,
     s_acctbal   decimal(15, 2) NOT NULL,
     s_comment   varchar(101) NOT NULL
 );
 
 CREATE TABLE partsupp (
-    ps_partkey    integer NOT NULL,
-    ps_suppkey    integer NOT NULL,
+    ps_partkey    integer NOT NULL REFERENCES part,
+    ps_suppkey    integer NOT NULL REFERENCES supplier,
     ps_availqty   integer NOT NULL,
     ps_supplycost decimal(15, 2) NOT NULL,
     ps_comment    varchar(199) NOT NULL,
@@ -48,7 +49,7 @@ CREATE TABLE customer (
     c_custkey    integer PRIMARY KEY,
     c_name       varchar(25) NOT NULL,
     c_address    varchar(40) NOT NULL,
-    c_nationkey  integer NOT NULL,
+    c_nationkey  integer NOT NULL REFERENCES nation,
     c_phone      char(15) NOT NULL,
     c_acctbal    decimal(15, 2) NOT NULL,
     c_mktsegment char(10) NOT NULL,
@@ -57,7 +58,7 @@ CREATE TABLE customer (
 
 CREATE TABLE orders (
     o_orderkey      integer PRIMARY KEY,
-    o_custkey       integer NOT NULL,
+    o_custkey       integer NOT NULL REFERENCES customer,
     o_orderstatus   char(1) NOT NULL,
     o_totalprice    decimal(15, 2) NOT NULL,
     o_orderdate     date NOT NULL,
@@ -68,7 +69,7 @@ CREATE TABLE orders (
 );
 
 CREATE TABLE lineitem (
-    l_orderkey      integer NOT NULL,
+    l_orderkey      integer NOT NULL REFERENCES orders,
     l_partkey       integer NOT NULL,
     l_suppkey       integer NOT NULL,
     l_linenumber    integer NOT NULL,
@@ -84,5 +85,6 @@ CREATE TABLE lineitem (
     l_shipinstruct  char(25) NOT NULL,
     l_shipmode      char(10) NOT NULL,
     l_comment       varchar(44) NOT NULL,
-    PRIMARY KEY (l_orderkey, l_linenumber)
+    PRIMARY KEY (l_orderkey, l_linenumber),
+    FOREIGN KEY (l_partkey, l_suppkey) REFERENCES partsupp
 );

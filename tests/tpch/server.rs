@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tablegate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync};
 use tablegate::model::SystemClock;
 use tablegate::pg::{self, PgConfig};
-use tablegate::sql::{Engine, EngineConfig};
+use tablegate::sql::{EgtMode, Engine, EngineConfig};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -29,7 +29,8 @@ impl Server {
         let folder = tempfile::tempdir().expect("there is room for temporary files");
         let options = EmbeddedOptions { fsync: Fsync::Never, ..EmbeddedOptions::default() };
         let store = EmbeddedStore::open(folder.path(), clock.clone(), options).expect("the store opens");
-        let config = EngineConfig { query_memory: QUERY_MEMORY, ..EngineConfig::default() };
+        // The foreign keys of the schema are recorded, not enforced.
+        let config = EngineConfig { query_memory: QUERY_MEMORY, egt_mode: EgtMode::Observe, ..EngineConfig::default() };
         let engine = Engine::open(Arc::new(store), clock, config).await.expect("the engine opens");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
         let address = listener.local_addr().expect("it is bound");
