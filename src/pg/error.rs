@@ -152,6 +152,7 @@ fn sqlstate(kind: ErrorKind) -> &'static str {
         ErrorKind::InvalidZoneDisplacement => "22009",
         ErrorKind::DivisionByZero => "22012",
         ErrorKind::InvalidPower => "2201F",
+        ErrorKind::SequenceLimit => "2200H",
         ErrorKind::CharacterNotInRepertoire => "22021",
         ErrorKind::InvalidParameterValue => "22023",
         ErrorKind::InvalidEscape => "22025",

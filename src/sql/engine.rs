@@ -12,6 +12,7 @@ use super::error::SqlResult;
 use super::observe::Recorder;
 use super::pg_catalog::CatalogSnapshot;
 use super::reads::Reads;
+use super::sequence::Sequences;
 use super::settings::EgtMode;
 use super::tuning;
 use crate::model::{Clock, EdmDateTime};
@@ -43,6 +44,7 @@ pub struct Engine {
     store: Arc<dyn TableStore>,
     catalog: Catalog,
     recorder: Arc<Recorder>,
+    sequences: Arc<Sequences>,
     clock: Arc<dyn Clock>,
     config: EngineConfig,
     base: SessionState,
@@ -61,13 +63,15 @@ impl Engine {
             .with_default_features()
             .build();
         let recorder = Recorder::new(store.clone());
-        Ok(Arc::new(Self { store, catalog, recorder, clock, config, base }))
+        let sequences = Arc::new(Sequences::new(store.clone()));
+        Ok(Arc::new(Self { store, catalog, recorder, sequences, clock, config, base }))
     }
 
-    /// Writes what is kept in memory for a moment (the counts of observe mode). To be called before the store is closed;
-    /// whoever does not loses the last seconds of it.
+    /// Writes what is kept in memory for a moment (the counts of observe mode, values of sequences that were not given
+    /// out). To be called before the store is closed; whoever does not loses the last seconds of it.
     pub async fn flush(&self) {
         self.recorder.flush().await;
+        self.sequences.give_all_back().await;
     }
 
     pub fn config(&self) -> &EngineConfig {
@@ -85,6 +89,11 @@ impl Engine {
     /// What observe mode has seen.
     pub(super) fn recorder(&self) -> &Arc<Recorder> {
         &self.recorder
+    }
+
+    /// The sequences, as all sessions share them.
+    pub(super) fn sequences(&self) -> &Arc<Sequences> {
+        &self.sequences
     }
 
     pub(super) fn now(&self) -> EdmDateTime {

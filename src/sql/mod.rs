@@ -22,6 +22,7 @@ mod reads;
 pub mod relation;
 mod respell;
 mod scan;
+mod sequence;
 pub mod session;
 mod settings;
 mod statement;

@@ -191,17 +191,18 @@ impl Relation {
         let constraint = self.primary_key_name();
         let message = format!("duplicate key value violates unique constraint \"{constraint}\"");
         let mut error = SqlError::new(ErrorKind::UniqueViolation, message);
-        error.detail = Some(self.describe_key(key));
+        error.detail = Some(format!("{} already exists.", self.key_text(key)));
         error.table = Some(self.name.clone());
         error.constraint = Some(constraint);
         error
     }
 
-    fn describe_key(&self, key: &EntityKey) -> String {
+    /// A key as messages show it: `Key (a, b)=(1, x)`.
+    pub fn key_text(&self, key: &EntityKey) -> String {
         let (names, values) = self
             .key_as_columns(key)
             .unwrap_or_else(|| ("PartitionKey, RowKey".to_owned(), format!("{}, {}", key.partition, key.row)));
-        format!("Key ({names})=({values}) already exists.")
+        format!("Key ({names})=({values})")
     }
 
     /// The key in the terms of a relational table's key columns: their names and their values.

@@ -55,6 +55,7 @@ static DEFINITIONS: &[Definition] = &[
     reported("client_encoding", "UTF8", Domain::Choice(&["utf8", "utf-8", "unicode"])),
     def("client_min_messages", "notice", Domain::Choice(MESSAGE_LEVELS)),
     reported("DateStyle", "ISO, MDY", Domain::Text),
+    def("default_table_access_method", "heap", Domain::Text),
     def("default_tablespace", "", Domain::Text),
     def("default_transaction_isolation", "read committed", Domain::Choice(&["read committed", "read uncommitted"])),
     reported("default_transaction_read_only", "off", Domain::Bool),

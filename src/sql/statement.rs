@@ -12,8 +12,10 @@ use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
+use super::ddl::without_storage_actions;
 use super::error::{ErrorKind, SqlError, SqlResult};
 use super::respell::respell;
+use super::sequence::{self, AlterSequence, CreateSequence, GivenOptions, SequenceCommand};
 
 /// One statement of a query text: parsed and classified, not planned.
 #[derive(Debug, Clone)]
@@ -35,11 +37,17 @@ impl Statement {
 #[derive(Debug, Clone)]
 pub(super) enum Command {
     Query(Box<ast::Query>),
-    Insert(Box<ast::Insert>),
+    Insert(Box<InsertCommand>),
     Update(Box<ast::Update>),
     Delete(Box<ast::Delete>),
-    CreateTable(Box<ast::CreateTable>),
-    DropTable(DropTable),
+    CreateTable(Box<CreateTableCommand>),
+    AlterTable(Box<AlterCommand>),
+    DropTable(DropObjects),
+    CreateSequence(Box<CreateSequence>),
+    AlterSequence(Box<AlterSequence>),
+    DropSequence(DropObjects),
+    CreateIndex(Box<ast::CreateIndex>),
+    DropIndex(DropObjects),
     Truncate(Truncate),
     Analyze(Option<ObjectName>),
     Copy(Box<CopyCommand>),
@@ -48,11 +56,42 @@ pub(super) enum Command {
     Set(Box<Set>),
     Show(String),
     Reset(Option<String>),
-    Discard,
+    Discard(ast::DiscardObject),
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct DropTable {
+pub(super) struct InsertCommand {
+    pub insert: ast::Insert,
+    pub overriding: Option<Overriding>,
+}
+
+/// What an INSERT does about the values it gives to identity columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Overriding {
+    /// OVERRIDING SYSTEM VALUE: they are taken, also for GENERATED ALWAYS.
+    System,
+    /// OVERRIDING USER VALUE: they are left out, the columns count.
+    User,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct CreateTableCommand {
+    pub create: ast::CreateTable,
+    /// The options of each identity column, in the order of the columns.
+    pub identities: Vec<GivenOptions>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct AlterCommand {
+    pub alter: ast::AlterTable,
+    /// The options of each new identity, in the order of the text.
+    pub identities: Vec<GivenOptions>,
+    /// Actions without a meaning here, which sqlparser does not read.
+    pub ignored: Vec<&'static str>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct DropObjects {
     pub names: Vec<ObjectName>,
     pub if_exists: bool,
     pub cascade: bool,
@@ -141,22 +180,86 @@ fn parse_one(sql: &str, tokens: &[TokenWithSpan]) -> SqlResult<Statement> {
     let mut tokens = respell(without_deferrable(tokens))?;
     refuse_unparsed_commands(&tokens)?;
     let copy_options = split_copy_options(&mut tokens);
+    let overriding = take_overriding(&mut tokens);
     let end = tokens.last().map_or(Location { line: 1, column: 1 }, |t| t.span.end);
+    let told = |error: ParserError| syntax_error(sql, end, &error);
+    let identities = take_identity_options(&mut tokens).map_err(told)?;
+    let (tokens, ignored) = without_storage_actions(tokens)?;
+    let mut command = match parse_tokens(tokens).map_err(told)? {
+        Parsed::Statement(statement) => classify(*statement)?,
+        Parsed::Sequence(command) => classify_sequence(*command)?,
+    };
+    match &mut command {
+        Command::Copy(copy) => copy.options = copy_options,
+        Command::CreateTable(create) => create.identities = identities,
+        Command::AlterTable(alter) => (alter.identities, alter.ignored) = (identities, ignored),
+        other => set_overriding(other, overriding),
+    }
+    Ok(Statement { command, text })
+}
+
+/// What the parsers give.
+enum Parsed {
+    Statement(Box<ast::Statement>),
+    Sequence(Box<SequenceCommand>),
+}
+
+fn parse_tokens(tokens: Vec<TokenWithSpan>) -> Result<Parsed, ParserError> {
     let mut parser =
         Parser::new(&PostgreSqlDialect {}).with_recursion_limit(MAX_NESTING).with_tokens_with_locations(tokens);
-    let parsed = parser.parse_statement().and_then(|statement| match parser.peek_token().token {
-        Token::EOF => Ok(statement),
+    let parsed = match sequence::parse_command(&mut parser)? {
+        Some(command) => Parsed::Sequence(Box::new(command)),
+        None => Parsed::Statement(Box::new(parser.parse_statement()?)),
+    };
+    match parser.peek_token().token {
+        Token::EOF => Ok(parsed),
         _ => parser.expected("end of statement", parser.peek_token()),
-    });
-    match parsed {
-        Ok(statement) => {
-            let mut command = classify(statement)?;
-            if let Command::Copy(copy) = &mut command {
-                copy.options = copy_options;
-            }
-            Ok(Statement { command, text })
-        }
-        Err(error) => Err(syntax_error(sql, end, &error)),
+    }
+}
+
+/// Takes the options of identity columns off a CREATE or ALTER TABLE: sqlparser knows them in one order only.
+fn take_identity_options(tokens: &mut Vec<TokenWithSpan>) -> Result<Vec<GivenOptions>, ParserError> {
+    match tokens.iter().filter_map(keyword).next() {
+        Some(Keyword::CREATE | Keyword::ALTER) => sequence::identity_options(tokens),
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// Takes OVERRIDING SYSTEM VALUE or OVERRIDING USER VALUE off an INSERT, which sqlparser does not know.
+fn take_overriding(tokens: &mut Vec<TokenWithSpan>) -> Option<Overriding> {
+    let first = tokens.iter().filter_map(keyword).next();
+    if !matches!(first, Some(Keyword::INSERT | Keyword::WITH | Keyword::EXPLAIN)) {
+        return None;
+    }
+    let words: Vec<usize> = (0..tokens.len()).filter(|at| is_significant(&tokens[*at])).collect();
+    let is_word = |at: usize, word: &str| match &tokens[at].token {
+        Token::Word(found) => found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word),
+        _ => false,
+    };
+    let found = words.windows(3).find(|three| is_word(three[0], "overriding") && is_word(three[2], "value"))?;
+    let overriding = match (is_word(found[1], "system"), is_word(found[1], "user")) {
+        (true, _) => Overriding::System,
+        (_, true) => Overriding::User,
+        _ => return None,
+    };
+    let (from, to) = (found[0], found[2]);
+    tokens.drain(from..=to);
+    Some(overriding)
+}
+
+fn set_overriding(command: &mut Command, overriding: Option<Overriding>) {
+    match command {
+        Command::Insert(insert) => insert.overriding = overriding,
+        Command::Explain(explain) => set_overriding(&mut explain.inner.command, overriding),
+        _ => {}
+    }
+}
+
+fn classify_sequence(command: SequenceCommand) -> SqlResult<Command> {
+    match command {
+        SequenceCommand::Create(create) => Ok(Command::CreateSequence(Box::new(create))),
+        SequenceCommand::Alter(alter) => Ok(Command::AlterSequence(Box::new(alter))),
+        SequenceCommand::Refused(what) => Err(SqlError::not_supported(what)),
     }
 }
 
@@ -290,12 +393,24 @@ fn classify(statement: ast::Statement) -> SqlResult<Command> {
     use ast::Statement as S;
     Ok(match statement {
         S::Query(query) => Command::Query(query),
-        S::Insert(insert) => Command::Insert(Box::new(insert)),
+        S::Insert(insert) => Command::Insert(Box::new(InsertCommand { insert, overriding: None })),
         S::Update(update) => Command::Update(Box::new(update)),
         S::Delete(delete) => Command::Delete(Box::new(delete)),
-        S::CreateTable(create) => Command::CreateTable(Box::new(create)),
+        S::CreateTable(create) => Command::CreateTable(Box::new(CreateTableCommand { create, identities: Vec::new() })),
+        S::AlterTable(alter)
+            if alter.location.is_none() && alter.on_cluster.is_none() && alter.table_type.is_none() =>
+        {
+            Command::AlterTable(Box::new(AlterCommand { alter, identities: Vec::new(), ignored: Vec::new() }))
+        }
+        S::CreateIndex(create) => Command::CreateIndex(Box::new(create)),
         S::Drop { object_type: ObjectType::Table, if_exists, names, cascade, .. } => {
-            Command::DropTable(DropTable { names, if_exists, cascade })
+            Command::DropTable(DropObjects { names, if_exists, cascade })
+        }
+        S::Drop { object_type: ObjectType::Sequence, if_exists, names, cascade, .. } => {
+            Command::DropSequence(DropObjects { names, if_exists, cascade })
+        }
+        S::Drop { object_type: ObjectType::Index, if_exists, names, cascade, .. } => {
+            Command::DropIndex(DropObjects { names, if_exists, cascade })
         }
         S::Drop { object_type, .. } => return Err(SqlError::not_supported(format!("DROP {object_type}"))),
         S::Truncate(truncate) => Command::Truncate(Truncate {
@@ -329,7 +444,7 @@ fn classify(statement: ast::Statement) -> SqlResult<Command> {
             ast::Reset::ALL => Command::Reset(None),
             ast::Reset::ConfigurationParameter(name) => Command::Reset(Some(dotted(&name))),
         },
-        S::Discard { .. } => Command::Discard,
+        S::Discard { object_type } => Command::Discard(object_type),
         other => classify_transaction(other)?,
     })
 }
@@ -458,10 +573,24 @@ mod tests {
             ("COPY t TO '/tmp/x'", ErrorKind::InsufficientPrivilege),
             ("COPY t FROM PROGRAM 'ls'", ErrorKind::InsufficientPrivilege),
             ("BEGIN ISOLATION LEVEL SERIALIZABLE", ErrorKind::FeatureNotSupported),
-            ("CREATE INDEX i ON t (a)", ErrorKind::FeatureNotSupported),
+            ("CREATE TEMPORARY SEQUENCE s", ErrorKind::FeatureNotSupported),
+            ("CREATE TABLE t (a int, EXCLUDE USING gist (a WITH =))", ErrorKind::FeatureNotSupported),
         ] {
             assert_eq!(parse(sql).unwrap_err().kind, kind, "{sql}");
         }
+    }
+
+    #[test]
+    fn overriding_is_taken_off_an_insert() {
+        for (sql, overriding) in [
+            ("INSERT INTO t (a) OVERRIDING SYSTEM VALUE VALUES (1)", Some(Overriding::System)),
+            ("insert into t overriding user value select 1", Some(Overriding::User)),
+            ("INSERT INTO t VALUES (1)", None),
+        ] {
+            let Command::Insert(insert) = parse(sql).unwrap().remove(0).command else { panic!("{sql}") };
+            assert_eq!(insert.overriding, overriding, "{sql}");
+        }
+        assert!(parse("SELECT 1 OVERRIDING SYSTEM VALUE").is_err());
     }
 
     #[test]

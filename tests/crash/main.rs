@@ -3,7 +3,10 @@
 //! The test starts itself anew as the process that writes, reads from it what was acknowledged, and kills it at a
 //! random moment. A folder stays for several rounds, so files are flushed and merged under the writers too.
 
+mod alterations;
 mod power_loss;
+mod sequences;
+mod sessions;
 mod writers;
 
 use std::path::Path;

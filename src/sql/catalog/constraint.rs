@@ -2,6 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+
+/// Constraints a table may have besides its key: each takes two of the table's OIDs.
+const NUMBERS: u32 = 116;
+
 /// The constraints of a table, besides NOT NULL and the key itself.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -20,7 +25,7 @@ pub struct Constraints {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Check {
-    /// Number among the table's constraints, for its OID: never given twice while the table lives.
+    /// Number among the table's constraints, for its OID.
     pub number: u32,
     pub name: String,
     /// Source text.
@@ -71,6 +76,13 @@ pub enum UnenforcedKind {
     },
 }
 
+impl UnenforcedKind {
+    /// Whether it is a foreign key to this table.
+    pub fn refers_to(&self, name: &str) -> bool {
+        matches!(self, UnenforcedKind::ForeignKey { table, .. } if table == name)
+    }
+}
+
 /// When a constraint would be checked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -99,10 +111,36 @@ impl Constraints {
         *self == Self::default()
     }
 
+    /// Takes away the constraint of this name, unless it is the key. Whether there was one.
+    pub fn remove(&mut self, name: &str) -> bool {
+        let before = self.checks.len() + self.unenforced.len();
+        self.checks.retain(|c| c.name != name);
+        self.unenforced.retain(|c| c.name != name || matches!(c.kind, UnenforcedKind::Index { .. }));
+        before > self.checks.len() + self.unenforced.len()
+    }
+
+    /// Takes away the constraints and indexes that a column is part of, as PostgreSQL does when it drops the column.
+    /// `in_definition` says whether an index definition names a column.
+    pub fn forget_column(&mut self, column: &str, in_definition: impl Fn(&str, &str) -> bool) {
+        self.checks.retain(|c| c.columns.iter().all(|name| name != column));
+        self.unenforced.retain(|c| {
+            let in_index =
+                matches!(&c.kind, UnenforcedKind::Index { definition, .. } if in_definition(definition, column));
+            !in_index && c.columns.iter().all(|name| name != column)
+        });
+    }
+
     /// The number of the next constraint.
-    pub fn next_number(&self) -> u32 {
+    ///
+    /// # Errors
+    /// 54000 when the table's OIDs for constraints are used up.
+    pub fn next_number(&self) -> SqlResult<u32> {
         let numbers = self.checks.iter().map(|c| c.number).chain(self.unenforced.iter().map(|u| u.number));
-        numbers.max().map_or(0, |last| last + 1)
+        let next = numbers.max().map_or(0, |last| last + 1);
+        if next < NUMBERS {
+            return Ok(next);
+        }
+        Err(SqlError::new(ErrorKind::LimitExceeded, format!("a table has at most {NUMBERS} constraints and indexes")))
     }
 
     /// The names in use: a table's constraints have different ones.

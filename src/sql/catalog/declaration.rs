@@ -109,6 +109,45 @@ pub enum DeclaredPartition {
     Bucket(u32),
 }
 
+impl DeclaredColumn {
+    /// # Errors
+    /// XX001 when it has none; `table` is for the message.
+    pub fn declared_type(&self, table: &str) -> SqlResult<SqlType> {
+        SqlType::parse(&self.sql_type).ok_or_else(|| {
+            let message = format!("column \"{}\" of table \"{table}\" has no type {:?}", self.name, self.sql_type);
+            SqlError::new(ErrorKind::DataCorrupted, message)
+        })
+    }
+}
+
+impl DeclaredKey {
+    /// Whether the column is part of a relational key.
+    pub fn names(&self, column: &str) -> bool {
+        matches!(self, DeclaredKey::Relational { columns, .. } if columns.iter().any(|c| c.name == column))
+    }
+
+    /// The columns of the primary key; none without one.
+    pub fn columns(&self) -> Vec<String> {
+        match self {
+            DeclaredKey::Raw => ["PartitionKey", "RowKey"].map(str::to_owned).to_vec(),
+            DeclaredKey::Generated { .. } => Vec::new(),
+            DeclaredKey::Relational { columns, .. } => columns.iter().map(|c| c.name.clone()).collect(),
+        }
+    }
+
+    /// A column of a relational key gets another name.
+    pub fn rename(&mut self, from: &str, to: &str) {
+        if let DeclaredKey::Relational { columns, .. } = self {
+            columns.iter_mut().filter(|c| c.name == from).for_each(|c| to.clone_into(&mut c.name));
+        }
+    }
+
+    /// Whether the column is one that every entity has.
+    pub fn is_system_column(&self, column: &str) -> bool {
+        *self == DeclaredKey::Raw && matches!(column, "PartitionKey" | "RowKey" | "Timestamp")
+    }
+}
+
 impl Declaration {
     pub fn new(
         name: &str,
@@ -164,6 +203,16 @@ impl Declaration {
         self.stored_name().map(|_| ())
     }
 
+    /// The name of its primary key; none without one.
+    pub fn primary_key_name(&self) -> Option<String> {
+        match self.key {
+            DeclaredKey::Generated { .. } => None,
+            DeclaredKey::Raw | DeclaredKey::Relational { .. } => {
+                Some(self.constraints.primary_key.clone().unwrap_or_else(|| format!("{}_pkey", self.name)))
+            }
+        }
+    }
+
     pub fn stored_name(&self) -> SqlResult<TableName> {
         TableName::parse(&self.stored).map_err(|e| SqlError::new(ErrorKind::DataCorrupted, e.to_string()))
     }
@@ -201,7 +250,7 @@ impl Declaration {
     }
 
     fn column(&self, column: &DeclaredColumn) -> SqlResult<RelationColumn> {
-        let sql_type = self.type_of(column)?;
+        let sql_type = column.declared_type(&self.name)?;
         let source = match &column.property {
             Some(property) => {
                 let name = PropertyName::parse(property)
@@ -239,14 +288,6 @@ impl Declaration {
         })
     }
 
-    fn type_of(&self, column: &DeclaredColumn) -> SqlResult<SqlType> {
-        SqlType::parse(&column.sql_type).ok_or_else(|| {
-            let message =
-                format!("column \"{}\" of table \"{}\" has no type {:?}", column.name, self.name, column.sql_type);
-            SqlError::new(ErrorKind::DataCorrupted, message)
-        })
-    }
-
     fn codec(&self) -> SqlResult<KeyCodec> {
         let DeclaredKey::Relational { columns, partition, escape } = &self.key else { return Ok(KeyCodec::raw()) };
         let mut key_columns = Vec::with_capacity(columns.len());
@@ -254,7 +295,7 @@ impl Declaration {
             let column = self.columns.iter().find(|c| c.name == key.name).ok_or_else(|| {
                 SqlError::new(ErrorKind::DataCorrupted, format!("key column \"{}\" is not declared", key.name))
             })?;
-            let sql_type = self.type_of(column)?;
+            let sql_type = column.declared_type(&self.name)?;
             key_columns.push(KeyColumn { name: key.name.clone(), sql_type, descending: key.descending });
         }
         let partition = match partition {

@@ -66,21 +66,28 @@ pub(super) fn open_relation(declared: &Relation, schema: &ObservedSchema) -> Rel
     relation
 }
 
-/// A declaration of a found table, stored where it is: its keys and, where wanted, the properties seen so far. Later
-/// ones show as they did.
-pub(super) fn declaration_of(found: &Relation, with_properties: bool) -> Declaration {
-    let mut columns = Vec::new();
-    for column in found.columns.iter().filter(|c| !c.hidden) {
-        let property = match &column.source {
-            ColumnSource::Property { name, .. } => Some(name.as_str().to_owned()),
-            _ => None,
-        };
-        if property.is_none() || with_properties {
-            let not_null = matches!(column.source, ColumnSource::PartitionKey | ColumnSource::RowKey);
-            columns.push(DeclaredColumn { not_null, property, ..DeclaredColumn::new(&column.name, &column.sql_type) });
+/// A declaration of a found table, stored where it is. Its properties show as they did.
+pub(super) fn declaration_of(found: &Relation) -> Declaration {
+    let system = found.columns.iter().filter(|c| !c.hidden && !matches!(c.source, ColumnSource::Property { .. }));
+    let columns = system.map(|column| {
+        let not_null = matches!(column.source, ColumnSource::PartitionKey | ColumnSource::RowKey);
+        DeclaredColumn { not_null, ..DeclaredColumn::new(&column.name, &column.sql_type) }
+    });
+    Declaration::new(&found.name, &found.stored, found.oid, columns.collect(), DeclaredKey::Raw, true)
+}
+
+/// Declares the columns that an open table shows besides its declared ones, as they are now.
+pub(super) fn declare_all(declaration: &mut Declaration, relation: &Relation) {
+    for column in relation.columns.iter().filter(|c| !c.hidden) {
+        if let ColumnSource::Property { name, .. } = &column.source
+            && declaration.columns.iter().all(|c| c.name != column.name)
+        {
+            let property = Some(name.as_str().to_owned());
+            declaration
+                .columns
+                .push(DeclaredColumn { property, ..DeclaredColumn::new(&column.name, &column.sql_type) });
         }
     }
-    Declaration::new(&found.name, &found.stored, found.oid, columns, DeclaredKey::Raw, true)
 }
 
 fn observed_column(property: &crate::table::ObservedProperty) -> RelationColumn {

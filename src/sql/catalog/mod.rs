@@ -42,7 +42,7 @@ pub use constraint::{Check, Constraints, Deferral, ReferentialAction, Unenforced
 pub use declaration::{Declaration, DeclaredColumn, DeclaredKey, DeclaredKeyColumn, DeclaredPartition};
 pub use entry::CATALOG_TABLE;
 pub use found::derived_table_name;
-pub use sequence::Sequence;
+pub use sequence::{Sequence, SequenceOptions, SequenceOwner, SequenceState};
 pub use staged::StagedCatalog;
 pub use view::CatalogView;
 
@@ -101,7 +101,7 @@ impl Catalog {
             let state = self.shared.state();
             let reader = self.shared.store.reader();
             if Arc::ptr_eq(&state, &self.shared.state()) {
-                return (reader, CatalogView::new(staged.over(&state), observed));
+                return (reader, CatalogView::new(staged.over(&state), observed, staged.counters().clone()));
             }
         }
     }

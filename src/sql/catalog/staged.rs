@@ -4,16 +4,19 @@
 //! that is given up stays until then. Everything else is entries, which commit together with the transaction's rows.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::claims::Claim;
 use super::declaration::Declaration;
-use super::sequence::Sequence;
+use super::sequence::{Sequence, SequenceState};
 use super::state::{DeclaredTable, State};
 use super::stored::{FreshTable, doom_entity, doom_key};
 use crate::model::TableName;
 use crate::sql::error::SqlResult;
 use crate::table::{IfMatch, Operation};
+
+/// Where a sequence stands that only one transaction sees. What it gave out is not taken back by a savepoint.
+pub(crate) type OwnCounter = Arc<Mutex<SequenceState>>;
 
 /// A transaction's changes of the catalogue. Cloning it makes a savepoint.
 #[derive(Debug, Clone, Default)]
@@ -21,8 +24,8 @@ pub struct StagedCatalog {
     /// By SQL name; `None` where it is gone.
     tables: BTreeMap<String, Option<Arc<DeclaredTable>>>,
     sequences: BTreeMap<String, Option<Arc<Sequence>>>,
-    /// Sequences that start again, among those declared anew.
-    restarted: BTreeSet<String>,
+    /// Where the sequences stand that are new or start again: they count in this transaction alone.
+    counters: BTreeMap<String, OwnCounter>,
     /// Found tables that are dropped or moved elsewhere.
     given_up: BTreeSet<TableName>,
     fresh: Vec<Arc<FreshTable>>,
@@ -50,19 +53,31 @@ impl StagedCatalog {
         self.tables.insert(name.to_owned(), None);
     }
 
-    /// Declares a sequence, or declares it anew.
+    /// Declares a sequence anew: it goes on where it stands.
     pub fn put_sequence(&mut self, sequence: Sequence) {
         self.sequences.insert(sequence.name.clone(), Some(Arc::new(sequence)));
     }
 
-    pub fn remove_sequence(&mut self, name: &str) {
-        self.sequences.insert(name.to_owned(), None);
+    /// Declares a sequence that is new, or that begins again from this state.
+    pub fn start_sequence(&mut self, sequence: Sequence, state: SequenceState) {
+        self.counters.insert(sequence.name.clone(), Arc::new(Mutex::new(state)));
+        self.put_sequence(sequence);
     }
 
-    /// A sequence gives out its values from the first one again.
-    pub fn restart_sequence(&mut self, sequence: &Sequence) {
-        self.put_sequence(sequence.clone());
-        self.restarted.insert(sequence.name.clone());
+    pub fn remove_sequence(&mut self, name: &str) {
+        self.sequences.insert(name.to_owned(), None);
+        self.counters.remove(name);
+    }
+
+    /// The counters of sequences that count in this transaction alone.
+    pub(super) fn counters(&self) -> &BTreeMap<String, OwnCounter> {
+        &self.counters
+    }
+
+    /// The state that a sequence of this transaction is committed with.
+    fn state_of(&self, sequence: &Sequence) -> Option<SequenceState> {
+        let counter = self.counters.get(&sequence.name)?;
+        Some(*counter.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// A found table is no more what its name means.
@@ -129,12 +144,17 @@ impl StagedCatalog {
         for (name, staged) in &self.sequences {
             operations.extend(match (base.sequences.get(name), staged) {
                 (None, None) => None,
-                (None, Some(new)) => Some(Operation::Insert(new.to_entity(new.initial())?)),
-                (Some(_), Some(new)) if self.restarted.contains(name) => {
-                    Some(Operation::Merge(new.to_entity(new.initial())?, IfMatch::Any))
+                (None, Some(new)) => {
+                    let state = self.state_of(new).unwrap_or_else(|| new.initial());
+                    Some(Operation::Insert(new.to_entity(state)?))
                 }
-                // How far its values are given out is not the transaction's to change.
-                (Some(_), Some(new)) => Some(Operation::Merge(new.definition()?, IfMatch::Any)),
+                (Some(old), Some(new)) => Some(match self.state_of(new) {
+                    // Dropped and made again: the entry's old properties are not the new one's.
+                    Some(state) if old.oid != new.oid => Operation::Replace(new.to_entity(state)?, IfMatch::Any),
+                    Some(state) => Operation::Merge(new.to_entity(state)?, IfMatch::Any),
+                    // How far its values are given out is not the transaction's to change.
+                    None => Operation::Merge(new.definition()?, IfMatch::Any),
+                }),
                 (Some(old), None) => Some(Operation::Delete(old.entity_key()?, IfMatch::Any)),
             });
         }

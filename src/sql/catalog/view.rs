@@ -1,12 +1,13 @@
 //! The catalogue as one statement sees it: what is committed, and what its transaction has changed.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::declaration::Declaration;
 use super::found;
 use super::is_hidden;
 use super::sequence::Sequence;
+use super::staged::OwnCounter;
 use super::state::{DeclaredTable, State};
 use crate::model::TableName;
 use crate::sql::error::SqlResult;
@@ -18,11 +19,16 @@ use crate::table::{ObservedSchema, TableReader};
 pub struct CatalogView {
     state: Arc<State>,
     observed: Arc<ObservedRelations>,
+    counters: BTreeMap<String, OwnCounter>,
 }
 
 impl CatalogView {
-    pub(super) fn new(state: Arc<State>, observed: Arc<ObservedRelations>) -> Self {
-        Self { state, observed }
+    pub(super) fn new(
+        state: Arc<State>,
+        observed: Arc<ObservedRelations>,
+        counters: BTreeMap<String, OwnCounter>,
+    ) -> Self {
+        Self { state, observed, counters }
     }
 
     /// The table of this SQL name: exactly, else the one that differs only in case, else a table found in the store.
@@ -85,12 +91,15 @@ impl CatalogView {
         self.state.tables.get(name).map(|table| &table.declaration)
     }
 
-    /// The declaration of a table; of a found one, that which makes it a declared one as it is.
-    pub fn declaration_of(&self, relation: &Relation, with_properties: bool) -> Declaration {
-        match self.declaration(&relation.name) {
-            Some(declaration) => declaration.clone(),
-            None => found::declaration_of(relation, with_properties),
+    /// The declaration of a table; of a found one, that which makes it a declared one as it is. With `all_columns`, those
+    /// that an open table only shows are declared too.
+    pub fn declaration_of(&self, relation: &Relation, all_columns: bool) -> Declaration {
+        let declared = self.declaration(&relation.name).cloned();
+        let mut declaration = declared.unwrap_or_else(|| found::declaration_of(relation));
+        if all_columns && relation.open {
+            found::declare_all(&mut declaration, relation);
         }
+        declaration
     }
 
     /// Every declaration, by SQL name.
@@ -106,6 +115,11 @@ impl CatalogView {
     /// Every sequence, by SQL name.
     pub fn sequences(&self) -> impl Iterator<Item = &Arc<Sequence>> {
         self.state.sequences.values()
+    }
+
+    /// Where a sequence stands that counts in the statement's transaction alone.
+    pub(crate) fn own_counter(&self, name: &str) -> Option<OwnCounter> {
+        self.counters.get(name).cloned()
     }
 
     /// The sequences that belong to columns of the table with this OID.

@@ -2,29 +2,75 @@
 
 use std::collections::HashSet;
 
-use datafusion::sql::sqlparser::ast::{ColumnDef, ColumnOption, Expr, Value};
+use datafusion::sql::sqlparser::ast::{ColumnDef, ColumnOption, Expr, GeneratedAs, Value};
 
+use super::counters::Counters;
+use super::type_names::{serial_type, sql_type};
 use crate::model::{PropertyName, limits};
 use crate::sql::catalog::DeclaredColumn;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::sequence::GivenOptions;
 use crate::sql::statement::fold;
 use crate::sql::types::SqlType;
+
+/// A column of a CREATE TABLE, its type read.
+pub(super) struct TypedColumn<'a> {
+    pub definition: &'a ColumnDef,
+    pub sql_type: SqlType,
+    /// It was declared `serial` or the like.
+    pub is_serial: bool,
+    /// The options of its identity.
+    pub identity: GivenOptions,
+}
+
+/// Reads the types of columns. `identities` are the options of those with an identity, in order.
+///
+/// # Errors
+/// 42704 for an unknown type, 0A000 for one that cannot be stored, 22023 for bad parameters.
+pub(super) fn typed<'a>(columns: &'a [ColumnDef], identities: &[GivenOptions]) -> SqlResult<Vec<TypedColumn<'a>>> {
+    let mut identities = identities.iter();
+    columns
+        .iter()
+        .map(|definition| {
+            let counts = definition.options.iter().any(|option| is_identity(&option.option));
+            let identity = if counts { identities.next() } else { None };
+            typed_column(definition, identity.cloned().unwrap_or_default())
+        })
+        .collect()
+}
+
+/// Reads the type of a column; `identity` are the options of its identity.
+///
+/// # Errors
+/// As [`typed`].
+pub(super) fn typed_column(definition: &ColumnDef, identity: GivenOptions) -> SqlResult<TypedColumn<'_>> {
+    let serial = serial_type(&definition.data_type);
+    let is_serial = serial.is_some();
+    let sql_type = serial.map_or_else(|| sql_type(&definition.data_type), Ok)?;
+    Ok(TypedColumn { definition, sql_type, is_serial, identity })
+}
+
+/// Whether it is GENERATED ... AS IDENTITY.
+pub(super) fn is_identity(option: &ColumnOption) -> bool {
+    matches!(option, ColumnOption::Generated { generation_expr: None, .. })
+}
 
 /// The declared columns of a table.
 ///
 /// # Errors
 /// What PostgreSQL refuses, reserved names, and more columns than an entity has properties.
 pub(super) fn columns(
-    table: &str,
-    typed: &[(&ColumnDef, SqlType)],
+    typed: &[TypedColumn<'_>],
     primary_key: &[String],
     is_raw: bool,
+    counters: &mut Counters<'_>,
 ) -> SqlResult<Vec<DeclaredColumn>> {
+    let table = counters.table;
     let mut names = HashSet::new();
     let mut properties = HashSet::new();
     let mut columns = Vec::with_capacity(typed.len());
-    for (column, sql_type) in typed {
-        let name = fold(&column.name);
+    for column in typed {
+        let name = fold(&column.definition.name);
         if !names.insert(name.clone()) {
             let message = format!("column \"{name}\" specified more than once");
             return Err(SqlError::new(ErrorKind::DuplicateColumn, message));
@@ -32,21 +78,49 @@ pub(super) fn columns(
         check_name(&name, is_raw)?;
         let in_key = primary_key.contains(&name);
         let is_system = if is_raw { is_key_or_timestamp(&name) } else { in_key };
-        let mut declared = options(table, column, DeclaredColumn::new(&name, sql_type))?;
+        let mut declared = options(column, counters)?;
         declared.not_null |= in_key || (is_raw && is_system && name != "Timestamp");
-        if in_key && declared.generated.is_some() {
-            return Err(SqlError::not_supported("a generated column in a primary key")
-                .with_hint("Give the key's value in each INSERT, or make it a DEFAULT."));
+        if in_key {
+            check_key_column(&declared)?;
         }
         declared.property = if is_system { None } else { Some(property_name(&name, &mut properties)) };
         columns.push(declared);
     }
     if properties.len() > limits::CUSTOM_PROPERTIES_MAX {
-        let message = format!("table \"{table}\" cannot have {} columns besides its key", properties.len());
-        return Err(SqlError::new(ErrorKind::TooManyColumns, message)
-            .with_detail(format!("An entity holds at most {} properties.", limits::CUSTOM_PROPERTIES_MAX)));
+        return Err(too_many_columns(table, properties.len()));
     }
     Ok(columns)
+}
+
+pub(super) fn too_many_columns(table: &str, count: usize) -> Box<SqlError> {
+    let message = format!("table \"{table}\" cannot have {count} columns besides its key");
+    SqlError::new(ErrorKind::TooManyColumns, message)
+        .with_detail(format!("An entity holds at most {} properties.", limits::CUSTOM_PROPERTIES_MAX))
+}
+
+/// A column that joins the others of a table, with a property that nothing stored has yet.
+///
+/// # Errors
+/// 42939 for a reserved name, 42704 for an unknown type, and what its options are refused for.
+pub(super) fn read_column(
+    column: &TypedColumn<'_>,
+    taken: &mut HashSet<String>,
+    counters: &mut Counters<'_>,
+) -> SqlResult<DeclaredColumn> {
+    let name = fold(&column.definition.name);
+    check_name(&name, false)?;
+    let mut declared = options(column, counters)?;
+    declared.property = Some(property_name(&name, taken));
+    Ok(declared)
+}
+
+/// The key of a row is there before its generated columns are computed (0A000).
+pub(super) fn check_key_column(column: &DeclaredColumn) -> SqlResult<()> {
+    match column.generated {
+        None => Ok(()),
+        Some(_) => Err(SqlError::not_supported("a generated column in a primary key")
+            .with_hint("Give the key's value in each INSERT, or make it a DEFAULT.")),
+    }
 }
 
 fn is_key_or_timestamp(name: &str) -> bool {
@@ -70,30 +144,37 @@ fn check_name(name: &str, is_raw: bool) -> SqlResult<()> {
     Ok(())
 }
 
-/// What the column's options say of it. Constraints are read elsewhere (`constraints`).
-fn options(table: &str, column: &ColumnDef, mut declared: DeclaredColumn) -> SqlResult<DeclaredColumn> {
-    let mut nullable = None;
-    for option in &column.options {
+/// What the column's type and options say of it. Constraints are read elsewhere (`constraints`).
+fn options(column: &TypedColumn<'_>, counters: &mut Counters<'_>) -> SqlResult<DeclaredColumn> {
+    let table = counters.table;
+    let mut declared = DeclaredColumn::new(&fold(&column.definition.name), &column.sql_type);
+    let mut nullable = column.is_serial.then_some(false);
+    if column.is_serial {
+        declared.default = Some(counters.serial(&declared.name, &column.sql_type)?);
+    }
+    for option in &column.definition.options {
         match &option.option {
             ColumnOption::NotNull => set_nullable(&mut nullable, false, table, &declared.name)?,
             ColumnOption::Null => set_nullable(&mut nullable, true, table, &declared.name)?,
-            ColumnOption::PrimaryKey(_) | ColumnOption::Check(_) => {}
-            ColumnOption::Unique(_) | ColumnOption::ForeignKey(_) => {}
+            ColumnOption::PrimaryKey(_)
+            | ColumnOption::Check(_)
+            | ColumnOption::Unique(_)
+            | ColumnOption::ForeignKey(_) => {}
             ColumnOption::Collation(name) if is_c_collation(&name.to_string()) => {}
             ColumnOption::Default(expression) => {
-                if declared.default.is_some() || declared.generated.is_some() {
-                    return Err(several_values(table, &declared));
-                }
+                check_no_value(table, &declared, "default")?;
                 declared.default = default_text(expression);
             }
             ColumnOption::Generated { generation_expr: Some(expression), .. } => {
-                if declared.default.is_some() || declared.generated.is_some() {
-                    return Err(several_values(table, &declared));
-                }
+                check_no_value(table, &declared, "generation expression")?;
                 declared.generated = Some(expression.to_string());
             }
-            ColumnOption::Generated { .. } | ColumnOption::Identity(_) => {
-                return Err(SqlError::not_supported("GENERATED ... AS IDENTITY"));
+            ColumnOption::Generated { generated_as, generation_expr: None, .. } => {
+                check_no_value(table, &declared, "identity")?;
+                let always = *generated_as == GeneratedAs::Always;
+                let identity = counters.identity(&declared.name, &column.sql_type, always, &column.identity)?;
+                declared.identity = Some(identity);
+                set_nullable(&mut nullable, false, table, &declared.name)?;
             }
             other => return Err(SqlError::not_supported(other.to_string())),
         }
@@ -111,13 +192,26 @@ fn set_nullable(nullable: &mut Option<bool>, value: bool, table: &str, column: &
     Ok(())
 }
 
-fn several_values(table: &str, column: &DeclaredColumn) -> Box<SqlError> {
-    let message = if column.generated.is_some() {
-        format!("both default and generation expression specified for column \"{}\" of table \"{table}\"", column.name)
-    } else {
-        format!("multiple default values specified for column \"{}\" of table \"{table}\"", column.name)
+/// A column gets its value in one way.
+fn check_no_value(table: &str, column: &DeclaredColumn, second: &str) -> SqlResult<()> {
+    let first = match column {
+        DeclaredColumn { default: Some(_), .. } => "default",
+        DeclaredColumn { identity: Some(_), .. } => "identity",
+        DeclaredColumn { generated: Some(_), .. } => "generation expression",
+        _ => return Ok(()),
     };
-    SqlError::new(ErrorKind::Syntax, message)
+    let place = format!("specified for column \"{}\" of table \"{table}\"", column.name);
+    Err(SqlError::new(
+        ErrorKind::Syntax,
+        match (first, second) {
+            ("default", "default") => format!("multiple default values {place}"),
+            ("identity", "identity") => format!("multiple identity specifications {place}"),
+            ("generation expression", "generation expression") => format!("multiple generation clauses {place}"),
+            ("identity", "default") => format!("both default and identity {place}"),
+            ("generation expression", other) => format!("both {other} and generation expression {place}"),
+            (first, second) => format!("both {first} and {second} {place}"),
+        },
+    ))
 }
 
 /// The text that is kept of a DEFAULT: `DEFAULT NULL` is none.
@@ -137,7 +231,7 @@ fn is_c_collation(name: &str) -> bool {
 }
 
 /// The property that stores a column: its own name where that is legal, else the nearest legal one not yet taken.
-fn property_name(column: &str, taken: &mut HashSet<String>) -> String {
+pub(super) fn property_name(column: &str, taken: &mut HashSet<String>) -> String {
     let legal = if PropertyName::parse(column).is_ok() {
         column.to_owned()
     } else {

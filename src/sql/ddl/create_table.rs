@@ -3,40 +3,53 @@
 use std::collections::HashSet;
 
 use datafusion::sql::sqlparser::ast::{
-    self, ColumnDef, ColumnOption, CreateTableOptions, Expr, SqlOption, TableConstraint, Value,
+    self, ColumnOption, CreateTableOptions, Expr, SqlOption, TableConstraint, Value,
 };
 
-use super::columns::columns;
+use super::columns::{TypedColumn, columns, typed};
 use super::constraints::constraints;
+use super::counters::Counters;
 use super::key_layout::{TableOptions, layout};
-use super::type_names::sql_type;
 use super::unenforced::Recorder;
 use crate::model::TableName;
-use crate::sql::catalog::{Declaration, DeclaredKey, derived_table_name};
+use crate::sql::catalog::{Declaration, DeclaredKey, Sequence, derived_table_name};
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
 use crate::sql::plan::schema_and_table;
 use crate::sql::settings::{EgtMode, parse_bool};
-use crate::sql::statement::fold;
+use crate::sql::statement::{CreateTableCommand, fold};
 use crate::sql::types::SqlType;
 
-/// The declaration a CREATE TABLE makes, its OID still open, and what to tell about it.
+/// What a CREATE TABLE makes. OIDs are still open.
+pub(crate) struct Declared {
+    pub declaration: Declaration,
+    /// Of columns that count.
+    pub sequences: Vec<Sequence>,
+    /// What to tell about it.
+    pub notices: Vec<Notice>,
+}
+
+/// Reads a CREATE TABLE. `is_taken` says whether a table or sequence has a name.
 ///
 /// # Errors
 /// What PostgreSQL refuses, and 0A000 for what the Table model cannot hold.
-pub(crate) fn declare(create: &ast::CreateTable, mode: EgtMode) -> SqlResult<(Declaration, Vec<Notice>)> {
+pub(crate) fn declare(
+    command: &CreateTableCommand,
+    mode: EgtMode,
+    is_taken: &dyn Fn(&str) -> bool,
+) -> SqlResult<Declared> {
+    let create = &command.create;
     refuse_other_kinds(create)?;
-    let (schema, name) = schema_and_table(&create.name)?;
-    if let Some(schema) = schema.filter(|s| s != "public") {
-        return Err(SqlError::new(ErrorKind::UndefinedSchema, format!("schema \"{schema}\" does not exist")));
-    }
+    let name = table_name(create)?;
     let mut notices = Vec::new();
     let options = table_options(&create.table_options, &mut notices)?;
     let stored = stored_name(&name, &options, &mut notices)?;
     let (key_name, primary_key) = primary_key(create)?;
-    let typed = create.columns.iter().map(|c| Ok((c, sql_type(&c.data_type)?))).collect::<SqlResult<Vec<_>>>()?;
+    let typed = typed(&create.columns, &command.identities)?;
     let is_raw = is_raw(&typed, &primary_key, &options)?;
     let key = if is_raw { DeclaredKey::Raw } else { layout(&name, &primary_key, &options, &mut notices)? };
-    let columns = columns(&name, &typed, &primary_key, is_raw)?;
+    let mut counters = Counters { table: &name, is_taken, sequences: Vec::new() };
+    let columns = columns(&typed, &primary_key, is_raw, &mut counters)?;
+    let sequences = counters.sequences;
     let key_columns = if is_raw { ["PartitionKey", "RowKey"].map(str::to_owned).to_vec() } else { primary_key };
     let mut recorder = Recorder { mode, table: &name, columns: &columns, key: &key_columns, notices: &mut notices };
     let constraints = constraints(create, key_name, &mut recorder)?;
@@ -44,7 +57,20 @@ pub(crate) fn declare(create: &ast::CreateTable, mode: EgtMode) -> SqlResult<(De
     declaration.constraints = constraints;
     // A key type that cannot be encoded is refused here, before anything is created.
     declaration.relation()?;
-    Ok((declaration, notices))
+    Ok(Declared { declaration, sequences, notices })
+}
+
+/// The name of the table to be.
+///
+/// # Errors
+/// 3F000 for a schema other than `public`.
+pub(crate) fn table_name(create: &ast::CreateTable) -> SqlResult<String> {
+    match schema_and_table(&create.name)? {
+        (Some(schema), _) if schema != "public" => {
+            Err(SqlError::new(ErrorKind::UndefinedSchema, format!("schema \"{schema}\" does not exist")))
+        }
+        (_, name) => Ok(name),
+    }
 }
 
 fn refuse_other_kinds(create: &ast::CreateTable) -> SqlResult<()> {
@@ -69,12 +95,19 @@ fn refuse_other_kinds(create: &ast::CreateTable) -> SqlResult<()> {
 }
 
 fn table_options(options: &CreateTableOptions, notices: &mut Vec<Notice>) -> SqlResult<TableOptions> {
+    match options {
+        CreateTableOptions::None => Ok(TableOptions::default()),
+        CreateTableOptions::With(list) => read_options(list, notices),
+        other => Err(SqlError::not_supported(other.to_string())),
+    }
+}
+
+/// The options of WITH (...), or of ALTER TABLE ... SET (...).
+///
+/// # Errors
+/// 22023 for an unknown one or a bad value.
+pub(super) fn read_options(list: &[SqlOption], notices: &mut Vec<Notice>) -> SqlResult<TableOptions> {
     let mut found = TableOptions::default();
-    let list = match options {
-        CreateTableOptions::None => return Ok(found),
-        CreateTableOptions::With(list) => list,
-        other => return Err(SqlError::not_supported(other.to_string())),
-    };
     for option in list {
         let SqlOption::KeyValue { key, value } = option else {
             return Err(SqlError::not_supported(format!("table option {option}")));
@@ -177,8 +210,8 @@ fn primary_key(create: &ast::CreateTable) -> SqlResult<(Option<String>, Vec<Stri
 }
 
 /// Whether the columns are PartitionKey and RowKey themselves.
-fn is_raw(columns: &[(&ColumnDef, SqlType)], primary_key: &[String], options: &TableOptions) -> SqlResult<bool> {
-    let key_column = |name: &str| columns.iter().find(|(c, _)| fold(&c.name) == name);
+fn is_raw(columns: &[TypedColumn<'_>], primary_key: &[String], options: &TableOptions) -> SqlResult<bool> {
+    let key_column = |name: &str| columns.iter().find(|column| fold(&column.definition.name) == name);
     let (Some(partition), Some(row)) = (key_column("PartitionKey"), key_column("RowKey")) else { return Ok(false) };
     if !primary_key.is_empty() && primary_key != ["PartitionKey", "RowKey"] {
         return Err(SqlError::new(
@@ -192,9 +225,9 @@ fn is_raw(columns: &[(&ColumnDef, SqlType)], primary_key: &[String], options: &T
             "partition_key and row_key cannot be chosen when \"PartitionKey\" and \"RowKey\" are columns",
         ));
     }
-    for (column, sql_type) in [partition, row] {
-        if !matches!(sql_type, SqlType::Text | SqlType::Varchar(_)) {
-            let message = format!("column \"{}\" must be of type text", column.name.value);
+    for column in [partition, row] {
+        if !matches!(column.sql_type, SqlType::Text | SqlType::Varchar(_)) {
+            let message = format!("column \"{}\" must be of type text", column.definition.name.value);
             return Err(SqlError::new(ErrorKind::InvalidTableDefinition, message));
         }
     }

@@ -38,18 +38,50 @@ pub(crate) fn references_to(catalog: &CatalogView, tables: &[&str]) -> Vec<Refer
     found
 }
 
-/// DROP without CASCADE (2BP01).
+/// The foreign keys to this table, its own among them, whose referenced columns the condition is about.
+pub(crate) fn references_to_columns(
+    catalog: &CatalogView,
+    name: &str,
+    condition: impl Fn(&[String]) -> bool,
+) -> Vec<Reference> {
+    let mut found = Vec::new();
+    for declaration in catalog.declarations() {
+        for constraint in &declaration.constraints.unenforced {
+            if let UnenforcedKind::ForeignKey { table, referenced, .. } = &constraint.kind
+                && table == name
+                && condition(referenced)
+            {
+                found.push(Reference {
+                    table: declaration.name.clone(),
+                    constraint: constraint.name.clone(),
+                    referenced: table.clone(),
+                });
+            }
+        }
+    }
+    found
+}
+
+/// DROP TABLE without CASCADE (2BP01).
 pub(crate) fn still_needed(references: &[Reference]) -> Box<SqlError> {
     let detail: Vec<String> = references
         .iter()
         .map(|r| format!("constraint {} on table {} depends on table {}", r.constraint, r.table, r.referenced))
         .collect();
-    let what = match distinct(references.iter().map(|r| r.referenced.as_str())).as_slice() {
-        [table] => format!("cannot drop table {table} because other objects depend on it"),
-        _ => "cannot drop desired object(s) because other objects depend on them".to_owned(),
-    };
-    SqlError::new(ErrorKind::DependentObjects, what)
-        .with_detail(detail.join("\n"))
+    match distinct(references.iter().map(|r| r.referenced.as_str())).as_slice() {
+        [table] => needed(&format!("table {table}"), &detail),
+        _ => depended_upon("cannot drop desired object(s) because other objects depend on them".to_owned(), &detail),
+    }
+}
+
+/// DROP without CASCADE of what others depend on, a line for each (2BP01).
+pub(crate) fn needed(what: &str, lines: &[String]) -> Box<SqlError> {
+    depended_upon(format!("cannot drop {what} because other objects depend on it"), lines)
+}
+
+fn depended_upon(message: String, lines: &[String]) -> Box<SqlError> {
+    SqlError::new(ErrorKind::DependentObjects, message)
+        .with_detail(lines.join("\n"))
         .with_hint("Use DROP ... CASCADE to drop the dependent objects too.")
 }
 

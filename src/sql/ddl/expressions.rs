@@ -8,12 +8,14 @@ use arrow::array::new_empty_array;
 use datafusion::sql::sqlparser::ast::{Expr, Query, Visit, Visitor};
 
 use super::constraints::columns_of;
-use crate::sql::catalog::{Declaration, DeclaredColumn};
+use crate::sql::catalog::{Declaration, DeclaredColumn, Sequence};
 use crate::sql::dml::{RowExpressions, is_untyped, visible_schema};
 use crate::sql::edm;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::pg_catalog::split_name;
 use crate::sql::plan::Planner;
 use crate::sql::relation::{Relation, RelationColumn};
+use crate::sql::sequence::take_next_calls;
 use crate::sql::statement::{fold, parse_expression};
 use crate::sql::types::SqlType;
 
@@ -35,16 +37,18 @@ impl Place {
     }
 }
 
-/// Checks all expressions of a declaration.
+/// Checks all expressions of a declaration. `own` are the sequences it brings along.
 ///
 /// # Errors
 /// 0A000 for a column in a DEFAULT and for sub-queries, 42803 and 42P20 for aggregates and windows, 42804 for a type
 /// that does not fit, 42P17 for a generated column that is not computed from plain columns alone.
-pub(crate) fn check_expressions(planner: &Planner<'_>, declaration: &Declaration) -> SqlResult<()> {
+pub(crate) fn check_expressions(planner: &Planner<'_>, declaration: &Declaration, own: &[Sequence]) -> SqlResult<()> {
     let relation = declaration.relation()?;
     for column in &relation.columns {
         if let Some(text) = &column.default {
-            check_value(planner, &relation, column, &parse_expression(text)?, Place::Default)?;
+            let expression = parse_expression(text)?;
+            check_value(planner, &relation, column, &expression, Place::Default)?;
+            check_sequences(planner, expression, own)?;
         }
         if let Some(text) = &column.generated {
             let expression = parse_expression(text)?;
@@ -121,6 +125,20 @@ pub(crate) fn check_condition(planner: &Planner<'_>, relation: &Relation, expres
             Err(SqlError::new(ErrorKind::DatatypeMismatch, message))
         }
     }
+}
+
+/// The sequences that a DEFAULT counts with must be there.
+///
+/// # Errors
+/// 42P01 and 42809 where one is not, 0A000 for one that is not named by a constant.
+pub(crate) fn check_sequences(planner: &Planner<'_>, mut expression: Expr, own: &[Sequence]) -> SqlResult<()> {
+    for named in take_next_calls(&mut expression, |_| "next".into())? {
+        let is_own = split_name(&named).pop().is_some_and(|name| own.iter().any(|sequence| sequence.name == name));
+        if !is_own {
+            planner.system.sequences()?.find(&named)?;
+        }
+    }
+    Ok(())
 }
 
 /// A generated column is computed from the others as they are given, not from one another.

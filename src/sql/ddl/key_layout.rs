@@ -13,6 +13,17 @@ pub(super) struct TableOptions {
     pub open: bool,
 }
 
+impl TableOptions {
+    /// Whether some option says where and under which keys rows are stored.
+    pub fn is_about_storage(&self) -> bool {
+        self.stored_name.is_some()
+            || self.partition_key.is_some()
+            || self.row_key.is_some()
+            || self.key_escape
+            || self.open
+    }
+}
+
 /// The PartitionKey of every row of a table without a primary key.
 const GENERATED_PARTITION: &str = "all";
 

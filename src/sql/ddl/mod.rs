@@ -3,18 +3,28 @@
 //! What PostgreSQL would make of a clause and the Table model cannot hold is refused with its way out; what is only
 //! renamed or has a consequence for transactions is said in a NOTICE.
 
+mod alter;
+mod column_names;
 mod columns;
 mod constraints;
+mod counters;
 mod create_table;
 mod dependents;
 mod expressions;
+mod index;
 mod key_layout;
 mod names;
 mod type_names;
 mod unenforced;
 
-pub(super) use create_table::declare;
+pub(super) use alter::{
+    Alteration, Computed, Origin, Renaming, Rewrite, RowCheck, alter, is_about_columns, only_gives_owner, renaming,
+    without_storage_actions,
+};
+pub(super) use counters::counts_with;
+pub(super) use create_table::{Declared, declare, table_name};
 pub(super) use dependents::{Reference, cascades, references_to, still_needed, still_referenced};
 pub(super) use expressions::check_expressions;
+pub(super) use index::index_name;
 pub(super) use type_names::sql_type;
-pub(super) use unenforced::resolve_references;
+pub(super) use unenforced::{Recorder, resolve_references};

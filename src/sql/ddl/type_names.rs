@@ -47,6 +47,18 @@ pub(in crate::sql) fn sql_type(data_type: &DataType) -> SqlResult<SqlType> {
     })
 }
 
+/// The integer type of a column declared `serial` or the like.
+pub(super) fn serial_type(data_type: &DataType) -> Option<SqlType> {
+    let DataType::Custom(name, arguments) = data_type else { return None };
+    let last = name.0.last().and_then(|p| p.as_ident()).map(fold)?;
+    match (last.as_str(), arguments.as_slice()) {
+        ("smallserial" | "serial2", []) => Some(SqlType::Int2),
+        ("serial" | "serial4", []) => Some(SqlType::Int4),
+        ("bigserial" | "serial8", []) => Some(SqlType::Int8),
+        _ => None,
+    }
+}
+
 fn custom(name: &ObjectName, arguments: &[String]) -> SqlResult<SqlType> {
     let last = name.0.last().and_then(|p| p.as_ident()).map(fold).unwrap_or_default();
     match (last.as_str(), arguments) {
@@ -54,10 +66,6 @@ fn custom(name: &ObjectName, arguments: &[String]) -> SqlResult<SqlType> {
         ("bpchar", _) => Ok(SqlType::Text),
         ("name", []) => Ok(SqlType::Name),
         ("oid", []) => Ok(SqlType::Oid),
-        ("serial" | "bigserial" | "smallserial" | "serial4" | "serial8" | "serial2", _) => {
-            Err(SqlError::not_supported(format!("type {last}"))
-                .with_hint("Declare an integer column and give its values, or use uuid keys."))
-        }
         (
             "money" | "inet" | "cidr" | "macaddr" | "point" | "box" | "tsvector" | "tsquery" | "xml" | "citext"
             | "timetz",

@@ -125,13 +125,13 @@ impl Recorder<'_> {
                 free_name(self.table, Some(&joined), label, |name| constraints.names().any(|taken| taken == name))
             }
         };
-        let number = constraints.next_number();
+        let number = constraints.next_number()?;
         constraints.unenforced.push(Unenforced { number, name: name.clone(), columns, kind });
         Ok(name)
     }
 
     /// The stored spelling of listed columns.
-    fn named(&self, listed: &[Ident], missing: impl Fn(&str) -> String) -> SqlResult<Vec<String>> {
+    pub(super) fn named(&self, listed: &[Ident], missing: impl Fn(&str) -> String) -> SqlResult<Vec<String>> {
         let known: Vec<&String> = self.columns.iter().map(|column| &column.name).collect();
         listed
             .iter()
@@ -142,13 +142,13 @@ impl Recorder<'_> {
             .collect()
     }
 
-    fn warn(&mut self, message: String) {
+    pub(super) fn warn(&mut self, message: String) {
         let hint = "The view schema_findings says what it means for the Table model.";
         self.notices.push(Notice::warning(message).with_hint(hint));
     }
 }
 
-fn refused(what: &str) -> Box<SqlError> {
+pub(super) fn refused(what: &str) -> Box<SqlError> {
     SqlError::not_supported(what)
 }
 

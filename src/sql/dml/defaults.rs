@@ -1,12 +1,14 @@
 //! DEFAULT: the values of columns that a statement does not give.
 //!
 //! A default is planned once per statement and evaluated for as many rows as need it: `now()` gives one value in all of
-//! them, `gen_random_uuid()` another in each.
+//! them, `gen_random_uuid()` another in each. Values of sequences are taken ahead, for all rows at once, and stand in
+//! for the calls of `nextval` as columns.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, new_null_array};
-use arrow::datatypes::Schema;
+use arrow::array::{ArrayRef, Int64Array, new_null_array};
+use arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion::logical_expr::execution_props::ExecutionProps;
 use datafusion::sql::sqlparser::ast::{Expr, Ident, Value};
 
@@ -18,6 +20,7 @@ use crate::sql::edm;
 use crate::sql::error::SqlResult;
 use crate::sql::plan::Planner;
 use crate::sql::relation::{Relation, RelationColumn};
+use crate::sql::sequence::{SessionSequences, next_call, take_next_calls};
 use crate::sql::statement::parse_expression;
 use crate::sql::types::SqlType;
 
@@ -25,6 +28,9 @@ use crate::sql::types::SqlType;
 #[derive(Debug, Clone)]
 pub(crate) struct Defaults {
     columns: Vec<DefaultColumn>,
+    /// The sequences that are counted with, each a column of `schema`.
+    sequences: Vec<String>,
+    schema: SchemaRef,
     expressions: Option<RowExpressions>,
 }
 
@@ -36,6 +42,8 @@ struct DefaultColumn {
     sql_type: SqlType,
     /// The expression is a bare literal: its text is read as the column's type.
     untyped: bool,
+    /// Its own among the sequences.
+    sequences: Range<usize>,
 }
 
 impl Defaults {
@@ -46,9 +54,12 @@ impl Defaults {
     pub fn prepare(planner: &Planner<'_>, relation: &Relation, wanted: impl Iterator<Item = usize>) -> SqlResult<Self> {
         let mut columns = Vec::new();
         let mut parsed = Vec::new();
+        let mut sequences: Vec<String> = Vec::new();
         for index in wanted {
             let column = &relation.columns[index];
-            let Some(expression) = default_of(column)? else { continue };
+            let Some(mut expression) = default_of(column)? else { continue };
+            let first = sequences.len();
+            sequences.extend(take_next_calls(&mut expression, |n| Ident::with_quote('"', value_name(first + n)))?);
             let untyped = is_untyped(&expression);
             parsed.push(expression);
             columns.push(DefaultColumn {
@@ -56,14 +67,17 @@ impl Defaults {
                 name: column.name.clone(),
                 sql_type: column.sql_type.clone(),
                 untyped,
+                sequences: first..sequences.len(),
             });
         }
+        let field = |n| SqlType::Int8.field(&value_name(n), true);
+        let schema: SchemaRef = Arc::new(Schema::new((0..sequences.len()).map(field).collect::<Vec<_>>()));
         let expressions = if parsed.is_empty() {
             None
         } else {
-            Some(RowExpressions::plan(planner, &relation.name, &Arc::new(Schema::empty()), parsed)?)
+            Some(RowExpressions::plan(planner, &relation.name, &schema, parsed)?)
         };
-        Ok(Self { columns, expressions })
+        Ok(Self { columns, sequences, schema, expressions })
     }
 
     /// The columns that have one.
@@ -75,37 +89,50 @@ impl Defaults {
     ///
     /// # Errors
     /// What constant parts of the expressions meet when they are evaluated.
-    pub fn bind(&self, moment: &ExecutionProps) -> SqlResult<BoundDefaults> {
+    pub fn bind(&self, moment: &ExecutionProps, counting: &Arc<SessionSequences>) -> SqlResult<BoundDefaults> {
         let expressions = self.expressions.as_ref().map(|e| e.bind(moment)).transpose()?;
         let types = self.expressions.as_ref().map_or_else(Vec::new, |e| e.types().to_vec());
-        Ok(BoundDefaults { columns: self.columns.clone(), types, expressions })
+        Ok(BoundDefaults { plan: self.clone(), types, expressions, counting: counting.clone() })
     }
 }
 
 /// Defaults as one statement evaluates them.
-#[derive(Debug, Clone)]
 pub(crate) struct BoundDefaults {
-    columns: Vec<DefaultColumn>,
+    plan: Defaults,
     types: Vec<SqlType>,
     expressions: Option<BoundExpressions>,
+    counting: Arc<SessionSequences>,
 }
 
 impl BoundDefaults {
     /// The default of a column for some rows, as the column's type; NULL where it has none.
     ///
     /// # Errors
-    /// What the expression meets, and what assigning its value to the column refuses.
-    pub fn values(&self, index: usize, column: &RelationColumn, rows: usize) -> SqlResult<ArrayRef> {
-        let position = self.columns.iter().position(|c| c.index == index);
+    /// What the expression and its sequences meet, and what assigning its value to the column refuses.
+    pub async fn values(&self, index: usize, column: &RelationColumn, rows: usize) -> SqlResult<ArrayRef> {
+        let position = self.plan.columns.iter().position(|c| c.index == index);
         let (Some(position), Some(expressions)) = (position, &self.expressions) else {
             return Ok(new_null_array(&column.sql_type.arrow(), rows));
         };
-        let described = &self.columns[position];
-        let no_columns = batch_of(Arc::new(Schema::empty()), Vec::new(), rows)?;
-        let values = expressions.evaluate(position, &no_columns)?;
+        let described = &self.plan.columns[position];
+        let mut counted: Vec<ArrayRef> = Vec::with_capacity(self.plan.sequences.len());
+        for (n, sequence) in self.plan.sequences.iter().enumerate() {
+            // Values of the other columns' sequences are not looked at, so none are taken.
+            counted.push(if described.sequences.contains(&n) {
+                Arc::new(Int64Array::from(self.counting.next(sequence, rows).await?))
+            } else {
+                new_null_array(&DataType::Int64, rows)
+            });
+        }
+        let values = expressions.evaluate(position, &batch_of(self.plan.schema.clone(), counted, rows)?)?;
         edm::assign(&values, &self.types[position], &described.sql_type, described.untyped)
             .map_err(|e| e.for_column(&described.name))
     }
+}
+
+/// The column that stands for the n-th call of `nextval`; no name in an expression can mean it.
+fn value_name(n: usize) -> String {
+    format!("\u{2}next{n}")
 }
 
 /// The expression of a column's default; `None` when that is NULL.
@@ -113,6 +140,9 @@ impl BoundDefaults {
 /// # Errors
 /// None in practice: it parsed when it was declared.
 pub(crate) fn default_of(column: &RelationColumn) -> SqlResult<Option<Expr>> {
+    if let Some(identity) = &column.identity {
+        return parse_expression(&next_call(&identity.sequence)).map(Some);
+    }
     column.default.as_deref().map(parse_expression).transpose()
 }
 

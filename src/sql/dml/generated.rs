@@ -93,14 +93,26 @@ impl BoundGenerated {
     }
 }
 
-/// A statement gives a value to a column that gets its own (428C9).
+/// Whether a statement may give a value of its own to the column.
+///
+/// # Errors
+/// 428C9 for a generated column, and for an identity column that is GENERATED ALWAYS.
 pub(crate) fn check_not_given(relation: &Relation, target: &TargetColumn, is_update: bool) -> SqlResult<()> {
-    let Some(column) = target.column(relation).filter(|column| column.generated.is_some()) else { return Ok(()) };
-    Err(only_default(&column.name, is_update).with_detail(format!("Column \"{}\" is a generated column.", column.name)))
+    let Some(column) = target.column(relation) else { return Ok(()) };
+    if column.generated.is_some() {
+        let detail = format!("Column \"{}\" is a generated column.", column.name);
+        return Err(only_default(&column.name, is_update).with_detail(detail));
+    }
+    if column.identity.as_ref().is_some_and(|identity| identity.always) {
+        let detail = format!("Column \"{}\" is an identity column defined as GENERATED ALWAYS.", column.name);
+        let error = only_default(&column.name, is_update).with_detail(detail);
+        return Err(if is_update { error } else { error.with_hint("Use OVERRIDING SYSTEM VALUE to override.") });
+    }
+    Ok(())
 }
 
 /// Only DEFAULT may be given to the column (428C9).
-pub(crate) fn only_default(column: &str, is_update: bool) -> Box<SqlError> {
+fn only_default(column: &str, is_update: bool) -> Box<SqlError> {
     let message = if is_update {
         format!("column \"{column}\" can only be updated to DEFAULT")
     } else {

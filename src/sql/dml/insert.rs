@@ -26,6 +26,7 @@ use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
 use crate::sql::outcome::ResultColumn;
 use crate::sql::plan::{PlannedQuery, Planner};
 use crate::sql::relation::{ColumnSource, Relation};
+use crate::sql::statement::{InsertCommand, Overriding};
 use crate::sql::types::SqlType;
 
 /// Rows of a VALUES list that are written between two looks at the store.
@@ -46,17 +47,19 @@ pub(crate) struct PreparedInsert {
 /// Where the rows come from.
 enum Source {
     Values(ValuesList),
-    /// Any query, and which of its columns have no type of their own.
+    /// Any query.
     Query {
         input: Box<PlannedQuery>,
-        untyped: Vec<bool>,
+        /// The query's columns that are inserted, and whether each has no type of its own.
+        columns: Vec<(usize, bool)>,
     },
 }
 
 impl PreparedInsert {
     /// # Errors
     /// Whatever is wrong with the statement; 0A000 for clauses PostgreSQL does not have.
-    pub async fn prepare(planner: &Planner<'_>, insert: &ast::Insert, declared: &[SqlType]) -> SqlResult<Self> {
+    pub async fn prepare(planner: &Planner<'_>, command: &InsertCommand, declared: &[SqlType]) -> SqlResult<Self> {
+        let insert = &command.insert;
         refuse_other_dialects(insert)?;
         let TableObject::TableName(name) = &insert.table else {
             return Err(SqlError::not_supported(format!("INSERT INTO {}", insert.table)));
@@ -65,7 +68,7 @@ impl PreparedInsert {
         let mut targets = targets(&relation, insert)?;
         let mut declared = declared.to_vec();
         let mut source = source(planner, &relation, &mut targets, insert, &mut declared).await?;
-        leave_out_generated(&relation, &mut targets, &mut source)?;
+        leave_out_own(&relation, &mut targets, &mut source, command.overriding)?;
         let rows = Arc::new(NewRows::prepare(planner, &relation, &targets, &source.asked_defaults(&targets))?);
         let alias = insert
             .table_alias
@@ -122,12 +125,8 @@ impl PreparedInsert {
         if self.returning.is_some() {
             writes.keep_versions();
         }
-        let mut run = Run {
-            rows: self.rows.bind(&planner.engine.moment())?,
-            touched: Touched::default(),
-            changed: 0,
-            new_rows: Vec::new(),
-        };
+        let mut run =
+            Run { rows: self.rows.bind(planner)?, touched: Touched::default(), changed: 0, new_rows: Vec::new() };
         match &self.source {
             Source::Values(values) => {
                 let computed = values.compute(planner, parameters).await?;
@@ -137,10 +136,10 @@ impl PreparedInsert {
                     self.write(planner, parameters, &batch, writes, &mut run).await?;
                 }
             }
-            Source::Query { input, untyped } => {
+            Source::Query { input, columns } => {
                 let mut batches = planner.run(input, parameters).await?;
                 while let Some(batch) = batches.next().await {
-                    let batch = self.assigned(&batch?, untyped)?;
+                    let batch = self.assigned(&batch?, columns)?;
                     self.write(planner, parameters, &batch, writes, &mut run).await?;
                 }
             }
@@ -208,19 +207,19 @@ impl PreparedInsert {
     }
 
     /// A query's batch with each column as its target's type.
-    fn assigned(&self, batch: &RecordBatch, untyped: &[bool]) -> SqlResult<RecordBatch> {
+    fn assigned(&self, batch: &RecordBatch, chosen: &[(usize, bool)]) -> SqlResult<RecordBatch> {
         let mut fields = Vec::with_capacity(self.targets.len());
         let mut columns = Vec::with_capacity(self.targets.len());
-        for (index, target) in self.targets.iter().enumerate() {
+        for (target, (index, untyped)) in self.targets.iter().zip(chosen) {
             let name = target.name(&self.relation);
-            let from = SqlType::of_field(batch.schema().field(index));
+            let from = SqlType::of_field(batch.schema().field(*index));
             let (values, sql_type) = match target.column(&self.relation) {
                 Some(column) => {
-                    let values = edm::assign(batch.column(index), &from, &column.sql_type, untyped[index])
+                    let values = edm::assign(batch.column(*index), &from, &column.sql_type, *untyped)
                         .map_err(|e| e.for_column(name))?;
                     (values, column.sql_type.clone())
                 }
-                None => (batch.column(index).clone(), from),
+                None => (batch.column(*index).clone(), from),
             };
             fields.push(sql_type.field(name, true).with_data_type(values.data_type().clone()));
             columns.push(values);
@@ -240,6 +239,13 @@ struct Run {
 }
 
 impl Source {
+    fn remove_column(&mut self, position: usize) {
+        match self {
+            Source::Values(values) => values.remove_column(position),
+            Source::Query { columns, .. } => drop(columns.remove(position)),
+        }
+    }
+
     /// The columns in which a VALUES list says DEFAULT.
     fn asked_defaults(&self, targets: &[TargetColumn]) -> Vec<usize> {
         let Source::Values(values) = self else { return Vec::new() };
@@ -309,8 +315,8 @@ async fn source(
     }
     let input = planner.plan(query, declared).await?;
     fit(targets, input.columns.len(), unnamed)?;
-    let untyped = untyped_columns(query, targets.len());
-    Ok(Source::Query { input: Box::new(input), untyped })
+    let columns = untyped_columns(query, targets.len()).into_iter().enumerate().collect();
+    Ok(Source::Query { input: Box::new(input), columns })
 }
 
 /// Fits the columns to so many values. When no columns were named, those behind the last value get their defaults.
@@ -325,18 +331,27 @@ fn fit(targets: &mut Vec<TargetColumn>, width: usize, unnamed: bool) -> SqlResul
     Ok(())
 }
 
-/// Generated columns get their own values: a statement may name them only to say DEFAULT.
-fn leave_out_generated(relation: &Relation, targets: &mut Vec<TargetColumn>, source: &mut Source) -> SqlResult<()> {
+/// Takes away the columns that get their own values: generated ones, which a statement may name only to say DEFAULT,
+/// and under OVERRIDING USER VALUE those that count.
+fn leave_out_own(
+    relation: &Relation,
+    targets: &mut Vec<TargetColumn>,
+    source: &mut Source,
+    overriding: Option<Overriding>,
+) -> SqlResult<()> {
     for position in (0..targets.len()).rev() {
-        let is_generated = targets[position].column(relation).is_some_and(|column| column.generated.is_some());
-        if !is_generated {
-            continue;
+        let Some(column) = targets[position].column(relation) else { continue };
+        let counts = column.identity.is_some();
+        let left_out = column.generated.is_some() || (counts && overriding == Some(Overriding::User));
+        let may_be_given = counts && overriding.is_some();
+        let all_default = matches!(source, Source::Values(values) if values.is_all_default(position));
+        if !may_be_given && !all_default {
+            check_not_given(relation, &targets[position], false)?;
         }
-        match source {
-            Source::Values(values) if values.is_all_default(position) => values.remove_column(position),
-            Source::Values(_) | Source::Query { .. } => check_not_given(relation, &targets[position], false)?,
+        if left_out {
+            source.remove_column(position);
+            targets.remove(position);
         }
-        targets.remove(position);
     }
     Ok(())
 }

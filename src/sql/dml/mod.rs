@@ -17,6 +17,7 @@ mod rows;
 mod target;
 mod update;
 mod values;
+mod whole_table;
 mod writes;
 
 use std::sync::Arc;
@@ -34,9 +35,10 @@ pub(super) use delete::PreparedDelete;
 pub(super) use insert::PreparedInsert;
 pub(super) use new_rows::{BoundRows, NewRows};
 pub(super) use row_expressions::RowExpressions;
-pub(super) use rows::{RowsToWrite, keys_of_batch};
+pub(super) use rows::{RowsToWrite, generated_keys, keys_of_batch};
 pub(super) use target::{TargetColumn, find_target, target_column};
 pub(super) use update::{PreparedUpdate, is_untyped};
+pub(super) use whole_table::{contains_nulls, is_there_row, keys_and};
 pub(super) use writes::{WriteMode, Writes};
 
 /// A data-changing statement, planned.

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use arrow::array::ArrayRef;
 use arrow::datatypes::Schema;
 use arrow::record_batch::RecordBatch;
-use datafusion::logical_expr::execution_props::ExecutionProps;
 
 use super::checks::{BadRow, BoundChecks, RowChecks, RowValues, batch_of};
 use super::defaults::{BoundDefaults, Defaults};
@@ -63,18 +62,18 @@ impl NewRows {
     ///
     /// # Errors
     /// What constant parts of the table's expressions meet when they are evaluated.
-    pub fn bind(self: &Arc<Self>, moment: &ExecutionProps) -> SqlResult<BoundRows> {
+    pub fn bind(self: &Arc<Self>, planner: &Planner<'_>) -> SqlResult<BoundRows> {
+        let moment = planner.engine.moment();
         Ok(BoundRows {
             plan: self.clone(),
-            defaults: self.defaults.bind(moment)?,
-            generated: self.generated.bind(moment)?,
-            checks: self.checks.bind(moment)?,
+            defaults: self.defaults.bind(&moment, planner.system.sequences()?)?,
+            generated: self.generated.bind(&moment)?,
+            checks: self.checks.bind(&moment)?,
         })
     }
 }
 
 /// [`NewRows`] as one statement makes them.
-#[derive(Debug)]
 pub(crate) struct BoundRows {
     plan: Arc<NewRows>,
     defaults: BoundDefaults,
@@ -121,7 +120,7 @@ impl BoundRows {
     /// # Errors
     /// What the default's expression meets.
     pub async fn default_values(&self, index: usize, rows: usize) -> SqlResult<ArrayRef> {
-        self.defaults.values(index, &self.plan.relation.columns[index], rows)
+        self.defaults.values(index, &self.plan.relation.columns[index], rows).await
     }
 }
 

@@ -89,7 +89,7 @@ fn key_arrays<'a>(relation: &Relation, column: &dyn Fn(usize) -> Option<&'a Arra
 }
 
 /// RowKeys in the order of insertion: UUIDs of version 7 begin with the time.
-fn generated_keys(partition: &str, rows: usize) -> SqlResult<Vec<EntityKey>> {
+pub(crate) fn generated_keys(partition: &str, rows: usize) -> SqlResult<Vec<EntityKey>> {
     (0..rows).map(|_| Ok(EntityKey::parse(partition, &Uuid::now_v7().simple().to_string())?)).collect()
 }
 

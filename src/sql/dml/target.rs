@@ -21,10 +21,14 @@ pub(crate) async fn find_target(planner: &Planner<'_>, name: &ObjectName) -> Sql
         let message = format!("permission denied: \"{table}\" is a system catalog");
         return Err(SqlError::new(ErrorKind::InsufficientPrivilege, message));
     }
-    planner
-        .relation(schema.as_deref(), &table)
-        .await?
-        .ok_or_else(|| SqlError::new(ErrorKind::UndefinedTable, format!("relation \"{table}\" does not exist")))
+    match planner.relation(schema.as_deref(), &table).await? {
+        Some(relation) => Ok(relation),
+        None if planner.reads.catalog.sequence(&table).is_some() => {
+            Err(SqlError::new(ErrorKind::WrongObjectType, format!("\"{table}\" is not a table"))
+                .with_hint("It is a sequence: use nextval, setval, ALTER SEQUENCE and DROP SEQUENCE."))
+        }
+        None => Err(SqlError::new(ErrorKind::UndefinedTable, format!("relation \"{table}\" does not exist"))),
+    }
 }
 
 /// The name and alias of the one table in `UPDATE t AS a` or `DELETE FROM t AS a`.

@@ -104,6 +104,8 @@ pub enum ErrorKind {
     DivisionByZero,
     /// 2201F
     InvalidPower,
+    /// 2200H
+    SequenceLimit,
     /// 22021
     CharacterNotInRepertoire,
     /// 22023

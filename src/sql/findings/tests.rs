@@ -4,7 +4,7 @@ use super::*;
 use crate::model::TableName;
 use crate::sql::catalog::{
     Constraints, Declaration, DeclaredColumn, DeclaredKey, DeclaredKeyColumn, DeclaredPartition, Deferral,
-    ReferentialAction, Unenforced, UnenforcedKind,
+    ReferentialAction, SequenceOptions, SequenceOwner, Unenforced, UnenforcedKind,
 };
 use crate::sql::types::SqlType;
 
@@ -103,4 +103,24 @@ fn keys_of_text_and_of_nothing() {
     assert_eq!(kinds(&found), [(Kind::KeyCharacters, Severity::Low)]);
     let found = findings(&[table(1, &[], vec![column("a", &SqlType::Int4)], Vec::new())], &[]);
     assert_eq!(kinds(&found), [(Kind::NoPrimaryKey, Severity::Medium)]);
+}
+
+#[test]
+fn a_counter_names_its_column() {
+    let options = SequenceOptions {
+        sql_type: "integer".to_owned(),
+        start: 1,
+        increment: 1,
+        minimum: 1,
+        maximum: 9,
+        cache: 1,
+        cycle: false,
+    };
+    let owner = SequenceOwner { table: 7, column: "id".to_owned(), identity: false };
+    let mut sequence = Sequence::new("orders_id_seq", options);
+    sequence.owner = Some(owner);
+    let orders = table(7, &[("a", SqlType::Int4), ("b", SqlType::Int4)], Vec::new(), Vec::new());
+    let found = findings(&[orders], &[Arc::new(sequence)]);
+    assert_eq!(kinds(&found), [(Kind::Counter, Severity::Low)]);
+    assert_eq!((found[0].table.as_deref(), found[0].object.as_deref()), (Some("orders"), Some("orders_id_seq")));
 }

@@ -7,7 +7,8 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    DataType, Expr, Function, FunctionArguments, Ident, ObjectName, UnaryOperator, Value, VisitMut, VisitorMut,
+    CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
+    UnaryOperator, Value, VisitMut, VisitorMut,
 };
 
 use crate::sql::ddl::sql_type;
@@ -62,15 +63,42 @@ impl VisitorMut for Spelling {
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         match expr {
             Expr::Cast { data_type, kind, format: None, .. } => {
-                *kind = datafusion::sql::sqlparser::ast::CastKind::DoubleColon;
-                if let Ok(known) = sql_type(data_type) {
-                    *data_type = DataType::Custom(ObjectName::from(vec![Ident::new(known.to_string())]), Vec::new());
-                }
+                *kind = CastKind::DoubleColon;
+                *data_type =
+                    named(&sql_type(data_type).map_or_else(|_| data_type.to_string(), |known| known.to_string()));
             }
+            Expr::Function(function) if counts(function) => name_its_sequence(function),
             Expr::Function(function) if matches!(function.args, FunctionArguments::None) => upper(function),
             _ => {}
         }
         ControlFlow::Continue(())
+    }
+}
+
+fn named(data_type: &str) -> DataType {
+    DataType::Custom(ObjectName::from(vec![Ident::new(data_type.to_lowercase())]), Vec::new())
+}
+
+/// Whether a function takes a sequence.
+fn counts(function: &Function) -> bool {
+    let name = function.name.0.last().and_then(|part| part.as_ident()).map(fold).unwrap_or_default();
+    matches!(name.as_str(), "nextval" | "currval" | "setval")
+}
+
+/// PostgreSQL keeps a sequence as `regclass`.
+fn name_its_sequence(function: &mut Function) {
+    let FunctionArguments::List(list) = &mut function.args else { return };
+    if let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))) = list.args.first_mut()
+        && matches!(argument, Expr::Value(_))
+    {
+        let literal = std::mem::replace(argument, Expr::Value(Value::Null.into()));
+        *argument = Expr::Cast {
+            kind: CastKind::DoubleColon,
+            expr: Box::new(literal),
+            data_type: named("regclass"),
+            array: false,
+            format: None,
+        };
     }
 }
 
@@ -135,6 +163,8 @@ mod tests {
             ("current_timestamp", "CURRENT_TIMESTAMP", "CURRENT_TIMESTAMP"),
             ("now()", "now()", "now()"),
             ("'1'::int", "'1'::integer", "'1'::integer"),
+            ("nextval('s')", "nextval('s'::regclass)", "nextval('s'::regclass)"),
+            ("nextval('s'::regclass) + 1", "(nextval('s'::regclass) + 1)", "nextval('s'::regclass) + 1"),
             ("CAST(a AS varchar(3))", "a::character varying(3)", "a::character varying(3)"),
         ] {
             assert_eq!((expression(source, false).as_str(), expression(source, true).as_str()), (plain, pretty));

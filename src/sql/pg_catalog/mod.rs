@@ -23,10 +23,12 @@ use datafusion::sql::sqlparser::ast::Query;
 
 use self::functions::FunctionContext;
 use self::objects::Objects;
+pub(super) use self::quoting::{quote_ident, split_name};
 use super::catalog::Sequence;
-use super::error::SqlResult;
+use super::error::{ErrorKind, SqlError, SqlResult};
 use super::observe::Observations;
 use super::relation::Relation;
+use super::sequence::{self, SessionSequences};
 
 /// The user's tables and sequences as the system catalogue shows them to one statement.
 #[derive(Clone)]
@@ -52,13 +54,15 @@ pub struct SystemCatalog {
     database: String,
     user: String,
     settings: Arc<[(String, String)]>,
+    sequences: Option<Arc<SessionSequences>>,
     /// Set when the statement reads the catalogue, through a relation or a function.
     seen: OnceLock<CatalogSnapshot>,
 }
 
 impl SystemCatalog {
     pub fn new(database: &str, user: &str) -> Self {
-        Self { database: database.to_owned(), user: user.to_owned(), settings: Arc::new([]), seen: OnceLock::new() }
+        let (database, user) = (database.to_owned(), user.to_owned());
+        Self { database, user, settings: Arc::new([]), sequences: None, seen: OnceLock::new() }
     }
 
     /// The session's settings, for `current_setting` and `pg_settings`.
@@ -66,6 +70,23 @@ impl SystemCatalog {
     pub fn with_settings<'s>(mut self, settings: impl Iterator<Item = (&'static str, &'s str)>) -> Self {
         self.settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         self
+    }
+
+    /// The session's sequences, for `nextval` and its kin.
+    #[must_use]
+    pub fn with_sequences(mut self, sequences: Arc<SessionSequences>) -> Self {
+        self.sequences = Some(sequences);
+        self
+    }
+
+    /// The session's sequences.
+    ///
+    /// # Errors
+    /// XX000 outside a session.
+    pub fn sequences(&self) -> SqlResult<&Arc<SessionSequences>> {
+        self.sequences
+            .as_ref()
+            .ok_or_else(|| SqlError::new(ErrorKind::Internal, "there are no sequences outside a session"))
     }
 
     /// Whether this is a system relation. Without a schema it is looked for where PostgreSQL looks first.
@@ -111,7 +132,8 @@ impl SystemCatalog {
 
     /// A function of the catalogue, by its name without schema.
     pub fn function(&self, name: &str) -> Option<Arc<ScalarUDF>> {
-        functions::find(name, &self.context())
+        let of_sequence = self.sequences.as_ref().and_then(|sequences| sequence::function(name, sequences));
+        of_sequence.or_else(|| functions::find(name, &self.context()))
     }
 
     /// Turns what only PostgreSQL's grammar has into what the planner takes.

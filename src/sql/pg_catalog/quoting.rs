@@ -1,7 +1,7 @@
 //! Names as SQL text: quoting them, and reading dotted ones.
 
 /// A name as SQL must write it.
-pub(super) fn quote_ident(name: &str) -> String {
+pub(in crate::sql) fn quote_ident(name: &str) -> String {
     let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '$');
     if plain && !RESERVED.split_whitespace().any(|word| word == name) {
@@ -23,7 +23,7 @@ const RESERVED: &str = "all analyse analyze and any array as asc asymmetric betw
     union unique user using values varchar variadic when where window with xmlattributes";
 
 /// The parts of a dotted name, quotes taken off and unquoted parts folded.
-pub(super) fn split_name(text: &str) -> Vec<String> {
+pub(in crate::sql) fn split_name(text: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut quoted = false;
     let mut chars = text.trim().chars().peekable();

@@ -27,6 +27,7 @@ use crate::sql::pg_catalog::{CatalogSnapshot, SystemCatalog};
 use crate::sql::reads::Reads;
 use crate::sql::relation::Relation;
 use crate::sql::scan::RelationProvider;
+use crate::sql::sequence::{self, values_as_selects};
 use crate::sql::types::SqlType;
 
 /// A query that was planned once and can be run with other parameters and on later snapshots.
@@ -72,6 +73,7 @@ impl Planner<'_> {
                 .with_hint("Leave it out: a row that changes before COMMIT is refused then (40001)."));
         }
         let mut query = query.clone();
+        values_as_selects(&mut query)?;
         self.system.rewrite(&mut query)?;
         edm_types::resolve(&mut query)?;
         let state = self.engine.state();
@@ -173,6 +175,9 @@ impl Planner<'_> {
                 }
             } else if let Some(relation) = self.relation(schema.as_deref(), &table).await? {
                 tables.insert(&used_name, relation_entry(&relation, mentions));
+            } else if let Some(sequence) = self.reads.catalog.sequence(&table) {
+                let provider = sequence::provider(self.system.sequences()?, &sequence).await?;
+                tables.insert(&used_name, TableEntry::of_provider(&format!("public.{table}"), provider));
             }
         }
         Ok(tables)

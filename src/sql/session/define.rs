@@ -5,49 +5,74 @@
 
 use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast::{CreateTable, ObjectName};
+use datafusion::sql::sqlparser::ast::ObjectName;
 
 use super::{Position, Session};
-use crate::sql::catalog::duplicate_table;
+use crate::sql::catalog::{Sequence, duplicate_table};
 use crate::sql::ddl::{self, Reference};
 use crate::sql::dml::find_target;
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
 use crate::sql::outcome::{CommandTag, Outcome};
 use crate::sql::plan::schema_and_table;
 use crate::sql::relation::{Relation, RelationKind};
-use crate::sql::statement::{DropTable, Truncate};
+use crate::sql::statement::{CreateTableCommand, DropObjects, Truncate};
 
 impl Session {
-    pub(super) async fn create_table(&mut self, create: &CreateTable, position: Position) -> SqlResult<Outcome> {
+    pub(super) async fn create_table(
+        &mut self,
+        command: &CreateTableCommand,
+        position: Position,
+    ) -> SqlResult<Outcome> {
         self.check_writable("CREATE TABLE")?;
-        let (mut declaration, notices) = ddl::declare(create, self.settings.egt_mode())?;
-        self.claim(&declaration.name).await?;
+        let name = ddl::table_name(&command.create)?;
+        self.claim(&name).await?;
         let reads = self.reads();
-        let taken = reads.catalog.has_name(&declaration.name)
-            || reads.catalog.exact(&*reads.reader, &declaration.name).await?.is_some();
-        if taken && create.if_not_exists {
-            let message = format!("relation \"{}\" already exists, skipping", declaration.name);
-            self.notice(Notice::info(message));
+        let taken = reads.catalog.has_name(&name) || reads.catalog.exact(&*reads.reader, &name).await?.is_some();
+        if taken && command.create.if_not_exists {
+            self.notice(Notice::info(format!("relation \"{name}\" already exists, skipping")));
             return Ok(Outcome::Done(CommandTag::Plain("CREATE TABLE")));
         }
         if taken {
-            return Err(duplicate_table(&declaration.name));
+            return Err(duplicate_table(&name));
+        }
+        let is_taken = |name: &str| reads.catalog.has_name(name);
+        let mut declared = ddl::declare(command, self.settings.egt_mode(), &is_taken)?;
+        for sequence in &declared.sequences {
+            self.claim(&sequence.name).await?;
+            if self.reads().catalog.has_name(&sequence.name) {
+                return Err(duplicate_table(&sequence.name));
+            }
         }
         let planner = self.planner();
-        ddl::check_expressions(&planner, &declaration)?;
-        ddl::resolve_references(&planner, &mut declaration).await?;
-        let catalog = self.engine.catalog();
-        let fresh = catalog.make_first(&reads.catalog, &*reads.reader, &mut declaration).await?;
-        declaration.oid = catalog.next_oid();
-        let staged = self.transaction.catalog_mut();
-        staged.keep(fresh);
-        staged.put(declaration)?;
-        self.notices.extend(notices);
+        ddl::check_expressions(&planner, &declared.declaration, &declared.sequences)?;
+        ddl::resolve_references(&planner, &mut declared.declaration).await?;
+        self.stage_table(declared).await?;
         self.settle(position).await?;
         Ok(Outcome::Done(CommandTag::Plain("CREATE TABLE")))
     }
 
-    pub(super) async fn drop_tables(&mut self, drop: &DropTable, position: Position) -> SqlResult<Outcome> {
+    /// Makes the stored table and declares it, with the sequences of its columns.
+    async fn stage_table(&mut self, declared: ddl::Declared) -> SqlResult<()> {
+        let ddl::Declared { mut declaration, sequences, notices } = declared;
+        let reads = self.reads();
+        let catalog = self.engine.catalog();
+        let fresh = catalog.make_first(&reads.catalog, &*reads.reader, &mut declaration).await?;
+        declaration.oid = catalog.next_oid();
+        let table = declaration.oid;
+        let staged = self.transaction.catalog_mut();
+        staged.keep(fresh);
+        staged.put(declaration)?;
+        for mut sequence in sequences {
+            sequence.oid = catalog.next_oid();
+            sequence.owner.iter_mut().for_each(|owner| owner.table = table);
+            let state = sequence.initial();
+            staged.start_sequence(sequence, state);
+        }
+        self.notices.extend(notices);
+        Ok(())
+    }
+
+    pub(super) async fn drop_tables(&mut self, drop: &DropObjects, position: Position) -> SqlResult<Outcome> {
         self.check_writable("DROP TABLE")?;
         let mut relations = Vec::new();
         for name in &drop.names {
@@ -153,7 +178,7 @@ impl Session {
             staged.give_up(relation.stored.clone());
         }
         for sequence in reads.catalog.sequences_of(relation.oid).filter(|_| restart_identity) {
-            staged.restart_sequence(sequence);
+            staged.start_sequence(Sequence::clone(sequence), sequence.initial());
         }
         staged.put(declaration)
     }
@@ -179,7 +204,7 @@ impl Session {
     }
 
     /// The table to change, which no other transaction changes until this one ends.
-    async fn claimed(&mut self, name: &ObjectName) -> SqlResult<Arc<Relation>> {
+    pub(super) async fn claimed(&mut self, name: &ObjectName) -> SqlResult<Arc<Relation>> {
         let relation = find_target(&self.planner(), name).await?;
         if self.transaction.catalog().holds(&relation.name) {
             return Ok(relation);
@@ -190,7 +215,7 @@ impl Session {
     }
 
     /// Waits for the right to change what a name means; it ends with the transaction.
-    async fn claim(&mut self, name: &str) -> SqlResult<()> {
+    pub(super) async fn claim(&mut self, name: &str) -> SqlResult<()> {
         if !self.transaction.catalog().holds(name) {
             let claim = self.engine.catalog().claim(name).await?;
             self.transaction.catalog_mut().hold(claim);
@@ -199,7 +224,7 @@ impl Session {
     }
 
     /// The end of a statement that changed the catalogue: outside a block that commits it, unless more follow.
-    async fn settle(&mut self, position: Position) -> SqlResult<()> {
+    pub(super) async fn settle(&mut self, position: Position) -> SqlResult<()> {
         if position == Position::Last { self.finish_implicit().await } else { Ok(()) }
     }
 }

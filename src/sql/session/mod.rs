@@ -1,13 +1,17 @@
 //! One client's session: its settings, its transaction, its statements.
 
+mod alter;
 mod commit;
 mod control;
 mod copy;
 mod define;
 mod explain;
+mod indexes;
 mod observe;
 mod prepare;
+mod rewrite;
 mod run;
+mod sequences;
 mod show;
 
 use std::sync::Arc;
@@ -24,6 +28,7 @@ use super::output::OutputStyle;
 use super::pg_catalog::SystemCatalog;
 use super::plan::Planner;
 use super::reads::Reads;
+use super::sequence::SessionSequences;
 use super::settings::Settings;
 pub use super::statement::Statement;
 use super::tx::{Transaction, TransactionState};
@@ -64,6 +69,7 @@ pub struct Session {
     notices: Vec<Notice>,
     copy: Option<CopyInProgress>,
     told_about_timestamp: bool,
+    sequences: Arc<SessionSequences>,
 }
 
 impl Session {
@@ -76,6 +82,7 @@ impl Session {
             settings.set_at_startup(name, value)?;
         }
         Ok(Self {
+            sequences: Arc::new(SessionSequences::new(engine.sequences().clone())),
             engine,
             user: options.user,
             settings,
@@ -216,11 +223,14 @@ impl Session {
     fn reads(&self) -> Arc<Reads> {
         let own = self.transaction.writes().own_writes();
         let (reader, catalog) = self.engine.catalog().view(self.transaction.catalog());
+        self.sequences.begin_statement(&catalog, self.is_read_only());
         Arc::new(Reads::new(reader, catalog, own))
     }
 
     fn system_catalog(&self) -> SystemCatalog {
-        SystemCatalog::new(&self.engine.config().database, &self.user).with_settings(self.settings.all())
+        SystemCatalog::new(&self.engine.config().database, &self.user)
+            .with_settings(self.settings.all())
+            .with_sequences(self.sequences.clone())
     }
 
     fn notice(&mut self, notice: Notice) {

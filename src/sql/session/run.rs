@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
+use datafusion::sql::sqlparser::ast::DiscardObject;
 
 use super::prepare::{Plan, Prepared, plan};
 use super::{Position, Session};
@@ -40,7 +41,13 @@ impl Session {
     ) -> SqlResult<Outcome> {
         match &prepared.statement.command {
             Command::CreateTable(create) => self.create_table(create, position).await,
+            Command::AlterTable(alter) => self.alter_table(alter, position).await,
             Command::DropTable(drop) => self.drop_tables(drop, position).await,
+            Command::CreateSequence(create) => self.create_sequence(create, position).await,
+            Command::AlterSequence(alter) => self.alter_sequence(alter, position).await,
+            Command::DropSequence(drop) => self.drop_sequences(drop, position).await,
+            Command::CreateIndex(create) => self.create_index(create, position).await,
+            Command::DropIndex(drop) => self.drop_indexes(drop, position).await,
             Command::Truncate(truncate) => self.truncate(truncate, position).await,
             Command::Analyze(name) => self.analyze(name.as_ref()).await,
             Command::Copy(copy) => {
@@ -57,14 +64,26 @@ impl Session {
                 self.settings.reset(name.as_deref())?;
                 Ok(Outcome::Done(CommandTag::Plain("RESET")))
             }
-            Command::Discard => {
-                self.settings.reset(None)?;
-                Ok(Outcome::Done(CommandTag::Plain("DISCARD ALL")))
-            }
+            Command::Discard(what) => self.discard(*what),
             Command::Query(_) | Command::Insert(_) | Command::Update(_) | Command::Delete(_) => {
                 Err(SqlError::new(ErrorKind::Internal, "a statement with a plan was run without it"))
             }
         }
+    }
+
+    fn discard(&mut self, what: DiscardObject) -> SqlResult<Outcome> {
+        if what == DiscardObject::ALL {
+            self.settings.reset(None)?;
+        }
+        if matches!(what, DiscardObject::ALL | DiscardObject::SEQUENCES) {
+            self.sequences.forget();
+        }
+        Ok(Outcome::Done(CommandTag::Plain(match what {
+            DiscardObject::ALL => "DISCARD ALL",
+            DiscardObject::PLANS => "DISCARD PLANS",
+            DiscardObject::SEQUENCES => "DISCARD SEQUENCES",
+            DiscardObject::TEMP => "DISCARD TEMP",
+        })))
     }
 
     async fn run_query(
@@ -196,13 +215,13 @@ impl Session {
         }
     }
 
+    /// Whether the open transaction, or one that a statement would begin, may not write.
+    pub(super) fn is_read_only(&self) -> bool {
+        if self.transaction.in_block() { self.transaction.is_read_only() } else { self.settings.default_read_only() }
+    }
+
     pub(super) fn check_writable(&self, what: &'static str) -> SqlResult<()> {
-        let read_only = if self.transaction.in_block() {
-            self.transaction.is_read_only()
-        } else {
-            self.settings.default_read_only()
-        };
-        if read_only {
+        if self.is_read_only() {
             let message = format!("cannot execute {what} in a read-only transaction");
             return Err(SqlError::new(ErrorKind::ReadOnlyTransaction, message));
         }

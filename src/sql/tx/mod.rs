@@ -6,12 +6,14 @@
 
 mod commit_group;
 mod egt_writer;
+mod loader;
 mod rules;
 mod transaction;
 mod write_set;
 
 pub(super) use commit_group::CommitGroup;
 pub(super) use egt_writer::{EgtCount, EgtWriter, pack};
+pub(super) use loader::{LoadError, TableLoader};
 pub(super) use rules::moved_row;
 pub(super) use transaction::{Collected, Transaction, TransactionState};
 pub(super) use write_set::WriteSet;

@@ -98,7 +98,7 @@ fn version_2_is_frozen() {
     let declaration = version_2();
     assert_eq!(text_of(&declaration), VERSION_2);
     assert_eq!(Declaration::of_entity(&stored(VERSION_2)).unwrap(), declaration);
-    assert_eq!(declaration.constraints.next_number(), 4);
+    assert_eq!(declaration.constraints.next_number().unwrap(), 4);
     let relation = declaration.relation().unwrap();
     assert_eq!(relation.primary_key_name(), "items_key");
     assert_eq!(relation.columns[1].default.as_deref(), Some("'pen'"));

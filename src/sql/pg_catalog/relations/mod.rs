@@ -63,6 +63,7 @@ fn fill_of(layout: &Layout) -> Option<Fill> {
         ("pg_catalog", "pg_constraint") => keys::constraints,
         ("pg_catalog", "schema_findings") => findings::schema_findings,
         ("pg_catalog", "pg_sequence") => sequences::sequences,
+        ("pg_catalog", "pg_depend") => sequences::dependencies,
         ("pg_catalog", "pg_sequences") => sequences::sequences_view,
         ("pg_catalog", "pg_namespace") => cluster::namespaces,
         ("pg_catalog", "pg_database") => cluster::databases,

@@ -7,6 +7,7 @@
 mod arrays;
 mod casts;
 mod forms;
+mod partitions;
 mod scopes;
 mod spelling;
 mod subqueries;
@@ -104,6 +105,7 @@ impl VisitorMut for Rewriter {
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
         if self.reads_system {
             scopes::table_oid(expr, &self.scopes);
+            partitions::expression(expr);
         }
         spelling::expression(expr);
         casts::expression(expr);

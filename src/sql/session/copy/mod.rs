@@ -86,7 +86,7 @@ impl Session {
         let planner = self.planner();
         let relation = find_target(&planner, table).await?;
         let targets = targets(&relation, columns)?;
-        let new_rows = Arc::new(NewRows::prepare(&planner, &relation, &targets, &[])?).bind(&self.engine.moment())?;
+        let new_rows = Arc::new(NewRows::prepare(&planner, &relation, &targets, &[])?).bind(&planner)?;
         let typed: Vec<(String, SqlType)> = targets
             .iter()
             .map(|t| (t.name(&relation).to_owned(), t.column(&relation).map_or(SqlType::Text, |c| c.sql_type.clone())))

@@ -1,0 +1,173 @@
+//! ADD COLUMN, DROP COLUMN, and what ALTER COLUMN says besides the type.
+
+use datafusion::sql::sqlparser::ast::{ColumnDef, DropBehavior, Expr, GeneratedAs, Ident};
+
+use super::{Alteration, NewValue, Origin, RowCheck, skipped, undefined_column};
+use crate::sql::catalog::DeclaredKey;
+use crate::sql::ddl::columns::{default_text, read_column, typed_column};
+use crate::sql::ddl::counters::{Counters, check_identity_type};
+use crate::sql::ddl::dependents::needed;
+use crate::sql::ddl::index::mentions_column;
+use crate::sql::dml::is_untyped;
+use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
+use crate::sql::sequence::{GivenOptions, next_call};
+use crate::sql::statement::{fold, parse_expression};
+
+impl Alteration<'_> {
+    pub(super) fn add_column(
+        &mut self,
+        column: &ColumnDef,
+        if_not_exists: bool,
+        identity: &GivenOptions,
+    ) -> SqlResult<()> {
+        let name = fold(&column.name);
+        if self.after.columns.iter().any(|c| c.name == name) {
+            let message = format!("column \"{name}\" of relation \"{}\" already exists", self.after.name);
+            if if_not_exists {
+                self.notices.push(skipped(message));
+                return Ok(());
+            }
+            return Err(SqlError::new(ErrorKind::DuplicateColumn, message));
+        }
+        let typed = typed_column(column, identity.clone())?;
+        let mut stored = std::mem::take(&mut self.stored);
+        let declared = self.counted(|counters| read_column(&typed, &mut stored, counters));
+        self.stored = stored;
+        let declared = declared?;
+        if declared.not_null {
+            self.checks.push(RowCheck::NotNull { column: name.clone() });
+        }
+        let (text, origin) = match (&declared.generated, &declared.identity, &declared.default) {
+            (Some(text), ..) => (Some(text.clone()), Origin::Generated),
+            (None, Some(identity), _) => (Some(next_call(&identity.sequence)), Origin::Default),
+            (None, None, text) => (text.clone(), Origin::Default),
+        };
+        if let Some(text) = text {
+            let expr = parse_expression(&text)?;
+            self.must_rewrite = true;
+            self.values.insert(name, NewValue { untyped: is_untyped(&expr), expr, origin });
+        }
+        self.after.columns.push(declared);
+        self.add_constraints_of(column)
+    }
+
+    pub(super) fn drop_column(
+        &mut self,
+        ident: &Ident,
+        if_exists: bool,
+        behavior: Option<DropBehavior>,
+    ) -> SqlResult<()> {
+        let Some(index) = self.find(ident)? else {
+            let name = fold(ident);
+            if if_exists {
+                let message = format!("column \"{name}\" of relation \"{}\" does not exist", self.after.name);
+                self.notices.push(skipped(message));
+                return Ok(());
+            }
+            return Err(undefined_column(&name, &self.after.name));
+        };
+        let name = self.own_column(ident)?.name.clone();
+        let computed: Vec<String> = self.computed_from(&name).map(|c| c.name.clone()).collect();
+        let table = self.after.name.clone();
+        let what = format!("column {name} of table {table}");
+        if !computed.is_empty() && behavior != Some(DropBehavior::Cascade) {
+            let line = |other: &String| format!("column {other} of table {table} depends on {what}");
+            return Err(needed(&what, &computed.iter().map(line).collect::<Vec<_>>()));
+        }
+        self.let_go(behavior, |referenced| referenced.contains(&name), &what, &what)?;
+        if self.after.key.names(&name) {
+            self.drop_primary_key(behavior)?;
+        }
+        // An open table shows every property, so this one must leave the rows.
+        self.must_rewrite |= self.after.open;
+        self.after.columns.remove(index);
+        self.after.constraints.forget_column(&name, mentions_column);
+        self.dropped.push(name);
+        for other in computed {
+            let message = format!("drop cascades to column {other} of table {}", self.after.name);
+            self.notices.push(Notice::info(message));
+            self.drop_column(&Ident::with_quote('"', other), true, behavior)?;
+        }
+        Ok(())
+    }
+
+    /// SET DEFAULT, and DROP DEFAULT with none.
+    pub(super) fn set_default(&mut self, ident: &Ident, value: Option<&Expr>) -> SqlResult<()> {
+        let table = self.after.name.clone();
+        let column = self.own_column(ident)?;
+        let kind = match (&column.identity, &column.generated) {
+            (Some(_), _) => "an identity",
+            (None, Some(_)) => "a generated",
+            (None, None) => {
+                column.default = value.and_then(default_text);
+                return Ok(());
+            }
+        };
+        let message = format!("column \"{}\" of relation \"{table}\" is {kind} column", column.name);
+        Err(SqlError::new(ErrorKind::Syntax, message))
+    }
+
+    /// ADD GENERATED ... AS IDENTITY: the rows keep the values they have.
+    pub(super) fn add_identity(
+        &mut self,
+        ident: &Ident,
+        generated_as: Option<GeneratedAs>,
+        given: &GivenOptions,
+    ) -> SqlResult<()> {
+        let table = self.after.name.clone();
+        let column = self.own_column(ident)?.clone();
+        let sql_type = column.declared_type(&table)?;
+        check_identity_type(&sql_type)?;
+        let place = format!("column \"{}\" of relation \"{table}\"", column.name);
+        let problem = match (&column.identity, &column.default, &column.generated) {
+            _ if !column.not_null => Some(format!("{place} must be declared NOT NULL before identity can be added")),
+            (Some(_), ..) => Some(format!("{place} is already an identity column")),
+            (None, Some(_), _) | (None, None, Some(_)) => Some(format!("{place} already has a default value")),
+            (None, None, None) => None,
+        };
+        if let Some(problem) = problem {
+            return Err(SqlError::new(ErrorKind::ObjectNotInState, problem));
+        }
+        let always = generated_as == Some(GeneratedAs::Always);
+        let identity = self.counted(|counters| counters.identity(&column.name, &sql_type, always, given))?;
+        self.own_column(ident)?.identity = Some(identity);
+        Ok(())
+    }
+
+    /// Does what may make sequences for columns.
+    fn counted<T>(&mut self, make: impl FnOnce(&mut Counters<'_>) -> SqlResult<T>) -> SqlResult<T> {
+        let catalog = self.catalog;
+        let is_taken = |name: &str| catalog.has_name(name);
+        let sequences = std::mem::take(&mut self.sequences);
+        let mut counters = Counters { table: &self.after.name, is_taken: &is_taken, sequences };
+        let made = make(&mut counters);
+        self.sequences = counters.sequences;
+        made
+    }
+
+    pub(super) fn set_not_null(&mut self, ident: &Ident) -> SqlResult<()> {
+        let column = self.own_column(ident)?;
+        if !column.not_null {
+            column.not_null = true;
+            let column = column.name.clone();
+            self.checks.push(RowCheck::NotNull { column });
+        }
+        Ok(())
+    }
+
+    pub(super) fn drop_not_null(&mut self, ident: &Ident) -> SqlResult<()> {
+        let name = self.after.columns[self.position(ident)?].name.clone();
+        let is_raw_key = self.after.key == DeclaredKey::Raw && matches!(name.as_str(), "PartitionKey" | "RowKey");
+        if is_raw_key || self.after.key.names(&name) {
+            let message = format!("column \"{name}\" is in a primary key");
+            return Err(SqlError::new(ErrorKind::InvalidTableDefinition, message));
+        }
+        let column = self.own_column(ident)?;
+        if column.identity.is_some() {
+            let message = format!("column \"{name}\" of relation \"{}\" is an identity column", self.after.name);
+            return Err(SqlError::new(ErrorKind::Syntax, message));
+        }
+        column.not_null = false;
+        Ok(())
+    }
+}

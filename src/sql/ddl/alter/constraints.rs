@@ -1,0 +1,132 @@
+//! ADD CONSTRAINT and DROP CONSTRAINT, besides the primary key.
+
+use datafusion::sql::sqlparser::ast::{ColumnDef, ColumnOption, DropBehavior, Expr, Ident, TableConstraint};
+
+use super::{Alteration, RowCheck, skipped};
+use crate::sql::catalog::{Constraints, UnenforcedKind};
+use crate::sql::ddl::Recorder;
+use crate::sql::ddl::constraints::{add_check, add_constraint};
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::statement::{fold, parse_expression};
+
+impl Alteration<'_> {
+    /// `NOT VALID` leaves the rows alone that are there.
+    pub(super) fn add_constraint(&mut self, constraint: &TableConstraint, not_valid: bool) -> SqlResult<()> {
+        match constraint {
+            TableConstraint::PrimaryKey(key) => self.add_primary_key(key),
+            TableConstraint::Check(check) => self.add_condition(check.name.as_ref(), &check.expr, not_valid),
+            other => self.record(|recorder, constraints| add_constraint(constraints, other, recorder)),
+        }
+    }
+
+    /// Adds what is recorded and not enforced.
+    fn record(&mut self, add: impl FnOnce(&mut Recorder<'_>, &mut Constraints) -> SqlResult<()>) -> SqlResult<()> {
+        let key = self.after.key.columns();
+        let mut constraints = std::mem::take(&mut self.after.constraints);
+        let mut recorder = Recorder {
+            mode: self.mode,
+            table: &self.after.name,
+            columns: &self.after.columns,
+            key: &key,
+            notices: &mut self.notices,
+        };
+        let added = add(&mut recorder, &mut constraints);
+        self.after.constraints = constraints;
+        added
+    }
+
+    /// The constraints that a new column brings with it.
+    pub(super) fn add_constraints_of(&mut self, column: &ColumnDef) -> SqlResult<()> {
+        for option in &column.options {
+            let name = option.name.as_ref();
+            match &option.option {
+                ColumnOption::PrimaryKey(_) => {
+                    self.column_key = Some((name.map(fold), column.name.clone()));
+                }
+                ColumnOption::Check(check) => {
+                    self.add_condition(name.or(check.name.as_ref()), &check.expr, false)?;
+                }
+                ColumnOption::Unique(unique) => {
+                    let (name, own) = (name.or(unique.name.as_ref()), std::slice::from_ref(&column.name));
+                    self.record(|recorder, constraints| recorder.unique(constraints, name, own, unique))?;
+                }
+                ColumnOption::ForeignKey(key) => {
+                    let (name, own) = (name.or(key.name.as_ref()), std::slice::from_ref(&column.name));
+                    self.record(|recorder, constraints| recorder.foreign_key(constraints, name, own, key))?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn add_condition(&mut self, name: Option<&Ident>, expression: &Expr, not_valid: bool) -> SqlResult<()> {
+        let table = self.after.name.clone();
+        add_check(&mut self.after.constraints, &table, &self.after.columns, name, expression)?;
+        if let Some(added) = self.after.constraints.checks.last().filter(|_| !not_valid) {
+            let (constraint, expression) = (added.name.clone(), Box::new(expression.clone()));
+            self.checks.push(RowCheck::Condition { constraint, expression });
+        }
+        Ok(())
+    }
+
+    pub(super) fn validate(&mut self, name: &str) -> SqlResult<()> {
+        match self.after.constraints.checks.iter().find(|check| check.name == name) {
+            Some(check) => {
+                let (constraint, expression) = (check.name.clone(), Box::new(parse_expression(&check.expression)?));
+                self.checks.push(RowCheck::Condition { constraint, expression });
+                Ok(())
+            }
+            None if self.after.constraints.names().any(|known| known == name) => Ok(()),
+            None => Err(self.undefined_constraint(name)),
+        }
+    }
+
+    /// What the conditions on a column say of its new values.
+    pub(super) fn check_again(&mut self, column: &str) -> SqlResult<()> {
+        for check in self.after.constraints.checks.iter().filter(|c| c.columns.iter().any(|name| name == column)) {
+            let (constraint, expression) = (check.name.clone(), Box::new(parse_expression(&check.expression)?));
+            self.checks.push(RowCheck::Condition { constraint, expression });
+        }
+        Ok(())
+    }
+
+    pub(super) fn drop_constraint(
+        &mut self,
+        name: &str,
+        if_exists: bool,
+        behavior: Option<DropBehavior>,
+    ) -> SqlResult<()> {
+        if self.after.primary_key_name().as_deref() == Some(name) {
+            return self.drop_primary_key(behavior);
+        }
+        self.let_go_of_unique(name, behavior)?;
+        if self.after.constraints.remove(name) {
+            return Ok(());
+        }
+        let error = self.undefined_constraint(name);
+        if if_exists {
+            self.notices.push(skipped(error.message));
+            return Ok(());
+        }
+        Err(error)
+    }
+
+    /// Foreign keys may need a UNIQUE that is dropped.
+    fn let_go_of_unique(&mut self, name: &str, behavior: Option<DropBehavior>) -> SqlResult<()> {
+        let unenforced = &self.after.constraints.unenforced;
+        let unique = unenforced.iter().find(|u| u.name == name && matches!(u.kind, UnenforcedKind::Unique { .. }));
+        let Some(columns) = unique.map(|unique| unique.columns.clone()) else { return Ok(()) };
+        let same = |listed: &[String]| listed.len() == columns.len() && listed.iter().all(|c| columns.contains(c));
+        if same(&self.after.key.columns()) {
+            return Ok(());
+        }
+        let what = format!("constraint {name} on table {}", self.after.name);
+        self.let_go(behavior, same, &what, &format!("index {name}"))
+    }
+
+    fn undefined_constraint(&self, name: &str) -> Box<SqlError> {
+        let message = format!("constraint \"{name}\" of relation \"{}\" does not exist", self.after.name);
+        SqlError::new(ErrorKind::UndefinedObject, message)
+    }
+}

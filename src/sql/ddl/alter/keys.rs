@@ -1,0 +1,78 @@
+//! A primary key comes or goes: the rows move under new keys.
+
+use std::collections::HashSet;
+
+use datafusion::sql::sqlparser::ast::{DropBehavior, Expr, Ident, PrimaryKeyConstraint};
+
+use super::Alteration;
+use crate::sql::catalog::DeclaredKey;
+use crate::sql::ddl::columns::{check_key_column, property_name};
+use crate::sql::ddl::key_layout::{TableOptions, layout};
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::statement::fold;
+
+impl Alteration<'_> {
+    pub(super) fn add_primary_key(&mut self, key: &PrimaryKeyConstraint) -> SqlResult<()> {
+        let columns = key.columns.iter().map(|column| match &column.column.expr {
+            Expr::Identifier(ident) => Ok(ident.clone()),
+            other => Err(SqlError::not_supported(format!("expression {other} in a primary key"))),
+        });
+        let columns: Vec<Ident> = columns.collect::<SqlResult<_>>()?;
+        self.key_by(key.name.as_ref().map(fold), &columns)
+    }
+
+    /// Makes these columns the primary key.
+    pub(super) fn key_by(&mut self, constraint: Option<String>, columns: &[Ident]) -> SqlResult<()> {
+        let table = self.after.name.clone();
+        if !matches!(self.after.key, DeclaredKey::Generated { .. }) {
+            let message = format!("multiple primary keys for table \"{table}\" are not allowed");
+            return Err(SqlError::new(ErrorKind::InvalidTableDefinition, message));
+        }
+        let mut names: Vec<String> = Vec::with_capacity(columns.len());
+        for ident in columns {
+            let column = self.own_column(ident)?;
+            check_key_column(column)?;
+            let name = column.name.clone();
+            if names.contains(&name) {
+                let message = format!("column \"{name}\" appears twice in primary key constraint");
+                return Err(SqlError::new(ErrorKind::DuplicateColumn, message));
+            }
+            names.push(name);
+        }
+        if let Some(taken) = constraint.as_deref().filter(|name| self.after.constraints.names().any(|n| n == *name)) {
+            let message = format!("constraint \"{taken}\" for relation \"{table}\" already exists");
+            return Err(SqlError::new(ErrorKind::DuplicateObject, message));
+        }
+        self.after.key = layout(&table, &names, &TableOptions::default(), &mut self.notices)?;
+        self.after.constraints.primary_key = constraint.filter(|name| *name != format!("{table}_pkey"));
+        for column in self.after.columns.iter_mut().filter(|c| names.contains(&c.name)) {
+            column.property = None;
+            column.not_null = true;
+        }
+        self.must_rewrite = true;
+        self.after.relation().map(|_| ())
+    }
+
+    /// The rows get keys that the gateway makes; what was in the key becomes properties.
+    pub(super) fn drop_primary_key(&mut self, behavior: Option<DropBehavior>) -> SqlResult<()> {
+        let DeclaredKey::Relational { columns, .. } = &self.after.key else {
+            return Err(SqlError::not_supported("dropping the key of a table on raw keys").with_hint(
+                "PartitionKey and RowKey are the key of every entity: create another table and INSERT INTO it.",
+            ));
+        };
+        let names: HashSet<String> = columns.iter().map(|c| c.name.clone()).collect();
+        let constraint = self.after.primary_key_name().unwrap_or_default();
+        let what = format!("constraint {constraint} on table {}", self.after.name);
+        let is_key = |referenced: &[String]| {
+            referenced.len() == names.len() && referenced.iter().all(|column| names.contains(column))
+        };
+        self.let_go(behavior, is_key, &what, &format!("index {constraint}"))?;
+        self.after.key = layout(&self.after.name, &[], &TableOptions::default(), &mut self.notices)?;
+        self.after.constraints.primary_key = None;
+        for column in self.after.columns.iter_mut().filter(|c| names.contains(&c.name)) {
+            column.property = Some(property_name(&column.name, &mut self.stored));
+        }
+        self.must_rewrite = true;
+        Ok(())
+    }
+}

@@ -1,0 +1,233 @@
+//! ALTER TABLE: from its actions to a new declaration, and to what must be done to the rows.
+//!
+//! An action changes the declaration alone where stored rows mean the same under it. Where they do not, all rows are
+//! written anew into another stored table, as PostgreSQL does: a new key, another type, values for a new column. The
+//! actions of one statement are taken in PostgreSQL's order of passes, so `ADD COLUMN a` and `ADD PRIMARY KEY (a)` go
+//! together in either order.
+
+mod columns;
+mod constraints;
+mod keys;
+mod passes;
+mod rename;
+mod tokens;
+mod types;
+
+use std::collections::{HashMap, HashSet};
+
+use datafusion::sql::sqlparser::ast::{AlterTableOperation, DropBehavior, Expr, Ident, Value};
+
+use crate::model::PropertyName;
+use crate::sql::catalog::{CatalogView, Declaration, DeclaredColumn, Sequence};
+use crate::sql::ddl::column_names::mentions;
+use crate::sql::ddl::dependents::{Reference, needed, references_to_columns};
+use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
+use crate::sql::plan::resolve_column;
+use crate::sql::relation::{ColumnSource, Relation};
+use crate::sql::settings::EgtMode;
+use crate::sql::statement::fold;
+
+pub(crate) use passes::alter;
+pub(crate) use rename::{Renaming, renaming};
+pub(in crate::sql) use tokens::without_storage_actions;
+
+/// A table's definition while one ALTER TABLE changes it.
+pub(crate) struct Alteration<'a> {
+    catalog: &'a CatalogView,
+    /// Whether constraints that cannot be enforced are recorded.
+    mode: EgtMode,
+    before: Declaration,
+    pub after: Declaration,
+    /// Properties that stored rows may have: a new column takes another name, so that old values never come back.
+    stored: HashSet<String>,
+    /// Values that columns get, by column.
+    values: HashMap<String, NewValue>,
+    must_rewrite: bool,
+    /// What all rows must fulfil in the end.
+    pub checks: Vec<RowCheck>,
+    pub notices: Vec<Notice>,
+    /// Columns that are gone.
+    pub dropped: Vec<String>,
+    /// Sequences of columns that count, new or with another type. Those that are new have no OID yet.
+    pub sequences: Vec<Sequence>,
+    /// Foreign keys of other tables that CASCADE drops.
+    pub cascaded: Vec<Reference>,
+    /// The primary key that a new column declares with itself.
+    column_key: Option<(Option<String>, Ident)>,
+}
+
+/// The value a column gets in rows that are there.
+#[derive(Debug, Clone)]
+pub(crate) struct NewValue {
+    /// Over the columns as they were.
+    pub expr: Expr,
+    /// The expression is a bare literal: its text is read as the column's type.
+    pub untyped: bool,
+    pub origin: Origin,
+}
+
+/// Where a new value comes from: it says how a failure is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// The column as it was.
+    Column,
+    /// ALTER TYPE ... USING.
+    Using,
+    /// The default of a new column.
+    Default,
+    /// The expression of a new generated column.
+    Generated,
+}
+
+/// What all rows must fulfil.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum RowCheck {
+    NotNull { column: String },
+    Condition { constraint: String, expression: Box<Expr> },
+}
+
+/// How rows are written anew.
+pub(crate) struct Rewrite {
+    /// The columns that are not simply kept.
+    pub computed: Vec<Computed>,
+    /// Rows keep their keys.
+    pub keeps_keys: bool,
+    /// Properties that no kept column stores.
+    pub removed: Vec<PropertyName>,
+}
+
+/// A column that gets its value from an expression.
+pub(crate) struct Computed {
+    /// Index in the columns of the new relation.
+    pub column: usize,
+    pub value: NewValue,
+}
+
+impl Alteration<'_> {
+    /// How rows are to be written anew, if they are: from one relation to the other.
+    pub fn rewrite(&self, before: &Relation, after: &Relation) -> Option<Rewrite> {
+        if !self.must_rewrite {
+            return None;
+        }
+        let keeps_keys = before.codec == after.codec && before.generated_partition == after.generated_partition;
+        let mut computed = Vec::new();
+        let mut kept = HashSet::new();
+        for (index, column) in after.columns.iter().enumerate().filter(|(_, c)| !c.hidden) {
+            if let Some(value) = self.values.get(&column.name) {
+                computed.push(Computed { column: index, value: value.clone() });
+                continue;
+            }
+            let source = before.column(&column.name).map(|(_, old)| &old.source);
+            match (source, &column.source) {
+                (Some(ColumnSource::Property { name: old, .. }), ColumnSource::Property { name, .. })
+                    if old == name =>
+                {
+                    kept.insert(name.as_str());
+                }
+                // Nothing is stored of a column that is new.
+                (None, ColumnSource::Property { .. }) => {}
+                (Some(_), ColumnSource::Property { .. }) => {
+                    computed.push(Computed { column: index, value: NewValue::of_column(&column.name) });
+                }
+                (None, ColumnSource::KeyPart(_)) => computed.push(Computed { column: index, value: NewValue::null() }),
+                (Some(_), ColumnSource::KeyPart(_)) if !keeps_keys => {
+                    computed.push(Computed { column: index, value: NewValue::of_column(&column.name) });
+                }
+                _ => {}
+            }
+        }
+        let removed = before.columns.iter().filter_map(|c| match &c.source {
+            ColumnSource::Property { name, .. } if !kept.contains(name.as_str()) => Some(name.clone()),
+            _ => None,
+        });
+        Some(Rewrite { removed: removed.collect(), computed, keeps_keys })
+    }
+
+    /// The declared column an identifier means.
+    fn position(&self, ident: &Ident) -> SqlResult<usize> {
+        self.find(ident)?.ok_or_else(|| undefined_column(&fold(ident), &self.after.name))
+    }
+
+    fn find(&self, ident: &Ident) -> SqlResult<Option<usize>> {
+        let name = resolve_column(self.after.columns.iter().map(|c| &c.name), ident)?;
+        Ok(name.and_then(|name| self.after.columns.iter().position(|c| c.name == name)))
+    }
+
+    /// The column, which must not be one of the system's own.
+    fn own_column(&mut self, ident: &Ident) -> SqlResult<&mut DeclaredColumn> {
+        let index = self.position(ident)?;
+        let column = &mut self.after.columns[index];
+        if self.after.key.is_system_column(&column.name) {
+            let message = format!("cannot alter system column \"{}\"", column.name);
+            return Err(SqlError::new(ErrorKind::FeatureNotSupported, message));
+        }
+        Ok(column)
+    }
+
+    /// Lets foreign keys go that need what is dropped: with CASCADE, else 2BP01. `needs` looks at the columns they refer
+    /// to; `what` is what is dropped, `part` what of it they depend on.
+    fn let_go(
+        &mut self,
+        behavior: Option<DropBehavior>,
+        needs: impl Fn(&[String]) -> bool,
+        what: &str,
+        part: &str,
+    ) -> SqlResult<()> {
+        let references = references_to_columns(self.catalog, &self.before.name, needs);
+        if !references.is_empty() && behavior != Some(DropBehavior::Cascade) {
+            let line = |r: &Reference| format!("constraint {} on table {} depends on {part}", r.constraint, r.table);
+            return Err(needed(what, &references.iter().map(line).collect::<Vec<_>>()));
+        }
+        for reference in references {
+            if reference.table == self.before.name {
+                self.after.constraints.remove(&reference.constraint);
+            } else {
+                self.cascaded.push(reference);
+            }
+        }
+        Ok(())
+    }
+
+    /// The generated columns that are computed from this one.
+    fn computed_from<'s>(&'s self, column: &'s str) -> impl Iterator<Item = &'s DeclaredColumn> {
+        let mentions = |c: &&DeclaredColumn| c.generated.as_deref().is_some_and(|text| mentions(text, column));
+        self.after.columns.iter().filter(mentions)
+    }
+}
+
+impl NewValue {
+    fn of_column(name: &str) -> Self {
+        Self { expr: Expr::Identifier(Ident::with_quote('"', name)), untyped: false, origin: Origin::Column }
+    }
+
+    fn null() -> Self {
+        Self { expr: Expr::Value(Value::Null.into()), untyped: true, origin: Origin::Default }
+    }
+}
+
+fn undefined_column(column: &str, table: &str) -> Box<SqlError> {
+    SqlError::new(ErrorKind::UndefinedColumn, format!("column \"{column}\" of relation \"{table}\" does not exist"))
+}
+
+/// What ALTER TABLE IF EXISTS and its like tell.
+fn skipped(what: String) -> Notice {
+    Notice::info(format!("{what}, skipping"))
+}
+
+/// Whether nothing but the owner is changed, which has no meaning here.
+pub(crate) fn only_gives_owner(operations: &[AlterTableOperation]) -> bool {
+    operations.iter().all(|operation| matches!(operation, AlterTableOperation::OwnerTo { .. }))
+}
+
+/// Whether an action is about columns, so that those of a found table must be declared first.
+pub(crate) fn is_about_columns(operation: &AlterTableOperation) -> bool {
+    use AlterTableOperation as A;
+    matches!(
+        operation,
+        A::AddColumn { .. }
+            | A::DropColumn { .. }
+            | A::AlterColumn { .. }
+            | A::RenameColumn { .. }
+            | A::AddConstraint { .. }
+    )
+}

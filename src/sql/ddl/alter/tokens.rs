@@ -1,0 +1,192 @@
+//! Actions of ALTER TABLE that the SQL parser does not read.
+//!
+//! What only PostgreSQL's storage has a use for is taken out and told of in a NOTICE: pg_dump writes such actions behind
+//! the tables it describes. What would change the meaning of the table is refused by name.
+
+use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+
+/// An action that stands for no action: the parser wants one.
+const NOTHING: &str = "OWNER TO CURRENT_USER";
+
+/// What became of one action.
+enum Reading {
+    /// The parser reads it.
+    Parsed,
+    /// It has no meaning here; with a name to tell of, where that is news.
+    Ignored(Option<&'static str>),
+}
+
+/// An ALTER TABLE without the actions that have no meaning here, and the names of those.
+///
+/// # Errors
+/// 0A000 for actions that are not done here, 3F000 for a schema that there is not.
+pub(in crate::sql) fn without_storage_actions(
+    tokens: Vec<TokenWithSpan>,
+) -> SqlResult<(Vec<TokenWithSpan>, Vec<&'static str>)> {
+    let Some(start) = start_of_actions(&tokens) else { return Ok((tokens, Vec::new())) };
+    let mut ignored = Vec::new();
+    let mut kept: Vec<&[TokenWithSpan]> = Vec::new();
+    for action in split_at_commas(&tokens[start..]) {
+        match read(action)? {
+            Reading::Parsed => kept.push(action),
+            Reading::Ignored(name) => ignored.extend(name),
+        }
+    }
+    let head = tokens[..start].iter().cloned();
+    let actions: Vec<TokenWithSpan> = if kept.is_empty() {
+        nothing()
+    } else {
+        let comma = [TokenWithSpan::wrap(Token::Comma)];
+        kept.join(comma.as_slice())
+    };
+    Ok((head.chain(actions).collect(), ignored))
+}
+
+fn nothing() -> Vec<TokenWithSpan> {
+    let tokens = Tokenizer::new(&PostgreSqlDialect {}, NOTHING).tokenize().unwrap_or_default();
+    tokens.into_iter().map(TokenWithSpan::wrap).collect()
+}
+
+/// Where the actions begin: behind `ALTER TABLE [IF EXISTS] [ONLY] name [*]`.
+fn start_of_actions(tokens: &[TokenWithSpan]) -> Option<usize> {
+    let mut significant = tokens.iter().enumerate().filter(|(_, t)| !matches!(t.token, Token::Whitespace(_)));
+    let mut next = || significant.next();
+    let is_word = |found: Option<(usize, &TokenWithSpan)>, word: &str| found.is_some_and(|(_, t)| keyword(t) == word);
+    if !is_word(next(), "ALTER") || !is_word(next(), "TABLE") {
+        return None;
+    }
+    let mut current = next()?;
+    if keyword(current.1) == "IF" {
+        next()?;
+        current = next()?;
+    }
+    if keyword(current.1) == "ONLY" {
+        next()?;
+    }
+    loop {
+        let (index, token) = next()?;
+        match token.token {
+            Token::Period => {
+                next()?;
+            }
+            Token::Mul => {}
+            _ => return Some(index),
+        }
+    }
+}
+
+fn split_at_commas(tokens: &[TokenWithSpan]) -> impl Iterator<Item = &[TokenWithSpan]> {
+    let mut depth = 0_usize;
+    tokens.split(move |token| {
+        match token.token {
+            Token::LParen | Token::LBracket => depth += 1,
+            Token::RParen | Token::RBracket => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0 && token.token == Token::Comma
+    })
+}
+
+fn read(action: &[TokenWithSpan]) -> SqlResult<Reading> {
+    let words: Vec<&TokenWithSpan> =
+        action.iter().filter(|t| !matches!(t.token, Token::Whitespace(_) | Token::EOF)).collect();
+    let names: Vec<String> = words.iter().map(|t| keyword(t)).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    match names.as_slice() {
+        ["CLUSTER", "ON", ..] => Ok(Reading::Ignored(Some("CLUSTER ON"))),
+        ["SET", "WITHOUT", "CLUSTER" | "OIDS"] | ["SET", "LOGGED"] => Ok(Reading::Ignored(None)),
+        ["SET", "UNLOGGED"] => Ok(Reading::Ignored(Some("SET UNLOGGED"))),
+        ["SET", "TABLESPACE", ..] => Ok(Reading::Ignored(Some("SET TABLESPACE"))),
+        ["SET", "ACCESS", "METHOD", ..] => Ok(Reading::Ignored(Some("SET ACCESS METHOD"))),
+        ["RESET", ..] => Ok(Reading::Ignored(Some("RESET of storage parameters"))),
+        ["SET", "SCHEMA", _] => to_schema(words[2]),
+        ["ALTER", "COLUMN", _, rest @ ..] | ["ALTER", _, rest @ ..] => of_column(rest),
+        ["INHERIT", ..] => refused("INHERIT"),
+        ["NO", "INHERIT", ..] => refused("NO INHERIT"),
+        ["ATTACH", ..] => refused("ATTACH PARTITION"),
+        ["DETACH", ..] => refused("DETACH PARTITION"),
+        ["OF", ..] | ["NOT", "OF", ..] => refused("OF"),
+        _ => Ok(Reading::Parsed),
+    }
+}
+
+fn of_column(rest: &[&str]) -> SqlResult<Reading> {
+    match rest {
+        ["SET", "STATISTICS", ..] => Ok(Reading::Ignored(Some("SET STATISTICS"))),
+        ["SET", "STORAGE", ..] => Ok(Reading::Ignored(Some("SET STORAGE"))),
+        ["SET", "COMPRESSION", ..] => Ok(Reading::Ignored(Some("SET COMPRESSION"))),
+        ["SET" | "RESET", "(", ..] => Ok(Reading::Ignored(Some("SET of a column's parameters"))),
+        ["DROP", "IDENTITY", ..] => refused("ALTER COLUMN ... DROP IDENTITY"),
+        ["DROP", "EXPRESSION", ..] => refused("ALTER COLUMN ... DROP EXPRESSION"),
+        ["SET", "GENERATED" | "INCREMENT" | "START" | "RESTART" | "CACHE" | "MINVALUE" | "MAXVALUE" | "CYCLE", ..]
+        | ["RESTART", ..] => refused("ALTER COLUMN ... SET of an identity's sequence"),
+        _ => Ok(Reading::Parsed),
+    }
+}
+
+fn to_schema(schema: &TokenWithSpan) -> SqlResult<Reading> {
+    let name = match &schema.token {
+        Token::Word(word) if word.quote_style.is_some() => word.value.clone(),
+        other => other.to_string().to_lowercase(),
+    };
+    if name == "public" {
+        return Ok(Reading::Ignored(None));
+    }
+    Err(SqlError::new(ErrorKind::UndefinedSchema, format!("schema \"{name}\" does not exist")))
+}
+
+fn refused(what: &str) -> SqlResult<Reading> {
+    Err(SqlError::not_supported(format!("ALTER TABLE ... {what}")))
+}
+
+/// An unquoted word in upper case, a quoted one or another token as it stands.
+fn keyword(token: &TokenWithSpan) -> String {
+    match &token.token {
+        Token::Word(word) if word.quote_style.is_none() => word.value.to_ascii_uppercase(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_all(sql: &str) -> SqlResult<(String, Vec<&'static str>)> {
+        let tokens = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize_with_location().unwrap();
+        let (tokens, ignored) = without_storage_actions(tokens)?;
+        let text: Vec<String> = tokens.iter().map(|t| t.token.to_string()).collect();
+        Ok((text.concat(), ignored))
+    }
+
+    #[test]
+    fn storage_is_taken_out() {
+        let only = |sql: &str| read_all(sql).unwrap();
+        assert_eq!(
+            only("ALTER TABLE ONLY public.t ALTER COLUMN \"a\" SET STATISTICS 5"),
+            ("ALTER TABLE ONLY public.t OWNER TO CURRENT_USER".to_owned(), vec!["SET STATISTICS"])
+        );
+        let (text, ignored) =
+            only("ALTER TABLE t CLUSTER ON t_pkey, ADD CHECK (a IN (1, 2)), ALTER a SET STORAGE MAIN");
+        assert_eq!(text.split_whitespace().collect::<Vec<_>>().join(" "), "ALTER TABLE t ADD CHECK (a IN (1, 2))");
+        assert_eq!(ignored, ["CLUSTER ON", "SET STORAGE"]);
+        let plain = "ALTER TABLE IF EXISTS t * ALTER a SET DEFAULT 5, ALTER b SET NOT NULL";
+        let (text, ignored) = only(plain);
+        assert!(text.contains("SET DEFAULT 5") && text.contains("SET NOT NULL") && ignored.is_empty());
+        assert_eq!(only("SELECT 1, 2").0, "SELECT 1, 2");
+    }
+
+    #[test]
+    fn what_changes_the_table_is_refused() {
+        for (sql, kind) in [
+            ("ALTER TABLE t INHERIT p", ErrorKind::FeatureNotSupported),
+            ("ALTER TABLE t ALTER a DROP IDENTITY IF EXISTS", ErrorKind::FeatureNotSupported),
+            ("ALTER TABLE t SET SCHEMA other", ErrorKind::UndefinedSchema),
+        ] {
+            assert_eq!(read_all(sql).unwrap_err().kind, kind, "{sql}");
+        }
+        assert!(read_all("ALTER TABLE t SET SCHEMA public").unwrap().1.is_empty());
+    }
+}

@@ -1,0 +1,57 @@
+//! Queries over all rows of a table, for those who change its definition.
+
+use datafusion::sql::sqlparser::ast::{
+    Expr, Ident, LimitClause, ObjectName, ObjectNamePart, Query, TableWithJoins, Value,
+};
+use futures::StreamExt;
+
+use super::returning::table_as;
+use super::target::{item, labelled, select};
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::plan::Planner;
+use crate::sql::relation::Relation;
+
+/// The keys of all rows and, behind them, the values of expressions over their columns.
+///
+/// # Errors
+/// None in practice.
+pub(crate) fn keys_and(relation: &Relation, expressions: impl Iterator<Item = Expr>) -> SqlResult<Query> {
+    let alias = Ident::with_quote('"', &relation.name);
+    let mut items = vec![item(&alias, "PartitionKey", 0), item(&alias, "RowKey", 1)];
+    for expression in expressions {
+        items.push(labelled(expression, items.len()));
+    }
+    select(items, vec![from(relation)], None)
+}
+
+/// Whether some row fulfils the condition.
+///
+/// # Errors
+/// What is wrong with the condition, and what evaluating it meets.
+pub(crate) async fn is_there_row(planner: &Planner<'_>, relation: &Relation, condition: Expr) -> SqlResult<bool> {
+    let one = || Expr::Value(Value::Number("1".to_owned(), false).into());
+    let mut query = select(vec![labelled(one(), 0)], vec![from(relation)], Some(condition))?;
+    query.limit_clause = Some(LimitClause::LimitOffset { limit: Some(one()), offset: None, limit_by: Vec::new() });
+    let planned = planner.plan(&query, &[]).await?;
+    let mut batches = planner.run(&planned, &[]).await?;
+    while let Some(batch) = batches.next().await {
+        if batch?.num_rows() > 0 {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn from(relation: &Relation) -> TableWithJoins {
+    let name = Ident::with_quote('"', &relation.name);
+    table_as(ObjectName(vec![ObjectNamePart::Identifier(name.clone())]), &name)
+}
+
+/// A NULL in a stored row where there must be none (23502).
+pub(crate) fn contains_nulls(relation: &Relation, column: &str) -> Box<SqlError> {
+    let message = format!("column \"{column}\" of relation \"{}\" contains null values", relation.name);
+    let mut error = SqlError::new(ErrorKind::NotNullViolation, message);
+    error.table = Some(relation.name.clone());
+    error.column = Some(column.to_owned());
+    error
+}

@@ -1,0 +1,171 @@
+//! Blocks of values: reserved in the store, given out from memory.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::counting::{advance, advance_by, check_within, exhausted};
+use crate::model::{Entity, StoredEntity, TableName};
+use crate::sql::catalog::{CATALOG_TABLE, Sequence, SequenceOptions, SequenceState};
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::table::{Batch, CommitError, IfMatch, Operation, Rejection, TableStore};
+
+/// Values reserved at once, unless CACHE or a statement asks for more: so many are lost by a crash.
+const BLOCK: u64 = 64;
+
+/// The sequences of one store, shared by all sessions.
+pub(in crate::sql) struct Sequences {
+    store: Arc<dyn TableStore>,
+    /// What is reserved and not given out yet, by the sequence's OID.
+    blocks: Mutex<HashMap<u32, Arc<BlockCell>>>,
+}
+
+type BlockCell = tokio::sync::Mutex<Option<Block>>;
+
+/// Values that are reserved: those after `state`, as many as `left`.
+#[derive(Debug)]
+struct Block {
+    /// The declaration it was reserved under: after ALTER SEQUENCE there is another.
+    sequence: Arc<Sequence>,
+    options: SequenceOptions,
+    state: SequenceState,
+    left: u64,
+    /// Where the store's entry stands since.
+    reserved: SequenceState,
+}
+
+impl Block {
+    fn next(&mut self) -> Option<i64> {
+        self.left = self.left.checked_sub(1)?;
+        self.state = advance(&self.options, self.state)?;
+        Some(self.state.last)
+    }
+}
+
+impl Sequences {
+    pub fn new(store: Arc<dyn TableStore>) -> Self {
+        Self { store, blocks: Mutex::default() }
+    }
+
+    /// The next values of a sequence.
+    ///
+    /// # Errors
+    /// 2200H at the sequence's end, 42P01 when it was dropped meanwhile, and what the store meets.
+    pub async fn next_values(&self, sequence: &Arc<Sequence>, count: usize) -> SqlResult<Vec<i64>> {
+        let cell = self.cell(sequence);
+        let mut block = cell.lock().await;
+        if block.as_ref().is_some_and(|block| !Arc::ptr_eq(&block.sequence, sequence)) {
+            *block = None;
+        }
+        let mut values = Vec::with_capacity(count);
+        loop {
+            if let Some(block) = block.as_mut() {
+                values.extend(std::iter::from_fn(|| block.next()).take(count - values.len()));
+            }
+            if values.len() == count {
+                return Ok(values);
+            }
+            let missing = u64::try_from(count - values.len()).unwrap_or(u64::MAX);
+            // Whatever becomes of the reservation, an old block is used up.
+            *block = None;
+            *block = Some(self.reserve(sequence, missing).await?);
+        }
+    }
+
+    /// setval: the sequence goes on from here.
+    ///
+    /// # Errors
+    /// 22003 for a value outside the sequence's bounds, and as [`Sequences::next_values`].
+    pub async fn set(&self, sequence: &Arc<Sequence>, state: SequenceState) -> SqlResult<()> {
+        let cell = self.cell(sequence);
+        let mut block = cell.lock().await;
+        let (definition, _, _) = self.stored(sequence).await?;
+        check_within(&definition, state.last)?;
+        *block = None;
+        let patch = Entity::new(sequence.entity_key()?, state.to_properties()?);
+        self.commit(sequence, Operation::Merge(patch, IfMatch::Any)).await.map(|_| ())
+    }
+
+    /// Where a sequence stands: the last value that was given out here, else that was reserved.
+    ///
+    /// # Errors
+    /// As [`Sequences::next_values`].
+    pub async fn state(&self, sequence: &Arc<Sequence>) -> SqlResult<SequenceState> {
+        let cell = self.cell(sequence);
+        let block = cell.lock().await;
+        match &*block {
+            Some(block) if Arc::ptr_eq(&block.sequence, sequence) => Ok(block.state),
+            _ => Ok(self.stored(sequence).await?.1),
+        }
+    }
+
+    /// Gives the values back that are reserved and not given out, unless somebody reserved others behind them.
+    ///
+    /// # Errors
+    /// What the store meets. The values are lost then, as after a crash.
+    pub async fn give_back(&self, oid: u32) -> SqlResult<()> {
+        let cell = self.blocks.lock().unwrap_or_else(PoisonError::into_inner).get(&oid).cloned();
+        let Some(cell) = cell else { return Ok(()) };
+        let mut block = cell.lock().await;
+        let Some(Block { sequence, state, reserved, .. }) = block.take() else { return Ok(()) };
+        let (_, stored_state, stored) = self.stored(&sequence).await?;
+        if stored_state == reserved && state != reserved {
+            let patch = Entity::new(sequence.entity_key()?, state.to_properties()?);
+            self.commit(&sequence, Operation::Merge(patch, IfMatch::ETag(stored.etag))).await?;
+        }
+        Ok(())
+    }
+
+    /// The same for all sequences, before the store is closed.
+    pub async fn give_all_back(&self) {
+        let oids: Vec<u32> = self.blocks.lock().unwrap_or_else(PoisonError::into_inner).keys().copied().collect();
+        for oid in oids {
+            if let Err(error) = self.give_back(oid).await {
+                tracing::warn!(%error, "values of a sequence were not given back");
+            }
+        }
+    }
+
+    fn cell(&self, sequence: &Sequence) -> Arc<BlockCell> {
+        self.blocks.lock().unwrap_or_else(PoisonError::into_inner).entry(sequence.oid).or_default().clone()
+    }
+
+    /// Reserves a block, under the condition that nobody else reserved one meanwhile.
+    async fn reserve(&self, sequence: &Arc<Sequence>, at_least: u64) -> SqlResult<Block> {
+        loop {
+            let (definition, state, stored) = self.stored(sequence).await?;
+            let options = definition.options;
+            let cache = u64::try_from(options.cache).unwrap_or(1);
+            let (left, reserved) = advance_by(&options, state, at_least.max(cache).max(BLOCK));
+            if left == 0 {
+                return Err(exhausted(&sequence.name, &options));
+            }
+            let patch = Entity::new(sequence.entity_key()?, reserved.to_properties()?);
+            if self.commit(sequence, Operation::Merge(patch, IfMatch::ETag(stored.etag))).await? {
+                return Ok(Block { sequence: sequence.clone(), options, state, left, reserved });
+            }
+        }
+    }
+
+    async fn stored(&self, sequence: &Sequence) -> SqlResult<(Sequence, SequenceState, StoredEntity)> {
+        let stored = self.store.reader().get(&TableName::parse(CATALOG_TABLE)?, &sequence.entity_key()?).await?;
+        let stored = stored.ok_or_else(|| missing(sequence))?;
+        let (definition, state) = Sequence::of_entity(&stored)?;
+        // Another sequence of the same name is not this one.
+        if definition.oid == sequence.oid { Ok((definition, state, stored)) } else { Err(missing(sequence)) }
+    }
+
+    /// Whether it was done; not when the entry changed meanwhile.
+    async fn commit(&self, sequence: &Sequence, operation: Operation) -> SqlResult<bool> {
+        let batch = Batch::single(TableName::parse(CATALOG_TABLE)?, operation)?;
+        match self.store.commit(batch).await {
+            Ok(_) => Ok(true),
+            Err(CommitError::Rejected { reason: Rejection::ETagMismatch, .. }) => Ok(false),
+            Err(CommitError::Rejected { .. }) => Err(missing(sequence)),
+            Err(CommitError::Store(error)) => Err(error.into()),
+        }
+    }
+}
+
+fn missing(sequence: &Sequence) -> Box<SqlError> {
+    SqlError::new(ErrorKind::UndefinedTable, format!("relation \"{}\" does not exist", sequence.name))
+}

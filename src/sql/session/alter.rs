@@ -1,0 +1,189 @@
+//! Running ALTER TABLE.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use datafusion::sql::sqlparser::ast::{Expr, Ident, UnaryOperator};
+
+use super::{Position, Session};
+use crate::model::TableName;
+use crate::sql::catalog::{CatalogView, Declaration, duplicate_table};
+use crate::sql::ddl::{self, Alteration, Renaming, RowCheck};
+use crate::sql::dml::{contains_nulls, is_there_row};
+use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
+use crate::sql::outcome::{CommandTag, Outcome};
+use crate::sql::plan::schema_and_table;
+use crate::sql::reads::Reads;
+use crate::sql::relation::Relation;
+use crate::sql::statement::AlterCommand;
+
+impl Session {
+    pub(super) async fn alter_table(&mut self, command: &AlterCommand, position: Position) -> SqlResult<Outcome> {
+        self.check_writable("ALTER TABLE")?;
+        let alter = &command.alter;
+        let done = Outcome::Done(CommandTag::Plain("ALTER TABLE"));
+        let relation = match self.claimed(&alter.name).await {
+            Ok(relation) => relation,
+            Err(error) if error.kind == ErrorKind::UndefinedTable && alter.if_exists => {
+                let (_, table) = schema_and_table(&alter.name)?;
+                self.notice(Notice::info(format!("relation \"{table}\" does not exist, skipping")));
+                return Ok(done);
+            }
+            // PostgreSQL takes this for sequences too, and pg_dump writes it.
+            Err(error) if error.kind == ErrorKind::WrongObjectType && ddl::only_gives_owner(&alter.operations) => {
+                self.notice(Notice::info("OWNER TO: every sequence belongs to whoever is connected"));
+                return Ok(done);
+            }
+            Err(error) => return Err(error),
+        };
+        match ddl::renaming(&alter.operations)? {
+            Some(renaming) => self.rename(&relation, &renaming).await?,
+            None => self.alter(&relation, command).await?,
+        }
+        for what in &command.ignored {
+            self.notice(Notice::info(format!("{what} has no meaning here and is ignored")));
+        }
+        self.settle(position).await?;
+        Ok(done)
+    }
+
+    async fn rename(&mut self, relation: &Arc<Relation>, renaming: &Renaming) -> SqlResult<()> {
+        if let Renaming::Table { to } = renaming {
+            self.claim(to).await?;
+            let reads = self.reads();
+            if reads.catalog.has_name(to) || reads.catalog.exact(&*reads.reader, to).await?.is_some() {
+                return Err(duplicate_table(to));
+            }
+        }
+        let catalog = self.reads().catalog.clone();
+        let before = catalog.declaration_of(relation, matches!(renaming, Renaming::Column { .. }));
+        let (after, others) = renaming.apply(&catalog, &before)?;
+        for other in others {
+            self.claim(&other.name).await?;
+            self.transaction.catalog_mut().put(other)?;
+        }
+        let staged = self.transaction.catalog_mut();
+        if let Renaming::Column { to, .. } = renaming {
+            let renamed = before.columns.iter().zip(&after.columns).find(|(_, new)| new.name == *to);
+            for sequence in catalog.sequences_of(relation.oid) {
+                let owner = sequence.owner.clone().filter(|o| renamed.is_some_and(|(old, _)| old.name == o.column));
+                if let Some(mut owner) = owner {
+                    owner.column.clone_from(to);
+                    let mut sequence = sequence.as_ref().clone();
+                    sequence.owner = Some(owner);
+                    staged.put_sequence(sequence);
+                }
+            }
+        }
+        staged.remove(&before.name);
+        staged.put(after)
+    }
+
+    async fn alter(&mut self, relation: &Arc<Relation>, command: &AlterCommand) -> SqlResult<()> {
+        let reads = self.reads();
+        let about_columns = command.alter.operations.iter().any(ddl::is_about_columns);
+        let before = reads.catalog.declaration_of(relation, about_columns);
+        let stored = stored_properties(&reads, relation, &before).await?;
+        let mut alteration = ddl::alter(&reads.catalog, before, stored, command, self.settings.egt_mode())?;
+        self.stage_sequences(&alteration).await?;
+        {
+            let planner = self.planner();
+            ddl::check_expressions(&planner, &alteration.after, &[])?;
+            ddl::resolve_references(&planner, &mut alteration.after).await?;
+        }
+        let Alteration { notices, checks, dropped, cascaded, .. } = &alteration;
+        self.notices.extend(notices.iter().cloned());
+        self.drop_references(cascaded).await?;
+        self.drop_sequences_of(&reads.catalog, relation, dropped);
+        let declaration = self.carry_out(relation, &alteration).await?;
+        let after = declaration.relation()?;
+        for check in checks {
+            self.check_rows(&after, check).await?;
+        }
+        self.transaction.catalog_mut().put(declaration)
+    }
+
+    /// Writes the rows anew where that is needed. Gives the new declaration, and stages it without what is still to be
+    /// checked of the rows: a column that is declared NOT NULL is not looked at for NULLs.
+    async fn carry_out(&mut self, before: &Arc<Relation>, alteration: &Alteration<'_>) -> SqlResult<Declaration> {
+        let mut declaration = alteration.after.clone();
+        if let Some(rewrite) = alteration.rewrite(before, &declaration.relation()?) {
+            self.rewrite(before, &mut declaration, &rewrite).await?;
+        }
+        let mut unchecked = declaration.clone();
+        for check in &alteration.checks {
+            if let RowCheck::NotNull { column } = check {
+                unchecked.columns.iter_mut().filter(|c| c.name == *column).for_each(|c| c.not_null = false);
+            }
+        }
+        self.transaction.catalog_mut().put(unchecked)?;
+        Ok(declaration)
+    }
+
+    /// Stages the sequences of columns that count: values for rows that are there come from them.
+    async fn stage_sequences(&mut self, alteration: &Alteration<'_>) -> SqlResult<()> {
+        for sequence in &alteration.sequences {
+            self.claim(&sequence.name).await?;
+            let mut sequence = sequence.clone();
+            if sequence.oid != 0 {
+                self.transaction.catalog_mut().put_sequence(sequence);
+                continue;
+            }
+            if self.reads().catalog.has_name(&sequence.name) {
+                return Err(duplicate_table(&sequence.name));
+            }
+            sequence.oid = self.engine.catalog().next_oid();
+            sequence.owner.iter_mut().for_each(|owner| owner.table = alteration.after.oid);
+            let state = sequence.initial();
+            self.transaction.catalog_mut().start_sequence(sequence, state);
+        }
+        Ok(())
+    }
+
+    fn drop_sequences_of(&mut self, catalog: &CatalogView, relation: &Relation, columns: &[String]) {
+        let staged = self.transaction.catalog_mut();
+        for sequence in catalog.sequences_of(relation.oid) {
+            if sequence.owner.as_ref().is_some_and(|owner| columns.contains(&owner.column)) {
+                staged.remove_sequence(&sequence.name);
+            }
+        }
+    }
+
+    /// Looks for a row that a new constraint does not allow.
+    async fn check_rows(&self, relation: &Relation, check: &RowCheck) -> SqlResult<()> {
+        let (is_bad, error) = match check {
+            RowCheck::NotNull { column } => {
+                let value = Expr::Identifier(Ident::with_quote('"', column));
+                (Expr::IsNull(Box::new(value)), contains_nulls(relation, column))
+            }
+            RowCheck::Condition { constraint, expression } => {
+                let condition = Box::new(Expr::Nested(expression.clone()));
+                (Expr::UnaryOp { op: UnaryOperator::Not, expr: condition }, violated(relation, constraint))
+            }
+        };
+        if is_there_row(&self.planner(), relation, is_bad).await? { Err(error) } else { Ok(()) }
+    }
+}
+
+/// A stored row that a new CHECK does not allow (23514).
+fn violated(relation: &Relation, constraint: &str) -> Box<SqlError> {
+    let message =
+        format!("check constraint \"{constraint}\" of relation \"{}\" is violated by some row", relation.name);
+    let mut error = SqlError::new(ErrorKind::CheckViolation, message);
+    error.table = Some(relation.name.clone());
+    error.constraint = Some(constraint.to_owned());
+    error
+}
+
+/// Every property that rows of the table can have: those the store has seen, and those of the transaction's own writes.
+async fn stored_properties(reads: &Reads, relation: &Relation, before: &Declaration) -> SqlResult<HashSet<String>> {
+    let stored: &TableName = &relation.stored;
+    let observed = reads.reader.observed_schema(stored).await?;
+    let mut names: HashSet<String> = observed.properties().iter().map(|p| p.name.as_str().to_owned()).collect();
+    names.extend(before.columns.iter().filter_map(|c| c.property.clone()));
+    if let Some(own) = reads.own_writes(stored) {
+        let written = own.values().flatten().flat_map(|image| image.entity.properties.iter());
+        names.extend(written.map(|(name, _)| name.as_str().to_owned()));
+    }
+    Ok(names)
+}

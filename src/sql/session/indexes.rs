@@ -1,0 +1,110 @@
+//! CREATE INDEX and DROP INDEX: recorded under `egt.mode = observe`, never built.
+
+use datafusion::sql::sqlparser::ast::CreateIndex;
+
+use super::{Position, Session};
+use crate::sql::catalog::{CatalogView, Declaration, UnenforcedKind, duplicate_table};
+use crate::sql::ddl::{self, Recorder};
+use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
+use crate::sql::outcome::{CommandTag, Outcome};
+use crate::sql::plan::schema_and_table;
+use crate::sql::relation::RelationKind;
+use crate::sql::statement::DropObjects;
+
+impl Session {
+    pub(super) async fn create_index(&mut self, create: &CreateIndex, position: Position) -> SqlResult<Outcome> {
+        self.check_writable("CREATE INDEX")?;
+        if create.concurrently && self.transaction.in_block() {
+            let message = "CREATE INDEX CONCURRENTLY cannot run inside a transaction block";
+            return Err(SqlError::new(ErrorKind::ActiveTransaction, message));
+        }
+        let done = Outcome::Done(CommandTag::Plain("CREATE INDEX"));
+        let relation = self.claimed(&create.table_name).await?;
+        if relation.kind == RelationKind::Found {
+            return Err(SqlError::not_supported("an index on a table that was not declared")
+                .with_hint("Declare the table with CREATE TABLE."));
+        }
+        let reads = self.reads();
+        let taken = |name: &str| reads.catalog.has_name(name) || index_of(&reads.catalog, name).is_some();
+        let name = match &create.name {
+            Some(name) => schema_and_table(name)?.1,
+            None => ddl::index_name(&relation.name, create, taken),
+        };
+        if taken(&name) {
+            if create.if_not_exists {
+                self.notice(Notice::info(format!("relation \"{name}\" already exists, skipping")));
+                return Ok(done);
+            }
+            return Err(duplicate_table(&name));
+        }
+        let mut declaration = reads.catalog.declaration_of(&relation, false);
+        let mut notices = Vec::new();
+        let key: Vec<String> = relation.key_columns().into_iter().map(|i| relation.columns[i].name.clone()).collect();
+        let mut recorder = Recorder {
+            mode: self.settings.egt_mode(),
+            table: &relation.name,
+            columns: &declaration.columns,
+            key: if relation.generated_partition.is_some() { &[] } else { &key },
+            notices: &mut notices,
+        };
+        let mut constraints = declaration.constraints.clone();
+        recorder.index(&mut constraints, create, name)?;
+        declaration.constraints = constraints;
+        self.transaction.catalog_mut().put(declaration)?;
+        self.notices.extend(notices);
+        self.settle(position).await?;
+        Ok(done)
+    }
+
+    pub(super) async fn drop_indexes(&mut self, drop: &DropObjects, position: Position) -> SqlResult<Outcome> {
+        self.check_writable("DROP INDEX")?;
+        for name in &drop.names {
+            let (_, name) = schema_and_table(name)?;
+            let table = index_of(&self.reads().catalog, &name).map(|(declaration, _)| declaration.name.clone());
+            if let Some(table) = table {
+                self.claim(&table).await?;
+            }
+            let reads = self.reads();
+            match index_of(&reads.catalog, &name) {
+                Some((declaration, true)) => {
+                    let mut declaration = declaration.clone();
+                    declaration.constraints.unenforced.retain(|recorded| recorded.name != name);
+                    self.transaction.catalog_mut().put(declaration)?;
+                }
+                Some((declaration, false)) => return Err(belongs_to_constraint(&name, &declaration.name)),
+                None if reads.catalog.has_name(&name) => {
+                    let message = format!("\"{name}\" is not an index");
+                    return Err(SqlError::new(ErrorKind::WrongObjectType, message));
+                }
+                None if drop.if_exists => {
+                    self.notice(Notice::info(format!("index \"{name}\" does not exist, skipping")));
+                }
+                None => {
+                    return Err(SqlError::new(ErrorKind::UndefinedObject, format!("index \"{name}\" does not exist")));
+                }
+            }
+        }
+        self.settle(position).await?;
+        Ok(Outcome::Done(CommandTag::Plain("DROP INDEX")))
+    }
+}
+
+/// The table with an index of this name, and whether the index stands alone: that of a primary key or of a UNIQUE
+/// belongs to the constraint.
+fn index_of<'c>(catalog: &'c CatalogView, name: &str) -> Option<(&'c Declaration, bool)> {
+    catalog.declarations().find_map(|declaration| {
+        let recorded = declaration.constraints.unenforced.iter().find(|recorded| recorded.name == name);
+        match recorded.map(|recorded| &recorded.kind) {
+            Some(UnenforcedKind::Index { .. }) => Some((declaration, true)),
+            Some(UnenforcedKind::Unique { .. }) => Some((declaration, false)),
+            Some(UnenforcedKind::ForeignKey { .. }) => None,
+            None => (declaration.primary_key_name().as_deref() == Some(name)).then_some((declaration, false)),
+        }
+    })
+}
+
+fn belongs_to_constraint(index: &str, table: &str) -> Box<SqlError> {
+    let message = format!("cannot drop index {index} because constraint {index} on table {table} requires it");
+    SqlError::new(ErrorKind::DependentObjects, message)
+        .with_hint(format!("You can drop constraint {index} on table {table} instead."))
+}

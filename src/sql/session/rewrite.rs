@@ -1,0 +1,157 @@
+//! Writing all rows of a table anew, into another stored table.
+//!
+//! Rows are read as the transaction sees them, its own writes among them, and pass through in batches. Nobody sees the
+//! new stored table before COMMIT, and without COMMIT it is dropped again.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef};
+use arrow::record_batch::RecordBatch;
+use futures::StreamExt;
+
+use super::Session;
+use crate::model::{Entity, EntityKey, Properties, PropertyName};
+use crate::sql::catalog::Declaration;
+use crate::sql::ddl::{Computed, Origin, Rewrite};
+use crate::sql::dml::{contains_nulls, generated_keys, keys_and, keys_of_batch};
+use crate::sql::edm;
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::reads::Reads;
+use crate::sql::relation::{ColumnSource, Relation, RelationKind};
+use crate::sql::tx::{LoadError, TableLoader};
+use crate::sql::types::SqlType;
+
+/// Columns the query begins with: PartitionKey and RowKey.
+const KEY_COLUMNS: usize = 2;
+
+impl Session {
+    /// Moves a table to a new stored table, its rows changed on the way. The declaration gets the new stored name.
+    ///
+    /// # Errors
+    /// 23505 when two rows get one key, 23502 for a NULL in a key, and what the new values meet.
+    pub(super) async fn rewrite(
+        &mut self,
+        before: &Arc<Relation>,
+        declaration: &mut Declaration,
+        rewrite: &Rewrite,
+    ) -> SqlResult<()> {
+        let fresh = self.engine.catalog().make_next(declaration).await?;
+        let after = declaration.relation()?;
+        let mut loader = TableLoader::new(self.engine.store().clone(), after.stored.clone());
+        let planner = self.planner();
+        let query = keys_and(before, rewrite.computed.iter().map(|c| c.value.expr.clone()))?;
+        let planned = planner.plan(&query, &[]).await?;
+        let copy = Copy { reads: &planner.reads, before, after: &after, rewrite };
+        let mut batches = planner.run(&planned, &[]).await?;
+        while let Some(batch) = batches.next().await {
+            copy.batch(&batch?, &mut loader).await?;
+        }
+        loader.finish().await.map_err(|error| copy.told(error))?;
+        drop(planner);
+        self.transaction.writes_mut().forget(&before.stored);
+        let staged = self.transaction.catalog_mut();
+        staged.keep(fresh);
+        if before.kind == RelationKind::Found {
+            staged.give_up(before.stored.clone());
+        }
+        Ok(())
+    }
+}
+
+/// A copy under way.
+struct Copy<'a> {
+    reads: &'a Reads,
+    before: &'a Relation,
+    after: &'a Relation,
+    rewrite: &'a Rewrite,
+}
+
+impl Copy<'_> {
+    async fn batch(&self, batch: &RecordBatch, loader: &mut TableLoader) -> SqlResult<()> {
+        let old_keys = keys_of_batch(batch)?;
+        let values = self.values(batch)?;
+        let new_keys = self.new_keys(&values, batch.num_rows())?;
+        for (row, old_key) in old_keys.into_iter().enumerate() {
+            let Some(stored) = self.reads.get(&self.before.stored, &old_key).await? else { continue };
+            let properties = self.properties(stored.entity.properties, &values, row)?;
+            let key = new_keys.as_ref().map_or(old_key, |keys| keys[row].clone());
+            loader.push(Entity::new(key, properties)).await.map_err(|error| self.told(error))?;
+        }
+        Ok(())
+    }
+
+    /// The computed columns, each as its column's type.
+    fn values(&self, batch: &RecordBatch) -> SqlResult<Vec<ArrayRef>> {
+        let schema = batch.schema();
+        let assign = |(i, computed): (usize, &Computed)| {
+            let index = KEY_COLUMNS + i;
+            let column = &self.after.columns[computed.column];
+            let from = SqlType::of_field(schema.field(index));
+            edm::assign(batch.column(index), &from, &column.sql_type, computed.value.untyped)
+                .map_err(|error| told_of_cast(error, computed, &column.name, &column.sql_type))
+        };
+        self.rewrite.computed.iter().enumerate().map(assign).collect()
+    }
+
+    /// The keys the rows get; `None` when they keep theirs.
+    fn new_keys(&self, values: &[ArrayRef], rows: usize) -> SqlResult<Option<Vec<EntityKey>>> {
+        if self.rewrite.keeps_keys {
+            return Ok(None);
+        }
+        if let Some(partition) = &self.after.generated_partition {
+            return generated_keys(partition, rows).map(Some);
+        }
+        let mut parts = Vec::new();
+        for index in self.after.key_columns() {
+            let position = self.rewrite.computed.iter().position(|c| c.column == index);
+            let part = position.map(|i| values[i].clone()).ok_or_else(|| {
+                SqlError::new(ErrorKind::Internal, "a key column was not computed for rows that get new keys")
+            })?;
+            if part.null_count() > 0 {
+                return Err(contains_nulls(self.after, &self.after.columns[index].name));
+            }
+            parts.push(part);
+        }
+        self.after.codec.encode_batch(&parts).map(Some).map_err(Into::into)
+    }
+
+    fn properties(&self, mut properties: Properties, values: &[ArrayRef], row: usize) -> SqlResult<Properties> {
+        self.rewrite.removed.iter().for_each(|name: &PropertyName| properties.remove(name.as_str()));
+        for (computed, array) in self.rewrite.computed.iter().zip(values) {
+            let column = &self.after.columns[computed.column];
+            if let ColumnSource::Property { name, .. } = &column.source
+                && let Some(value) = edm::to_edm(array, &column.sql_type, row)?
+            {
+                properties.set(name.clone(), value);
+            }
+        }
+        Ok(properties)
+    }
+
+    fn told(&self, error: LoadError) -> Box<SqlError> {
+        match error {
+            LoadError::Other(error) => error,
+            LoadError::Duplicate(key) => {
+                let constraint = self.after.primary_key_name();
+                let message = format!("could not create unique index \"{constraint}\"");
+                let mut error = SqlError::new(ErrorKind::UniqueViolation, message)
+                    .with_detail(format!("{} is duplicated.", self.after.key_text(&key)));
+                error.table = Some(self.after.name.clone());
+                error.constraint = Some(constraint);
+                error
+            }
+        }
+    }
+}
+
+/// PostgreSQL's words for a value that no cast leads to.
+fn told_of_cast(error: Box<SqlError>, computed: &Computed, column: &str, to: &SqlType) -> Box<SqlError> {
+    match computed.value.origin {
+        Origin::Using if error.kind == ErrorKind::DatatypeMismatch => {
+            let message =
+                format!("result of USING clause for column \"{column}\" cannot be cast automatically to type {to}");
+            SqlError::new(ErrorKind::DatatypeMismatch, message).with_hint("You might need to add an explicit cast.")
+        }
+        Origin::Column | Origin::Using | Origin::Default | Origin::Generated => error.for_column(column),
+    }
+}

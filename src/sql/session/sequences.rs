@@ -1,0 +1,204 @@
+//! CREATE, ALTER and DROP SEQUENCE.
+
+use datafusion::sql::sqlparser::ast::ObjectName;
+
+use super::{Position, Session};
+use crate::sql::catalog::{CatalogView, Declaration, Sequence, SequenceOwner, SequenceState, duplicate_table};
+use crate::sql::ddl;
+use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
+use crate::sql::outcome::{CommandTag, Outcome};
+use crate::sql::plan::{resolve_column, schema_and_table};
+use crate::sql::sequence::{self, AlterSequence, CreateSequence, GivenOptions};
+use crate::sql::statement::DropObjects;
+use crate::sql::types::SqlType;
+
+impl Session {
+    pub(super) async fn create_sequence(&mut self, create: &CreateSequence, position: Position) -> SqlResult<Outcome> {
+        self.check_writable("CREATE SEQUENCE")?;
+        let done = Outcome::Done(CommandTag::Plain("CREATE SEQUENCE"));
+        refuse_name_option(&create.options)?;
+        let name = own_name(&create.name)?;
+        self.claim(&name).await?;
+        let reads = self.reads();
+        let taken = reads.catalog.has_name(&name) || reads.catalog.exact(&*reads.reader, &name).await?.is_some();
+        if taken && create.if_not_exists {
+            self.notice(Notice::info(format!("relation \"{name}\" already exists, skipping")));
+            return Ok(done);
+        }
+        if taken {
+            return Err(duplicate_table(&name));
+        }
+        let mut made = Sequence::new(&name, sequence::created(&create.options, &SqlType::Int8)?);
+        made.owner = owner(&reads.catalog, &create.options)?.flatten();
+        made.oid = self.engine.catalog().next_oid();
+        let state = made.initial();
+        self.transaction.catalog_mut().start_sequence(made, state);
+        self.settle(position).await?;
+        Ok(done)
+    }
+
+    pub(super) async fn alter_sequence(&mut self, alter: &AlterSequence, position: Position) -> SqlResult<Outcome> {
+        self.check_writable("ALTER SEQUENCE")?;
+        let done = Outcome::Done(CommandTag::Plain("ALTER SEQUENCE"));
+        refuse_name_option(&alter.options)?;
+        let name = own_name(&alter.name)?;
+        self.claim(&name).await?;
+        let reads = self.reads();
+        let Some(old) = reads.catalog.sequence(&name) else {
+            if !reads.catalog.has_name(&name) && alter.if_exists {
+                self.notice(Notice::info(format!("relation \"{name}\" does not exist, skipping")));
+                return Ok(done);
+            }
+            return Err(no_sequence(&reads.catalog, &name, "relation"));
+        };
+        // What is reserved was reserved as the sequence counted so far.
+        self.engine.sequences().give_back(old.oid).await?;
+        let (options, restart) = sequence::altered(&old.options, &alter.options)?;
+        let state = match restart {
+            Some(last) => SequenceState { last, called: false },
+            None => self.sequences.state(&old).await?,
+        };
+        sequence::check_restart(&options, state.last)?;
+        let mut new = Sequence::clone(&old);
+        new.options = options;
+        if let Some(owner) = owner(&reads.catalog, &alter.options)? {
+            check_owner_may_change(&reads.catalog, &old)?;
+            new.owner = owner;
+        }
+        let staged = self.transaction.catalog_mut();
+        if restart.is_some() {
+            staged.start_sequence(new, state);
+        } else {
+            staged.put_sequence(new);
+        }
+        self.settle(position).await?;
+        Ok(done)
+    }
+
+    pub(super) async fn drop_sequences(&mut self, drop: &DropObjects, position: Position) -> SqlResult<Outcome> {
+        self.check_writable("DROP SEQUENCE")?;
+        for name in &drop.names {
+            let name = own_name(name)?;
+            self.claim(&name).await?;
+            let reads = self.reads();
+            let Some(sequence) = reads.catalog.sequence(&name) else {
+                if !reads.catalog.has_name(&name) && drop.if_exists {
+                    self.notice(Notice::info(format!("sequence \"{name}\" does not exist, skipping")));
+                    continue;
+                }
+                return Err(no_sequence(&reads.catalog, &name, "sequence"));
+            };
+            check_not_identity(&reads.catalog, &sequence)?;
+            let dependents: Vec<Declaration> =
+                reads.catalog.declarations().filter(|d| ddl::counts_with(d, &name).next().is_some()).cloned().collect();
+            if !dependents.is_empty() && !drop.cascade {
+                return Err(still_needed(&sequence, &dependents));
+            }
+            for declaration in dependents {
+                self.drop_defaults(declaration, &name).await?;
+            }
+            self.transaction.catalog_mut().remove_sequence(&name);
+        }
+        self.settle(position).await?;
+        Ok(Outcome::Done(CommandTag::Plain("DROP SEQUENCE")))
+    }
+
+    /// Takes away the defaults that DROP SEQUENCE ... CASCADE drops too.
+    async fn drop_defaults(&mut self, mut declaration: Declaration, sequence: &str) -> SqlResult<()> {
+        self.claim(&declaration.name).await?;
+        let columns: Vec<String> = ddl::counts_with(&declaration, sequence).map(str::to_owned).collect();
+        for column in declaration.columns.iter_mut().filter(|column| columns.contains(&column.name)) {
+            column.default = None;
+            let message =
+                format!("drop cascades to default value for column {} of table {}", column.name, declaration.name);
+            self.notices.push(Notice::info(message));
+        }
+        self.transaction.catalog_mut().put(declaration)
+    }
+}
+
+/// A sequence's name: only `public` has sequences.
+fn own_name(name: &ObjectName) -> SqlResult<String> {
+    match schema_and_table(name)? {
+        (Some(schema), _) if schema != "public" => {
+            Err(SqlError::new(ErrorKind::UndefinedSchema, format!("schema \"{schema}\" does not exist")))
+        }
+        (_, name) => Ok(name),
+    }
+}
+
+fn refuse_name_option(options: &GivenOptions) -> SqlResult<()> {
+    match options.name {
+        Some(_) => Err(SqlError::new(ErrorKind::Syntax, "invalid sequence option SEQUENCE NAME")),
+        None => Ok(()),
+    }
+}
+
+/// What OWNED BY says: nothing, NONE, or a column.
+fn owner(catalog: &CatalogView, options: &GivenOptions) -> SqlResult<Option<Option<SequenceOwner>>> {
+    let Some(given) = &options.owner else { return Ok(None) };
+    let Some(named) = given else { return Ok(Some(None)) };
+    let Some((column, table)) = named.0.split_last().filter(|(_, table)| !table.is_empty()) else {
+        return Err(SqlError::new(ErrorKind::Syntax, "invalid OWNED BY option")
+            .with_hint("Specify OWNED BY table.column or OWNED BY NONE."));
+    };
+    let table = own_name(&ObjectName(table.to_vec()))?;
+    let declaration = catalog
+        .declaration(&table)
+        .ok_or_else(|| SqlError::new(ErrorKind::UndefinedTable, format!("relation \"{table}\" does not exist")))?;
+    let ident = column.as_ident().ok_or_else(|| SqlError::not_supported(format!("OWNED BY {named}")))?;
+    match resolve_column(declaration.columns.iter().map(|column| &column.name), ident)? {
+        Some(column) => {
+            Ok(Some(Some(SequenceOwner { table: declaration.oid, column: column.to_owned(), identity: false })))
+        }
+        None => {
+            let message = format!("column \"{}\" of relation \"{table}\" does not exist", ident.value);
+            Err(SqlError::new(ErrorKind::UndefinedColumn, message))
+        }
+    }
+}
+
+/// The name of the table a sequence belongs to.
+fn owning_table(catalog: &CatalogView, owner: &SequenceOwner) -> String {
+    catalog.declarations().find(|d| d.oid == owner.table).map(|d| d.name.clone()).unwrap_or_default()
+}
+
+fn check_owner_may_change(catalog: &CatalogView, sequence: &Sequence) -> SqlResult<()> {
+    let Some(owner) = sequence.owner.as_ref().filter(|owner| owner.identity) else { return Ok(()) };
+    let table = owning_table(catalog, owner);
+    Err(SqlError::new(ErrorKind::FeatureNotSupported, "cannot change ownership of identity sequence")
+        .with_detail(format!("Sequence \"{}\" is linked to table \"{table}\".", sequence.name)))
+}
+
+fn check_not_identity(catalog: &CatalogView, sequence: &Sequence) -> SqlResult<()> {
+    let Some(owner) = sequence.owner.as_ref().filter(|owner| owner.identity) else { return Ok(()) };
+    let (table, column, name) = (owning_table(catalog, owner), &owner.column, &sequence.name);
+    let message = format!("cannot drop sequence {name} because column {column} of table {table} requires it");
+    Err(SqlError::new(ErrorKind::DependentObjects, message)
+        .with_hint(format!("You can drop column {column} of table {table} instead.")))
+}
+
+fn still_needed(sequence: &Sequence, dependents: &[Declaration]) -> Box<SqlError> {
+    let name = &sequence.name;
+    let lines: Vec<String> = dependents
+        .iter()
+        .flat_map(|d| {
+            let line = move |column: &str| {
+                format!("default value for column {column} of table {} depends on sequence {name}", d.name)
+            };
+            ddl::counts_with(d, name).map(line)
+        })
+        .collect();
+    let message = format!("cannot drop sequence {name} because other objects depend on it");
+    SqlError::new(ErrorKind::DependentObjects, message)
+        .with_detail(lines.join("\n"))
+        .with_hint("Use DROP ... CASCADE to drop the dependent objects too.")
+}
+
+/// A name that is no sequence's: 42809 for a table's, else 42P01.
+fn no_sequence(catalog: &CatalogView, name: &str, what: &str) -> Box<SqlError> {
+    if catalog.has_name(name) {
+        return SqlError::new(ErrorKind::WrongObjectType, format!("\"{name}\" is not a sequence"));
+    }
+    SqlError::new(ErrorKind::UndefinedTable, format!("{what} \"{name}\" does not exist"))
+}
