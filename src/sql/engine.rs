@@ -9,6 +9,7 @@ use datafusion::logical_expr::execution_props::ExecutionProps;
 
 use super::catalog::Catalog;
 use super::error::SqlResult;
+use super::functions::Moments;
 use super::observe::Recorder;
 use super::pg_catalog::CatalogSnapshot;
 use super::reads::Reads;
@@ -100,6 +101,11 @@ impl Engine {
         self.clock.now()
     }
 
+    /// The times of a statement that begins now.
+    pub(super) fn moments(&self, transaction_began: Option<EdmDateTime>) -> Moments {
+        Moments::new(self.clock.clone(), transaction_began)
+    }
+
     /// DataFusion's state for planning.
     pub(super) fn state(&self) -> &SessionState {
         &self.base
@@ -107,17 +113,21 @@ impl Engine {
 
     /// DataFusion's state for running one statement on its own snapshot.
     pub(super) fn state_with(&self, reads: Arc<Reads>) -> SessionState {
-        let config = self.base.config().clone().with_extension(reads);
+        let mut config = self.base.config().clone();
+        config.options_mut().extensions.insert(reads.moments.clone());
+        let config = config.with_extension(reads);
         let mut state = SessionStateBuilder::new_from_existing(self.base.clone()).with_config(config).build();
-        // The moment that now() gives, in all of the statement.
+        // Functions find the options, and so the times among them, only from here on.
         state.mark_start_execution();
         state
     }
 
     /// What expressions outside a plan are evaluated with in one statement.
-    pub(super) fn moment(&self) -> ExecutionProps {
+    pub(super) fn moment(&self, moments: &Moments) -> ExecutionProps {
+        let mut options = self.base.config_options().as_ref().clone();
+        options.extensions.insert(moments.clone());
         let mut moment = self.base.execution_props().clone();
-        moment.mark_start_execution(self.base.config_options().clone());
+        moment.mark_start_execution(Arc::new(options));
         moment
     }
 

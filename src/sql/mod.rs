@@ -9,6 +9,7 @@ pub mod error;
 mod explain;
 mod expr;
 mod findings;
+mod functions;
 pub mod input;
 pub mod key_codec;
 pub mod key_range;

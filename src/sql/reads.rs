@@ -1,4 +1,5 @@
-//! What one statement reads from: a snapshot of the store and of the catalogue, and what its transaction changed in both.
+//! What one statement reads from: a snapshot of the store and of the catalogue, what its transaction changed in both, and the
+//! time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,6 +7,7 @@ use std::sync::Arc;
 use crate::model::{EntityKey, StoredEntity, TableName};
 use crate::sql::catalog::CatalogView;
 use crate::sql::error::SqlResult;
+use crate::sql::functions::Moments;
 use crate::sql::relation::Relation;
 use crate::table::TableReader;
 
@@ -17,12 +19,18 @@ pub type OwnWrites = BTreeMap<EntityKey, Option<StoredEntity>>;
 pub struct Reads {
     pub reader: Arc<dyn TableReader>,
     pub catalog: CatalogView,
+    pub moments: Moments,
     own: BTreeMap<TableName, Arc<OwnWrites>>,
 }
 
 impl Reads {
-    pub fn new(reader: Arc<dyn TableReader>, catalog: CatalogView, own: BTreeMap<TableName, Arc<OwnWrites>>) -> Self {
-        Self { reader, catalog, own }
+    pub fn new(
+        reader: Arc<dyn TableReader>,
+        catalog: CatalogView,
+        own: BTreeMap<TableName, Arc<OwnWrites>>,
+        moments: Moments,
+    ) -> Self {
+        Self { reader, catalog, moments, own }
     }
 
     /// The user's table of this name.

@@ -95,7 +95,7 @@ pub(crate) fn check_value(
     })?;
     if untyped {
         // A literal has the column's type, so it is read now; whether it has the length is asked of each row.
-        let value = planned.bind(&planner.engine.moment())?.constant(0)?;
+        let value = planned.bind(&planner.moment())?.constant(0)?;
         edm::assign(&value, &from, &without_length(&column.sql_type), true)?;
     }
     Ok(())

@@ -251,7 +251,7 @@ impl UpdateExisting {
         let before = relation_rows(&self.relation, &stored)?;
         let tables = conflict_tables(&self.relation, &before, &pick(incoming, &rows)?)?;
         let planned = planner.plan_over(&self.query, &tables, &self.declared)?;
-        let changes = self.changes.bind(&planner.engine.moment())?;
+        let changes = self.changes.bind(&planner.moment())?;
         let mut batches = planner.run(&planned, parameters).await?;
         let mut after = Vec::new();
         while let Some(batch) = batches.next().await {

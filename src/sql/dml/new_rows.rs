@@ -63,7 +63,7 @@ impl NewRows {
     /// # Errors
     /// What constant parts of the table's expressions meet when they are evaluated.
     pub fn bind(self: &Arc<Self>, planner: &Planner<'_>) -> SqlResult<BoundRows> {
-        let moment = planner.engine.moment();
+        let moment = planner.moment();
         Ok(BoundRows {
             plan: self.clone(),
             defaults: self.defaults.bind(&moment, planner.system.sequences()?)?,

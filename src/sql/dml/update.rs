@@ -111,7 +111,7 @@ impl PreparedUpdate {
         if self.returning.is_some() {
             writes.keep_versions();
         }
-        let changes = self.changes.bind(&planner.engine.moment())?;
+        let changes = self.changes.bind(&planner.moment())?;
         let mut rows = 0;
         let mut new_rows = Vec::new();
         let mut seen = HashSet::new();

@@ -92,12 +92,26 @@ pub enum ErrorKind {
     InvalidOffset,
     /// 22001
     StringTooLong,
+    /// 22004
+    NullValueNotAllowed,
+    /// 22009
+    InvalidZoneDisplacement,
+    /// 22011
+    SubstringError,
+    /// 2200C
+    InvalidEscapeUse,
+    /// 2201B
+    InvalidRegularExpression,
+    /// 2201E
+    InvalidLogarithmArgument,
+    /// 2201G
+    InvalidBucketArgument,
+    /// 2202E
+    SubscriptError,
     /// 22003
     NumericOutOfRange,
     /// 22007
     InvalidDatetimeFormat,
-    /// 22009
-    InvalidZoneDisplacement,
     /// 22008
     DatetimeOverflow,
     /// 22012

@@ -15,8 +15,10 @@
 
 mod aggregates;
 mod arithmetic;
+pub(super) mod candidates;
 mod comparison;
 pub(super) mod conversion;
+mod function;
 mod kernels;
 mod literal;
 mod operand;
@@ -31,6 +33,7 @@ mod syntax;
 mod typed;
 
 pub(super) use aggregates::{FIRST_OF, ONLY_OF, find as find_aggregate};
+pub(super) use function::refused as refused_call;
 pub(super) use parameters::Parameters;
 pub(super) use pass::typed as type_plan;
 pub(super) use pending::find as find_function;

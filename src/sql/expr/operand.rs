@@ -1,6 +1,6 @@
 //! An expression with its type, and how it becomes one of another type without being asked.
 
-use datafusion::common::{ExprSchema, Result, ScalarValue};
+use datafusion::common::{DFSchema, ExprSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable};
 
@@ -69,6 +69,27 @@ impl Operand {
             return Ok(self.expr);
         }
         self.converted(&standard)
+    }
+
+    /// As [`Operand::coerced`], with the type it has then: what a function asks for. Integers that are to be numeric become so.
+    ///
+    /// # Errors
+    /// As [`Operand::coerced`].
+    pub fn into_argument(self, to: &SqlType, parameters: &Parameters) -> SqlResult<Self> {
+        if self.is_unknown() {
+            let expr = self.read(to, parameters)?;
+            return Ok(Operand::of(expr, &DFSchema::empty())?);
+        }
+        let value_type = match (to, self.shape()) {
+            (SqlType::Numeric(_), Some(shape)) if !matches!(self.sql_type(), SqlType::Numeric(_)) => shape.value_type(),
+            (SqlType::Numeric(_), Some(_)) => return Ok(self),
+            _ => ValueType::of(to.clone()),
+        };
+        let is_text = is_text(self.sql_type()) && is_text(to);
+        if is_text || is_same(self.sql_type(), to) && self.value_type.data_type == value_type.data_type {
+            return Ok(self);
+        }
+        Ok(Self { expr: self.converted(&value_type)?, value_type })
     }
 
     /// As a value of exactly this type, by a cast that loses nothing.

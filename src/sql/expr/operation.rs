@@ -1,36 +1,26 @@
 //! Operators: by the types of its operands each becomes a comparison, a computation or a call of a function.
 
-use std::sync::Arc;
-
-use datafusion::functions_nested::expr_fn::{array_append, array_concat, array_has_all, array_has_any, array_prepend};
-use datafusion::logical_expr::{BinaryExpr, Expr, Like, Operator, ScalarUDF};
+use datafusion::logical_expr::{BinaryExpr, Expr, Like, Operator};
 
 use super::conversion::{Category, category, common_type, is_same, is_text};
 use super::operand::Operand;
 use super::operators::{self, missing};
 use super::parameters::Parameters;
 use super::typed::ValueType;
-use super::{arithmetic, comparison};
+use super::{arithmetic, comparison, function};
 use crate::sql::error::{SqlError, SqlResult};
 use crate::sql::types::SqlType;
 
-/// What operators need besides their operands.
-pub(super) struct Operators<'a> {
-    pub parameters: &'a Parameters<'a>,
-    /// Functions by name: some operators are written as functions.
-    pub functions: &'a dyn Fn(&str) -> Option<Arc<ScalarUDF>>,
-}
-
 /// Operators that are functions, by the function that PostgreSQL has behind them.
 const FUNCTIONS: &[(&str, SqlType, SqlType, &str)] = &[
-    ("->", SqlType::Json, SqlType::Text, "json_object_field"),
-    ("->", SqlType::Json, SqlType::Int4, "json_array_element"),
-    ("->", SqlType::Jsonb, SqlType::Text, "jsonb_object_field"),
-    ("->", SqlType::Jsonb, SqlType::Int4, "jsonb_array_element"),
-    ("->>", SqlType::Json, SqlType::Text, "json_object_field_text"),
-    ("->>", SqlType::Json, SqlType::Int4, "json_array_element_text"),
-    ("->>", SqlType::Jsonb, SqlType::Text, "jsonb_object_field_text"),
-    ("->>", SqlType::Jsonb, SqlType::Int4, "jsonb_array_element_text"),
+    ("->", SqlType::Json, SqlType::Text, "json_get"),
+    ("->", SqlType::Json, SqlType::Int4, "json_get"),
+    ("->", SqlType::Jsonb, SqlType::Text, "json_get"),
+    ("->", SqlType::Jsonb, SqlType::Int4, "json_get"),
+    ("->>", SqlType::Json, SqlType::Text, "json_get_text"),
+    ("->>", SqlType::Json, SqlType::Int4, "json_get_text"),
+    ("->>", SqlType::Jsonb, SqlType::Text, "json_get_text"),
+    ("->>", SqlType::Jsonb, SqlType::Int4, "json_get_text"),
     ("?", SqlType::Jsonb, SqlType::Text, "jsonb_exists"),
     ("@>", SqlType::Jsonb, SqlType::Jsonb, "jsonb_contains"),
     ("<@", SqlType::Jsonb, SqlType::Jsonb, "jsonb_contained"),
@@ -42,10 +32,10 @@ const FUNCTIONS: &[(&str, SqlType, SqlType, &str)] = &[
 
 /// Operators between a json and an array of texts.
 const PATH_FUNCTIONS: &[(&str, SqlType, &str)] = &[
-    ("#>", SqlType::Json, "json_extract_path"),
-    ("#>", SqlType::Jsonb, "jsonb_extract_path"),
-    ("#>>", SqlType::Json, "json_extract_path_text"),
-    ("#>>", SqlType::Jsonb, "jsonb_extract_path_text"),
+    ("#>", SqlType::Json, "json_at"),
+    ("#>", SqlType::Jsonb, "json_at"),
+    ("#>>", SqlType::Json, "json_at_text"),
+    ("#>>", SqlType::Jsonb, "json_at_text"),
     ("?|", SqlType::Jsonb, "jsonb_exists_any"),
     ("?&", SqlType::Jsonb, "jsonb_exists_all"),
     ("#-", SqlType::Jsonb, "jsonb_delete_path"),
@@ -57,32 +47,31 @@ const PATH_FUNCTIONS: &[(&str, SqlType, &str)] = &[
 /// # Errors
 /// 42883 when there is no such operator, 42725 when several would do, 0A000 for one that is not done here, and what is
 /// wrong with a literal that had no type.
-pub(super) fn binary(name: &str, left: Operand, right: Operand, with: &Operators<'_>) -> SqlResult<Expr> {
+pub(super) fn binary(name: &str, left: Operand, right: Operand, parameters: &Parameters<'_>) -> SqlResult<Expr> {
     if let Some(operator) = comparison_operator(name) {
-        return comparison::compare(operator, left, right, with.parameters);
+        return comparison::compare(operator, left, right, parameters);
     }
     if is_array(&left) || is_array(&right) {
-        return on_arrays(name, left, right, with);
+        return on_arrays(name, left, right, parameters);
     }
     if name == "||"
-        && let Some(joined) = joined_texts(&left, &right, with.parameters)
+        && let Some(joined) = joined_texts(&left, &right, parameters)
     {
         return joined;
     }
     let operator = operators::binary(name, left.sql_type(), right.sql_type())?;
     let asked = (operator.left.clone().unwrap_or_else(|| operator.right.clone()), operator.right.clone());
     if let Some(function) = function_name(name, &asked.0, &asked.1) {
-        return call(name, function, [(left, asked.0), (right, asked.1)], with);
+        return function::call(function, vec![left, right], parameters);
     }
     if let Some(pattern) = Pattern::of(name) {
         if asked.1 != SqlType::Text {
             return Err(SqlError::not_supported(format!("operator {name} of type {}", asked.1)));
         }
-        let text = left.coerced(&SqlType::Text, with.parameters)?;
-        return Ok(pattern.matching(text, right.coerced(&SqlType::Text, with.parameters)?));
+        return pattern.matching(left, right, parameters);
     }
     let plan = arithmetic::binary(name, &operator, [left.shape(), right.shape()])?;
-    plan.build(operators::interned(name), vec![left, right], with.parameters)
+    plan.build(operators::interned(name), vec![left, right], parameters)
 }
 
 /// `name operand`
@@ -148,8 +137,12 @@ pub(super) fn comparison_operator(name: &str) -> Option<Operator> {
 /// An operator that matches a text with a pattern.
 #[derive(Clone, Copy)]
 enum Pattern {
-    Like { negated: bool, case_insensitive: bool },
-    Regex(Operator),
+    Like {
+        negated: bool,
+        case_insensitive: bool,
+    },
+    /// By the function that PostgreSQL has behind it.
+    Regex(&'static str),
 }
 
 impl Pattern {
@@ -159,20 +152,22 @@ impl Pattern {
             "~~*" => Pattern::Like { negated: false, case_insensitive: true },
             "!~~" => Pattern::Like { negated: true, case_insensitive: false },
             "!~~*" => Pattern::Like { negated: true, case_insensitive: true },
-            "~" => Pattern::Regex(Operator::RegexMatch),
-            "~*" => Pattern::Regex(Operator::RegexIMatch),
-            "!~" => Pattern::Regex(Operator::RegexNotMatch),
-            "!~*" => Pattern::Regex(Operator::RegexNotIMatch),
+            "~" => Pattern::Regex("textregexeq"),
+            "~*" => Pattern::Regex("texticregexeq"),
+            "!~" => Pattern::Regex("textregexne"),
+            "!~*" => Pattern::Regex("texticregexne"),
             _ => return None,
         })
     }
 
-    fn matching(self, text: Expr, pattern: Expr) -> Expr {
+    fn matching(self, text: Operand, pattern: Operand, parameters: &Parameters<'_>) -> SqlResult<Expr> {
         match self {
             Pattern::Like { negated, case_insensitive } => {
-                Expr::Like(Like::new(negated, Box::new(text), Box::new(pattern), None, case_insensitive))
+                let text = Box::new(text.coerced(&SqlType::Text, parameters)?);
+                let pattern = Box::new(pattern.coerced(&SqlType::Text, parameters)?);
+                Ok(Expr::Like(Like::new(negated, text, pattern, None, case_insensitive)))
             }
-            Pattern::Regex(op) => Expr::BinaryExpr(BinaryExpr { left: Box::new(text), op, right: Box::new(pattern) }),
+            Pattern::Regex(function) => function::call(function, vec![text, pattern], parameters),
         }
     }
 }
@@ -181,8 +176,7 @@ fn is_array(operand: &Operand) -> bool {
     matches!(operand.sql_type(), SqlType::Array(_))
 }
 
-fn on_arrays(name: &str, left: Operand, right: Operand, with: &Operators<'_>) -> SqlResult<Expr> {
-    let parameters = with.parameters;
+fn on_arrays(name: &str, left: Operand, right: Operand, parameters: &Parameters<'_>) -> SqlResult<Expr> {
     let item = |operand: &Operand| match operand.sql_type() {
         SqlType::Array(item) => Some((**item).clone()),
         _ => None,
@@ -190,39 +184,24 @@ fn on_arrays(name: &str, left: Operand, right: Operand, with: &Operators<'_>) ->
     let (left_item, right_item) = (item(&left), item(&right));
     // A literal beside an array is an array, too.
     let both = (left_item.is_some() || left.is_unknown()) && (right_item.is_some() || right.is_unknown());
-    let function = PATH_FUNCTIONS.iter().find(|(symbol, json, _)| *symbol == name && json == left.sql_type());
-    if let (Some((_, json, function)), Some(_)) = (function, &right_item) {
-        let texts = SqlType::Array(Box::new(SqlType::Text));
-        return call(name, function, [(left, json.clone()), (right, texts)], with);
+    if let (Some(function), Some(_)) = (path_function(name, left.sql_type()), &right_item) {
+        return function::call(function, vec![left, right], parameters);
     }
     let refused = || missing(name, Some(left.sql_type()), right.sql_type());
     let types = [left_item.as_ref().unwrap_or(left.sql_type()), right_item.as_ref().unwrap_or(right.sql_type())];
-    let common = common_type(types, "ARRAY").map_err(|_| refused())?;
-    let list = ValueType::of(SqlType::Array(Box::new(common.clone())));
-    let element = ValueType::of(common);
-    match name {
-        "||" if both => {
-            Ok(array_concat(vec![left.converted_to(&list, parameters)?, right.converted_to(&list, parameters)?]))
-        }
-        "||" if left_item.is_some() => {
-            Ok(array_append(left.converted_to(&list, parameters)?, right.converted_to(&element, parameters)?))
-        }
-        "||" => Ok(array_prepend(left.converted_to(&element, parameters)?, right.converted_to(&list, parameters)?)),
-        "@>" | "<@" | "&&" if both => {
-            if let (Some(left_item), Some(right_item)) = (&left_item, &right_item)
-                && !is_same(left_item, right_item)
-            {
-                return Err(refused());
-            }
-            let (left, right) = (left.converted_to(&list, parameters)?, right.converted_to(&list, parameters)?);
-            Ok(match name {
-                "@>" => array_has_all(left, right),
-                "<@" => array_has_all(right, left),
-                _ => array_has_any(left, right),
-            })
-        }
-        _ => Err(refused()),
-    }
+    common_type(types, "ARRAY").map_err(|_| refused())?;
+    let is_mixed = || matches!((&left_item, &right_item), (Some(left), Some(right)) if !is_same(left, right));
+    let function = match name {
+        "||" if both => "array_cat",
+        "||" if left_item.is_some() => "array_append",
+        "||" => "array_prepend",
+        _ if !both || is_mixed() => return Err(refused()),
+        "@>" => "arraycontains",
+        "<@" => "arraycontained",
+        "&&" => "arrayoverlap",
+        _ => return Err(refused()),
+    };
+    function::call(function, vec![left, right], parameters)
 }
 
 /// `text || anything`; `None` when neither side is a text.
@@ -244,20 +223,14 @@ fn joined_texts(left: &Operand, right: &Operand, parameters: &Parameters<'_>) ->
 }
 
 fn function_name(name: &str, left: &SqlType, right: &SqlType) -> Option<&'static str> {
-    FUNCTIONS
-        .iter()
-        .find(|(symbol, l, r, _)| *symbol == name && l == left && r == right)
-        .map(|(.., function)| *function)
+    if matches!(right, SqlType::Array(_)) {
+        return path_function(name, left);
+    }
+    let is_named = |(symbol, l, r, _): &&(&str, SqlType, SqlType, &str)| *symbol == name && l == left && r == right;
+    FUNCTIONS.iter().find(is_named).map(|(.., function)| *function)
 }
 
-fn call(name: &str, function: &str, operands: [(Operand, SqlType); 2], with: &Operators<'_>) -> SqlResult<Expr> {
-    let [left, right] = &operands;
-    let udf = (with.functions)(function).ok_or_else(|| {
-        SqlError::not_supported(format!("operator {} {name} {}", left.0.sql_type(), right.0.sql_type()))
-    })?;
-    let operands = operands.into_iter().map(|(operand, to)| match operand.is_unknown() {
-        true => operand.coerced(&to, with.parameters),
-        false => Ok(operand.expr),
-    });
-    Ok(udf.call(operands.collect::<SqlResult<Vec<_>>>()?))
+fn path_function(name: &str, json: &SqlType) -> Option<&'static str> {
+    let is_named = |(symbol, of, _): &&(&str, SqlType, &str)| *symbol == name && of == json;
+    PATH_FUNCTIONS.iter().find(is_named).map(|(.., function)| *function)
 }

@@ -7,7 +7,8 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::conversion::{Category, category, is_implicit, is_preferred, is_same, name as type_name};
+use super::candidates::{self, Candidate, Unresolved};
+use super::conversion::{is_implicit, is_same, name as type_name};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::types::SqlType;
 
@@ -71,7 +72,7 @@ fn type_named(name: &str) -> Option<SqlType> {
 /// # Errors
 /// 42883 when there is none, 42725 when several fit and none is better than the others.
 pub(super) fn binary(name: &str, left: &SqlType, right: &SqlType) -> SqlResult<Operator> {
-    let candidates: Vec<&Operator> =
+    let candidates: Vec<&'static Operator> =
         BY_NAME.get(name).into_iter().flatten().filter(|operator| operator.left.is_some()).collect();
     // A literal is first taken for what the other operand is.
     let (likely_left, likely_right) = match (left, right) {
@@ -85,7 +86,7 @@ pub(super) fn binary(name: &str, left: &SqlType, right: &SqlType) -> SqlResult<O
     if let Some(exact) = exact {
         return Ok((*exact).clone());
     }
-    best(candidates, &[left, right]).map_err(|found| unresolved(found, name, Some(left), right))
+    best(candidates, &[left.clone(), right.clone()]).map_err(|found| unresolved(found, name, Some(left), right))
 }
 
 /// The operator before its only operand.
@@ -93,12 +94,12 @@ pub(super) fn binary(name: &str, left: &SqlType, right: &SqlType) -> SqlResult<O
 /// # Errors
 /// As [`binary`].
 pub(super) fn prefix(name: &str, operand: &SqlType) -> SqlResult<Operator> {
-    let candidates: Vec<&Operator> =
+    let candidates: Vec<&'static Operator> =
         BY_NAME.get(name).into_iter().flatten().filter(|operator| operator.left.is_none()).collect();
     if let Some(exact) = candidates.iter().find(|operator| is_same(&operator.right, operand)) {
         return Ok((*exact).clone());
     }
-    best(candidates, &[operand]).map_err(|found| unresolved(found, name, None, operand))
+    best(candidates, std::slice::from_ref(operand)).map_err(|found| unresolved(found, name, None, operand))
 }
 
 /// The name of an operator, for as long as the program runs.
@@ -106,94 +107,25 @@ pub(super) fn interned(name: &str) -> &'static str {
     BY_NAME.get_key_value(name).map_or("", |(name, _)| *name)
 }
 
-/// Why no operator was chosen.
-enum Unresolved {
-    None,
-    Several,
-}
-
 impl Operator {
     fn operands(&self) -> impl Iterator<Item = &SqlType> {
         self.left.iter().chain(std::iter::once(&self.right))
     }
 
-    fn takes(&self, given: &[&SqlType]) -> bool {
+    fn takes(&self, given: &[SqlType]) -> bool {
         self.operands().zip(given).all(|(asked, given)| is_implicit(given, asked))
     }
+}
 
-    fn count(&self, given: &[&SqlType], counts: impl Fn(&SqlType, &SqlType) -> bool) -> usize {
-        let known = self.operands().zip(given).filter(|(_, given)| ***given != SqlType::Unknown);
-        known.filter(|(asked, given)| counts(asked, given)).count()
-    }
-
-    fn operand(&self, index: usize) -> Option<&SqlType> {
-        self.operands().nth(index)
+impl Candidate for Operator {
+    fn asked(&self, index: usize) -> Option<SqlType> {
+        self.operands().nth(index).cloned()
     }
 }
 
-/// `func_select_candidate`
-fn best(mut candidates: Vec<&'static Operator>, given: &[&SqlType]) -> Result<Operator, Unresolved> {
+fn best(mut candidates: Vec<&'static Operator>, given: &[SqlType]) -> Result<Operator, Unresolved> {
     candidates.retain(|operator| operator.takes(given));
-    keep_most(&mut candidates, |operator| operator.count(given, is_same));
-    keep_most(&mut candidates, |operator| {
-        operator.count(given, |asked, given| {
-            is_same(asked, given) || (is_preferred(asked) && category(asked) == category(given))
-        })
-    });
-    if candidates.len() > 1 {
-        keep_for_literals(&mut candidates, given);
-    }
-    if candidates.len() > 1 {
-        keep_for_one_type(&mut candidates, given);
-    }
-    match candidates.as_slice() {
-        [] => Err(Unresolved::None),
-        [one] => Ok((*one).clone()),
-        _ => Err(Unresolved::Several),
-    }
-}
-
-fn keep_most(candidates: &mut Vec<&'static Operator>, score: impl Fn(&Operator) -> usize) {
-    let most = candidates.iter().map(|operator| score(operator)).max().unwrap_or(0);
-    candidates.retain(|operator| score(operator) == most);
-}
-
-/// Takes each literal for a type of one category: text if a candidate takes that, else what all of them agree on.
-fn keep_for_literals(candidates: &mut Vec<&'static Operator>, given: &[&SqlType]) {
-    let mut wanted: Vec<(usize, Category, bool)> = Vec::new();
-    for (index, _) in given.iter().enumerate().filter(|(_, given)| ***given == SqlType::Unknown) {
-        let asked: Vec<&SqlType> = candidates.iter().filter_map(|operator| operator.operand(index)).collect();
-        let categories: Vec<Category> = asked.iter().map(|asked| category(asked)).collect();
-        let chosen = match categories.first() {
-            _ if categories.contains(&Category::Text) => Category::Text,
-            Some(first) if categories.iter().all(|category| category == first) => *first,
-            _ => return,
-        };
-        let has_preferred = asked.iter().any(|asked| category(asked) == chosen && is_preferred(asked));
-        wanted.push((index, chosen, has_preferred));
-    }
-    let suits = |operator: &Operator| {
-        wanted.iter().all(|(index, chosen, has_preferred)| {
-            let asked = operator.operand(*index);
-            asked.is_some_and(|asked| category(asked) == *chosen && (!has_preferred || is_preferred(asked)))
-        })
-    };
-    if !wanted.is_empty() && candidates.iter().any(|operator| suits(operator)) {
-        candidates.retain(|operator| suits(operator));
-    }
-}
-
-/// Takes a literal for the type of the other operand.
-fn keep_for_one_type(candidates: &mut Vec<&'static Operator>, given: &[&SqlType]) {
-    let mut known = given.iter().filter(|given| ***given != SqlType::Unknown);
-    let (Some(known), None) = (known.next(), known.next()) else { return };
-    if given.len() < 2 {
-        return;
-    }
-    let suits = |operator: &Operator| operator.operands().all(|asked| is_implicit(known, asked));
-    if candidates.iter().filter(|operator| suits(operator)).count() == 1 {
-        candidates.retain(|operator| suits(operator));
-    }
+    candidates::best(candidates, given).cloned()
 }
 
 fn unresolved(why: Unresolved, name: &str, left: Option<&SqlType>, right: &SqlType) -> Box<SqlError> {

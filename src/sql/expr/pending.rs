@@ -14,10 +14,12 @@ use datafusion::logical_expr::{
 };
 
 use super::conversion::common_type;
+use super::function;
 use super::literal;
 use super::operand::Operand;
 use super::operation::{likely_prefix_type, likely_type};
 use super::typed::{Shape, ValueType};
+use crate::sql::functions;
 use crate::sql::types::{SqlType, TYPE_KEY};
 
 /// What a call will become.
@@ -49,6 +51,10 @@ pub(super) enum Meaning {
     OfSorted(SortedSet),
     /// A time with fewer digits of its seconds: what a cast to `timestamp(n)` does besides.
     Rounded,
+    /// One of the functions of this name.
+    Function(&'static str),
+    /// A type called as a function: `date(x)` is `x::date`.
+    Cast(&'static str, SqlType),
 }
 
 /// What there is WITHIN GROUP for.
@@ -85,6 +91,24 @@ impl SortedSet {
     }
 }
 
+/// Types that are called as functions. Others that PostgreSQL has are words of its syntax: `interval(x)` is none.
+const CASTS: &[(&str, SqlType)] = &[
+    ("bool", SqlType::Bool),
+    ("int2", SqlType::Int2),
+    ("int4", SqlType::Int4),
+    ("int8", SqlType::Int8),
+    ("float4", SqlType::Float4),
+    ("float8", SqlType::Float8),
+    ("text", SqlType::Text),
+    ("name", SqlType::Name),
+    ("bytea", SqlType::Bytea),
+    ("uuid", SqlType::Uuid),
+    ("json", SqlType::Json),
+    ("jsonb", SqlType::Jsonb),
+    ("date", SqlType::Date),
+    ("timestamptz", SqlType::Timestamptz),
+];
+
 /// How the names of calls begin that only [`super::syntax`] writes.
 const PREFIX: &str = "prefix ";
 const ANY: &str = "any ";
@@ -109,10 +133,15 @@ impl Meaning {
                 Some(sql_type) => Meaning::CastTo(SqlType::parse(sql_type)?),
                 None => match SortedSet::ALL.into_iter().find(|set| set.function() == name) {
                     Some(set) => Meaning::OfSorted(set),
-                    None => Self::of_operator(name)?,
+                    None => Self::of_operator(name).or_else(|| Self::of_known(name))?,
                 },
             },
         })
+    }
+
+    fn of_known(name: &str) -> Option<Self> {
+        let cast = CASTS.iter().find(|(known, _)| *known == name);
+        cast.map(|(name, to)| Meaning::Cast(name, to.clone())).or_else(|| functions::known(name).map(Meaning::Function))
     }
 
     fn of_operator(name: &str) -> Option<Self> {
@@ -140,6 +169,7 @@ impl Meaning {
             Meaning::CastTo(_) => "CAST",
             Meaning::OfSorted(set) => set.name(),
             Meaning::Rounded => ROUNDED,
+            Meaning::Function(name) | Meaning::Cast(name, _) => name,
         }
     }
 }
@@ -192,7 +222,12 @@ impl Pending {
             Meaning::All(operator) => all_function(operator),
             Meaning::CastTo(sql_type) => cast_function(sql_type),
             Meaning::OfSorted(set) => set.function().to_owned(),
-            Meaning::Binary(_) | Meaning::Array | Meaning::TypeOf | Meaning::Rounded => meaning.name().to_owned(),
+            Meaning::Binary(_)
+            | Meaning::Array
+            | Meaning::TypeOf
+            | Meaning::Rounded
+            | Meaning::Function(_)
+            | Meaning::Cast(..) => meaning.name().to_owned(),
         };
         let anything = TypeSignature::OneOf(vec![TypeSignature::VariadicAny, TypeSignature::Nullary]);
         let signature = Signature::new(anything, Volatility::Immutable);
@@ -228,6 +263,8 @@ impl Pending {
             (Meaning::Value, [value]) if matches!(value.sql_type(), SqlType::Array(_)) => {
                 Some(value.value_type.clone())
             }
+            (Meaning::Function(name), operands) => function::likely_type(name, operands),
+            (Meaning::Cast(_, to), _) => Some(ValueType::of(to.clone())),
             _ => None,
         }
     }

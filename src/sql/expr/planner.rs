@@ -5,13 +5,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::FieldRef;
-use datafusion::common::{DFSchema, DataFusionError, Result};
-use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, TypePlanner};
+use datafusion::common::{DFSchema, DataFusionError, Result, ScalarValue, internal_err};
+use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, RawFieldAccessExpr, TypePlanner};
+use datafusion::logical_expr::{Expr, ExprSchemable, GetFieldAccess, lit};
 use datafusion::sql::sqlparser::ast::{BinaryOperator, DataType};
 
-use super::pending::{Meaning, Pending};
+use super::pending::{Meaning, Pending, find};
 use crate::sql::ddl::sql_type;
-use crate::sql::types::TYPE_KEY;
+use crate::sql::types::{SqlType, TYPE_KEY};
 
 /// Plans operators as calls that wait for their types.
 #[derive(Debug)]
@@ -26,6 +27,61 @@ impl ExprPlanner for Operations {
             other => other.to_string(),
         };
         Ok(PlannerResult::Planned(Pending::call(Meaning::Binary(name), vec![expr.left, expr.right])))
+    }
+
+    fn plan_field_access(
+        &self,
+        expr: RawFieldAccessExpr,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<RawFieldAccessExpr>> {
+        let sql_type = SqlType::of_field(&expr.expr.to_field(schema)?.1);
+        let RawFieldAccessExpr { field_access, expr } = expr;
+        let (name, arguments) = match (sql_type, field_access) {
+            (SqlType::Array(_) | SqlType::Int2Vector | SqlType::OidVector, GetFieldAccess::ListIndex { key }) => {
+                ("array_subscript", vec![expr, *key])
+            }
+            (SqlType::Array(_), GetFieldAccess::ListRange { start, stop, .. }) => {
+                // Without an end the planner supplies -1, counted from behind.
+                let last = match *stop {
+                    Expr::Literal(ScalarValue::Int64(Some(-1)), _) => lit(i32::MAX),
+                    stop => stop,
+                };
+                ("array_part", vec![expr, *start, last])
+            }
+            (_, field_access) => return Ok(PlannerResult::Original(RawFieldAccessExpr { field_access, expr })),
+        };
+        match find(name) {
+            Some(function) => Ok(PlannerResult::Planned(function.call(arguments))),
+            None => internal_err!("{name} is not a function"),
+        }
+    }
+
+    fn plan_extract(&self, mut args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
+        // `'day'` and `"day"` come with their quotes.
+        if let Some(Expr::Literal(ScalarValue::Utf8(Some(unit)), _)) = args.first_mut() {
+            *unit = unit.trim_matches(['\'', '"']).to_owned();
+        }
+        Ok(function("extract", args))
+    }
+
+    fn plan_position(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
+        Ok(function("position", args))
+    }
+
+    fn plan_substring(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
+        Ok(function("substring", args))
+    }
+
+    fn plan_overlay(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
+        Ok(function("overlay", args))
+    }
+}
+
+/// Syntax that means a function: `EXTRACT(year FROM x)`, `SUBSTRING(x FROM 2)`, `POSITION(a IN b)`.
+fn function(name: &str, arguments: Vec<Expr>) -> PlannerResult<Vec<Expr>> {
+    match find(name) {
+        Some(function) => PlannerResult::Planned(function.call(arguments)),
+        None => PlannerResult::Original(arguments),
     }
 }
 

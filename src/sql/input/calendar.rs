@@ -1,15 +1,15 @@
 //! The proleptic Gregorian calendar: days since 1970-01-01 of a date, and the ranges PostgreSQL holds.
 
-pub(super) const MICROS_PER_SECOND: i64 = 1_000_000;
-pub(super) const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
+pub(in crate::sql) const MICROS_PER_SECOND: i64 = 1_000_000;
+pub(in crate::sql) const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
 
 /// 4714-11-24 BC, the first day there is.
-pub(super) const FIRST_DAY: i64 = -2_440_588;
+pub(in crate::sql) const FIRST_DAY: i64 = -2_440_588;
 /// 5874897-12-31, the last date.
-pub(super) const LAST_DATE: i64 = days_from_civil(5_874_897, 12, 31);
+pub(in crate::sql) const LAST_DATE: i64 = days_from_civil(5_874_897, 12, 31);
 
 /// Days since 1970-01-01. Years are astronomical: 0 is 1 BC.
-pub(super) const fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+pub(in crate::sql) const fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     // Counted from March, so that the leap day ends the year; an era is 400 years.
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
@@ -20,7 +20,7 @@ pub(super) const fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + day_of_era - 719_468
 }
 
-pub(super) fn days_in_month(year: i64, month: i64) -> i64 {
+pub(in crate::sql) fn days_in_month(year: i64, month: i64) -> i64 {
     let leap = year.rem_euclid(4) == 0 && (year.rem_euclid(100) != 0 || year.rem_euclid(400) == 0);
     match month {
         2 if leap => 29,

@@ -228,7 +228,7 @@ fn meaning(word: &str) -> Option<Word> {
         | "thursday" | "fri" | "friday" | "sat" | "saturday" | "sun" | "sunday" => Word::Weekday,
         _ => match month_of(word) {
             Some(month) => Word::Month(month),
-            None => Word::Zone(zone_hours(word)? * 3600),
+            None => Word::Zone(zone_offset(word)?),
         },
     })
 }
@@ -258,9 +258,10 @@ pub(super) fn month_of(word: &str) -> Option<i64> {
     i64::try_from(index + 1).ok()
 }
 
-/// Zone abbreviations that PostgreSQL knows by default and that people write.
-fn zone_hours(word: &str) -> Option<i64> {
-    Some(match word {
+/// Seconds east of UTC of the zone abbreviations that PostgreSQL knows by default and that people write.
+pub(in crate::sql) fn zone_offset(word: &str) -> Option<i64> {
+    const SECONDS_PER_HOUR: i64 = 3600;
+    let hours = match word {
         "z" | "zulu" | "utc" | "gmt" | "ut" | "uct" | "wet" => 0,
         "cet" | "west" | "bst" => 1,
         "cest" | "eet" => 2,
@@ -272,7 +273,8 @@ fn zone_hours(word: &str) -> Option<i64> {
         "mst" | "pdt" => -7,
         "pst" => -8,
         _ => return None,
-    })
+    };
+    Some(hours * SECONDS_PER_HOUR)
 }
 
 fn run(text: &str, belongs: impl Fn(u8) -> bool) -> &str {

@@ -19,7 +19,7 @@ pub(super) fn check(text: &str) -> SqlResult<()> {
 ///
 /// # Errors
 /// 22P02 when the text is not JSON.
-pub(super) fn canonical(text: &str) -> SqlResult<String> {
+pub(in crate::sql) fn canonical(text: &str) -> SqlResult<String> {
     check(text)?;
     let mut out = String::with_capacity(text.len() + text.len() / 8);
     Reader::new(text)

@@ -17,9 +17,11 @@ use std::sync::Arc;
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 
+pub(super) use self::calendar::{FIRST_DAY, LAST_DATE, MICROS_PER_DAY, days_from_civil, days_in_month};
+pub(super) use self::clock::zone_offset;
 pub use self::column::ColumnParser;
 pub(super) use self::decimal::Digits;
-pub(super) use self::json::write_string as write_json_string;
+pub(super) use self::json::{canonical as canonical_json, write_string as write_json_string};
 pub(super) use self::text::TextRule;
 use super::error::{ErrorKind, SqlError, SqlResult};
 use super::types::SqlType;

@@ -18,6 +18,9 @@ use bytes::BytesMut;
 use self::cells::Cells;
 pub(super) use self::number::write_decimal;
 pub(super) use self::stack::StackText;
+#[cfg(test)]
+pub(super) use self::temporal::write_timestamp;
+pub(super) use self::temporal::{civil_from_days, write_interval};
 use super::types::SqlType;
 
 /// The settings that change how values print.

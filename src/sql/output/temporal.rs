@@ -131,7 +131,7 @@ fn push_time(text: &mut Text, micros: u64) {
 /// Year (astronomical: 0 is 1 BC), month and day of the proleptic Gregorian calendar.
 ///
 /// Counted from March, so that the leap day ends the year; an era is 400 years.
-fn civil_from_days(days: i64) -> (i64, u64, u64) {
+pub(crate) fn civil_from_days(days: i64) -> (i64, u64, u64) {
     const DAYS_PER_ERA: i64 = 146_097;
     const EPOCH_FROM_MARCH_OF_YEAR_0: i64 = 719_468;
     let days = days.saturating_add(EPOCH_FROM_MARCH_OF_YEAR_0);

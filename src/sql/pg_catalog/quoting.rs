@@ -3,7 +3,7 @@
 /// A name as SQL must write it.
 pub(in crate::sql) fn quote_ident(name: &str) -> String {
     let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
-        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '$');
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
     if plain && !RESERVED.split_whitespace().any(|word| word == name) {
         name.to_owned()
     } else {
@@ -12,15 +12,17 @@ pub(in crate::sql) fn quote_ident(name: &str) -> String {
 }
 
 /// Words that cannot stand unquoted as a column's or table's name.
-const RESERVED: &str = "all analyse analyze and any array as asc asymmetric between bigint bit boolean both case cast char \
-    character check coalesce collate column constraint create current_catalog current_date current_role \
-    current_time current_timestamp current_user dec decimal default deferrable desc distinct do else end \
-    except exists extract false fetch float for foreign from full grant greatest group grouping having in \
-    initially inner inout int integer intersect interval into is join lateral leading least left like limit \
-    localtime localtimestamp national natural nchar none not null nullif numeric offset on only or order out \
-    outer overlay placing position precision primary real references returning right row select session_user \
-    setof similar smallint some substring symmetric table then time timestamp to trailing treat trim true \
-    union unique user using values varchar variadic when where window with xmlattributes";
+const RESERVED: &str = "all analyse analyze and any array as asc asymmetric authorization between bigint binary bit boolean both \
+    case cast char character check coalesce collate collation column concurrently constraint create cross \
+    current_catalog current_date current_role current_schema current_time current_timestamp current_user dec \
+    decimal default deferrable desc distinct do else end except exists extract false fetch float for foreign \
+    freeze from full grant greatest group grouping having ilike in initially inner inout int integer intersect \
+    interval into is isnull join lateral leading least left like limit localtime localtimestamp national natural \
+    nchar none normalize not notnull null nullif numeric offset on only or order out outer overlaps overlay \
+    placing position precision primary real references returning right row select session_user setof similar \
+    smallint some substring symmetric table tablesample then time timestamp to trailing treat trim true union \
+    unique user using values varchar variadic verbose when where window with xmlattributes xmlconcat xmlelement \
+    xmlexists xmlforest xmlnamespaces xmlparse xmlpi xmlroot xmlserialize xmltable";
 
 /// The parts of a dotted name, quotes taken off and unquoted parts folded.
 pub(in crate::sql) fn split_name(text: &str) -> Vec<String> {

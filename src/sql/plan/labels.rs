@@ -71,7 +71,7 @@ fn naming(expr: &Expr) -> Option<Naming> {
         },
         Expr::Exists { .. } => own("exists"),
         Expr::Extract { .. } => own("extract"),
-        Expr::Substring { .. } => own("substring"),
+        Expr::Substring { shorthand, .. } => own(if *shorthand { "substr" } else { "substring" }),
         Expr::Position { .. } => own("position"),
         Expr::Overlay { .. } => own("overlay"),
         Expr::Ceil { .. } => own("ceil"),

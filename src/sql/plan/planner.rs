@@ -10,6 +10,7 @@ use datafusion::datasource::cte_worktable::CteWorkTable;
 use datafusion::datasource::provider_as_source;
 use datafusion::error::DataFusionError;
 use datafusion::execution::SessionState;
+use datafusion::logical_expr::execution_props::ExecutionProps;
 use datafusion::logical_expr::planner::{ContextProvider, ExprPlanner, RelationPlanner, TypePlanner};
 use datafusion::logical_expr::{AggregateUDF, Expr, HigherOrderUDF, LogicalPlan, ScalarUDF, TableSource, WindowUDF};
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
@@ -22,6 +23,7 @@ use super::{edm_types, frames, multisets, names, unnest};
 use crate::sql::engine::Engine;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::expr::{self, Parameters};
+use crate::sql::functions;
 use crate::sql::outcome::{ResultColumn, RowStream};
 use crate::sql::pg_catalog::{CatalogSnapshot, SystemCatalog};
 use crate::sql::reads::Reads;
@@ -75,6 +77,7 @@ impl Planner<'_> {
         let mut query = query.clone();
         values_as_selects(&mut query)?;
         self.system.rewrite(&mut query)?;
+        functions::rewrite(&mut query)?;
         edm_types::resolve(&mut query)?;
         let state = self.engine.state();
         names::resolve(&mut query, tables, state)?;
@@ -97,6 +100,11 @@ impl Planner<'_> {
             relations,
             reads_system_catalog: tables.has_system_relations() || self.system.has_seen(),
         })
+    }
+
+    /// What expressions outside a plan are evaluated with in this planner's statement.
+    pub fn moment(&self) -> ExecutionProps {
+        self.engine.moment(&self.reads.moments)
     }
 
     /// The physical plan of a planned query with its parameters bound, to run on this planner's snapshot.
@@ -209,12 +217,13 @@ impl Planner<'_> {
         options.parse_float_as_decimal = true;
         let mut planner_context = PlannerContext::new();
         if !parameters.is_empty() {
-            let fields = parameters.iter().map(|t| Some(Arc::new(t.field("", true)))).collect();
+            let field = |t: &SqlType| (*t != SqlType::Unknown).then(|| Arc::new(t.field("", true)));
+            let fields = parameters.iter().map(field).collect();
             planner_context = planner_context.with_prepare_param_data_types(fields);
         }
         let planner = SqlToRel::new_with_options(&context, options);
         let plan = planner.sql_statement_to_plan_with_context(statement, &mut planner_context)?;
-        let plan = expr::type_plan(plan, types, &|name| context.function(name))?;
+        let plan = expr::type_plan(plan, types)?;
         multisets::counted(frames::in_groups(plan)?)
     }
 }
@@ -252,6 +261,7 @@ struct StatementContext<'a> {
     tables: &'a Tables,
     system: &'a SystemCatalog,
     expr_planners: Vec<Arc<dyn ExprPlanner>>,
+    relation_planners: [Arc<dyn RelationPlanner>; 1],
 }
 
 impl<'a> StatementContext<'a> {
@@ -259,7 +269,7 @@ impl<'a> StatementContext<'a> {
         // The first that plans an expression has planned it.
         let ours: Arc<dyn ExprPlanner> = Arc::new(expr::Operations);
         let expr_planners = std::iter::once(ours).chain(state.expr_planners().iter().cloned()).collect();
-        Self { state, tables, system, expr_planners }
+        Self { state, tables, system, expr_planners, relation_planners: [Arc::new(functions::Sets)] }
     }
 
     fn function(&self, name: &str) -> Option<Arc<ScalarUDF>> {
@@ -297,7 +307,7 @@ impl ContextProvider for StatementContext<'_> {
     }
 
     fn get_relation_planners(&self) -> &[Arc<dyn RelationPlanner>] {
-        self.state.relation_planners()
+        &self.relation_planners
     }
 
     fn get_type_planner(&self) -> Option<Arc<dyn TypePlanner>> {

@@ -41,7 +41,8 @@ impl Session {
             self.notice(Notice::warning("there is already a transaction in progress"));
             return Ok("BEGIN");
         }
-        self.transaction.begin(modes.read_only.unwrap_or_else(|| self.settings.default_read_only()))?;
+        let read_only = modes.read_only.unwrap_or_else(|| self.settings.default_read_only());
+        self.transaction.begin(read_only, self.engine.now())?;
         Ok("BEGIN")
     }
 
@@ -63,7 +64,7 @@ impl Session {
                 self.settings.end_transaction(committed.is_ok());
                 committed?;
                 if chain {
-                    self.transaction.begin(read_only)?;
+                    self.transaction.begin(read_only, self.engine.now())?;
                 }
             }
         }
@@ -83,7 +84,7 @@ impl Session {
         }
         self.settings.end_transaction(false);
         if chain {
-            self.transaction.begin(read_only)?;
+            self.transaction.begin(read_only, self.engine.now())?;
         }
         Ok("ROLLBACK")
     }

@@ -224,7 +224,8 @@ impl Session {
         let own = self.transaction.writes().own_writes();
         let (reader, catalog) = self.engine.catalog().view(self.transaction.catalog());
         self.sequences.begin_statement(&catalog, self.is_read_only());
-        Arc::new(Reads::new(reader, catalog, own))
+        let moments = self.engine.moments(self.transaction.began());
+        Arc::new(Reads::new(reader, catalog, own, moments))
     }
 
     fn system_catalog(&self) -> SystemCatalog {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::WriteSet;
 use super::rules::{self, Unit};
 use super::write_set::Mark;
-use crate::model::PartitionKey;
+use crate::model::{EdmDateTime, PartitionKey};
 use crate::sql::catalog::StagedCatalog;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::observe::{Footprint, Observed, Rule, SeenStatement};
@@ -56,6 +56,7 @@ struct Block {
     savepoints: Vec<Savepoint>,
     failed: bool,
     read_only: bool,
+    began: Option<EdmDateTime>,
 }
 
 #[derive(Debug)]
@@ -75,6 +76,11 @@ impl Transaction {
         }
     }
 
+    /// When the block was opened.
+    pub fn began(&self) -> Option<EdmDateTime> {
+        self.block.as_ref()?.began
+    }
+
     pub fn in_block(&self) -> bool {
         self.block.is_some()
     }
@@ -87,12 +93,12 @@ impl Transaction {
     ///
     /// # Errors
     /// When those writes are not one EGT, and observe mode did not look on.
-    pub fn begin(&mut self, read_only: bool) -> SqlResult<()> {
+    pub fn begin(&mut self, read_only: bool, now: EdmDateTime) -> SqlResult<()> {
         if self.implicit.observed.breaches().is_empty() {
             rules::check(&mut self.implicit.writes, Unit::Block)?;
         }
         let collected = std::mem::take(&mut self.implicit);
-        self.block = Some(Block { collected, read_only, ..Block::default() });
+        self.block = Some(Block { collected, read_only, began: Some(now), ..Block::default() });
         Ok(())
     }
 

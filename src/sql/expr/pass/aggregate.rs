@@ -229,7 +229,7 @@ impl Pass<'_> {
             SqlType::Int2 | SqlType::Int4 | SqlType::Int8 => {
                 let shape = Shape::of(&sum.value_type).unwrap_or_else(Shape::bare).value_type();
                 let sum = Expr::Cast(Cast::new(Box::new(sum.expr), shape.data_type.clone()));
-                return operation::binary("/", Operand { expr: sum, value_type: shape }, count, &self.operators)
+                return operation::binary("/", Operand { expr: sum, value_type: shape }, count, self.parameters())
                     .map_err(raised);
             }
             SqlType::Float8 | SqlType::Float4 => {
@@ -238,7 +238,7 @@ impl Pass<'_> {
             }
             _ => count,
         };
-        operation::binary("/", sum, count, &self.operators).map_err(raised)
+        operation::binary("/", sum, count, self.parameters()).map_err(raised)
     }
 }
 

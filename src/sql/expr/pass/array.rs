@@ -1,5 +1,6 @@
 //! Arrays: ARRAY[...], and comparisons with any or all of their items.
 
+use arrow::array::Array;
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::functions_nested::expr_fn::{array_has, array_max, array_min, array_position, cardinality, make_array};
 use datafusion::logical_expr::{Expr, Operator, lit, when};
@@ -104,14 +105,17 @@ impl Pass<'_> {
     }
 }
 
-/// Whether the list is there before the query runs: then the optimizer makes IN of it, which scans understand.
+/// Whether the list is there before the query runs, without NULL in it: then the optimizer makes IN of it, which scans
+/// understand.
 fn is_given(list: &Expr) -> bool {
+    let is_item = |item: &Expr| match item {
+        Expr::Literal(value, _) => !value.is_null(),
+        other => matches!(other, Expr::Placeholder(_)),
+    };
     match list {
-        Expr::Literal(..) | Expr::Placeholder(_) => true,
-        Expr::ScalarFunction(function) => {
-            function.func.name() == "make_array"
-                && function.args.iter().all(|item| matches!(item, Expr::Literal(..) | Expr::Placeholder(_)))
-        }
+        Expr::Literal(ScalarValue::List(list), _) => list.values().null_count() == 0,
+        Expr::Placeholder(_) => true,
+        Expr::ScalarFunction(function) => function.func.name() == "make_array" && function.args.iter().all(is_item),
         _ => false,
     }
 }

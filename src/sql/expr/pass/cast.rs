@@ -50,6 +50,8 @@ impl Pass<'_> {
         }
         match to {
             _ if operand.value_type == target => Ok(operand.expr),
+            // They have the layout of text, but not every text is one.
+            SqlType::Json | SqlType::Jsonb => Ok(Computation::call(&CAST, None, target, vec![operand.expr])),
             SqlType::Text | SqlType::Varchar(None) if is_text(&from) => Ok(relabelled(operand.expr, &target)),
             _ if is_text(to) => Ok(Computation::call(&CAST, None, target, vec![operand.expr])),
             _ => operand.converted_to(&target, self.parameters()),

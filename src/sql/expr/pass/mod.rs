@@ -11,6 +11,7 @@ mod node;
 mod outputs;
 mod plans;
 mod predicate;
+mod rows;
 mod sets;
 mod sorted_set;
 
@@ -22,10 +23,9 @@ use datafusion::common::{DFSchema, DFSchemaRef, DataFusionError, Result};
 use datafusion::logical_expr::expr::GroupingSet;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, Join, LogicalPlan, ScalarUDF, Subquery};
+use datafusion::logical_expr::{Expr, Join, LogicalPlan, Subquery};
 
 use super::operand::Operand;
-use super::operation::Operators;
 use super::parameters::Parameters;
 use crate::sql::error::{SqlError, SqlResult};
 
@@ -34,24 +34,20 @@ use crate::sql::error::{SqlError, SqlResult};
 /// # Errors
 /// 42883 for an operator that there is not, 42804 and 42846 for types that do not go together, and what the input function
 /// of a type says of a literal (22P02, 22007, ...).
-pub(in crate::sql) fn typed(
-    plan: LogicalPlan,
-    parameters: &Parameters<'_>,
-    functions: &dyn Fn(&str) -> Option<Arc<ScalarUDF>>,
-) -> SqlResult<LogicalPlan> {
-    let pass = Pass { operators: Operators { parameters, functions }, outer: RefCell::new(Vec::new()) };
+pub(in crate::sql) fn typed(plan: LogicalPlan, parameters: &Parameters<'_>) -> SqlResult<LogicalPlan> {
+    let pass = Pass { parameters, outer: RefCell::new(Vec::new()) };
     Ok(pass.plan(plan)?)
 }
 
 struct Pass<'a> {
-    operators: Operators<'a>,
+    parameters: &'a Parameters<'a>,
     /// The columns around the sub-query being typed, innermost last.
     outer: RefCell<Vec<DFSchemaRef>>,
 }
 
 impl Pass<'_> {
     fn parameters(&self) -> &Parameters<'_> {
-        self.operators.parameters
+        self.parameters
     }
 
     fn plan(&self, plan: LogicalPlan) -> Result<LogicalPlan> {

@@ -10,6 +10,7 @@ use super::{Pass, raised};
 use crate::sql::error::SqlError;
 use crate::sql::expr::comparison;
 use crate::sql::expr::conversion;
+use crate::sql::expr::function;
 use crate::sql::expr::kernels::{self, Computation};
 use crate::sql::expr::literal;
 use crate::sql::expr::operand::Operand;
@@ -86,7 +87,7 @@ impl Pass<'_> {
         if comparison::symbol(op).is_some() {
             return comparison::compare(op, left, right, self.parameters()).map_err(raised);
         }
-        operation::binary(&op.to_string(), left, right, &self.operators).map_err(raised)
+        operation::binary(&op.to_string(), left, right, self.parameters()).map_err(raised)
     }
 
     fn prefix(&self, name: &str, operand: Expr, schema: &DFSchema) -> Result<Expr> {
@@ -114,7 +115,7 @@ impl Pass<'_> {
         match &meaning {
             Meaning::Binary(name) => {
                 let [left, right] = pair(operands)?;
-                operation::binary(name, left, right, &self.operators).map_err(raised)
+                operation::binary(name, left, right, self.parameters()).map_err(raised)
             }
             Meaning::Prefix(name) if name == "NOT" => match operands.pop() {
                 Some(operand) => Ok(Expr::Not(Box::new(self.truth(operand.expr, "NOT", schema)?))),
@@ -157,6 +158,14 @@ impl Pass<'_> {
             Meaning::CastTo(sql_type) => match operands.pop() {
                 Some(operand) => self.cast_to(operand, sql_type).map_err(raised),
                 None => Err(raised(wrong_count(&meaning))),
+            },
+            Meaning::Function(name) => function::call(name, operands, parameters).map_err(raised),
+            Meaning::Cast(name, to) => match operands.as_slice() {
+                [operand] if operand.is_unknown() || conversion::is_castable(operand.sql_type(), to) => {
+                    let operand = operand.clone();
+                    self.cast_to(operand, to).map_err(raised)
+                }
+                _ => Err(raised(function::missing(name, &operands))),
             },
             Meaning::Value => match operands.pop() {
                 Some(operand) => Ok(operand.expr),

@@ -42,6 +42,7 @@ impl Pass<'_> {
             LogicalPlan::Union(union) => self.union(union),
             LogicalPlan::Values(values) => self.values(values),
             LogicalPlan::Limit(limit) => self.limit(limit),
+            LogicalPlan::Unnest(unnest) => self.unnested(unnest),
             other => other.recompute_schema(),
         }
     }

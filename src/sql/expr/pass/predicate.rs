@@ -10,10 +10,13 @@ use super::{Pass, raised};
 use crate::sql::error::{ErrorKind, SqlError};
 use crate::sql::expr::comparison;
 use crate::sql::expr::conversion::{Category, category, is_text, name};
+use crate::sql::expr::function;
 use crate::sql::expr::kernels;
+use crate::sql::expr::literal;
 use crate::sql::expr::operand::Operand;
 use crate::sql::expr::operators::missing;
 use crate::sql::expr::pattern;
+use crate::sql::expr::typed::ValueType;
 use crate::sql::types::SqlType;
 
 impl Pass<'_> {
@@ -113,15 +116,12 @@ impl Pass<'_> {
     pub(super) fn similar_to(&self, like: Like, schema: &DFSchema) -> Result<Expr> {
         let symbol = if like.negated { "!~" } else { "~" };
         let (text, pattern) = self.text_and_pattern(symbol, *like.expr, *like.pattern, schema)?;
-        let op = if like.negated { Operator::RegexNotMatch } else { Operator::RegexMatch };
-        let regex = match pattern {
-            Expr::Literal(ScalarValue::Utf8(Some(text)), _) => {
-                lit(pattern::similar_as_regex(&text, like.escape_char.unwrap_or('\\')).map_err(raised)?)
-            }
-            null @ Expr::Literal(..) => null,
-            _ => return Err(raised(SqlError::not_supported("SIMILAR TO with a pattern that is not a constant"))),
-        };
-        Ok(Expr::BinaryExpr(BinaryExpr { left: Box::new(text), op, right: Box::new(regex) }))
+        let typed = |expr: Expr| Operand { expr, value_type: ValueType::of(SqlType::Text) };
+        let escape = like.escape_char.map(|escape| typed(literal::literal(escape.to_string().into(), &SqlType::Text)));
+        let pattern = std::iter::once(typed(pattern)).chain(escape).collect();
+        let regex = function::call("similar_to_escape", pattern, self.parameters()).map_err(raised)?;
+        let matches = if like.negated { "textregexne" } else { "textregexeq" };
+        function::call(matches, vec![typed(text), typed(regex)], self.parameters()).map_err(raised)
     }
 
     fn text_and_pattern(&self, symbol: &str, text: Expr, pattern: Expr, schema: &DFSchema) -> Result<(Expr, Expr)> {

@@ -11,24 +11,12 @@ use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
 
-use super::{Definition, FunctionContext, argument, int4};
-use crate::sql::error::{SqlError, SqlResult};
+use super::{Definition, FunctionContext, argument};
+use crate::sql::error::SqlResult;
 use crate::sql::pg_catalog::cells::Cell;
 use crate::sql::types::SqlType;
 
 pub(super) const FUNCTIONS: &[Definition] = &[
-    Definition::new("array_upper", int4, |_, a| {
-        Ok(match argument(a, 0) {
-            Cell::List(items) if is_first_dimension(a) && !items.is_empty() => Cell::Int(length(items)),
-            _ => Cell::Null,
-        })
-    }),
-    Definition::new("array_lower", int4, |_, a| {
-        Ok(match argument(a, 0) {
-            Cell::List(items) if is_first_dimension(a) && !items.is_empty() => Cell::Int(1),
-            _ => Cell::Null,
-        })
-    }),
     Definition::new(
         "catalog_subscripts",
         |_| SqlType::Array(Box::new(SqlType::Int4)),
@@ -42,7 +30,6 @@ pub(super) const FUNCTIONS: &[Definition] = &[
             })
         },
     ),
-    Definition::new("catalog_series", |_| SqlType::Array(Box::new(SqlType::Int4)), series),
     Definition::new("catalog_prefixed", |_| SqlType::Array(Box::new(SqlType::Text)), prefixed),
 ];
 
@@ -52,20 +39,6 @@ fn is_first_dimension(arguments: &[Cell]) -> bool {
 
 fn length(items: &[Cell]) -> i64 {
     i64::try_from(items.len()).unwrap_or(i64::MAX)
-}
-
-/// Longest series of computed ends: catalogue queries number the items of short lists.
-const LONGEST_SERIES: i64 = 100_000;
-
-/// The numbers from the first to the second argument.
-fn series(_: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
-    let (Some(first), Some(last)) = (argument(arguments, 0).as_int(), argument(arguments, 1).as_int()) else {
-        return Ok(Cell::Null);
-    };
-    if arguments.len() > 2 || last.saturating_sub(first) > LONGEST_SERIES {
-        return Err(SqlError::not_supported("generate_series with these computed arguments"));
-    }
-    Ok(Cell::numbers(first..=last))
 }
 
 /// Every item with a text in front.

@@ -127,13 +127,15 @@ fn is_plain(select: &Select) -> bool {
     select.distinct.is_none() && ungrouped && select.having.is_none()
 }
 
-/// `generate_subscripts(list, 1)` is the list of them, spread out.
+/// `generate_subscripts(vector, 1)` counts from 0, as no other list does.
 fn subscripts(expr: &mut Expr) {
     let Expr::Function(function) = expr else { return };
     let mut given: Vec<Expr> = arguments(function).map(|a| a.clone()).collect();
-    let first = if given.first().is_some_and(is_vector) { 0 } else { 1 };
+    if !given.first().is_some_and(is_vector) {
+        return;
+    }
     given.truncate(2);
-    given.push(number(first));
+    given.push(number(0));
     *expr = call("unnest", vec![call("catalog_subscripts", given)]);
 }
 

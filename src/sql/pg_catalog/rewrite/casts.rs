@@ -64,8 +64,7 @@ pub(super) fn expression(expr: &mut Expr) {
         }
         Expr::Function(function) => {
             let name = last_name(&function.name);
-            let takes_text = matches!(name.as_str(), "format" | "quote_ident" | "quote_literal" | "quote_nullable");
-            if functions::is_known(&name) && !takes_text {
+            if functions::is_known(&name) {
                 arguments(function).for_each(to_oid);
             }
         }

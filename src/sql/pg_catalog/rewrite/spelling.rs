@@ -1,8 +1,7 @@
 //! Other spellings of the same: `pg_catalog.f(...)`, `OPERATOR(pg_catalog.~)`, `COLLATE "default"`.
 
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments,
-    Ident, ObjectName, TableAlias, TableAliasColumnDef, TableFactor, TableFunctionArgs,
+    AccessExpr, BinaryOperator, Expr, Function, FunctionArgumentList, FunctionArguments, ObjectName, TableFactor,
 };
 
 use super::forms::{call, last_name, take};
@@ -83,67 +82,10 @@ pub(super) fn field_access(expr: &mut Expr) {
     }
 }
 
-/// Functions in FROM: without their schema; `unnest`, and series whose ends are computed, as the planner's UNNEST. The
-/// only column of such a function is named as the function is.
+/// Functions in FROM, without their schema.
 pub(super) fn table_function(factor: &mut TableFactor) {
-    if let TableFactor::Function { name, args, alias, with_ordinality, lateral: _ } = factor
-        && (last_name(name) == "unnest" || last_name(name) == "generate_series")
-    {
-        *factor = TableFactor::Table {
-            name: name.clone(),
-            alias: alias.take(),
-            args: Some(TableFunctionArgs { args: std::mem::take(args), settings: None }),
-            with_ordinality: *with_ordinality,
-            with_hints: Vec::new(),
-            version: None,
-            partitions: Vec::new(),
-            json_path: None,
-            sample: None,
-            index_hints: Vec::new(),
-        };
-    }
     match factor {
-        TableFactor::Table { name, alias, args: Some(args), with_ordinality, .. } => {
-            without_schema(name);
-            let function = last_name(name);
-            if function != "unnest" && function != "generate_series" {
-                return;
-            }
-            name_column(alias, &function);
-            let ends: Vec<Expr> = args
-                .args
-                .iter()
-                .filter_map(|argument| match argument {
-                    FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
-                    _ => None,
-                })
-                .collect();
-            let array_exprs = match function.as_str() {
-                "unnest" => ends,
-                _ if ends.iter().all(|end| matches!(end, Expr::Value(_) | Expr::UnaryOp { .. })) => return,
-                _ => vec![call("catalog_series", ends)],
-            };
-            *factor = TableFactor::UNNEST {
-                array_exprs,
-                alias: alias.take(),
-                with_offset: false,
-                with_offset_alias: None,
-                with_ordinality: *with_ordinality,
-            };
-        }
-        TableFactor::UNNEST { alias, array_exprs, .. } if array_exprs.len() == 1 => name_column(alias, "unnest"),
+        TableFactor::Function { name, .. } | TableFactor::Table { name, args: Some(_), .. } => without_schema(name),
         _ => {}
-    }
-}
-
-fn name_column(alias: &mut Option<TableAlias>, function: &str) {
-    let alias = alias.get_or_insert_with(|| TableAlias {
-        explicit: true,
-        name: Ident::new(function),
-        columns: Vec::new(),
-        at: None,
-    });
-    if alias.columns.is_empty() {
-        alias.columns.push(TableAliasColumnDef { name: alias.name.clone(), data_type: None });
     }
 }

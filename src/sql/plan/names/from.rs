@@ -12,6 +12,7 @@ use super::query::name_columns;
 use super::scope::{Item, Place, Scope, ScopeColumn, Source};
 use super::{Columns, Output, Resolver, quoted};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::functions;
 use crate::sql::plan::forms::build;
 use crate::sql::plan::labels::unique_names;
 use crate::sql::plan::tables::{TableEntry, dotted_name};
@@ -50,21 +51,7 @@ impl Resolver<'_> {
                 let (source, renamed) = self.table(name, alias)?;
                 Ok(Item::of(if renamed { rename_columns(factor, source) } else { source }))
             }
-            TableFactor::Table { name, alias, args: Some(args), .. } => {
-                self.arguments(args.args.iter_mut().filter_map(argument), before)?;
-                Ok(Item::of(function_source(alias, &last_part(name), None)))
-            }
-            TableFactor::Function { name, args, alias, .. } => {
-                self.arguments(args.iter_mut().filter_map(argument), before)?;
-                Ok(Item::of(function_source(alias, &last_part(name), None)))
-            }
-            TableFactor::UNNEST { array_exprs, alias, with_ordinality, .. } => {
-                if *with_ordinality {
-                    return Err(SqlError::not_supported("WITH ORDINALITY").with_hint("Use row_number() OVER ()."));
-                }
-                self.arguments(array_exprs.iter_mut(), before)?;
-                Ok(Item::of(function_source(alias, "unnest", Some(array_exprs.len()))))
-            }
+            TableFactor::Function { .. } | TableFactor::UNNEST { .. } => self.function(factor, before),
             TableFactor::Derived { lateral, subquery, alias, .. } => {
                 let scope = match *lateral {
                     true => Scope { items: before.to_vec(), ..Scope::default() },
@@ -83,6 +70,21 @@ impl Resolver<'_> {
                     None => Ok(item),
                     Some(alias) => joined_as(factor, alias, &item).map(Item::of),
                 }
+            }
+            other => Err(SqlError::not_supported(format!("{other} in FROM"))),
+        }
+    }
+
+    fn function(&mut self, factor: &mut TableFactor, before: &[Item]) -> SqlResult<Item> {
+        let columns = functions::column_names(factor).unwrap_or_default();
+        match factor {
+            TableFactor::Function { name, args, alias, .. } => {
+                self.arguments(args.iter_mut().filter_map(argument), before)?;
+                function_source(alias, &last_part(name), columns).map(Item::of)
+            }
+            TableFactor::UNNEST { array_exprs, alias, .. } => {
+                self.arguments(array_exprs.iter_mut(), before)?;
+                function_source(alias, "unnest", columns).map(Item::of)
             }
             other => Err(SqlError::not_supported(format!("{other} in FROM"))),
         }
@@ -175,6 +177,7 @@ fn table_source(alias: &str, entry: &TableEntry) -> Source {
         table: None,
         columns: visible.chain(hidden).collect(),
         is_complete: true,
+        is_function: false,
         key: key.collect(),
     }
 }
@@ -187,20 +190,25 @@ fn aliased(alias: &mut TableAlias, columns: Columns) -> SqlResult<Source> {
     Ok(Source::of_columns(&name, &columns))
 }
 
-/// A function in FROM. One with a single column has it named as its table is.
-fn function_source(alias: &mut Option<TableAlias>, function: &str, width: Option<usize>) -> Source {
+/// A function in FROM, whose alias may rename its columns.
+fn function_source(alias: &mut Option<TableAlias>, function: &str, columns: Vec<String>) -> SqlResult<Source> {
     let alias = alias.get_or_insert_with(|| build::table_alias(function));
     let table = fold(&alias.name);
     alias.name = quoted(&table);
-    let mut labels: Vec<String> = alias.columns.iter().map(|c| fold(&c.name)).collect();
-    if let Some(width) = width.filter(|width| labels.len() < *width) {
-        labels.resize(width, function.to_owned());
+    if alias.columns.len() > columns.len() {
+        let (has, given) = (columns.len(), alias.columns.len());
+        let message = format!("table \"{table}\" has {has} columns available but {given} columns specified");
+        return Err(SqlError::new(ErrorKind::InvalidColumnReference, message));
     }
+    if alias.columns.iter().any(|column| column.data_type.is_some()) {
+        return Err(SqlError::not_supported("a column definition list"));
+    }
+    let given = alias.columns.iter().map(|column| fold(&column.name));
+    let labels: Vec<String> = given.chain(columns.into_iter().skip(alias.columns.len())).collect();
     let names = unique_names(&labels);
     alias.columns = names.iter().map(|name| TableAliasColumnDef { name: quoted(name), data_type: None }).collect();
     let columns: Arc<[Output]> = labels.into_iter().zip(names).map(|(label, name)| Output { label, name }).collect();
-    let is_known = !columns.is_empty();
-    Source::of_columns(&table, &is_known.then_some(columns))
+    Ok(Source { is_function: true, ..Source::of_columns(&table, &Some(columns)) })
 }
 
 /// `table AS alias (a, b)`: a sub-query that gives the columns their new names; the planner wants all or none.

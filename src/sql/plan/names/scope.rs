@@ -34,6 +34,8 @@ pub(super) struct Source {
     pub columns: Vec<ScopeColumn>,
     /// Whether all columns are known.
     pub is_complete: bool,
+    /// A function: its name stands for its only column too.
+    pub is_function: bool,
     /// The columns of its primary key.
     pub key: Vec<String>,
 }
@@ -79,6 +81,7 @@ impl Source {
             table: None,
             columns: own.collect(),
             is_complete: columns.is_some(),
+            is_function: false,
             key: Vec::new(),
         }
     }
@@ -175,6 +178,13 @@ impl Resolver<'_> {
             }
         }
         let name = fold(ident);
+        for (levels_out, scope) in self.scopes.iter().rev().enumerate() {
+            if let Some(Source { is_function: true, columns, .. }) = scope.source(&name)
+                && let [column] = columns.as_slice()
+            {
+                return Ok(Some(Found { levels_out, expr: column.expr() }));
+            }
+        }
         if self.scopes.iter().any(|scope| scope.source(&name).is_some()) {
             return Err(
                 SqlError::not_supported(format!("the whole row \"{name}\" as a value")).with_hint("Name its columns.")

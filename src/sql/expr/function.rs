@@ -1,0 +1,88 @@
+//! Calls of PostgreSQL's functions: which of them a name means for the arguments, and the arguments as it asks for them.
+
+use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::logical_expr::Expr;
+
+use super::literal;
+use super::operand::Operand;
+use super::parameters::Parameters;
+use super::pending::{Meaning, Pending};
+use super::typed::ValueType;
+use crate::sql::error::{SqlError, SqlResult};
+use crate::sql::functions::{Asked, Choice, Known, choose, missing_function};
+use crate::sql::types::SqlType;
+
+/// `name(arguments)`
+///
+/// # Errors
+/// 42883 when no function of this name takes the arguments, 42725 when several do, and what is wrong with a literal that had
+/// no type.
+pub(super) fn call(name: &str, arguments: Vec<Operand>, parameters: &Parameters<'_>) -> SqlResult<Expr> {
+    let choice = chosen(name, &arguments)?;
+    let mut exprs = Vec::with_capacity(arguments.len());
+    let mut known = Vec::with_capacity(arguments.len());
+    for (argument, asked) in arguments.into_iter().zip(choice.asked()) {
+        let argument = match asked {
+            Asked::Type(sql_type) => argument.into_argument(sql_type, parameters)?,
+            Asked::Exactly(sql_type) => {
+                let value_type = ValueType::of(sql_type.clone());
+                Operand { expr: argument.converted_to(&value_type, parameters)?, value_type }
+            }
+        };
+        known.push(known_of(&argument));
+        exprs.push(argument.expr);
+    }
+    Ok(choice.function(known)?.call(exprs))
+}
+
+/// The type of a call as far as it is known before literals have theirs; `None` where it is not.
+pub(super) fn likely_type(name: &str, arguments: &[Operand]) -> Option<ValueType> {
+    let choice = chosen(name, arguments).ok()?;
+    let likely = |(argument, asked): (&Operand, &Asked)| {
+        let (Asked::Type(sql_type) | Asked::Exactly(sql_type)) = asked;
+        let value_type = match (sql_type, argument.shape()) {
+            (SqlType::Numeric(_), Some(shape)) => shape.value_type(),
+            _ => ValueType::of(sql_type.clone()),
+        };
+        Known { constant: argument.constant().cloned(), sql_type: value_type.sql_type, data_type: value_type.data_type }
+    };
+    let known = arguments.iter().zip(choice.asked()).map(likely).collect();
+    let (sql_type, data_type) = choice.result(known).ok()?;
+    Some(ValueType { sql_type, data_type })
+}
+
+/// No function of this name takes such arguments (42883).
+pub(super) fn missing(name: &str, arguments: &[Operand]) -> Box<SqlError> {
+    missing_function(name, &types_of(arguments))
+}
+
+/// Why a call that waits can mean no function, when that is known by now.
+pub(in crate::sql) fn refused(call: &Expr) -> Option<Box<SqlError>> {
+    let Expr::ScalarFunction(call) = call else { return None };
+    let Meaning::Function(name) = call.func.inner().downcast_ref::<Pending>()?.meaning() else { return None };
+    let operand = |argument: &Expr| {
+        let argument = match argument {
+            Expr::Literal(ScalarValue::Int64(Some(value)), None) => Expr::Literal(literal::integer(*value), None),
+            other => other.clone(),
+        };
+        Operand::of(argument, &DFSchema::empty()).ok()
+    };
+    chosen(name, &call.args.iter().map(operand).collect::<Option<Vec<_>>>()?).err()
+}
+
+fn types_of(arguments: &[Operand]) -> Vec<SqlType> {
+    arguments.iter().map(|argument| argument.sql_type().clone()).collect()
+}
+
+fn chosen(name: &str, arguments: &[Operand]) -> SqlResult<Choice> {
+    choose(name, &types_of(arguments))
+}
+
+fn known_of(argument: &Operand) -> Known {
+    let constant = match &argument.expr {
+        Expr::Literal(value, _) => Some(value.clone()),
+        _ => None,
+    };
+    let ValueType { sql_type, data_type } = argument.value_type.clone();
+    Known { sql_type, data_type, constant }
+}

@@ -1,0 +1,20 @@
+//! Functions and operators on arrays.
+
+mod change;
+mod compare;
+mod dimensions;
+mod lists;
+mod search;
+mod series;
+mod subscript;
+
+use super::signature::Overload;
+
+pub(super) static FUNCTIONS: &[&[Overload]] = &[
+    change::FUNCTIONS,
+    compare::FUNCTIONS,
+    dimensions::FUNCTIONS,
+    search::FUNCTIONS,
+    series::FUNCTIONS,
+    subscript::FUNCTIONS,
+];

@@ -1,0 +1,73 @@
+//! Aggregates that are functions of all values at once: `json_agg(x ORDER BY y)`.
+//!
+//! Each call becomes one of a function of the array that `array_agg` collects, which knows of DISTINCT, FILTER and ORDER BY.
+
+use datafusion::sql::sqlparser::ast::{
+    DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Ident,
+    ObjectName, ObjectNamePart, OrderByExpr, OrderByOptions,
+};
+
+use super::syntax::{call, last_name};
+
+/// Aggregates of their arguments: name, number of arguments, function of one row's arguments, function of all rows.
+const OF_ARGUMENTS: &[(&str, usize, &str, &str)] = &[
+    ("json_agg", 1, "json_item", "json_of_items"),
+    ("jsonb_agg", 1, "json_item", "jsonb_of_items"),
+    ("json_object_agg", 2, "json_member", "json_of_members"),
+    ("jsonb_object_agg", 2, "json_member", "jsonb_of_members"),
+];
+
+/// Whether [`rewritten`] gives an expression.
+pub(super) fn is_collected(function: &Function) -> bool {
+    of_arguments(function).is_some()
+}
+
+/// The call as a function of an array; `None` for what is none of these aggregates.
+pub(super) fn rewritten(function: &Function) -> Option<Expr> {
+    let (of_row, of_all) = of_arguments(function)?;
+    let row = call(of_row, arguments(function)?);
+    Some(call(of_all, vec![collecting(function, row)?]))
+}
+
+/// `string_agg(DISTINCT x, ',')` finds what is distinct by sorting, so its values come in order.
+pub(super) fn order_distinct(function: &mut Function) {
+    let is_collecting = matches!(last_name(function).as_deref(), Some("array_agg" | "string_agg"));
+    let FunctionArguments::List(list) = &mut function.args else { return };
+    let is_ordered = list.clauses.iter().any(|clause| matches!(clause, FunctionArgumentClause::OrderBy(_)));
+    if let (Some(DuplicateTreatment::Distinct), true, false, Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(item)))) =
+        (list.duplicate_treatment, is_collecting, is_ordered, list.args.first())
+    {
+        let options = OrderByOptions { asc: None, nulls_first: None };
+        let by = OrderByExpr { expr: item.clone(), options, with_fill: None };
+        list.clauses.push(FunctionArgumentClause::OrderBy(vec![by]));
+    }
+}
+
+fn of_arguments(function: &Function) -> Option<(&'static str, &'static str)> {
+    let name = last_name(function)?;
+    let count = arguments(function)?.len();
+    let found = OF_ARGUMENTS.iter().find(|(known, takes, ..)| *known == name && *takes == count);
+    found.filter(|_| function.within_group.is_empty()).map(|(.., of_row, of_all)| (*of_row, *of_all))
+}
+
+fn arguments(function: &Function) -> Option<Vec<Expr>> {
+    let list = match &function.args {
+        FunctionArguments::List(list) => list,
+        FunctionArguments::None => return Some(Vec::new()),
+        FunctionArguments::Subquery(_) => return None,
+    };
+    let argument = |argument: &FunctionArg| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+        _ => None,
+    };
+    list.args.iter().map(argument).collect()
+}
+
+/// `array_agg` of an expression, with all that the call says of its rows.
+fn collecting(function: &Function, item: Expr) -> Option<Expr> {
+    let mut collecting = function.clone();
+    let FunctionArguments::List(list) = &mut collecting.args else { return None };
+    list.args = vec![FunctionArg::Unnamed(FunctionArgExpr::Expr(item))];
+    collecting.name = ObjectName(vec![ObjectNamePart::Identifier(Ident::new("array_agg"))]);
+    Some(Expr::Function(collecting))
+}

@@ -1,0 +1,76 @@
+//! The current moment: of the transaction, of the statement, of the clock.
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::{Date32Type, Time64MicrosecondType, TimestampMicrosecondType};
+
+use super::civil::date_of_days;
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::functions::call::Call;
+use crate::sql::functions::signature::Overload;
+use crate::sql::functions::signature::Type::{Bool, Date, Int4, Interval, Text, Time, Timestamp, Timestamptz};
+use crate::sql::input::MICROS_PER_DAY;
+
+pub(super) const FUNCTIONS: &[Overload] = &[
+    Overload::new("now", &[], Timestamptz, transaction).stable(),
+    Overload::new("transaction_timestamp", &[], Timestamptz, transaction).stable(),
+    Overload::new("statement_timestamp", &[], Timestamptz, |call| {
+        call.numbers::<TimestampMicrosecondType>(|_| Ok(call.moments.statement()))
+    })
+    .stable(),
+    Overload::new("clock_timestamp", &[], Timestamptz, |call| {
+        call.numbers::<TimestampMicrosecondType>(|_| Ok(call.moments.clock()))
+    })
+    .volatile(),
+    Overload::new("timeofday", &[], Text, |call| {
+        call.texts(|_, out| {
+            let now = chrono::DateTime::from_timestamp_micros(call.moments.clock()).unwrap_or_default();
+            // Writing to memory does not fail.
+            let _ = std::fmt::Write::write_fmt(out, format_args!("{}", now.format("%a %b %d %H:%M:%S%.6f %Y UTC")));
+            Ok(())
+        })
+    })
+    .volatile(),
+    // What follows is syntax in PostgreSQL: words without parentheses, or with a number of digits.
+    Overload::new("current_timestamp", &[], Timestamptz, transaction).stable(),
+    Overload::new("current_timestamp", &[Int4], Timestamptz, transaction).stable(),
+    Overload::new("localtimestamp", &[], Timestamp, transaction).stable(),
+    Overload::new("localtimestamp", &[Int4], Timestamp, transaction).stable(),
+    Overload::new("current_date", &[], Date, |call| {
+        call.numbers::<Date32Type>(|_| date_of_days(call.moments.transaction().div_euclid(MICROS_PER_DAY)))
+    })
+    .stable(),
+    Overload::new("localtime", &[], Time, time).stable(),
+    Overload::new("localtime", &[Int4], Time, time).stable(),
+    Overload::new("current_time", &[], Time, without_zone).stable(),
+    Overload::new("current_time", &[Int4], Time, without_zone).stable(),
+    // Infinity is not stored, so whatever there is, is finite.
+    Overload::new("isfinite", &[Date], Bool, |call| call.booleans(|_| Ok(true))),
+    Overload::new("isfinite", &[Timestamp], Bool, |call| call.booleans(|_| Ok(true))),
+    Overload::new("isfinite", &[Timestamptz], Bool, |call| call.booleans(|_| Ok(true))),
+    Overload::new("isfinite", &[Interval], Bool, |call| call.booleans(|_| Ok(true))),
+];
+
+/// The moment with so many digits behind the point of its second.
+fn rounded(call: &Call, row: usize) -> SqlResult<i64> {
+    const DIGITS_MAX: u32 = 6;
+    let micros = call.moments.transaction();
+    let Some(digits) = call.maybe_values::<arrow::array::Int32Array>(0)? else { return Ok(micros) };
+    let digits = u32::try_from(digits.at(row)).map_err(|_| {
+        let message = "TIMESTAMP precision must not be negative";
+        SqlError::new(ErrorKind::InvalidParameterValue, message)
+    })?;
+    let unit = 10_i64.pow(DIGITS_MAX - digits.min(DIGITS_MAX));
+    Ok((micros + unit / 2).div_euclid(unit) * unit)
+}
+
+fn transaction(call: &Call) -> SqlResult<ArrayRef> {
+    call.numbers::<TimestampMicrosecondType>(|row| rounded(call, row))
+}
+
+fn time(call: &Call) -> SqlResult<ArrayRef> {
+    call.numbers::<Time64MicrosecondType>(|row| Ok(rounded(call, row)?.rem_euclid(MICROS_PER_DAY)))
+}
+
+fn without_zone(_: &Call) -> SqlResult<ArrayRef> {
+    Err(SqlError::not_supported("current_time, of type time with time zone,").with_hint("Use localtime."))
+}

@@ -1,0 +1,171 @@
+//! Values of any SQL type as JSON.
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::datatypes::DataType;
+
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::functions::call::Argument;
+use crate::sql::input::write_json_string;
+use crate::sql::output::TextColumn;
+use crate::sql::types::SqlType;
+
+/// A column whose values are written as JSON.
+pub(super) struct JsonColumn<'a> {
+    array: &'a ArrayRef,
+    form: Form<'a>,
+}
+
+/// How the values of a column look.
+enum Form<'a> {
+    Json,
+    Bool,
+    /// Numbers as they print; what is no JSON number is a string.
+    Number(TextColumn<'a>),
+    /// `2020-01-01T10:00:00`, and with a zone `+00:00`.
+    Timestamp(TextColumn<'a>, bool),
+    Text(TextColumn<'a>),
+    List(Box<JsonColumn<'a>>),
+}
+
+impl<'a> JsonColumn<'a> {
+    pub fn of(array: &'a ArrayRef, sql_type: &SqlType) -> Self {
+        Self { array, form: form(array, sql_type) }
+    }
+
+    pub fn is_null(&self, row: usize) -> bool {
+        self.array.is_null(row)
+    }
+
+    /// Whether PostgreSQL sets a line feed before a value of this column in an aggregate.
+    pub fn is_composite(&self) -> bool {
+        matches!(self.form, Form::List(_))
+    }
+
+    /// Whether a value of this column can be a key.
+    pub fn is_key(&self) -> bool {
+        !matches!(self.form, Form::Json | Form::List(_))
+    }
+
+    pub fn write(&self, row: usize, out: &mut String) {
+        if self.is_null(row) {
+            out.push_str("null");
+            return;
+        }
+        match &self.form {
+            Form::Json => out.push_str(self.array.as_string::<i32>().value(row)),
+            Form::Bool => out.push_str(if self.array.as_boolean().value(row) { "true" } else { "false" }),
+            Form::Number(column) => {
+                let start = out.len();
+                print(column, row, out);
+                if !out[start..].starts_with(|c: char| c == '-' || c.is_ascii_digit()) || out[start..].contains('I') {
+                    quote(start, out);
+                }
+            }
+            Form::Timestamp(column, has_zone) => {
+                let start = out.len();
+                print(column, row, out);
+                let iso = iso(&out[start..], *has_zone);
+                out.truncate(start);
+                write_json_string(out, &iso);
+            }
+            Form::Text(column) => {
+                let start = out.len();
+                print(column, row, out);
+                quote(start, out);
+            }
+            Form::List(items) => write_list(self.array, row, items, "", out),
+        }
+    }
+
+    /// As [`JsonColumn::write`], a list or row with a line for each of its own.
+    pub fn write_pretty(&self, row: usize, out: &mut String) {
+        match &self.form {
+            Form::List(items) if !self.is_null(row) => write_list(self.array, row, items, "\n ", out),
+            _ => self.write(row, out),
+        }
+    }
+
+    /// The value as the key of an object.
+    ///
+    /// # Errors
+    /// 22023 for a value that is not plain.
+    pub fn write_key(&self, row: usize, out: &mut String) -> SqlResult<()> {
+        if !self.is_key() {
+            let message = "key value must be scalar, not array, composite, or json";
+            return Err(SqlError::new(ErrorKind::InvalidParameterValue, message));
+        }
+        let start = out.len();
+        self.write(row, out);
+        if !out[start..].starts_with('"') {
+            quote(start, out);
+        }
+        Ok(())
+    }
+}
+
+fn form<'a>(array: &'a ArrayRef, sql_type: &SqlType) -> Form<'a> {
+    let printed = || TextColumn::of(array, sql_type);
+    match sql_type {
+        SqlType::Json | SqlType::Jsonb if array.data_type() == &DataType::Utf8 => Form::Json,
+        SqlType::Bool => Form::Bool,
+        SqlType::Int2 | SqlType::Int4 | SqlType::Int8 | SqlType::Float4 | SqlType::Float8 | SqlType::Numeric(_) => {
+            Form::Number(printed())
+        }
+        SqlType::Timestamp => Form::Timestamp(printed(), false),
+        SqlType::Timestamptz => Form::Timestamp(printed(), true),
+        SqlType::Array(item) => match array.as_list_opt::<i32>() {
+            Some(list) => Form::List(Box::new(JsonColumn::of(list.values(), item))),
+            None => Form::Text(printed()),
+        },
+        _ => Form::Text(printed()),
+    }
+}
+
+fn print(column: &TextColumn<'_>, row: usize, out: &mut String) {
+    // Writing to memory does not fail.
+    let _ = column.write_to(row, out);
+}
+
+/// Makes a string of what was written from here on.
+fn quote(start: usize, out: &mut String) {
+    let text = out.split_off(start);
+    write_json_string(out, &text);
+}
+
+fn iso(printed: &str, has_zone: bool) -> String {
+    let iso = printed.replacen(' ', "T", 1);
+    match iso.split_once("+00").filter(|_| has_zone) {
+        Some((time, era)) => format!("{time}+00:00{era}"),
+        None => iso,
+    }
+}
+
+fn write_list(array: &ArrayRef, row: usize, items: &JsonColumn<'_>, line: &str, out: &mut String) {
+    let offsets = array.as_list::<i32>().value_offsets();
+    let place = |index: usize| usize::try_from(offsets[index]).unwrap_or(0);
+    out.push('[');
+    for item in place(row)..place(row + 1) {
+        if item > place(row) {
+            out.push(',');
+            out.push_str(line);
+        }
+        items.write(item, out);
+    }
+    out.push(']');
+}
+
+/// An argument, by row of the call.
+pub(super) struct JsonArgument<'a> {
+    pub column: JsonColumn<'a>,
+    argument: &'a Argument,
+}
+
+impl<'a> JsonArgument<'a> {
+    pub fn of(argument: &'a Argument) -> Self {
+        Self { column: JsonColumn::of(&argument.array, &argument.sql_type), argument }
+    }
+
+    pub fn index(&self, row: usize) -> usize {
+        self.argument.index(row)
+    }
+}

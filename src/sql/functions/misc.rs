@@ -1,0 +1,31 @@
+//! Functions of no family: counting NULLs, random UUIDs.
+
+use arrow::array::{ArrayRef, FixedSizeBinaryBuilder};
+use arrow::datatypes::Int32Type;
+
+use super::call::{Argument, Call};
+use super::signature::Overload;
+use super::signature::Type::{Any, Int4, Uuid};
+use crate::sql::error::SqlResult;
+
+pub(super) const FUNCTIONS: &[Overload] = &[
+    Overload::new("num_nulls", &[Any], Int4, |call| count(call, true)).variadic().of_nulls(),
+    Overload::new("num_nonnulls", &[Any], Int4, |call| count(call, false)).variadic().of_nulls(),
+    Overload::new("gen_random_uuid", &[], Uuid, random_uuids).volatile(),
+];
+
+fn count(call: &Call, nulls: bool) -> SqlResult<ArrayRef> {
+    let is_null = |argument: &Argument, row: usize| argument.array.is_null(if argument.constant { 0 } else { row });
+    call.numbers::<Int32Type>(|row| {
+        let counted = call.arguments.iter().filter(|argument| is_null(argument, row) == nulls);
+        super::strings::int4(counted.count())
+    })
+}
+
+fn random_uuids(call: &Call) -> SqlResult<ArrayRef> {
+    let mut out = FixedSizeBinaryBuilder::with_capacity(call.rows, 16);
+    for _ in 0..call.rows {
+        out.append_value(uuid::Uuid::new_v4().as_bytes())?;
+    }
+    Ok(std::sync::Arc::new(out.finish()))
+}

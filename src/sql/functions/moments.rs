@@ -1,0 +1,89 @@
+//! The times that a statement knows: when its transaction began, when it began itself, and the clock.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use datafusion::common::config::{ConfigEntry, ConfigExtension, ExtensionOptions};
+use datafusion::common::{Result, config_err};
+use datafusion::config::ConfigOptions;
+
+use crate::model::{Clock, EdmDateTime};
+
+/// Microseconds since 1970-01-01T00:00:00 UTC. Functions find them among the options of the session that runs them.
+#[derive(Clone)]
+pub(in crate::sql) struct Moments {
+    /// `None` for a transaction that begins with its statement.
+    transaction: Option<i64>,
+    /// Asked of the clock once in a statement, and only when something depends on it.
+    statement: Arc<OnceLock<i64>>,
+    clock: Option<Arc<dyn Clock>>,
+}
+
+impl Moments {
+    /// For a statement that begins now, in a transaction that began when it says, or begins with it.
+    pub fn new(clock: Arc<dyn Clock>, transaction: Option<EdmDateTime>) -> Self {
+        Self {
+            transaction: transaction.map(EdmDateTime::unix_micros),
+            statement: Arc::new(OnceLock::new()),
+            clock: Some(clock),
+        }
+    }
+
+    /// Of the statement that runs with these options.
+    pub fn of(options: &ConfigOptions) -> Self {
+        options.extensions.get::<Moments>().cloned().unwrap_or_else(Moments::unknown)
+    }
+
+    /// While a statement is planned, nothing depends on the time.
+    pub fn unknown() -> Self {
+        Self { transaction: None, statement: Arc::new(OnceLock::new()), clock: None }
+    }
+
+    /// When the transaction began.
+    pub fn transaction(&self) -> i64 {
+        self.transaction.unwrap_or_else(|| self.statement())
+    }
+
+    /// When the statement began.
+    pub fn statement(&self) -> i64 {
+        *self.statement.get_or_init(|| self.clock())
+    }
+
+    /// Now.
+    pub fn clock(&self) -> i64 {
+        self.clock.as_ref().map_or(0, |clock| clock.now().unix_micros())
+    }
+}
+
+impl fmt::Debug for Moments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Moments").field("transaction", &self.transaction).finish_non_exhaustive()
+    }
+}
+
+impl ConfigExtension for Moments {
+    const PREFIX: &'static str = "moments";
+}
+
+impl ExtensionOptions for Moments {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn cloned(&self) -> Box<dyn ExtensionOptions> {
+        Box::new(self.clone())
+    }
+
+    fn set(&mut self, key: &str, _value: &str) -> Result<()> {
+        config_err!("{key} is not an option")
+    }
+
+    fn entries(&self) -> Vec<ConfigEntry> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,68 @@
+//! `concat` and `concat_ws`: values of any type as text, NULLs left out.
+
+use arrow::array::ArrayRef;
+
+use crate::sql::error::SqlResult;
+use crate::sql::functions::call::{Argument, Call};
+use crate::sql::functions::signature::Overload;
+use crate::sql::functions::signature::Type::{Any, Text};
+use crate::sql::functions::text_writer::TextWriter;
+use crate::sql::output::TextColumn;
+
+pub(super) const FUNCTIONS: &[Overload] = &[
+    Overload::new("concat", &[Any], Text, concat).variadic().of_nulls().stable(),
+    Overload::new("concat_ws", &[Text, Any], Text, concat_with_separator).variadic().of_nulls().stable(),
+];
+
+/// An argument of any type, ready to be printed by row of the call.
+pub(super) struct Printed<'a> {
+    column: TextColumn<'a>,
+    constant: bool,
+}
+
+impl<'a> Printed<'a> {
+    pub fn of(argument: &'a Argument) -> Self {
+        Self { column: TextColumn::of(&argument.array, &argument.sql_type), constant: argument.constant }
+    }
+
+    /// Writes the value of a row; false for NULL.
+    pub fn write(&self, row: usize, out: &mut impl std::fmt::Write) -> bool {
+        let row = if self.constant { 0 } else { row };
+        if self.column.is_null(row) {
+            return false;
+        }
+        // Writing to memory does not fail.
+        let _ = self.column.write_to(row, out);
+        true
+    }
+
+    pub fn is_null(&self, row: usize) -> bool {
+        self.column.is_null(if self.constant { 0 } else { row })
+    }
+}
+
+fn concat(call: &Call) -> SqlResult<ArrayRef> {
+    let arguments: Vec<Printed<'_>> = call.arguments.iter().map(Printed::of).collect();
+    call.texts(|row, out| {
+        for argument in &arguments {
+            argument.write(row, out);
+        }
+        Ok(())
+    })
+}
+
+fn concat_with_separator(call: &Call) -> SqlResult<ArrayRef> {
+    let separators = call.text(0)?;
+    let arguments: Vec<Printed<'_>> = call.arguments.iter().skip(1).map(Printed::of).collect();
+    call.maybe_texts(|row, out: &mut TextWriter| {
+        let Some(separator) = separators.get(row) else { return Ok(false) };
+        let mut first = true;
+        for argument in arguments.iter().filter(|a| !a.is_null(row)) {
+            if !std::mem::take(&mut first) {
+                out.push_str(separator);
+            }
+            argument.write(row, out);
+        }
+        Ok(true)
+    })
+}

@@ -1,0 +1,32 @@
+//! Functions on text and bytea.
+
+mod bytes;
+mod characters;
+mod concat;
+mod encoding;
+mod fill;
+mod format;
+mod measure;
+mod parts;
+mod quote;
+mod split;
+mod substring;
+mod trim;
+
+pub(super) use self::measure::int4;
+use super::signature::Overload;
+
+pub(super) static FUNCTIONS: &[&[Overload]] = &[
+    bytes::FUNCTIONS,
+    characters::FUNCTIONS,
+    concat::FUNCTIONS,
+    encoding::FUNCTIONS,
+    fill::FUNCTIONS,
+    format::FUNCTIONS,
+    measure::FUNCTIONS,
+    parts::FUNCTIONS,
+    quote::FUNCTIONS,
+    split::FUNCTIONS,
+    substring::FUNCTIONS,
+    trim::FUNCTIONS,
+];

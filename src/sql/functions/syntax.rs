@@ -1,0 +1,206 @@
+//! Syntax that means a function and that the planner does not know, as calls of that function.
+//!
+//! `(a, b) OVERLAPS (c, d)`, arguments by name, and functions that give rows.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    AccessExpr, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments,
+    Ident, ObjectName, ObjectNamePart, Query, Select, SelectItem, Subscript, TableFactor, TableWithJoins, Value,
+    ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut,
+};
+use datafusion::sql::sqlparser::tokenizer::Span;
+
+use super::collected::{self, is_collected};
+use super::sets::{SetColumn, columns_of};
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::plan::label_of;
+use crate::sql::statement::fold;
+
+/// Functions whose arguments are called by name in practice, with the names.
+const NAMED_ARGUMENTS: &[(&str, &[&str])] =
+    &[("make_interval", &["years", "months", "weeks", "days", "hours", "mins", "secs"])];
+
+/// # Errors
+/// 42883 for an argument that the function does not have.
+pub(in crate::sql) fn rewrite(query: &mut Query) -> SqlResult<()> {
+    match query.visit(&mut Rewriter) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+struct Rewriter;
+
+impl VisitorMut for Rewriter {
+    type Break = Box<SqlError>;
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Self::Break> {
+        select.projection.iter_mut().for_each(keep_label);
+        let mut is_first = true;
+        for table in &mut select.from {
+            place_functions(table, &mut is_first);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        let Some(columns) = set_columns(expr) else { return ControlFlow::Continue(()) };
+        let [column] = columns else {
+            let error = SqlError::not_supported("a function that gives rows of several columns, outside of FROM,");
+            return ControlFlow::Break(error.with_hint("Call it in FROM."));
+        };
+        if let Expr::Function(function) = expr {
+            function.name = ObjectName(vec![ObjectNamePart::Identifier(Ident::new(column.list))]);
+        }
+        let rows = call("unnest", vec![take(expr)]);
+        *expr = match column.typed {
+            Some(typed) => call(typed, vec![rows]),
+            None => rows,
+        };
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        match expr {
+            Expr::BinaryOp { left, op: BinaryOperator::Overlaps, right } => {
+                if let (Expr::Tuple(first), Expr::Tuple(second)) = (&mut **left, &mut **right) {
+                    *expr = call("overlaps", first.drain(..).chain(second.drain(..)).collect());
+                }
+            }
+            // `a[:2]` begins where the array does, `a[2:]` ends with it.
+            Expr::CompoundFieldAccess { access_chain, .. } => {
+                for access in access_chain {
+                    if let AccessExpr::Subscript(Subscript::Slice { lower_bound, upper_bound, .. }) = access {
+                        let number = |number: i32| literal(Value::Number(number.to_string(), false));
+                        lower_bound.get_or_insert_with(|| number(1));
+                        upper_bound.get_or_insert_with(|| number(i32::MAX));
+                    }
+                }
+            }
+            Expr::Function(function) => {
+                if let Err(error) = place_named_arguments(function) {
+                    return ControlFlow::Break(error);
+                }
+                collected::order_distinct(function);
+                if let Some(collected) = collected::rewritten(function) {
+                    *expr = collected;
+                }
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// A function in FROM may refer to what stands before it, whether LATERAL is said or not.
+fn place_functions(table: &mut TableWithJoins, is_first: &mut bool) {
+    let relations = std::iter::once(&mut table.relation).chain(table.joins.iter_mut().map(|join| &mut join.relation));
+    for relation in relations {
+        if let TableFactor::NestedJoin { table_with_joins, .. } = relation {
+            place_functions(table_with_joins, is_first);
+        } else if let TableFactor::Table { name, alias, args: Some(args), with_ordinality, .. } = relation {
+            *relation = TableFactor::Function {
+                lateral: !*is_first,
+                name: name.clone(),
+                args: std::mem::take(&mut args.args),
+                with_ordinality: *with_ordinality,
+                alias: alias.take(),
+            };
+        } else if let TableFactor::Function { lateral, .. } = relation {
+            *lateral = !*is_first;
+        }
+        *is_first = false;
+    }
+}
+
+/// The columns of a function that gives rows, when the expression calls one.
+fn set_columns(expr: &Expr) -> Option<&'static [SetColumn]> {
+    match expr {
+        Expr::Function(function) if function.over.is_none() => columns_of(&last_name(function)?),
+        _ => None,
+    }
+}
+
+/// A column keeps its label when what it is computed by is spelled otherwise.
+fn keep_label(item: &mut SelectItem) {
+    struct Finds;
+    impl Visitor for Finds {
+        type Break = ();
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            if is_respelled(expr) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        }
+    }
+    if let SelectItem::UnnamedExpr(expr) = item
+        && Visit::visit(expr, &mut Finds).is_break()
+    {
+        let label = label_of(expr).unwrap_or_else(|| "?column?".to_owned());
+        *item = SelectItem::ExprWithAlias { expr: take(expr), alias: Ident::with_quote('"', label) };
+    }
+}
+
+/// `name(arguments)`.
+pub(super) fn call(name: &str, arguments: Vec<Expr>) -> Expr {
+    let args = arguments.into_iter().map(|a| FunctionArg::Unnamed(FunctionArgExpr::Expr(a))).collect();
+    let list = FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() };
+    Expr::Function(Function {
+        name: ObjectName(vec![ObjectNamePart::Identifier(Ident::new(name))]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(list),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    })
+}
+
+fn take(expr: &mut Expr) -> Expr {
+    std::mem::replace(expr, literal(Value::Null))
+}
+
+fn literal(value: Value) -> Expr {
+    Expr::Value(ValueWithSpan { value, span: Span::empty() })
+}
+
+pub(super) fn last_name(function: &Function) -> Option<String> {
+    function.name.0.last().and_then(|part| part.as_ident()).map(fold)
+}
+
+/// Whether the expression will be computed by functions of other names.
+fn is_respelled(expr: &Expr) -> bool {
+    match expr {
+        Expr::Function(function) => set_columns(expr).is_some() || is_collected(function),
+        _ => false,
+    }
+}
+
+/// Puts arguments given by name into their places; what is left out is 0.
+fn place_named_arguments(function: &mut Function) -> SqlResult<()> {
+    let name = last_name(function).unwrap_or_default();
+    let Some((_, names)) = NAMED_ARGUMENTS.iter().find(|(function, _)| *function == name) else { return Ok(()) };
+    let FunctionArguments::List(list) = &mut function.args else { return Ok(()) };
+    if list.args.iter().all(|argument| matches!(argument, FunctionArg::Unnamed(_))) {
+        return Ok(());
+    }
+    let mut places: Vec<Option<FunctionArgExpr>> = vec![None; names.len()];
+    for (index, argument) in std::mem::take(&mut list.args).into_iter().enumerate() {
+        let (place, value) = match argument {
+            FunctionArg::Unnamed(value) => (Some(index), value),
+            FunctionArg::Named { name, arg, .. } | FunctionArg::ExprNamed { name: Expr::Identifier(name), arg, .. } => {
+                (names.iter().position(|known| *known == fold(&name)), arg)
+            }
+            FunctionArg::ExprNamed { arg, .. } => (None, arg),
+        };
+        let free = place.and_then(|place| places.get_mut(place)).filter(|place| place.is_none());
+        *free.ok_or_else(|| no_such_argument(&name))? = Some(value);
+    }
+    let zero = || FunctionArgExpr::Expr(literal(Value::Number("0".to_owned(), false)));
+    list.args = places.into_iter().map(|place| FunctionArg::Unnamed(place.unwrap_or_else(zero))).collect();
+    Ok(())
+}
+
+fn no_such_argument(function: &str) -> Box<SqlError> {
+    SqlError::new(ErrorKind::UndefinedFunction, format!("function {function} with these arguments does not exist"))
+        .with_hint("No function matches the given name and argument types. You might need to add explicit type casts.")
+}
