@@ -4,6 +4,7 @@ use std::num::NonZero;
 use std::sync::Arc;
 
 use datafusion::execution::SessionState;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::execution_props::ExecutionProps;
 
@@ -119,6 +120,11 @@ impl Engine {
         let mut moment = self.base.execution_props().clone();
         moment.mark_start_execution(self.base.config_options().clone());
         moment
+    }
+
+    /// Memory of queries' own, for what is kept besides their plans.
+    pub(super) fn memory(&self, purpose: &str) -> MemoryReservation {
+        MemoryConsumer::new(purpose).register(&self.base.runtime_env().memory_pool)
     }
 
     /// What the system catalogue shows to a statement.

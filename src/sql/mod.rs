@@ -1,6 +1,7 @@
 //! The meaning of SQL: statements become scans and batches. DataFusion lives here and nowhere else.
 
 mod catalog;
+mod change_syntax;
 mod ddl;
 mod dml;
 pub mod edm;

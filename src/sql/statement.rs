@@ -12,6 +12,7 @@ use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
+use super::change_syntax;
 use super::ddl::without_storage_actions;
 use super::error::{ErrorKind, SqlError, SqlResult};
 use super::respell::respell;
@@ -40,6 +41,7 @@ pub(super) enum Command {
     Insert(Box<InsertCommand>),
     Update(Box<ast::Update>),
     Delete(Box<ast::Delete>),
+    Merge(Box<ast::Merge>),
     CreateTable(Box<CreateTableCommand>),
     AlterTable(Box<AlterCommand>),
     DropTable(DropObjects),
@@ -177,7 +179,7 @@ pub(super) fn is_significant(token: &TokenWithSpan) -> bool {
 
 fn parse_one(sql: &str, tokens: &[TokenWithSpan]) -> SqlResult<Statement> {
     let text = text_of(sql, tokens);
-    let mut tokens = respell(without_deferrable(tokens))?;
+    let mut tokens = respell(change_syntax::readable(without_deferrable(tokens)))?;
     refuse_unparsed_commands(&tokens)?;
     let copy_options = split_copy_options(&mut tokens);
     let overriding = take_overriding(&mut tokens);
@@ -193,7 +195,7 @@ fn parse_one(sql: &str, tokens: &[TokenWithSpan]) -> SqlResult<Statement> {
         Command::Copy(copy) => copy.options = copy_options,
         Command::CreateTable(create) => create.identities = identities,
         Command::AlterTable(alter) => (alter.identities, alter.ignored) = (identities, ignored),
-        other => set_overriding(other, overriding),
+        other => set_overriding(other, overriding)?,
     }
     Ok(Statement { command, text })
 }
@@ -247,12 +249,19 @@ fn take_overriding(tokens: &mut Vec<TokenWithSpan>) -> Option<Overriding> {
     Some(overriding)
 }
 
-fn set_overriding(command: &mut Command, overriding: Option<Overriding>) {
+/// # Errors
+/// 0A000 for an INSERT behind or inside WITH.
+fn set_overriding(command: &mut Command, overriding: Option<Overriding>) -> SqlResult<()> {
     match command {
         Command::Insert(insert) => insert.overriding = overriding,
-        Command::Explain(explain) => set_overriding(&mut explain.inner.command, overriding),
+        Command::Explain(explain) => return set_overriding(&mut explain.inner.command, overriding),
+        _ if overriding.is_some() => {
+            return Err(SqlError::not_supported("OVERRIDING in a statement that begins with WITH")
+                .with_hint("Put the WITH clause behind INSERT INTO."));
+        }
         _ => {}
     }
+    Ok(())
 }
 
 fn classify_sequence(command: SequenceCommand) -> SqlResult<Command> {
@@ -396,6 +405,7 @@ fn classify(statement: ast::Statement) -> SqlResult<Command> {
         S::Insert(insert) => Command::Insert(Box::new(InsertCommand { insert, overriding: None })),
         S::Update(update) => Command::Update(Box::new(update)),
         S::Delete(delete) => Command::Delete(Box::new(delete)),
+        S::Merge(merge) => Command::Merge(Box::new(merge)),
         S::CreateTable(create) => Command::CreateTable(Box::new(CreateTableCommand { create, identities: Vec::new() })),
         S::AlterTable(alter)
             if alter.location.is_none() && alter.on_cluster.is_none() && alter.table_type.is_none() =>

@@ -1,6 +1,7 @@
 //! The wire front-end, byte by byte: what a client sends and what it must get back.
 
 mod cancel;
+mod changes;
 mod copy;
 mod ddl;
 mod extended;

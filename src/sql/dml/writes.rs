@@ -1,9 +1,11 @@
 //! Where a statement's operations go: into the open transaction, or straight into EGTs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use crate::model::{ETag, EdmDateTime, Entity, EntityKey, PartitionKey, Properties, PropertyName, StoredEntity};
+use crate::model::{
+    ETag, EdmDateTime, Entity, EntityKey, PartitionKey, Properties, PropertyName, StoredEntity, TableName,
+};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::observe::Footprint;
 use crate::sql::reads::Reads;
@@ -26,12 +28,13 @@ pub(crate) enum WriteMode<'a> {
     Direct(Box<EgtWriter>),
 }
 
-/// The writes of one statement to one table.
+/// The writes of one statement, to one table after the other.
 pub(crate) struct Writes<'a> {
     pub relation: Arc<Relation>,
     pub reads: Arc<Reads>,
     pub now: EdmDateTime,
     mode: WriteMode<'a>,
+    changed: BTreeMap<TableName, HashSet<EntityKey>>,
 }
 
 /// What happens to a stored entity: properties that get a value, properties that go.
@@ -43,7 +46,29 @@ pub(crate) struct Change {
 
 impl<'a> Writes<'a> {
     pub fn new(relation: Arc<Relation>, reads: Arc<Reads>, now: EdmDateTime, mode: WriteMode<'a>) -> Self {
-        Self { relation, reads, now, mode }
+        Self { relation, reads, now, mode, changed: BTreeMap::new() }
+    }
+
+    /// Goes on with another table of the same statement.
+    pub fn aim_at(&mut self, relation: &Arc<Relation>) {
+        self.relation = relation.clone();
+    }
+
+    /// Notes that the statement changes a row. False when it has done so already: nothing sees its own changes, so the
+    /// first one stands.
+    pub fn first_change(&mut self, key: &EntityKey) -> bool {
+        match self.changed.get_mut(&self.relation.stored) {
+            Some(changed) => changed.insert(key.clone()),
+            None => {
+                self.changed.insert(self.relation.stored.clone(), HashSet::from([key.clone()]));
+                true
+            }
+        }
+    }
+
+    /// Whether the statement has changed a row.
+    pub fn has_changed(&self, key: &EntityKey) -> bool {
+        self.changed.get(&self.relation.stored).is_some_and(|changed| changed.contains(key))
     }
 
     /// True when operations are committed as they come, so that what they meet in the store is learnt from it.

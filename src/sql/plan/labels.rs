@@ -16,8 +16,10 @@ pub(super) fn shown(label: &str) -> &str {
     label.split(SUFFIX).next().unwrap_or(label)
 }
 
-/// A text of DataFusion's with the labels in it as a client sees them.
+/// A text of DataFusion's with the labels in it as a client sees them. Labels that only the input of a change has are
+/// numbers behind U+0002.
 pub(in crate::sql) fn shown_labels(text: &str) -> String {
+    let text = text.replace('\u{2}', "");
     let mut pieces = text.split(SUFFIX);
     let first = pieces.next().unwrap_or_default().to_owned();
     pieces.fold(first, |shown, piece| shown + piece.trim_start_matches(|c: char| c.is_ascii_digit()))

@@ -46,6 +46,15 @@ impl Tables {
         self.entries.insert(name.to_owned(), entry);
     }
 
+    /// Adds others, which come before those of the same name.
+    pub fn extend(&mut self, others: &Tables) {
+        self.entries.extend(others.entries.iter().map(|(name, entry)| (name.clone(), entry.clone())));
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     pub fn get(&self, name: &ObjectName) -> Option<&TableEntry> {
         self.entries.get(&dotted_name(name))
     }
@@ -85,7 +94,7 @@ pub(super) fn dotted_name(name: &ObjectName) -> String {
 
 /// Every table name of a query, and whether a hidden column is named anywhere.
 #[derive(Default)]
-pub(super) struct Mentions {
+pub(crate) struct Mentions {
     pub tables: Vec<ObjectName>,
     pub hidden: bool,
     /// The stored types of columns are asked for.
@@ -99,6 +108,11 @@ impl Mentions {
         let mut mentions = Self::default();
         let _ = query.visit(&mut mentions);
         mentions
+    }
+
+    /// Whether a table is named so, without a schema.
+    pub fn has(&self, name: &str) -> bool {
+        self.tables.iter().any(|table| dotted_name(table) == name)
     }
 
     fn see(&mut self, ident: &Ident) {

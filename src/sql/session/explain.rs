@@ -11,9 +11,9 @@ use futures::StreamExt;
 use super::prepare::{Plan, plan};
 use super::show::{text_column, text_rows};
 use super::{Position, Session};
-use crate::sql::dml::PreparedDml;
+use crate::sql::dml::{Outline, PreparedDml};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::explain::{ExplainFormat, ExplainOptions, render};
+use crate::sql::explain::{ExplainFormat, ExplainOptions, Shown, render};
 use crate::sql::observe::SeenStatement;
 use crate::sql::outcome::{Outcome, ResultColumn, RowsTag};
 use crate::sql::plan::PlannedQuery;
@@ -44,7 +44,7 @@ impl Session {
             Plan::Dml(dml) => self.explain_dml(dml, &explain.inner, parameters, position, &options).await?,
             Plan::Utility => {
                 return Err(SqlError::not_supported("EXPLAIN of this statement")
-                    .with_hint("EXPLAIN takes SELECT, INSERT, UPDATE and DELETE."));
+                    .with_hint("EXPLAIN takes SELECT, INSERT, UPDATE, DELETE and MERGE."));
             }
         };
         let rows = lines.into_iter().map(|line| vec![line]).collect();
@@ -67,7 +67,7 @@ impl Session {
             }
             elapsed = Some(started.elapsed());
         }
-        Ok(render(None, Some(&physical), elapsed, options))
+        Ok(render(Shown::of(physical), elapsed, options))
     }
 
     /// The rows a change reads. What its own run reads is not counted: the plan is printed as planned.
@@ -79,17 +79,27 @@ impl Session {
         position: Position,
         options: &ExplainOptions,
     ) -> SqlResult<Vec<String>> {
-        let physical = match input(dml) {
-            Some(query) => Some(self.planner().physical(query, parameters).await?.1),
-            None => None,
-        };
+        let shown = self.shown(dml.outline(), parameters).await?;
         let mut elapsed = None;
         if options.analyze {
             let started = Instant::now();
             self.explain_change(dml, statement, parameters, position).await?;
             elapsed = Some(started.elapsed());
         }
-        Ok(render(Some(&title(dml)), physical.as_ref(), elapsed, &not_analyzed(options)))
+        Ok(render(shown, elapsed, &not_analyzed(options)))
+    }
+
+    /// The physical plans of a statement's queries.
+    async fn shown(&self, outline: Outline<'_>, parameters: &[ScalarValue]) -> SqlResult<Shown> {
+        let plan = match outline.query {
+            Some(query) => Some(self.planner().physical(query, parameters).await?.1),
+            None => None,
+        };
+        let mut parts = Vec::new();
+        for (name, part) in outline.parts {
+            parts.push((format!("CTE {name}"), Box::pin(self.shown(part, parameters)).await?));
+        }
+        Ok(Shown { title: outline.title, plan, parts })
     }
 
     /// EXPLAIN ANALYZE of a change carries it out, as in PostgreSQL.
@@ -103,23 +113,6 @@ impl Session {
         self.check_writable(super::run::command_name(&statement.command))?;
         self.start_statement(|| Arc::new(SeenStatement::new(&statement.text))).await?;
         self.change(dml, parameters, position).await.0.map(|_| ())
-    }
-}
-
-fn title(dml: &PreparedDml) -> String {
-    let verb = match dml {
-        PreparedDml::Insert(_) => "Insert",
-        PreparedDml::Update(_) => "Update",
-        PreparedDml::Delete(_) => "Delete",
-    };
-    format!("{verb} on {}", dml.relation().name)
-}
-
-fn input(dml: &PreparedDml) -> Option<&PlannedQuery> {
-    match dml {
-        PreparedDml::Insert(insert) => insert.input(),
-        PreparedDml::Update(update) => Some(update.input()),
-        PreparedDml::Delete(delete) => Some(delete.input()),
     }
 }
 

@@ -217,7 +217,7 @@ impl Session {
     }
 
     fn planner_on(&self, reads: Arc<Reads>) -> Planner<'_> {
-        Planner { engine: &self.engine, reads, system: self.system_catalog() }
+        Planner::new(&self.engine, reads, self.system_catalog())
     }
 
     fn reads(&self) -> Arc<Reads> {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crate::sql::dml::{PreparedDelete, PreparedDml, PreparedInsert, PreparedUpdate};
+use crate::sql::dml::PreparedDml;
 use crate::sql::error::SqlResult;
 use crate::sql::observe::SeenStatement;
 use crate::sql::outcome::ResultColumn;
@@ -41,7 +41,7 @@ impl Prepared {
         let plan = plan(planner, &statement.command, declared).await?;
         let (parameters, columns) = match &plan {
             Plan::Query(query) => (query.parameters.clone(), Some(query.columns.clone())),
-            Plan::Dml(dml) => (dml.parameters().to_vec(), dml.columns()),
+            Plan::Dml(dml) => (dml.parameters(), dml.columns()),
             Plan::Utility => match &statement.command {
                 Command::Explain(explain) => {
                     let inner = Box::pin(plan_parameters(planner, &explain.inner.command, declared)).await?;
@@ -66,20 +66,11 @@ impl Prepared {
 
 /// Plans what can be planned before it runs.
 pub(super) async fn plan(planner: &Planner<'_>, command: &Command, declared: &[SqlType]) -> SqlResult<Plan> {
+    if let Some(dml) = PreparedDml::prepare(planner, command, declared).await? {
+        return Ok(Plan::Dml(Box::new(dml)));
+    }
     Ok(match command {
         Command::Query(query) => Plan::Query(Box::new(planner.plan(query, declared).await?)),
-        Command::Insert(insert) => {
-            let insert = PreparedInsert::prepare(planner, insert, declared).await?;
-            Plan::Dml(Box::new(PreparedDml::Insert(insert)))
-        }
-        Command::Update(update) => {
-            let update = PreparedUpdate::prepare(planner, update, declared).await?;
-            Plan::Dml(Box::new(PreparedDml::Update(update)))
-        }
-        Command::Delete(delete) => {
-            let delete = PreparedDelete::prepare(planner, delete, declared).await?;
-            Plan::Dml(Box::new(PreparedDml::Delete(delete)))
-        }
         _ => Plan::Utility,
     })
 }
@@ -87,7 +78,7 @@ pub(super) async fn plan(planner: &Planner<'_>, command: &Command, declared: &[S
 async fn plan_parameters(planner: &Planner<'_>, command: &Command, declared: &[SqlType]) -> SqlResult<Vec<SqlType>> {
     Ok(match plan(planner, command, declared).await? {
         Plan::Query(query) => query.parameters,
-        Plan::Dml(dml) => dml.parameters().to_vec(),
+        Plan::Dml(dml) => dml.parameters(),
         Plan::Utility => Vec::new(),
     })
 }

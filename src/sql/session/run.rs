@@ -7,10 +7,10 @@ use datafusion::sql::sqlparser::ast::DiscardObject;
 
 use super::prepare::{Plan, Prepared, plan};
 use super::{Position, Session};
-use crate::sql::dml::{Changed, PreparedDml, WriteMode, Writes};
+use crate::sql::dml::{Changed, PreparedDml, WriteMode, Writes, statement_name};
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
 use crate::sql::outcome::{CommandTag, Outcome, Rows, RowsTag};
-use crate::sql::plan::PlannedQuery;
+use crate::sql::plan::{PlannedQuery, Planner};
 use crate::sql::relation::Relation;
 use crate::sql::settings::Autocommit;
 use crate::sql::statement::Command;
@@ -65,7 +65,7 @@ impl Session {
                 Ok(Outcome::Done(CommandTag::Plain("RESET")))
             }
             Command::Discard(what) => self.discard(*what),
-            Command::Query(_) | Command::Insert(_) | Command::Update(_) | Command::Delete(_) => {
+            Command::Query(_) | Command::Insert(_) | Command::Update(_) | Command::Delete(_) | Command::Merge(_) => {
                 Err(SqlError::new(ErrorKind::Internal, "a statement with a plan was run without it"))
             }
         }
@@ -131,10 +131,14 @@ impl Session {
         Ok(dml_outcome(dml, changed))
     }
 
-    /// The statement planned anew when its table changed since it was prepared.
+    /// The statement planned anew when one of its tables changed since it was prepared.
     async fn refreshed(&self, prepared: &Prepared, dml: &PreparedDml) -> SqlResult<Option<PreparedDml>> {
         let planner = self.planner();
-        if planner.is_unchanged(dml.relation()).await? {
+        let mut is_current = true;
+        for relation in dml.relations() {
+            is_current &= planner.is_unchanged(relation).await?;
+        }
+        if is_current {
             return Ok(None);
         }
         match plan(&planner, &prepared.statement.command, &prepared.declared).await? {
@@ -154,11 +158,11 @@ impl Session {
     ) -> (SqlResult<Changed>, bool) {
         let reads = self.reads();
         let (engine, now) = (self.engine.clone(), self.engine.now());
-        let planner =
-            crate::sql::plan::Planner { engine: &engine, reads: reads.clone(), system: self.system_catalog() };
+        let planner = Planner::new(&engine, reads.clone(), self.system_catalog());
         // A row that moves is deleted and inserted: where observe mode allows that, it must not come apart.
         let moves = self.transaction.observed_statement().is_some() && dml.moves_rows();
-        let alone = position == Position::Last && !self.transaction.has_implicit_writes() && !moves;
+        let together = moves || dml.has_several_changes();
+        let alone = position == Position::Last && !self.transaction.has_implicit_writes() && !together;
         let mode = if self.transaction.in_block() {
             WriteMode::Block(&mut self.transaction)
         } else if self.settings.autocommit() == Autocommit::Strict {
@@ -206,9 +210,8 @@ impl Session {
     }
 
     fn tell_about_timestamp(&mut self, dml: &PreparedDml) {
-        if let PreparedDml::Insert(insert) = dml
-            && !self.told_about_timestamp
-            && let Some(notice) = insert.notice()
+        if !self.told_about_timestamp
+            && let Some(notice) = dml.notice()
         {
             self.told_about_timestamp = true;
             self.notice(notice);
@@ -234,16 +237,14 @@ pub(super) fn command_name(command: &Command) -> &'static str {
         Command::Insert(_) => "INSERT",
         Command::Update(_) => "UPDATE",
         Command::Delete(_) => "DELETE",
+        Command::Merge(_) => "MERGE",
+        Command::Query(query) => statement_name(query),
         _ => "this statement",
     }
 }
 
 fn dml_outcome(dml: &PreparedDml, changed: Changed) -> Outcome {
-    let tag = match dml {
-        PreparedDml::Insert(_) => RowsTag::Insert,
-        PreparedDml::Update(_) => RowsTag::Update,
-        PreparedDml::Delete(_) => RowsTag::Delete,
-    };
+    let tag = dml.tag();
     match changed.returned {
         Some((columns, stream)) => Outcome::Rows(Rows { columns, stream, tag }),
         None => Outcome::Done(tag.complete(changed.rows)),
