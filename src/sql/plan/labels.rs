@@ -33,7 +33,8 @@ pub(super) fn unique_names(labels: &[String]) -> Vec<String> {
     labels.iter().map(&mut name).collect()
 }
 
-fn next_free(label: &str, used: &mut HashSet<String>) -> String {
+/// A name for a label that nothing in `used` has; it is used then.
+pub(super) fn next_free(label: &str, used: &mut HashSet<String>) -> String {
     (2..).map(|n| format!("{label}{SUFFIX}{n}")).find(|candidate| used.insert(candidate.clone())).unwrap_or_default()
 }
 
