@@ -15,6 +15,7 @@ use super::reads::Reads;
 use super::sequence::Sequences;
 use super::settings::EgtMode;
 use super::tuning;
+use super::tx::{Claims, Locks, Serial};
 use crate::model::{Clock, EdmDateTime};
 use crate::table::TableStore;
 
@@ -48,6 +49,8 @@ pub struct Engine {
     clock: Arc<dyn Clock>,
     config: EngineConfig,
     base: SessionState,
+    locks: Arc<Locks>,
+    serial: Arc<Serial>,
 }
 
 impl Engine {
@@ -64,7 +67,8 @@ impl Engine {
             .build();
         let recorder = Recorder::new(store.clone());
         let sequences = Arc::new(Sequences::new(store.clone()));
-        Ok(Arc::new(Self { store, catalog, recorder, sequences, clock, config, base }))
+        let (locks, serial) = Default::default();
+        Ok(Arc::new(Self { store, catalog, recorder, sequences, clock, config, base, locks, serial }))
     }
 
     /// Writes what is kept in memory for a moment (the counts of observe mode, values of sequences that were not given
@@ -94,6 +98,16 @@ impl Engine {
     /// The sequences, as all sessions share them.
     pub(super) fn sequences(&self) -> &Arc<Sequences> {
         &self.sequences
+    }
+
+    /// What all serializable transactions have to do with each other.
+    pub(super) fn serial(&self) -> &Arc<Serial> {
+        &self.serial
+    }
+
+    /// The locks of a new transaction of the session with this number.
+    pub(super) fn new_claims(&self, process: i32) -> Claims {
+        Claims::new(self.locks.clone(), self.store.clone(), process)
     }
 
     pub(super) fn now(&self) -> EdmDateTime {

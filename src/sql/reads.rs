@@ -6,8 +6,9 @@ use std::sync::Arc;
 use crate::model::{EntityKey, StoredEntity, TableName};
 use crate::sql::catalog::CatalogView;
 use crate::sql::error::SqlResult;
+use crate::sql::read_log::ReadLog;
 use crate::sql::relation::Relation;
-use crate::table::TableReader;
+use crate::table::{KeyRange, TableReader};
 
 /// The after-images of one table's entities that a transaction wrote: `None` where it deleted one.
 pub type OwnWrites = BTreeMap<EntityKey, Option<StoredEntity>>;
@@ -18,11 +19,26 @@ pub struct Reads {
     pub reader: Arc<dyn TableReader>,
     pub catalog: CatalogView,
     own: BTreeMap<TableName, Arc<OwnWrites>>,
+    log: Option<Arc<ReadLog>>,
 }
 
 impl Reads {
     pub fn new(reader: Arc<dyn TableReader>, catalog: CatalogView, own: BTreeMap<TableName, Arc<OwnWrites>>) -> Self {
-        Self { reader, catalog, own }
+        Self { reader, catalog, own, log: None }
+    }
+
+    /// Notes where it is read, for a serializable transaction.
+    #[must_use]
+    pub fn noted_in(mut self, log: Option<Arc<ReadLog>>) -> Self {
+        self.log = log;
+        self
+    }
+
+    /// These ranges are about to be scanned.
+    pub fn note_scan(&self, table: &TableName, ranges: &Arc<[KeyRange]>) {
+        if let Some(log) = &self.log {
+            log.add_ranges(table, ranges);
+        }
     }
 
     /// The user's table of this name.
@@ -53,6 +69,9 @@ impl Reads {
     pub async fn get(&self, table: &TableName, key: &EntityKey) -> SqlResult<Option<StoredEntity>> {
         if let Some(image) = self.own.get(table).and_then(|own| own.get(key)) {
             return Ok(image.clone());
+        }
+        if let Some(log) = &self.log {
+            log.add_key(table, key);
         }
         Ok(self.reader.get(table, key).await?)
     }

@@ -135,7 +135,7 @@ impl OnConflict {
                     if touched.0.contains(rows.key(row)) {
                         return Err(twice());
                     }
-                    if let Some(stored) = writes.current(rows.key(row)).await? {
+                    if let Some(stored) = writes.lock_conflicting(rows.key(row)).await? {
                         existing.push((row, stored));
                         continue;
                     }

@@ -54,8 +54,11 @@ impl Overlay {
         columns: &Arc<ScanColumns>,
         direction: Direction,
     ) -> SqlResult<Self> {
-        let mut images: Vec<&StoredEntity> =
-            own.iter().filter(|(key, _)| covers(ranges, key)).filter_map(|(_, image)| image.as_ref()).collect();
+        let mut images: Vec<&StoredEntity> = own
+            .iter()
+            .filter(|(key, _)| ranges.iter().any(|range| range.contains(key)))
+            .filter_map(|(_, image)| image.as_ref())
+            .collect();
         if direction == Direction::Reverse {
             images.reverse();
         }
@@ -115,11 +118,4 @@ impl Overlay {
         // Keys from the store are legal: a parse that fails means that nobody can have written this one here.
         EntityKey::parse(key.0, key.1).is_ok_and(|key| self.own.contains_key(&key))
     }
-}
-
-fn covers(ranges: &[KeyRange], key: &EntityKey) -> bool {
-    ranges.iter().any(|range| {
-        range.partitions.contains(key.partition.as_str())
-            && range.rows.iter().any(|rows| rows.contains(key.row.as_str()))
-    })
 }

@@ -91,6 +91,7 @@ impl ScanRun {
     }
 
     fn group(&self, group: &GroupScan) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+        self.reads.note_scan(&self.relation.stored, &group.ranges);
         let own = self.reads.own_writes(&self.relation.stored).filter(|own| !own.is_empty());
         let layout = RowLayout::new(&self.relation, &self.read, own.is_some());
         // Entities the transaction has changed can hide some of those the store returns.

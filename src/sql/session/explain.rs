@@ -19,6 +19,7 @@ use crate::sql::outcome::{Outcome, ResultColumn, RowsTag};
 use crate::sql::plan::PlannedQuery;
 use crate::sql::settings::parse_bool;
 use crate::sql::statement::{ExplainCommand, Statement, fold};
+use crate::sql::types::SqlType;
 
 /// EXPLAIN's one column.
 ///
@@ -34,14 +35,14 @@ impl Session {
         &mut self,
         explain: &ExplainCommand,
         parameters: &[ScalarValue],
-        declared: &[crate::sql::types::SqlType],
+        declared: &[SqlType],
         position: Position,
     ) -> SqlResult<Outcome> {
         let options = options(explain)?;
         let planned = plan(&self.planner(), &explain.inner.command, declared).await?;
         let lines = match &planned {
             Plan::Query(query) => self.explain_query(query, parameters, &options).await?,
-            Plan::Dml(dml) => self.explain_dml(dml, &explain.inner, parameters, position, &options).await?,
+            Plan::Dml(dml) => self.explain_dml(dml, &explain.inner, declared, parameters, position, &options).await?,
             Plan::Utility => {
                 return Err(SqlError::not_supported("EXPLAIN of this statement")
                     .with_hint("EXPLAIN takes SELECT, INSERT, UPDATE and DELETE."));
@@ -75,6 +76,7 @@ impl Session {
         &mut self,
         dml: &PreparedDml,
         statement: &Statement,
+        declared: &[SqlType],
         parameters: &[ScalarValue],
         position: Position,
         options: &ExplainOptions,
@@ -86,7 +88,7 @@ impl Session {
         let mut elapsed = None;
         if options.analyze {
             let started = Instant::now();
-            self.explain_change(dml, statement, parameters, position).await?;
+            self.explain_change(dml, statement, declared, parameters, position).await?;
             elapsed = Some(started.elapsed());
         }
         Ok(render(Some(&title(dml)), physical.as_ref(), elapsed, &not_analyzed(options)))
@@ -97,12 +99,13 @@ impl Session {
         &mut self,
         dml: &PreparedDml,
         statement: &Statement,
+        declared: &[SqlType],
         parameters: &[ScalarValue],
         position: Position,
     ) -> SqlResult<()> {
         self.check_writable(super::run::command_name(&statement.command))?;
         self.start_statement(|| Arc::new(SeenStatement::new(&statement.text))).await?;
-        self.change(dml, parameters, position).await.0.map(|_| ())
+        self.change(dml, &statement.command, declared, parameters, position).await.map(|_| ())
     }
 }
 

@@ -1,17 +1,20 @@
 //! One client's session: its settings, its transaction, its statements.
 
 mod alter;
+mod change;
 mod commit;
 mod control;
 mod copy;
 mod define;
 mod explain;
 mod indexes;
+mod lock;
 mod observe;
 mod prepare;
 mod rewrite;
 mod run;
 mod sequences;
+mod set;
 mod show;
 
 use std::sync::Arc;
@@ -31,7 +34,7 @@ use super::reads::Reads;
 use super::sequence::SessionSequences;
 use super::settings::Settings;
 pub use super::statement::Statement;
-use super::tx::{Transaction, TransactionState};
+use super::tx::{Snapshot, Transaction, TransactionState};
 use super::types::SqlType;
 
 /// What the client said at start-up.
@@ -66,6 +69,8 @@ pub struct Session {
     user: String,
     settings: Settings,
     transaction: Transaction,
+    /// The number its clients know it by.
+    process: i32,
     notices: Vec<Notice>,
     copy: Option<CopyInProgress>,
     told_about_timestamp: bool,
@@ -81,16 +86,25 @@ impl Session {
         for (name, value) in &options.settings {
             settings.set_at_startup(name, value)?;
         }
+        let process = 0;
+        let transaction = Transaction::new(engine.new_claims(process));
         Ok(Self {
             sequences: Arc::new(SessionSequences::new(engine.sequences().clone())),
             engine,
             user: options.user,
             settings,
-            transaction: Transaction::default(),
+            transaction,
+            process,
             notices: Vec::new(),
             copy: None,
             told_about_timestamp: false,
         })
+    }
+
+    /// Gives the session the number that clients know it by: errors about other sessions name them so.
+    pub fn set_process(&mut self, process: i32) {
+        self.process = process;
+        self.transaction = Transaction::new(self.engine.new_claims(process));
     }
 
     /// Splits a query text into its statements; none for an empty text.
@@ -107,6 +121,7 @@ impl Session {
     /// 25P02 in a failed transaction, unless the statement ends it; whatever is wrong with the statement.
     pub async fn prepare(&mut self, statement: Statement, declared: &[SqlType]) -> SqlResult<Prepared> {
         self.check_not_failed(&statement)?;
+        self.begin_statement(&statement).await;
         Prepared::prepare(&self.planner(), statement, declared, &self.settings).await
     }
 
@@ -122,7 +137,14 @@ impl Session {
         position: Position,
     ) -> SqlResult<Outcome> {
         self.check_not_failed(prepared.statement())?;
-        self.run(prepared, &parameters, position).await
+        self.begin_statement(prepared.statement()).await;
+        let outcome = self.run(prepared, &parameters, position).await?;
+        // A statement on its own is a transaction: the next one reads anew.
+        let copies = matches!(outcome, Outcome::CopyIn(_));
+        if position == Position::Last && !self.transaction.is_open() && !copies {
+            self.transaction.finish();
+        }
+        Ok(outcome)
     }
 
     /// A piece of COPY FROM STDIN input, cut anywhere.
@@ -155,9 +177,7 @@ impl Session {
             return Ok(());
         }
         let collected = self.transaction.take_implicit();
-        let committed = self.commit_implicit(collected).await;
-        self.settings.end_transaction(committed.is_ok());
-        committed
+        self.commit_and_finish(collected, false).await
     }
 
     /// An error went to the client: an implicit transaction is dropped, a block becomes failed.
@@ -211,7 +231,16 @@ impl Session {
         Ok(())
     }
 
-    /// A planner on a fresh snapshot, with the transaction's own writes over it.
+    async fn begin_statement(&mut self, statement: &Statement) {
+        let modes = self.modes();
+        self.settings.show_modes(modes);
+        self.transaction.claims_mut().begin_statement(self.settings.lock_timeout(), modes.isolation.keeps_snapshot());
+        if statement.takes_snapshot() {
+            self.begin_query().await;
+        }
+    }
+
+    /// A planner on the transaction's snapshot or a fresh one, with the transaction's own writes over it.
     fn planner(&self) -> Planner<'_> {
         self.planner_on(self.reads())
     }
@@ -222,9 +251,16 @@ impl Session {
 
     fn reads(&self) -> Arc<Reads> {
         let own = self.transaction.writes().own_writes();
-        let (reader, catalog) = self.engine.catalog().view(self.transaction.catalog());
+        let staged = self.transaction.catalog();
+        let Some(Snapshot { moment, serial }) = self.transaction.snapshot() else {
+            let (reader, catalog) = self.engine.catalog().view(staged);
+            self.sequences.begin_statement(&catalog, self.is_read_only());
+            return Arc::new(Reads::new(reader, catalog, own));
+        };
+        let (reader, catalog) = moment.view(staged);
         self.sequences.begin_statement(&catalog, self.is_read_only());
-        Arc::new(Reads::new(reader, catalog, own))
+        let log = serial.as_ref().map(|serial| serial.reads().clone());
+        Arc::new(Reads::new(reader, catalog, own).noted_in(log))
     }
 
     fn system_catalog(&self) -> SystemCatalog {

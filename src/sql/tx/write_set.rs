@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::serial::WrittenKeys;
 use crate::model::{ETag, EdmDateTime, Entity, EntityKey, PartitionKey, Properties, StoredEntity, TableName};
 use crate::sql::error::SqlResult;
 use crate::sql::observe::Footprint;
@@ -142,6 +143,11 @@ impl WriteSet {
     /// The tables that are written, by their stored names.
     pub fn tables(&self) -> impl Iterator<Item = &Arc<Relation>> {
         self.tables.values().filter(|table| !table.writes.is_empty()).map(|table| &table.relation)
+    }
+
+    /// The keys that are written.
+    pub fn keys(&self) -> WrittenKeys {
+        self.tables.iter().map(|(name, table)| (name.clone(), table.writes.keys().cloned().collect())).collect()
     }
 
     /// The partitions written in a table, in order.
