@@ -13,6 +13,7 @@ pub mod input;
 pub mod key_codec;
 pub mod key_range;
 pub mod key_set;
+mod locking;
 mod observe;
 pub mod outcome;
 pub mod output;

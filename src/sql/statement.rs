@@ -13,6 +13,7 @@ use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Toke
 
 use super::ddl::without_storage_actions;
 use super::error::{ErrorKind, SqlError, SqlResult};
+use super::locking::readable_locks;
 use super::respell::respell;
 use super::sequence::{self, AlterSequence, CreateSequence, GivenOptions, SequenceCommand};
 use super::transaction_syntax;
@@ -36,24 +37,16 @@ impl Statement {
 
     /// Whether it reads or writes tables, so that a transaction's snapshot is of the moment when it begins.
     pub(super) fn takes_snapshot(&self) -> bool {
-        match &self.command {
+        let does_not = matches!(
+            &self.command,
             Command::Transaction(_)
-            | Command::Set(_)
-            | Command::Show(_)
-            | Command::Reset(_)
-            | Command::Discard
-            | Command::Lock(_) => false,
-            Command::Query(_)
-            | Command::Insert(_)
-            | Command::Update(_)
-            | Command::Delete(_)
-            | Command::CreateTable(_)
-            | Command::DropTable { .. }
-            | Command::Truncate(_)
-            | Command::Analyze(_)
-            | Command::Copy(_)
-            | Command::Explain(_) => true,
-        }
+                | Command::Set(_)
+                | Command::Show(_)
+                | Command::Reset(_)
+                | Command::Discard(_)
+                | Command::Lock(_)
+        );
+        !does_not
     }
 }
 
@@ -185,7 +178,7 @@ fn parse_one(sql: &str, tokens: &[TokenWithSpan]) -> SqlResult<Statement> {
         let command = read.map_err(|unexpected| unexpected_token(sql, unexpected.0, &significant))?;
         return Ok(Statement { command: Command::Transaction(command), text });
     }
-    let mut tokens = respell(tokens.to_vec())?;
+    let mut tokens = readable_locks(respell(tokens.to_vec())?);
     refuse_unparsed_commands(&tokens)?;
     let copy_options = split_copy_options(&mut tokens);
     let overriding = take_overriding(&mut tokens);

@@ -36,8 +36,8 @@ pub(super) use insert::PreparedInsert;
 pub(super) use new_rows::{BoundRows, NewRows};
 pub(super) use row_expressions::RowExpressions;
 pub(super) use rows::{RowsToWrite, generated_keys, keys_of_batch};
-pub(super) use target::{TargetColumn, find_target, target_column};
-pub(super) use update::{PreparedUpdate, is_untyped};
+pub(super) use target::{TargetColumn, find_target, key_items, target_column};
+pub(super) use update::{PreparedUpdate, etag_at, is_untyped};
 pub(super) use whole_table::{contains_nulls, is_there_row, keys_and};
 pub(super) use writes::{WriteMode, Writes};
 

@@ -120,6 +120,15 @@ pub(super) fn item(alias: &Ident, column: &str, label: usize) -> SelectItem {
     labelled(expr, label)
 }
 
+/// The key and the version of a table's row, with labels that no column can have.
+pub(crate) fn key_items(alias: &Ident, table: usize) -> [SelectItem; 3] {
+    let columns = ["PartitionKey", "RowKey", "etag"];
+    std::array::from_fn(|index| item(alias, columns[index], KEY_LABELS + table * columns.len() + index))
+}
+
+/// Where the labels of [`key_items`] begin: above those of other items.
+const KEY_LABELS: usize = 100_000;
+
 /// `expr AS label`, with a label that no column can have.
 pub(super) fn labelled(expr: Expr, label: usize) -> SelectItem {
     SelectItem::ExprWithAlias { expr, alias: Ident::with_quote('"', format!("\u{2}{label}")) }

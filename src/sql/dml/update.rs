@@ -229,7 +229,7 @@ impl PreparedUpdate {
     }
 }
 
-pub(super) fn etag_at(batch: &RecordBatch, row: usize) -> SqlResult<ETag> {
+pub(crate) fn etag_at(batch: &RecordBatch, row: usize) -> SqlResult<ETag> {
     let etags = batch.column(IDENTITY_COLUMNS - 1).as_string_opt::<i32>();
     let text = etags.map(|e| e.value(row)).unwrap_or_default();
     ETag::parse(text).map_err(|e| SqlError::new(ErrorKind::DataCorrupted, e.to_string()))

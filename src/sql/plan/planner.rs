@@ -47,6 +47,15 @@ pub(crate) struct Planner<'a> {
     pub engine: &'a Engine,
     pub reads: Arc<Reads>,
     pub system: SystemCatalog,
+    /// Tables that are known by these names before any others.
+    pub given: Tables,
+}
+
+impl<'a> Planner<'a> {
+    /// The same planner with these tables before any others.
+    pub fn with(&self, given: Tables) -> Planner<'a> {
+        Planner { engine: self.engine, reads: self.reads.clone(), system: self.system.clone(), given }
+    }
 }
 
 impl Planner<'_> {
@@ -56,6 +65,10 @@ impl Planner<'_> {
     /// Whatever is wrong with the query: names, types, what DataFusion does not do.
     pub async fn plan(&self, query: &Query, declared: &[SqlType]) -> SqlResult<PlannedQuery> {
         let mentions = Mentions::of(query);
+        if let Some(clause) = &mentions.lock {
+            return Err(SqlError::not_supported(format!("{clause} in this place"))
+                .with_hint("Lock the rows in a statement of their own."));
+        }
         if self.system.is_asked_by(query) {
             self.system.see(&self.engine.catalog_snapshot(&self.reads).await?);
         }
@@ -68,10 +81,6 @@ impl Planner<'_> {
     /// # Errors
     /// As [`Planner::plan`].
     pub fn plan_over(&self, query: &Query, tables: &Tables, declared: &[SqlType]) -> SqlResult<PlannedQuery> {
-        if let Some(lock) = query.locks.first() {
-            return Err(SqlError::not_supported(lock)
-                .with_hint("Leave it out: a row that changes before COMMIT is refused then (40001)."));
-        }
         let mut query = query.clone();
         values_as_selects(&mut query)?;
         self.system.rewrite(&mut query)?;
@@ -158,6 +167,10 @@ impl Planner<'_> {
         for name in &mentions.tables {
             let (schema, table) = schema_and_table(name)?;
             let used_name = super::tables::dotted_name(name);
+            if let Some(given) = self.given.get(name) {
+                tables.insert(&used_name, given.clone());
+                continue;
+            }
             if self.system.knows(schema.as_deref(), &table) {
                 let snapshot = match &snapshot {
                     Some(snapshot) => snapshot.clone(),

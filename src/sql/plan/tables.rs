@@ -88,6 +88,8 @@ pub(super) fn dotted_name(name: &ObjectName) -> String {
 pub(super) struct Mentions {
     pub tables: Vec<ObjectName>,
     pub hidden: bool,
+    /// A locking clause, anywhere in it.
+    pub lock: Option<String>,
     /// The stored types of columns are asked for.
     pub edm_types: bool,
 }
@@ -108,6 +110,13 @@ impl Mentions {
 
 impl Visitor for Mentions {
     type Break = ();
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        if let Some(lock) = query.locks.first() {
+            self.lock.get_or_insert_with(|| format!("FOR {}", lock.lock_type));
+        }
+        ControlFlow::Continue(())
+    }
 
     fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
         if !self.tables.contains(relation) {

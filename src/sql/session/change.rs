@@ -8,10 +8,12 @@ use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
 
+use super::locking::LockingStatement;
 use super::prepare::{Plan, plan};
 use super::{Position, Session};
 use crate::sql::dml::{Changed, PreparedDml, WriteMode, Writes};
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
+use crate::sql::plan::Tables;
 use crate::sql::relation::Relation;
 use crate::sql::settings::Autocommit;
 use crate::sql::statement::Command;
@@ -20,7 +22,16 @@ use crate::sql::types::SqlType;
 
 /// How often a change is run before the client learns of the conflicts (40001). Where rows are locked, each run has
 /// all that the one before it met: more than a few are not to be expected.
-const RUNS_MAX: usize = 100;
+pub(super) const RUNS_MAX: usize = 100;
+
+/// A change, and what it was planned from.
+pub(super) struct Change<'a> {
+    pub dml: &'a PreparedDml,
+    pub command: &'a Command,
+    pub declared: &'a [SqlType],
+    /// Its locking sub-queries, if it has some.
+    pub around: Option<&'a LockingStatement>,
+}
 
 /// What came of running a change once.
 enum Pass {
@@ -45,19 +56,26 @@ impl Session {
     /// Runs a change to its end.
     pub(super) async fn change(
         &mut self,
-        dml: &PreparedDml,
-        command: &Command,
-        declared: &[SqlType],
+        change: &Change<'_>,
         parameters: &[ScalarValue],
         position: Position,
     ) -> SqlResult<Changed> {
         let mut claims = None;
         for _ in 0..RUNS_MAX {
-            let unit = self.unit(dml, position);
-            self.lock_target(dml, unit, &mut claims).await?;
-            let fresh = self.refreshed(dml, command, declared).await?;
-            self.check_target(fresh.as_ref().unwrap_or(dml)).await?;
-            match self.change_once(fresh.as_ref().unwrap_or(dml), parameters, unit, claims.take()).await? {
+            let unit = self.unit(change.dml, position);
+            self.lock_target(change.dml, unit, &mut claims).await?;
+            let given = match change.around {
+                Some(statement) => self.lock_sub_queries(statement, parameters, claims.as_mut()).await?,
+                None => Some(Tables::default()),
+            };
+            let Some(given) = given else {
+                tokio::task::yield_now().await;
+                continue;
+            };
+            let fresh = self.refreshed(change, given).await?;
+            let dml = fresh.as_ref().unwrap_or(change.dml);
+            self.check_target(dml).await?;
+            match self.change_once(dml, parameters, unit, claims.take()).await? {
                 Pass::Conflict(kept) => claims = kept,
                 Pass::Done(changed) => {
                     if unit != Unit::Direct && position == Position::Last {
@@ -114,15 +132,11 @@ impl Session {
         }
     }
 
-    /// The statement planned anew when its table changed since it was prepared.
-    async fn refreshed(
-        &self,
-        dml: &PreparedDml,
-        command: &Command,
-        declared: &[SqlType],
-    ) -> SqlResult<Option<PreparedDml>> {
-        let planner = self.planner();
-        if planner.is_unchanged(dml.relation()).await? {
+    /// The statement planned anew when its table changed since it was prepared, or to read what its sub-queries locked.
+    async fn refreshed(&self, change: &Change<'_>, given: Tables) -> SqlResult<Option<PreparedDml>> {
+        let planner = self.planner().with(given);
+        let Change { dml, command, declared, around } = change;
+        if around.is_none() && planner.is_unchanged(dml.relation()).await? {
             return Ok(None);
         }
         match plan(&planner, command, declared).await? {
@@ -142,8 +156,7 @@ impl Session {
     ) -> SqlResult<Pass> {
         let reads = self.reads();
         let (engine, now) = (self.engine.clone(), self.engine.now());
-        let planner =
-            crate::sql::plan::Planner { engine: &engine, reads: reads.clone(), system: self.system_catalog() };
+        let planner = self.planner_of(&engine, reads.clone());
         let before = self.transaction.statement_mark();
         let mode = match unit {
             Unit::Block => WriteMode::Block(&mut self.transaction),
@@ -196,7 +209,7 @@ fn ends_wait(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::LockNotAvailable | ErrorKind::DeadlockDetected)
 }
 
-fn too_many_conflicts() -> Box<SqlError> {
+pub(super) fn too_many_conflicts() -> Box<SqlError> {
     SqlError::new(ErrorKind::SerializationFailure, "could not serialize access due to concurrent update")
         .with_detail(format!("The statement was run {RUNS_MAX} times, and met other changes each time."))
         .with_hint("Run the transaction again.")

@@ -8,12 +8,14 @@ use datafusion::physical_plan::execute_stream;
 use datafusion::sql::sqlparser::ast::{Expr, UtilityOption, Value};
 use futures::StreamExt;
 
+use super::change::Change;
 use super::prepare::{Plan, plan};
 use super::show::{text_column, text_rows};
 use super::{Position, Session};
 use crate::sql::dml::PreparedDml;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::explain::{ExplainFormat, ExplainOptions, render};
+use crate::sql::locking::LockingQuery;
 use crate::sql::observe::SeenStatement;
 use crate::sql::outcome::{Outcome, ResultColumn, RowsTag};
 use crate::sql::plan::PlannedQuery;
@@ -43,6 +45,11 @@ impl Session {
         let lines = match &planned {
             Plan::Query(query) => self.explain_query(query, parameters, &options).await?,
             Plan::Dml(dml) => self.explain_dml(dml, &explain.inner, declared, parameters, position, &options).await?,
+            Plan::Locking(query) => self.explain_locking(query, &explain.inner, declared, parameters, &options).await?,
+            Plan::LockingStatement(_) => {
+                return Err(SqlError::not_supported("EXPLAIN of a statement with a locking sub-query")
+                    .with_hint("Leave the locking clause out to see the plan."));
+            }
             Plan::Utility => {
                 return Err(SqlError::not_supported("EXPLAIN of this statement")
                     .with_hint("EXPLAIN takes SELECT, INSERT, UPDATE and DELETE."));
@@ -69,6 +76,25 @@ impl Session {
             elapsed = Some(started.elapsed());
         }
         Ok(render(None, Some(&physical), elapsed, options))
+    }
+
+    /// What a locking query reads; with ANALYZE its rows are locked, as in PostgreSQL.
+    async fn explain_locking(
+        &mut self,
+        query: &LockingQuery,
+        statement: &Statement,
+        declared: &[SqlType],
+        parameters: &[ScalarValue],
+        options: &ExplainOptions,
+    ) -> SqlResult<Vec<String>> {
+        let physical = self.planner().physical(query.input(), parameters).await?.1;
+        let mut elapsed = None;
+        if options.analyze {
+            let started = Instant::now();
+            self.run_locking(&statement.command, declared, query, parameters).await?;
+            elapsed = Some(started.elapsed());
+        }
+        Ok(render(Some("LockRows"), Some(&physical), elapsed, &not_analyzed(options)))
     }
 
     /// The rows a change reads. What its own run reads is not counted: the plan is printed as planned.
@@ -105,7 +131,8 @@ impl Session {
     ) -> SqlResult<()> {
         self.check_writable(super::run::command_name(&statement.command))?;
         self.start_statement(|| Arc::new(SeenStatement::new(&statement.text))).await?;
-        self.change(dml, &statement.command, declared, parameters, position).await.map(|_| ())
+        let change = Change { dml, command: &statement.command, declared, around: None };
+        self.change(&change, parameters, position).await.map(|_| ())
     }
 }
 

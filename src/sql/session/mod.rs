@@ -9,6 +9,7 @@ mod define;
 mod explain;
 mod indexes;
 mod lock;
+mod locking;
 mod observe;
 mod prepare;
 mod rewrite;
@@ -29,7 +30,7 @@ use super::error::{ErrorKind, Notice, SqlError, SqlResult};
 use super::outcome::{CommandTag, Outcome};
 use super::output::OutputStyle;
 use super::pg_catalog::SystemCatalog;
-use super::plan::Planner;
+use super::plan::{Planner, Tables};
 use super::reads::Reads;
 use super::sequence::SessionSequences;
 use super::settings::Settings;
@@ -246,7 +247,12 @@ impl Session {
     }
 
     fn planner_on(&self, reads: Arc<Reads>) -> Planner<'_> {
-        Planner { engine: &self.engine, reads, system: self.system_catalog() }
+        Planner { engine: &self.engine, reads, system: self.system_catalog(), given: Tables::default() }
+    }
+
+    /// A planner that leaves the session's transaction free to lock rows.
+    fn planner_of<'e>(&self, engine: &'e Engine, reads: Arc<Reads>) -> Planner<'e> {
+        Planner { engine, reads, system: self.system_catalog(), given: Tables::default() }
     }
 
     fn reads(&self) -> Arc<Reads> {

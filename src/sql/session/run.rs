@@ -3,7 +3,9 @@
 use datafusion::common::ScalarValue;
 use datafusion::sql::sqlparser::ast::DiscardObject;
 
+use super::change::Change;
 use super::lock::held_with;
+use super::locking::LockingStatement;
 use super::prepare::{Plan, Prepared, plan};
 use super::{Position, Session};
 use crate::sql::dml::{Changed, PreparedDml};
@@ -21,7 +23,13 @@ impl Session {
     ) -> SqlResult<Outcome> {
         match &prepared.plan {
             Plan::Query(query) => self.run_query(prepared, query, parameters, position).await,
-            Plan::Dml(dml) => self.run_dml(prepared, dml, parameters, position).await,
+            Plan::Dml(dml) => self.run_dml(prepared, dml, None, parameters, position).await,
+            Plan::Locking(query) => {
+                self.run_locking(&prepared.statement.command, &prepared.declared, query, parameters).await
+            }
+            Plan::LockingStatement(statement) => {
+                self.run_locking_statement(prepared, statement, parameters, position).await
+            }
             Plan::Utility => self.run_utility(prepared, parameters, position).await,
         }
     }
@@ -102,16 +110,21 @@ impl Session {
         Ok(Outcome::Rows(Rows { columns: query.columns.clone(), stream, tag: RowsTag::Select }))
     }
 
-    async fn run_dml(
+    pub(super) async fn run_dml(
         &mut self,
         prepared: &Prepared,
         dml: &PreparedDml,
+        around: Option<&LockingStatement>,
         parameters: &[ScalarValue],
         position: Position,
     ) -> SqlResult<Outcome> {
         self.check_writable(command_name(&prepared.statement.command))?;
         self.start_statement(|| prepared.seen()).await?;
-        let changed = self.change(dml, &prepared.statement.command, &prepared.declared, parameters, position).await?;
+        let change = match around {
+            None => Change { dml, command: &prepared.statement.command, declared: &prepared.declared, around },
+            Some(statement) => Change { dml, command: &statement.command, declared: &statement.declared, around },
+        };
+        let changed = self.change(&change, parameters, position).await?;
         self.tell_about_timestamp(dml);
         Ok(dml_outcome(dml, changed))
     }
@@ -161,7 +174,7 @@ fn dml_outcome(dml: &PreparedDml, changed: Changed) -> Outcome {
     }
 }
 
-fn check_same_shape(described: &PlannedQuery, fresh: &PlannedQuery) -> SqlResult<()> {
+pub(super) fn check_same_shape(described: &PlannedQuery, fresh: &PlannedQuery) -> SqlResult<()> {
     if described.columns == fresh.columns && described.parameters == fresh.parameters {
         Ok(())
     } else {

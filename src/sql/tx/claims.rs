@@ -95,6 +95,32 @@ impl Claims {
         locked.map_err(|error| error.for_row(relation, key))
     }
 
+    /// Locks a row that nobody else has; refuses to wait (NOWAIT).
+    ///
+    /// # Errors
+    /// 55P03 when others have it.
+    pub async fn try_lock(&mut self, relation: &Relation, key: &EntityKey, strength: RowStrength) -> SqlResult<bool> {
+        let locked = self.held.lock_row(&relation.stored, key, strength, LockWait::No).await;
+        locked.map_err(|error| error.for_row(relation, key))
+    }
+
+    /// Locks a row; `None` when others have it (SKIP LOCKED).
+    ///
+    /// # Errors
+    /// 53200 for too many locks.
+    pub async fn lock_unless_busy(
+        &mut self,
+        relation: &Relation,
+        key: &EntityKey,
+        strength: RowStrength,
+    ) -> SqlResult<Option<bool>> {
+        match self.held.lock_row(&relation.stored, key, strength, LockWait::No).await {
+            Ok(unchanged) => Ok(Some(unchanged)),
+            Err(LockError::Busy) => Ok(None),
+            Err(error) => Err(error.for_row(relation, key)),
+        }
+    }
+
     /// Locks a row that a statement found in this version, and says what has become of it.
     ///
     /// # Errors

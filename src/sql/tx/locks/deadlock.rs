@@ -3,7 +3,7 @@
 //! Each transaction waits for one lock at a time, and the one whose wait closes a circle is the last to begin it. So it
 //! is enough that everybody looks once, when its own wait is known to the others.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 use super::mode::Mode;
@@ -43,10 +43,29 @@ fn describe(wanted: &Wanted) -> String {
     }
 }
 
-/// Makes a wait known, and says whether it closes a circle.
+/// Makes a wait known, and says whether it closes a circle. If so it is given up at once, and unknown again: nobody else
+/// is to see the circle that it would have closed.
+///
+/// Where somebody in the circle waits only because others asked before, it goes ahead of them: the order of a queue is
+/// no reason to end a transaction, in PostgreSQL neither.
 pub(super) fn begin_wait(locks: &Locks, owner: Owner, wanted: &Wanted) -> Option<Circle> {
     let mut waiting = locks.waiting();
     waiting.insert(owner, wanted.clone());
+    while let Some(circle) = find_circle(locks, &waiting, owner, wanted) {
+        let Some((ahead, _)) = circle.waits.iter().find(|(owner, wanted)| locks.overtake(*owner, wanted)) else {
+            waiting.remove(&owner);
+            return Some(circle);
+        };
+        waiting.remove(ahead);
+        if *ahead == owner {
+            return None;
+        }
+    }
+    None
+}
+
+/// A circle of waits through this one.
+fn find_circle(locks: &Locks, waiting: &HashMap<Owner, Wanted>, owner: Owner, wanted: &Wanted) -> Option<Circle> {
     let mut path = vec![(owner, wanted.clone())];
     let mut seen = HashSet::from([owner]);
     let mut ahead: Vec<Vec<Owner>> = vec![locks.blockers(owner, wanted)];

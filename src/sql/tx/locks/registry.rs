@@ -38,7 +38,7 @@ pub(super) struct Owner {
 pub(crate) struct Locks {
     shards: Vec<Mutex<HashMap<Target, Lock>>>,
     last_transaction: AtomicU64,
-    /// What each waiting transaction waits for. Never locked together with a shard by anybody who changes it.
+    /// What each waiting transaction waits for. Locked before a shard, never after.
     waiting: Mutex<HashMap<Owner, Wanted>>,
 }
 
@@ -157,6 +157,12 @@ impl Locks {
         shard.get(&wanted.target).map_or_else(Vec::new, |lock| lock.blockers(owner, wanted.mode))
     }
 
+    /// Grants what a transaction waits for if only others in the queue are in its way, and says so.
+    pub(super) fn overtake(&self, owner: Owner, wanted: &Wanted) -> bool {
+        let mut shard = self.shard(&wanted.target);
+        shard.get_mut(&wanted.target).is_some_and(|lock| lock.overtake(owner))
+    }
+
     pub(super) fn waiting(&self) -> MutexGuard<'_, HashMap<Owner, Wanted>> {
         guard(&self.waiting)
     }
@@ -238,6 +244,19 @@ impl Lock {
                 let _ = waiter.granted.send(before);
             }
         }
+    }
+
+    /// Grants what one in the queue waits for, out of turn, unless a holder is in its way.
+    fn overtake(&mut self, owner: Owner) -> bool {
+        let Some(place) = self.queue.iter().position(|waiter| waiter.owner == owner) else { return false };
+        if !self.is_free_for(owner, self.queue[place].mode, Modes::NONE) {
+            return false;
+        }
+        if let Some(waiter) = self.queue.remove(place) {
+            let before = self.add(owner, waiter.mode);
+            let _ = waiter.granted.send(before);
+        }
+        true
     }
 
     fn blockers(&self, owner: Owner, mode: Mode) -> Vec<Owner> {

@@ -148,6 +148,46 @@ async fn two_who_share_and_both_want_more_are_a_circle() {
     assert!(matches!(refused, Err(LockError::Deadlock(_))));
 }
 
+#[tokio::test]
+async fn the_order_of_a_queue_is_no_reason_to_end_a_transaction() {
+    let locks = Arc::new(Locks::default());
+    let [mut reader, mut writer, mut other] = [11, 12, 13].map(|process| HeldLocks::new(locks.clone(), process));
+    lock(&mut reader, 1, RowStrength::Share, FOREVER).await.unwrap();
+    lock(&mut other, 2, RowStrength::Update, FOREVER).await.unwrap();
+    let mut writing = Box::pin(lock(&mut writer, 1, RowStrength::Update, FOREVER));
+    assert_waits!(writing);
+    // Only the writer that waits is in its way.
+    let mut sharing = Box::pin(lock(&mut other, 1, RowStrength::Share, FOREVER));
+    assert_waits!(sharing);
+    let mut closing = Box::pin(lock(&mut reader, 2, RowStrength::Update, FOREVER));
+    assert_waits!(closing);
+    sharing.await.unwrap();
+    drop(other);
+    closing.await.unwrap();
+    assert_waits!(writing);
+    drop(reader);
+    writing.await.unwrap();
+    drop(writer);
+    assert!(locks.is_unused());
+}
+
+#[tokio::test]
+async fn who_would_close_a_circle_is_in_nobodys_way() {
+    let locks = Arc::new(Locks::default());
+    let [mut a, mut b, mut bystander] = [11, 12, 13].map(|process| HeldLocks::new(locks.clone(), process));
+    lock(&mut a, 1, RowStrength::Update, FOREVER).await.unwrap();
+    lock(&mut b, 2, RowStrength::Update, FOREVER).await.unwrap();
+    let mut first = Box::pin(lock(&mut a, 2, RowStrength::Update, FOREVER));
+    assert_waits!(first);
+    lock(&mut b, 1, RowStrength::Update, FOREVER).await.unwrap_err();
+    let mut waiting = Box::pin(lock(&mut bystander, 1, RowStrength::Update, FOREVER));
+    assert_waits!(waiting);
+    drop(b);
+    first.await.unwrap();
+    drop(a);
+    waiting.await.unwrap();
+}
+
 /// One thing a task does, between its start and its end.
 #[derive(Debug, Clone)]
 struct Step {
