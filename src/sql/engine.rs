@@ -1,6 +1,7 @@
 //! What all sessions share: the store, its catalogue, and DataFusion's functions and limits.
 
 use std::num::NonZero;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use datafusion::execution::SessionState;
@@ -15,7 +16,7 @@ use super::reads::Reads;
 use super::sequence::Sequences;
 use super::settings::EgtMode;
 use super::tuning;
-use super::tx::{Claims, Locks, Serial};
+use super::tx::{Claims, Locks, Serial, WriteSpace};
 use crate::model::{Clock, EdmDateTime};
 use crate::table::TableStore;
 
@@ -30,13 +31,24 @@ pub struct EngineConfig {
     pub query_threads: usize,
     /// `egt.mode` of sessions that do not set it.
     pub egt_mode: EgtMode,
+    /// Memory the collected writes of all open transactions together may hold, in bytes; the rest is in files.
+    pub transaction_memory: usize,
+    /// Where those files are. They have no names and end with their transactions.
+    pub spill_folder: PathBuf,
 }
 
 impl Default for EngineConfig {
-    /// 1 GiB for queries: what a small machine can spare; all of its processors.
+    /// 1 GiB for queries and 64 MiB for writes: what a small machine can spare; all of its processors.
     fn default() -> Self {
         let query_threads = std::thread::available_parallelism().map_or(1, NonZero::get);
-        Self { database: "tablegate".to_owned(), query_memory: 1 << 30, query_threads, egt_mode: EgtMode::Strict }
+        Self {
+            database: "tablegate".to_owned(),
+            query_memory: 1 << 30,
+            query_threads,
+            egt_mode: EgtMode::Strict,
+            transaction_memory: 64 << 20,
+            spill_folder: std::env::temp_dir(),
+        }
     }
 }
 
@@ -46,6 +58,7 @@ pub struct Engine {
     catalog: Catalog,
     recorder: Arc<Recorder>,
     sequences: Arc<Sequences>,
+    write_space: Arc<WriteSpace>,
     clock: Arc<dyn Clock>,
     config: EngineConfig,
     base: SessionState,
@@ -67,8 +80,9 @@ impl Engine {
             .build();
         let recorder = Recorder::new(store.clone());
         let sequences = Arc::new(Sequences::new(store.clone()));
+        let write_space = WriteSpace::new(config.transaction_memory, config.spill_folder.clone());
         let (locks, serial) = Default::default();
-        Ok(Arc::new(Self { store, catalog, recorder, sequences, clock, config, base, locks, serial }))
+        Ok(Arc::new(Self { store, catalog, recorder, sequences, write_space, clock, config, base, locks, serial }))
     }
 
     /// Writes what is kept in memory for a moment (the counts of observe mode, values of sequences that were not given
@@ -88,6 +102,11 @@ impl Engine {
 
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
+    }
+
+    /// Where transactions collect what they write.
+    pub(super) fn write_space(&self) -> &Arc<WriteSpace> {
+        &self.write_space
     }
 
     /// What observe mode has seen.

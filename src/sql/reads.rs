@@ -8,22 +8,20 @@ use crate::sql::catalog::CatalogView;
 use crate::sql::error::SqlResult;
 use crate::sql::read_log::ReadLog;
 use crate::sql::relation::Relation;
+use crate::sql::tx::OwnWrites;
 use crate::table::{KeyRange, TableReader};
-
-/// The after-images of one table's entities that a transaction wrote: `None` where it deleted one.
-pub type OwnWrites = BTreeMap<EntityKey, Option<StoredEntity>>;
 
 /// The view of one statement. Plans do not hold it: they find it in the session configuration when they start to run,
 /// so a plan can be kept and run again on a later snapshot.
 pub struct Reads {
     pub reader: Arc<dyn TableReader>,
     pub catalog: CatalogView,
-    own: BTreeMap<TableName, Arc<OwnWrites>>,
+    own: BTreeMap<TableName, OwnWrites>,
     log: Option<Arc<ReadLog>>,
 }
 
 impl Reads {
-    pub fn new(reader: Arc<dyn TableReader>, catalog: CatalogView, own: BTreeMap<TableName, Arc<OwnWrites>>) -> Self {
+    pub fn new(reader: Arc<dyn TableReader>, catalog: CatalogView, own: BTreeMap<TableName, OwnWrites>) -> Self {
         Self { reader, catalog, own, log: None }
     }
 
@@ -58,8 +56,8 @@ impl Reads {
     }
 
     /// The transaction's own writes to a table, if there are any.
-    pub fn own_writes(&self, table: &TableName) -> Option<Arc<OwnWrites>> {
-        self.own.get(table).cloned()
+    pub fn own_writes(&self, table: &TableName) -> Option<&OwnWrites> {
+        self.own.get(table)
     }
 
     /// One entity as the transaction sees it.
@@ -67,8 +65,10 @@ impl Reads {
     /// # Errors
     /// When the store fails.
     pub async fn get(&self, table: &TableName, key: &EntityKey) -> SqlResult<Option<StoredEntity>> {
-        if let Some(image) = self.own.get(table).and_then(|own| own.get(key)) {
-            return Ok(image.clone());
+        if let Some(own) = self.own.get(table)
+            && let Some(image) = own.get(key)?
+        {
+            return Ok(image);
         }
         if let Some(log) = &self.log {
             log.add_key(table, key);

@@ -8,15 +8,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::model::{ETag, EdmDateTime, Entity, EntityKey, PartitionKey, Properties, PropertyName, StoredEntity};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::error::SqlResult;
 use crate::sql::observe::Footprint;
 use crate::sql::reads::Reads;
 use crate::sql::relation::Relation;
 use crate::sql::tx::{Claims, EgtCount, EgtWriter, Found, RowStrength, Transaction, changed_since_snapshot, moved_row};
 use crate::table::{IfMatch, Operation, Written};
-
-/// Operations an implicit transaction may collect before its Sync: it is held in memory.
-const IMPLICIT_OPERATIONS_MAX: usize = 100_000;
 
 /// How a statement's writes are treated.
 pub(crate) enum WriteMode<'a> {
@@ -318,18 +315,9 @@ impl<'a> Writes<'a> {
             WriteMode::OneEgt(transaction) => transaction.check_statement_rules(),
             WriteMode::Implicit(transaction) => {
                 transaction.note_rules();
-                check_implicit(transaction)
+                Ok(())
             }
             WriteMode::Direct(_) => Ok(()),
         }
     }
-}
-
-fn check_implicit(transaction: &Transaction) -> SqlResult<()> {
-    if transaction.writes().operations() <= IMPLICIT_OPERATIONS_MAX {
-        return Ok(());
-    }
-    Err(SqlError::new(ErrorKind::LimitExceeded, "too many rows before the next Sync")
-        .with_detail(format!("At most {IMPLICIT_OPERATIONS_MAX} are collected."))
-        .with_hint("Send Sync, or end the query text, more often."))
 }

@@ -171,6 +171,7 @@ impl Session {
         let result = dml.run(&planner, parameters, &mut writes).await;
         let (stale, committed, footprint) = (writes.is_stale(), writes.committed(), writes.take_footprint());
         let claims = writes.into_claims();
+        self.transaction.end_statement();
         self.record_direct(footprint.as_ref(), committed, result.is_err());
         self.tell_about_split(committed);
         if stale && !result.as_ref().is_err_and(|error| ends_wait(error.kind)) {

@@ -88,7 +88,7 @@ impl Session {
             settings.set_at_startup(name, value)?;
         }
         let process = 0;
-        let transaction = Transaction::new(engine.new_claims(process));
+        let transaction = Transaction::new(engine.new_claims(process), engine.write_space().clone());
         Ok(Self {
             sequences: Arc::new(SessionSequences::new(engine.sequences().clone())),
             engine,
@@ -105,7 +105,7 @@ impl Session {
     /// Gives the session the number that clients know it by: errors about other sessions name them so.
     pub fn set_process(&mut self, process: i32) {
         self.process = process;
-        self.transaction = Transaction::new(self.engine.new_claims(process));
+        self.transaction = Transaction::new(self.engine.new_claims(process), self.engine.write_space().clone());
     }
 
     /// Splits a query text into its statements; none for an empty text.

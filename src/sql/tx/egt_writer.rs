@@ -142,7 +142,7 @@ impl EgtWriter {
         let mark = self.claims.as_ref().map(Claims::mark).unwrap_or_default();
         let early = if mark > self.outset { operations.keys().cloned().collect() } else { Vec::new() };
         let unsure = self.lock(&operations).await?;
-        let batches = pack(&self.relation.stored, operations.into_values())?;
+        let batches = pack(&self.relation.stored, operations.into_values().map(Ok))?;
         // A single one that has to fail does so before anything is committed. Of several, some would be.
         if batches.len() > 1 {
             self.compare(&unsure).await?;
@@ -239,11 +239,17 @@ async fn commit(store: Arc<dyn TableStore>, batch: Batch) -> Result<Vec<(EntityK
 }
 
 /// Packs operations, given in key order, into as few EGTs as they fit.
-pub(in crate::sql) fn pack(table: &TableName, operations: impl Iterator<Item = Operation>) -> SqlResult<Vec<Batch>> {
+///
+/// # Errors
+/// When an entity breaks a limit, and the first error among the operations.
+pub(in crate::sql) fn pack(
+    table: &TableName,
+    operations: impl Iterator<Item = SqlResult<Operation>>,
+) -> SqlResult<Vec<Batch>> {
     let mut batches = Vec::new();
     let mut builder = Batch::builder(table.clone());
     for operation in operations {
-        let Err((operation, error)) = builder.push(operation) else { continue };
+        let Err((operation, error)) = builder.push(operation?) else { continue };
         if builder.is_empty() {
             return Err(error.into());
         }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::WriteSet;
 use super::claims::Claims;
 use super::locks;
 use super::modes::{NamedModes, TransactionModes};
 use super::rules::{self, Unit};
 use super::serial::{CommitTurn, SerialTransaction};
 use super::write_set::Mark;
+use super::{WriteSet, WriteSpace};
 use crate::model::PartitionKey;
 use crate::sql::catalog::{CatalogMoment, StagedCatalog};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
@@ -28,6 +28,7 @@ pub(crate) enum TransactionState {
 /// The open transaction and what it has collected.
 #[derive(Debug)]
 pub(crate) struct Transaction {
+    space: Arc<WriteSpace>,
     block: Option<Block>,
     /// Outside a block: what the statements before the next Sync have collected.
     implicit: Collected,
@@ -50,7 +51,7 @@ pub(crate) struct Snapshot {
 }
 
 /// What a transaction has collected.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Collected {
     pub writes: WriteSet,
     /// What it changed in the catalogue.
@@ -84,11 +85,13 @@ pub(crate) struct StatementMark {
 }
 
 impl Transaction {
-    /// Of a session that has begun none yet.
-    pub fn new(claims: Claims) -> Self {
+    /// Of a session that has begun none yet; what it collects takes from `space`.
+    pub fn new(claims: Claims, space: Arc<WriteSpace>) -> Self {
+        let implicit = Collected::new(&space);
         Self {
+            space,
             block: None,
-            implicit: Collected::default(),
+            implicit,
             statement: None,
             is_noted: false,
             claims,
@@ -122,7 +125,7 @@ impl Transaction {
         if self.implicit.observed.breaches().is_empty() {
             rules::check(&mut self.implicit.writes, Unit::Block)?;
         }
-        let collected = std::mem::take(&mut self.implicit);
+        let collected = self.take_implicit();
         self.block = Some(Block { collected, savepoints: Vec::new(), failed: false, modes });
         Ok(())
     }
@@ -194,6 +197,11 @@ impl Transaction {
         self.is_noted = false;
     }
 
+    /// A writing statement ended: those that follow read what it wrote.
+    pub fn end_statement(&mut self) {
+        self.writes_mut().settle();
+    }
+
     /// The writing statement that runs, or ran last, when observe mode holds for it.
     pub fn observed_statement(&self) -> Option<&Arc<SeenStatement>> {
         self.statement.as_ref()
@@ -201,12 +209,12 @@ impl Transaction {
 
     /// Ends the block and hands over what it collected. Its locks stay until that is committed.
     pub fn end(&mut self) -> Collected {
-        self.block.take().map(|b| b.collected).unwrap_or_default()
+        self.block.take().map_or_else(|| Collected::new(&self.space), |block| block.collected)
     }
 
     /// Ends the implicit transaction and hands over what it collected.
     pub fn take_implicit(&mut self) -> Collected {
-        std::mem::take(&mut self.implicit)
+        std::mem::replace(&mut self.implicit, Collected::new(&self.space))
     }
 
     pub fn has_implicit_writes(&self) -> bool {
@@ -383,6 +391,14 @@ impl std::fmt::Debug for Snapshot {
 }
 
 impl Collected {
+    fn new(space: &Arc<WriteSpace>) -> Self {
+        Self {
+            writes: WriteSet::new(Arc::clone(space)),
+            catalog: StagedCatalog::default(),
+            observed: Observed::default(),
+        }
+    }
+
     /// The extent of what it writes; asked only of one that broke a rule, so nothing is counted for others.
     pub fn footprint(&self) -> Footprint {
         if self.observed.breaches().is_empty() { Footprint::new() } else { self.writes.footprint() }

@@ -177,7 +177,9 @@ impl Session {
                     WriteMode::Implicit(&mut self.transaction)
                 };
                 let mut writes = Writes::new(copy.relation.clone(), reads, now, mode);
-                insert_all(&mut writes, &entities, rows, &copy.reader).await
+                let written = insert_all(&mut writes, &entities, rows, &copy.reader).await;
+                self.transaction.end_statement();
+                written
             }
         };
         copy.rows += u64::try_from(entities.len()).unwrap_or(u64::MAX);
