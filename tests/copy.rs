@@ -10,13 +10,17 @@ use tablegate::sql::error::Notice;
 use tablegate::sql::outcome::{CommandTag, Outcome};
 use tablegate::sql::output::TextColumn;
 use tablegate::sql::session::{Position, Session, SessionOptions, TransactionStatus};
-use tablegate::sql::{Engine, EngineConfig, ErrorKind, SqlError};
+use tablegate::sql::{EgtMode, Engine, EngineConfig, ErrorKind, SqlError};
 
 type SqlResult<T> = Result<T, Box<SqlError>>;
 
 async fn session() -> Session {
+    session_with(EngineConfig::default()).await
+}
+
+async fn session_with(config: EngineConfig) -> Session {
     let clock = Arc::new(SystemClock);
-    let engine = Engine::open(Arc::new(MemoryStore::new(clock.clone())), clock, EngineConfig::default()).await.unwrap();
+    let engine = Engine::open(Arc::new(MemoryStore::new(clock.clone())), clock, config).await.unwrap();
     Session::new(engine, SessionOptions::default()).unwrap()
 }
 
@@ -199,4 +203,48 @@ async fn what_cannot_be_copied_is_refused_at_once() {
     query(&mut session, "SET default_transaction_read_only = on").await;
     let error = execute(&mut session, "COPY items FROM STDIN").await.map(|_| ()).unwrap_err();
     assert_eq!(error.kind, ErrorKind::ReadOnlyTransaction);
+}
+
+#[tokio::test]
+async fn a_block_of_observe_mode_takes_a_hundred_thousand_rows() {
+    // Most of it does not fit this and goes to the disk.
+    let config = EngineConfig { egt_mode: EgtMode::Observe, transaction_memory: 1 << 20, ..EngineConfig::default() };
+    let mut session = session_with(config).await;
+    query(&mut session, "CREATE TABLE big (id int PRIMARY KEY, word text)").await;
+    query(&mut session, "BEGIN").await;
+    let lines: Vec<String> = (0..100_000).map(|i| format!("{i}\tword {i}\n")).collect();
+    let pieces: Vec<String> = lines.chunks(1_000).map(|lines| lines.concat()).collect();
+    let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
+    let tag = copy_in(&mut session, "COPY big FROM STDIN", &pieces).await.unwrap();
+    assert_eq!(tag.to_string(), "COPY 100000");
+    let sum = "SELECT count(*), sum(id), max(word) FROM big WHERE word = 'word ' || id";
+    assert_eq!(query(&mut session, sum).await, ["100000|4999950000|word 99999"]);
+    query(&mut session, "COMMIT").await;
+    assert_eq!(query(&mut session, sum).await, ["100000|4999950000|word 99999"]);
+    let violations = "SELECT rule, entities, partition_count FROM egt_violations ORDER BY rule";
+    let expected =
+        ["4 MiB or more|100000|100000", "more than 100 entities|100000|100000", "second partition|100000|100000"];
+    assert_eq!(query(&mut session, violations).await, expected);
+}
+
+#[tokio::test]
+async fn many_statements_in_a_block_do_not_copy_what_it_holds() {
+    let config = EngineConfig { egt_mode: EgtMode::Observe, ..EngineConfig::default() };
+    let mut session = session_with(config).await;
+    query(&mut session, "CREATE TABLE t (\"PartitionKey\" text, \"RowKey\" text, n int)").await;
+    let time_of = async |session: &mut Session, rows: usize| {
+        query(session, "BEGIN").await;
+        let fill = format!("INSERT INTO t SELECT 'p', i::text, i FROM generate_series(1, {rows}) AS s(i)");
+        query(session, &fill).await;
+        let started = std::time::Instant::now();
+        for i in 1..=100 {
+            query(session, &format!("SAVEPOINT s{i}")).await;
+            query(session, &format!("UPDATE t SET n = -1 WHERE \"PartitionKey\" = 'p' AND \"RowKey\" = '{i}'")).await;
+        }
+        let time = started.elapsed();
+        query(session, "ROLLBACK").await;
+        time
+    };
+    let (few, many) = (time_of(&mut session, 200).await, time_of(&mut session, 20_000).await);
+    assert!(many < 5 * few, "100 statements take {few:?} over 200 rows, {many:?} over 20,000");
 }

@@ -56,6 +56,9 @@ pub struct ServeArgs {
     /// Memory all queries together may use [default: 1GB]
     #[arg(long, value_name = "SIZE")]
     pub query_memory: Option<String>,
+    /// Memory for writes of open transactions, the rest goes to disk [default: 64MB]
+    #[arg(long, value_name = "SIZE")]
+    pub transaction_memory: Option<String>,
     /// Configuration file (TOML)
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,

@@ -24,6 +24,7 @@ pub struct Config {
     pub sample: bool,
     pub max_connections: usize,
     pub query_memory: usize,
+    pub transaction_memory: usize,
     /// What sessions begin with.
     pub egt_mode: EgtMode,
     /// A filter that parses.
@@ -101,6 +102,7 @@ impl Config {
             sample: checked(layers, "sample", settings::boolean)?,
             max_connections: checked(layers, "max_connections", settings::max_connections)?,
             query_memory: checked(layers, "query_memory", settings::query_memory)?,
+            transaction_memory: checked(layers, "transaction_memory", settings::transaction_memory)?,
             egt_mode: checked(layers, "egt_mode", settings::egt_mode)?,
             log: checked(layers, "log", |text| {
                 EnvFilter::try_new(text)
@@ -169,6 +171,7 @@ fn from_args(args: &ServeArgs) -> Layer {
         ("egt_mode", args.egt_mode.clone()),
         ("max_connections", args.max_connections.clone()),
         ("query_memory", args.query_memory.clone()),
+        ("transaction_memory", args.transaction_memory.clone()),
         ("log", args.log.clone()),
     ];
     let given = given.into_iter().filter_map(|(key, value)| Some((definition(key)?, value?)));

@@ -23,6 +23,7 @@ pub const DEFINITIONS: &[Definition] = &[
     Definition { key: "egt_mode", default: "strict" },
     Definition { key: "max_connections", default: "100" },
     Definition { key: "query_memory", default: "1GB" },
+    Definition { key: "transaction_memory", default: "64MB" },
     Definition { key: "log", default: "warn,tablegate=info" },
 ];
 
@@ -41,6 +42,7 @@ const MAX_CONNECTIONS: std::ops::RangeInclusive<usize> = 1..=10_000;
 const DISK_RESERVE: std::ops::RangeInclusive<u64> = 0..=(1 << 40);
 /// Below 16 MiB DataFusion cannot sort a single batch.
 const QUERY_MEMORY: std::ops::RangeInclusive<u64> = (16 << 20)..=(1 << 40);
+const TRANSACTION_MEMORY: std::ops::RangeInclusive<u64> = (1 << 20)..=(1 << 40);
 
 impl Definition {
     pub fn variable(&self) -> String {
@@ -124,6 +126,14 @@ pub fn query_memory(text: &str) -> Result<usize, Reason> {
     let bytes = size(text).filter(|bytes| QUERY_MEMORY.contains(bytes));
     let bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok());
     bytes.ok_or_else(|| "a size from 16MB to 1TB, such as 512MB or 2GB".to_owned())
+}
+
+/// # Errors
+/// When it is no size or out of bounds.
+pub fn transaction_memory(text: &str) -> Result<usize, Reason> {
+    let bytes = size(text).filter(|bytes| TRANSACTION_MEMORY.contains(bytes));
+    let bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok());
+    bytes.ok_or_else(|| "a size from 1MB to 1TB, such as 64MB or 1GB".to_owned())
 }
 
 /// Bytes, with PostgreSQL's units: powers of 1024.

@@ -67,8 +67,17 @@ pub fn open_store(config: &StoreConfig) -> Result<Opened, WiringError> {
 /// # Errors
 /// When the catalogue is damaged.
 pub async fn open_engine(store: Arc<dyn TableStore>, config: &Config) -> Result<Arc<Engine>, WiringError> {
-    let options =
-        EngineConfig { query_memory: config.query_memory, egt_mode: config.egt_mode, ..EngineConfig::default() };
+    let spill_folder = match &config.store {
+        StoreConfig::Memory => std::env::temp_dir(),
+        StoreConfig::Embedded { folder, .. } => folder.clone(),
+    };
+    let options = EngineConfig {
+        query_memory: config.query_memory,
+        egt_mode: config.egt_mode,
+        transaction_memory: config.transaction_memory,
+        spill_folder,
+        ..EngineConfig::default()
+    };
     Engine::open(store, Arc::new(SystemClock), options).await.map_err(WiringError::Catalog)
 }
 

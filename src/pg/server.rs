@@ -153,6 +153,7 @@ impl Server {
     async fn run(&self, stream: TcpStream, started: Started) {
         let Started { mut session, negotiation, _slot } = started;
         let registration = self.cancels.register();
+        session.set_process(registration.pid);
         let (read_half, write_half) = stream.into_split();
         let mut outbox = Outbox::new(write_half);
         if let Some(negotiation) = negotiation {

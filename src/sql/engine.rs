@@ -1,9 +1,11 @@
 //! What all sessions share: the store, its catalogue, and DataFusion's functions and limits.
 
 use std::num::NonZero;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use datafusion::execution::SessionState;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::execution_props::ExecutionProps;
 
@@ -16,6 +18,7 @@ use super::reads::Reads;
 use super::sequence::Sequences;
 use super::settings::EgtMode;
 use super::tuning;
+use super::tx::{Claims, Locks, Serial, WriteSpace};
 use crate::model::{Clock, EdmDateTime};
 use crate::table::TableStore;
 
@@ -30,13 +33,24 @@ pub struct EngineConfig {
     pub query_threads: usize,
     /// `egt.mode` of sessions that do not set it.
     pub egt_mode: EgtMode,
+    /// Memory the collected writes of all open transactions together may hold, in bytes; the rest is in files.
+    pub transaction_memory: usize,
+    /// Where those files are. They have no names and end with their transactions.
+    pub spill_folder: PathBuf,
 }
 
 impl Default for EngineConfig {
-    /// 1 GiB for queries: what a small machine can spare; all of its processors.
+    /// 1 GiB for queries and 64 MiB for writes: what a small machine can spare; all of its processors.
     fn default() -> Self {
         let query_threads = std::thread::available_parallelism().map_or(1, NonZero::get);
-        Self { database: "tablegate".to_owned(), query_memory: 1 << 30, query_threads, egt_mode: EgtMode::Strict }
+        Self {
+            database: "tablegate".to_owned(),
+            query_memory: 1 << 30,
+            query_threads,
+            egt_mode: EgtMode::Strict,
+            transaction_memory: 64 << 20,
+            spill_folder: std::env::temp_dir(),
+        }
     }
 }
 
@@ -46,9 +60,12 @@ pub struct Engine {
     catalog: Catalog,
     recorder: Arc<Recorder>,
     sequences: Arc<Sequences>,
+    write_space: Arc<WriteSpace>,
     clock: Arc<dyn Clock>,
     config: EngineConfig,
     base: SessionState,
+    locks: Arc<Locks>,
+    serial: Arc<Serial>,
 }
 
 impl Engine {
@@ -65,7 +82,9 @@ impl Engine {
             .build();
         let recorder = Recorder::new(store.clone());
         let sequences = Arc::new(Sequences::new(store.clone()));
-        Ok(Arc::new(Self { store, catalog, recorder, sequences, clock, config, base }))
+        let write_space = WriteSpace::new(config.transaction_memory, config.spill_folder.clone());
+        let (locks, serial) = Default::default();
+        Ok(Arc::new(Self { store, catalog, recorder, sequences, write_space, clock, config, base, locks, serial }))
     }
 
     /// Writes what is kept in memory for a moment (the counts of observe mode, values of sequences that were not given
@@ -87,6 +106,11 @@ impl Engine {
         &self.catalog
     }
 
+    /// Where transactions collect what they write.
+    pub(super) fn write_space(&self) -> &Arc<WriteSpace> {
+        &self.write_space
+    }
+
     /// What observe mode has seen.
     pub(super) fn recorder(&self) -> &Arc<Recorder> {
         &self.recorder
@@ -95,6 +119,16 @@ impl Engine {
     /// The sequences, as all sessions share them.
     pub(super) fn sequences(&self) -> &Arc<Sequences> {
         &self.sequences
+    }
+
+    /// What all serializable transactions have to do with each other.
+    pub(super) fn serial(&self) -> &Arc<Serial> {
+        &self.serial
+    }
+
+    /// The locks of a new transaction of the session with this number.
+    pub(super) fn new_claims(&self, process: i32) -> Claims {
+        Claims::new(self.locks.clone(), self.store.clone(), process)
     }
 
     pub(super) fn now(&self) -> EdmDateTime {
@@ -129,6 +163,11 @@ impl Engine {
         let mut moment = self.base.execution_props().clone();
         moment.mark_start_execution(Arc::new(options));
         moment
+    }
+
+    /// Memory of queries' own, for what is kept besides their plans.
+    pub(super) fn memory(&self, purpose: &str) -> MemoryReservation {
+        MemoryConsumer::new(purpose).register(&self.base.runtime_env().memory_pool)
     }
 
     /// What the system catalogue shows to a statement.

@@ -39,19 +39,37 @@ impl Default for ExplainOptions {
     }
 }
 
-/// The lines of EXPLAIN's one column. `title` is the statement that takes the plan's rows, if it is more than a query;
-/// `elapsed` how long an analyzed run took.
-pub fn render(
-    title: Option<&str>,
-    plan: Option<&Arc<dyn ExecutionPlan>>,
-    elapsed: Option<Duration>,
-    options: &ExplainOptions,
-) -> Vec<String> {
-    let below = plan.map(|plan| node(plan, options));
-    let root = match title {
-        None => below.unwrap_or_default(),
-        Some(title) => Node { title: title.to_owned(), children: below.into_iter().collect(), ..Node::default() },
-    };
+/// A statement as it is printed: its own plan, below what it does with the rows, and the parts that run before it.
+pub struct Shown {
+    /// What happens to the rows, if they are not only read.
+    pub title: Option<String>,
+    pub plan: Option<Arc<dyn ExecutionPlan>>,
+    /// Parts with their titles.
+    pub parts: Vec<(String, Shown)>,
+}
+
+impl Shown {
+    /// A query on its own.
+    pub fn of(plan: Arc<dyn ExecutionPlan>) -> Self {
+        Self { title: None, plan: Some(plan), parts: Vec::new() }
+    }
+
+    fn node(self, options: &ExplainOptions) -> Node {
+        let below = self.plan.as_ref().map(|plan| node(plan, options));
+        let mut root = match self.title {
+            None => below.unwrap_or_default(),
+            Some(title) => Node { title, children: below.into_iter().collect(), ..Node::default() },
+        };
+        let part =
+            |(title, part): (String, Shown)| Node { title, children: vec![part.node(options)], ..Node::default() };
+        root.children.splice(0..0, self.parts.into_iter().map(part));
+        root
+    }
+}
+
+/// The lines of EXPLAIN's one column. `elapsed` is how long an analyzed run took.
+pub fn render(shown: Shown, elapsed: Option<Duration>, options: &ExplainOptions) -> Vec<String> {
+    let root = shown.node(options);
     let elapsed = elapsed.filter(|_| options.summary);
     match options.format {
         ExplainFormat::Text => {

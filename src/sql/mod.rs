@@ -1,6 +1,7 @@
 //! The meaning of SQL: statements become scans and batches. DataFusion lives here and nowhere else.
 
 mod catalog;
+mod change_syntax;
 mod ddl;
 mod dml;
 pub mod edm;
@@ -14,11 +15,13 @@ pub mod input;
 pub mod key_codec;
 pub mod key_range;
 pub mod key_set;
+mod locking;
 mod observe;
 pub mod outcome;
 pub mod output;
 mod pg_catalog;
 mod plan;
+mod read_log;
 mod reads;
 pub mod relation;
 mod respell;
@@ -27,6 +30,7 @@ mod sequence;
 pub mod session;
 mod settings;
 mod statement;
+mod transaction_syntax;
 mod tuning;
 mod tx;
 pub mod types;

@@ -8,11 +8,10 @@ use crate::model::{EntityKey, StoredEntity, TableName};
 use crate::sql::catalog::CatalogView;
 use crate::sql::error::SqlResult;
 use crate::sql::functions::Moments;
+use crate::sql::read_log::ReadLog;
 use crate::sql::relation::Relation;
-use crate::table::TableReader;
-
-/// The after-images of one table's entities that a transaction wrote: `None` where it deleted one.
-pub type OwnWrites = BTreeMap<EntityKey, Option<StoredEntity>>;
+use crate::sql::tx::OwnWrites;
+use crate::table::{KeyRange, TableReader};
 
 /// The view of one statement. Plans do not hold it: they find it in the session configuration when they start to run,
 /// so a plan can be kept and run again on a later snapshot.
@@ -20,17 +19,32 @@ pub struct Reads {
     pub reader: Arc<dyn TableReader>,
     pub catalog: CatalogView,
     pub moments: Moments,
-    own: BTreeMap<TableName, Arc<OwnWrites>>,
+    own: BTreeMap<TableName, OwnWrites>,
+    log: Option<Arc<ReadLog>>,
 }
 
 impl Reads {
     pub fn new(
         reader: Arc<dyn TableReader>,
         catalog: CatalogView,
-        own: BTreeMap<TableName, Arc<OwnWrites>>,
+        own: BTreeMap<TableName, OwnWrites>,
         moments: Moments,
     ) -> Self {
-        Self { reader, catalog, moments, own }
+        Self { reader, catalog, moments, own, log: None }
+    }
+
+    /// Notes where it is read, for a serializable transaction.
+    #[must_use]
+    pub fn noted_in(mut self, log: Option<Arc<ReadLog>>) -> Self {
+        self.log = log;
+        self
+    }
+
+    /// These ranges are about to be scanned.
+    pub fn note_scan(&self, table: &TableName, ranges: &Arc<[KeyRange]>) {
+        if let Some(log) = &self.log {
+            log.add_ranges(table, ranges);
+        }
     }
 
     /// The user's table of this name.
@@ -50,8 +64,8 @@ impl Reads {
     }
 
     /// The transaction's own writes to a table, if there are any.
-    pub fn own_writes(&self, table: &TableName) -> Option<Arc<OwnWrites>> {
-        self.own.get(table).cloned()
+    pub fn own_writes(&self, table: &TableName) -> Option<&OwnWrites> {
+        self.own.get(table)
     }
 
     /// One entity as the transaction sees it.
@@ -59,8 +73,13 @@ impl Reads {
     /// # Errors
     /// When the store fails.
     pub async fn get(&self, table: &TableName, key: &EntityKey) -> SqlResult<Option<StoredEntity>> {
-        if let Some(image) = self.own.get(table).and_then(|own| own.get(key)) {
-            return Ok(image.clone());
+        if let Some(own) = self.own.get(table)
+            && let Some(image) = own.get(key)?
+        {
+            return Ok(image);
+        }
+        if let Some(log) = &self.log {
+            log.add_key(table, key);
         }
         Ok(self.reader.get(table, key).await?)
     }

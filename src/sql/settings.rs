@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::error::{ErrorKind, Severity, SqlError, SqlResult};
+use super::tx::{Isolation, TransactionModes};
 
 /// PostgreSQL's version, which clients parse: features and catalogue are those of this release.
 pub const SERVER_VERSION: &str = "15.8";
@@ -25,6 +26,8 @@ enum Domain {
     Text,
     /// Set by the server, never by a client.
     ReadOnly,
+    /// A mode of the open transaction: `SET TRANSACTION` by another name.
+    Transaction,
 }
 
 struct Definition {
@@ -57,7 +60,8 @@ static DEFINITIONS: &[Definition] = &[
     reported("DateStyle", "ISO, MDY", Domain::Text),
     def("default_table_access_method", "heap", Domain::Text),
     def("default_tablespace", "", Domain::Text),
-    def("default_transaction_isolation", "read committed", Domain::Choice(&["read committed", "read uncommitted"])),
+    def("default_transaction_deferrable", "off", Domain::Bool),
+    def("default_transaction_isolation", "read committed", Domain::Choice(&Isolation::NAMES)),
     reported("default_transaction_read_only", "off", Domain::Bool),
     def("egt.autocommit", "split", Domain::Choice(&["split", "strict"])),
     def("egt.mode", "strict", Domain::Choice(&["strict", "observe"])),
@@ -82,8 +86,9 @@ static DEFINITIONS: &[Definition] = &[
     def("statement_timeout", "0", Domain::Duration),
     def("synchronous_commit", "on", Domain::Choice(&["on", "local", "remote_write", "remote_apply"])),
     reported("TimeZone", "UTC", Domain::Choice(&["utc", "etc/utc", "gmt", "z", "0", "default", "universal", "zulu"])),
-    def("transaction_isolation", "read committed", Domain::ReadOnly),
-    def("transaction_read_only", "off", Domain::Bool),
+    def("transaction_deferrable", "off", Domain::Transaction),
+    def("transaction_isolation", "read committed", Domain::Transaction),
+    def("transaction_read_only", "off", Domain::Transaction),
     def("work_mem", "4MB", Domain::Text),
     def("xmloption", "content", Domain::Choice(&["content", "document"])),
 ];
@@ -178,7 +183,9 @@ impl Settings {
     pub fn reset(&mut self, name: Option<&str>) -> SqlResult<()> {
         let names: Vec<&Definition> = match name {
             Some(name) => vec![find(name)?],
-            None => DEFINITIONS.iter().filter(|d| !matches!(d.domain, Domain::ReadOnly)).collect(),
+            None => {
+                DEFINITIONS.iter().filter(|d| !matches!(d.domain, Domain::ReadOnly | Domain::Transaction)).collect()
+            }
         };
         for definition in names {
             let value = self.reset_values.get(definition.name).cloned().unwrap_or_default();
@@ -233,8 +240,12 @@ impl Settings {
     }
 
     pub fn statement_timeout(&self) -> Option<Duration> {
-        let millis = parse_duration(self.value("statement_timeout")).unwrap_or(0);
-        (millis > 0).then(|| Duration::from_millis(millis))
+        self.duration("statement_timeout")
+    }
+
+    /// How long a statement waits for each lock.
+    pub fn lock_timeout(&self) -> Option<Duration> {
+        self.duration("lock_timeout")
     }
 
     /// The least severity that reaches the client.
@@ -246,8 +257,27 @@ impl Settings {
         }
     }
 
-    pub fn default_read_only(&self) -> bool {
-        self.value("default_transaction_read_only") == "on"
+    /// The modes of a transaction that names none.
+    pub fn default_modes(&self) -> TransactionModes {
+        TransactionModes {
+            isolation: Isolation::named(self.value("default_transaction_isolation"))
+                .unwrap_or(Isolation::ReadCommitted),
+            read_only: self.value("default_transaction_read_only") == "on",
+            deferrable: self.value("default_transaction_deferrable") == "on",
+        }
+    }
+
+    /// Shows the modes of the open transaction.
+    pub fn show_modes(&mut self, modes: TransactionModes) {
+        for (name, value) in modes.settings() {
+            self.values.insert(name, value.to_owned());
+        }
+    }
+
+    /// A duration; `None` when it is 0.
+    fn duration(&self, name: &str) -> Option<Duration> {
+        let millis = parse_duration(self.value(name)).unwrap_or(0);
+        (millis > 0).then(|| Duration::from_millis(millis))
     }
 
     fn value(&self, name: &str) -> &str {
@@ -293,7 +323,7 @@ fn checked(name: &str, value: &str) -> SqlResult<(&'static Definition, String)> 
         }
     };
     let value = match definition.domain {
-        Domain::ReadOnly => {
+        Domain::ReadOnly | Domain::Transaction => {
             return Err(SqlError::new(
                 ErrorKind::ObjectNotInState,
                 format!("parameter \"{}\" cannot be changed", definition.name),

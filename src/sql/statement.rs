@@ -4,18 +4,21 @@
 //! Everything else that parses is refused by name (0A000), never ignored.
 
 use datafusion::sql::sqlparser::ast::{
-    self, CopySource, CopyTarget, ObjectName, ObjectType, ResetStatement, Set, TransactionAccessMode,
-    TransactionIsolationLevel, TransactionMode, UtilityOption,
+    self, CopySource, CopyTarget, ObjectName, ObjectType, ResetStatement, Set, UtilityOption,
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
+use super::change_syntax;
 use super::ddl::without_storage_actions;
 use super::error::{ErrorKind, SqlError, SqlResult};
+use super::locking::readable_locks;
 use super::respell::respell;
 use super::sequence::{self, AlterSequence, CreateSequence, GivenOptions, SequenceCommand};
+use super::transaction_syntax;
+pub(super) use super::transaction_syntax::TransactionCommand;
 
 /// One statement of a query text: parsed and classified, not planned.
 #[derive(Debug, Clone)]
@@ -29,7 +32,22 @@ impl Statement {
     /// Whether this statement may run while a block waits for ROLLBACK.
     pub(super) fn is_allowed_in_failed_block(&self) -> bool {
         use TransactionCommand as T;
-        matches!(&self.command, Command::Transaction(T::Commit { .. } | T::Rollback { .. } | T::RollbackTo(_)))
+        let Command::Transaction(command) = &self.command else { return false };
+        matches!(command, T::Commit { .. } | T::Rollback { .. } | T::RollbackTo(_) | T::Prepare)
+    }
+
+    /// Whether it reads or writes tables, so that a transaction's snapshot is of the moment when it begins.
+    pub(super) fn takes_snapshot(&self) -> bool {
+        let does_not = matches!(
+            &self.command,
+            Command::Transaction(_)
+                | Command::Set(_)
+                | Command::Show(_)
+                | Command::Reset(_)
+                | Command::Discard(_)
+                | Command::Lock(_)
+        );
+        !does_not
     }
 }
 
@@ -40,6 +58,7 @@ pub(super) enum Command {
     Insert(Box<InsertCommand>),
     Update(Box<ast::Update>),
     Delete(Box<ast::Delete>),
+    Merge(Box<ast::Merge>),
     CreateTable(Box<CreateTableCommand>),
     AlterTable(Box<AlterCommand>),
     DropTable(DropObjects),
@@ -51,6 +70,7 @@ pub(super) enum Command {
     Truncate(Truncate),
     Analyze(Option<ObjectName>),
     Copy(Box<CopyCommand>),
+    Lock(Box<ast::Lock>),
     Explain(Box<ExplainCommand>),
     Transaction(TransactionCommand),
     Set(Box<Set>),
@@ -120,28 +140,6 @@ pub(super) struct ExplainCommand {
     pub options: Vec<UtilityOption>,
 }
 
-#[derive(Debug, Clone)]
-pub(super) enum TransactionCommand {
-    Begin(TransactionModes),
-    /// SET TRANSACTION.
-    SetModes(TransactionModes),
-    Commit {
-        chain: bool,
-    },
-    Rollback {
-        chain: bool,
-    },
-    Savepoint(String),
-    Release(String),
-    RollbackTo(String),
-}
-
-/// What BEGIN or SET TRANSACTION ask for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct TransactionModes {
-    pub read_only: Option<bool>,
-}
-
 /// Deepest nesting of expressions and sub-queries that is parsed: sqlparser's own default, which its author chose to
 /// stay clear of a 2 MiB stack.
 const MAX_NESTING: usize = 50;
@@ -177,7 +175,12 @@ pub(super) fn is_significant(token: &TokenWithSpan) -> bool {
 
 fn parse_one(sql: &str, tokens: &[TokenWithSpan]) -> SqlResult<Statement> {
     let text = text_of(sql, tokens);
-    let mut tokens = respell(without_deferrable(tokens))?;
+    let significant: Vec<&TokenWithSpan> = tokens.iter().filter(|t| is_significant(t)).collect();
+    if let Some(read) = transaction_syntax::read(&significant) {
+        let command = read.map_err(|unexpected| unexpected_token(sql, unexpected.0, &significant))?;
+        return Ok(Statement { command: Command::Transaction(command), text });
+    }
+    let mut tokens = readable_locks(respell(change_syntax::readable(tokens.to_vec()))?);
     refuse_unparsed_commands(&tokens)?;
     let copy_options = split_copy_options(&mut tokens);
     let overriding = take_overriding(&mut tokens);
@@ -193,7 +196,7 @@ fn parse_one(sql: &str, tokens: &[TokenWithSpan]) -> SqlResult<Statement> {
         Command::Copy(copy) => copy.options = copy_options,
         Command::CreateTable(create) => create.identities = identities,
         Command::AlterTable(alter) => (alter.identities, alter.ignored) = (identities, ignored),
-        other => set_overriding(other, overriding),
+        other => set_overriding(other, overriding)?,
     }
     Ok(Statement { command, text })
 }
@@ -247,12 +250,19 @@ fn take_overriding(tokens: &mut Vec<TokenWithSpan>) -> Option<Overriding> {
     Some(overriding)
 }
 
-fn set_overriding(command: &mut Command, overriding: Option<Overriding>) {
+/// # Errors
+/// 0A000 for an INSERT behind or inside WITH.
+fn set_overriding(command: &mut Command, overriding: Option<Overriding>) -> SqlResult<()> {
     match command {
         Command::Insert(insert) => insert.overriding = overriding,
-        Command::Explain(explain) => set_overriding(&mut explain.inner.command, overriding),
+        Command::Explain(explain) => return set_overriding(&mut explain.inner.command, overriding),
+        _ if overriding.is_some() => {
+            return Err(SqlError::not_supported("OVERRIDING in a statement that begins with WITH")
+                .with_hint("Put the WITH clause behind INSERT INTO."));
+        }
         _ => {}
     }
+    Ok(())
 }
 
 fn classify_sequence(command: SequenceCommand) -> SqlResult<Command> {
@@ -279,30 +289,6 @@ fn char_position(sql: &str, location: Location) -> usize {
     let lines_before = usize::try_from(location.line - 1).unwrap_or(usize::MAX);
     let before: usize = sql.split_inclusive('\n').take(lines_before).map(|line| line.chars().count()).sum();
     before + usize::try_from(location.column).unwrap_or(usize::MAX).max(1)
-}
-
-/// `[NOT] DEFERRABLE` in transaction modes, which sqlparser does not know; it only matters to SERIALIZABLE READ ONLY.
-fn without_deferrable(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
-    let mut words = tokens.iter().filter_map(keyword);
-    let in_modes = match words.next() {
-        Some(Keyword::BEGIN | Keyword::START) => true,
-        Some(Keyword::SET) => matches!(words.next(), Some(Keyword::TRANSACTION | Keyword::SESSION)),
-        _ => false,
-    };
-    if !in_modes {
-        return tokens.to_vec();
-    }
-    let mut kept: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
-    for token in tokens.iter().filter(|t| is_significant(t)) {
-        if keyword(token) == Some(Keyword::DEFERRABLE) {
-            if kept.last().and_then(keyword) == Some(Keyword::NOT) {
-                kept.pop();
-            }
-        } else {
-            kept.push(token.clone());
-        }
-    }
-    kept
 }
 
 /// Takes what follows STDIN or STDOUT off a COPY.
@@ -359,6 +345,16 @@ fn refuse_exclusion(tokens: &[TokenWithSpan]) -> SqlResult<()> {
     if excludes { Err(SqlError::not_supported("an EXCLUDE constraint")) } else { Ok(()) }
 }
 
+/// A token that makes no sense where it is; `None` stands for the end of the statement.
+fn unexpected_token(sql: &str, token: Option<&TokenWithSpan>, tokens: &[&TokenWithSpan]) -> Box<SqlError> {
+    let end = tokens.last().map_or(Location { line: 1, column: 1 }, |token| token.span.end);
+    match token {
+        None => SqlError::new(ErrorKind::Syntax, "syntax error at end of input").at(char_position(sql, end)),
+        Some(token) => SqlError::new(ErrorKind::Syntax, format!("syntax error at or near \"{}\"", token.token))
+            .at(char_position(sql, token.span.start)),
+    }
+}
+
 /// sqlparser's message, said as PostgreSQL says it, with the position.
 fn syntax_error(sql: &str, end: Location, error: &ParserError) -> Box<SqlError> {
     let text = match error {
@@ -396,6 +392,7 @@ fn classify(statement: ast::Statement) -> SqlResult<Command> {
         S::Insert(insert) => Command::Insert(Box::new(InsertCommand { insert, overriding: None })),
         S::Update(update) => Command::Update(Box::new(update)),
         S::Delete(delete) => Command::Delete(Box::new(delete)),
+        S::Merge(merge) => Command::Merge(Box::new(merge)),
         S::CreateTable(create) => Command::CreateTable(Box::new(CreateTableCommand { create, identities: Vec::new() })),
         S::AlterTable(alter)
             if alter.location.is_none() && alter.on_cluster.is_none() && alter.table_type.is_none() =>
@@ -435,70 +432,19 @@ fn classify(statement: ast::Statement) -> SqlResult<Command> {
             let inner = Statement { command: classify(*statement)?, text };
             Command::Explain(Box::new(ExplainCommand { inner, analyze, verbose, options }))
         }
+        S::Lock(lock) => Command::Lock(Box::new(lock)),
         S::ShowVariable { variable } => {
             let words: Vec<&str> = variable.iter().map(|i| i.value.as_str()).collect();
             Command::Show(words.join(" "))
         }
-        S::Set(set) => classify_set(set)?,
+        S::Set(set) => Command::Set(Box::new(set)),
         S::Reset(ResetStatement { reset }) => match reset {
             ast::Reset::ALL => Command::Reset(None),
             ast::Reset::ConfigurationParameter(name) => Command::Reset(Some(dotted(&name))),
         },
         S::Discard { object_type } => Command::Discard(object_type),
-        other => classify_transaction(other)?,
-    })
-}
-
-fn classify_transaction(statement: ast::Statement) -> SqlResult<Command> {
-    use ast::Statement as S;
-    let command = match statement {
-        S::StartTransaction { modes, statements, modifier: None, exception: None, .. } if statements.is_empty() => {
-            TransactionCommand::Begin(transaction_modes(&modes)?)
-        }
-        S::Commit { chain, .. } => TransactionCommand::Commit { chain },
-        S::Rollback { chain, savepoint: None } => TransactionCommand::Rollback { chain },
-        S::Rollback { savepoint: Some(name), .. } => TransactionCommand::RollbackTo(fold(&name)),
-        S::Savepoint { name } => TransactionCommand::Savepoint(fold(&name)),
-        S::ReleaseSavepoint { name } => TransactionCommand::Release(fold(&name)),
         other => return Err(refusal(&other)),
-    };
-    Ok(Command::Transaction(command))
-}
-
-fn classify_set(set: Set) -> SqlResult<Command> {
-    match set {
-        Set::SetTransaction { modes, snapshot: None, session: false } => {
-            Ok(Command::Transaction(TransactionCommand::SetModes(transaction_modes(&modes)?)))
-        }
-        Set::SetTransaction { modes, snapshot: None, session: true } => {
-            // READ WRITE and READ COMMITTED, the only modes that get through, are the defaults.
-            match transaction_modes(&modes)?.read_only {
-                Some(true) => Err(SqlError::not_supported("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
-                    .with_hint("Use SET default_transaction_read_only = on.")),
-                _ => Ok(Command::Set(Box::new(Set::SetTransaction { modes, snapshot: None, session: true }))),
-            }
-        }
-        Set::SetTransaction { .. } => Err(SqlError::not_supported("SET TRANSACTION SNAPSHOT")),
-        other => Ok(Command::Set(Box::new(other))),
-    }
-}
-
-fn transaction_modes(modes: &[TransactionMode]) -> SqlResult<TransactionModes> {
-    let mut found = TransactionModes::default();
-    for mode in modes {
-        match mode {
-            TransactionMode::AccessMode(TransactionAccessMode::ReadOnly) => found.read_only = Some(true),
-            TransactionMode::AccessMode(TransactionAccessMode::ReadWrite) => found.read_only = Some(false),
-            TransactionMode::IsolationLevel(
-                TransactionIsolationLevel::ReadCommitted | TransactionIsolationLevel::ReadUncommitted,
-            ) => {}
-            TransactionMode::IsolationLevel(level) => {
-                return Err(SqlError::not_supported(format!("isolation level {level}"))
-                    .with_hint("Use READ COMMITTED, the default."));
-            }
-        }
-    }
-    Ok(found)
+    })
 }
 
 fn check_copy_target(to: bool, target: &CopyTarget) -> SqlResult<()> {
@@ -572,7 +518,6 @@ mod tests {
             ("DO $$ BEGIN END $$", ErrorKind::FeatureNotSupported),
             ("COPY t TO '/tmp/x'", ErrorKind::InsufficientPrivilege),
             ("COPY t FROM PROGRAM 'ls'", ErrorKind::InsufficientPrivilege),
-            ("BEGIN ISOLATION LEVEL SERIALIZABLE", ErrorKind::FeatureNotSupported),
             ("CREATE TEMPORARY SEQUENCE s", ErrorKind::FeatureNotSupported),
             ("CREATE TABLE t (a int, EXCLUDE USING gist (a WITH =))", ErrorKind::FeatureNotSupported),
         ] {
@@ -594,14 +539,14 @@ mod tests {
     }
 
     #[test]
-    fn transaction_modes_are_read() {
-        let statements =
-            parse("BEGIN READ ONLY NOT DEFERRABLE; START TRANSACTION READ WRITE, ISOLATION LEVEL READ COMMITTED")
-                .unwrap();
+    fn transaction_commands_have_positions_too() {
+        let error = parse("BEGIN; COMMIT AND").unwrap_err();
+        assert_eq!((error.message.as_str(), error.position), ("syntax error at end of input", Some(18)));
+        let error = parse("abort to s").unwrap_err();
+        assert_eq!((error.message.as_str(), error.position), ("syntax error at or near \"to\"", Some(7)));
         assert!(matches!(
-            statements[0].command,
-            Command::Transaction(TransactionCommand::Begin(TransactionModes { read_only: Some(true) }))
+            parse(" abort work -- x").unwrap()[0].command,
+            Command::Transaction(TransactionCommand::Rollback { chain: false })
         ));
-        assert!(matches!(statements[1].command, Command::Transaction(TransactionCommand::Begin(_))));
     }
 }

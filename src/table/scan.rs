@@ -27,6 +27,11 @@ impl KeyRange {
         Self { partitions: Span::ALL, rows: Arc::new([Span::ALL]) }
     }
 
+    /// Whether the key lies in the range.
+    pub fn contains(&self, key: &EntityKey) -> bool {
+        self.partitions.contains(key.partition.as_str()) && self.rows.iter().any(|rows| rows.contains(key.row.as_str()))
+    }
+
     /// The one key this range holds, if it is a point: (PartitionKey, RowKey).
     pub fn as_point(&self) -> Option<(&Arc<str>, &Arc<str>)> {
         match &*self.rows {

@@ -18,6 +18,8 @@ pub struct Promises {
     pub ordered_scans: bool,
     /// What one [`TableReader`] sees as one consistent moment.
     pub snapshot: SnapshotScope,
+    /// Nobody else writes to it while it is open: locks taken in this process bind everybody.
+    pub sole_writer: bool,
 }
 
 /// How far one consistent view reaches.

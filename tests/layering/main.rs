@@ -45,6 +45,8 @@ const CRATES: &[(&str, &[&str])] = &[
     ("serde", &["backend", "sql", "cli"]),
     ("serde_json", &["table", "backend", "sql", "pg"]),
     ("sha2", &["sql"]),
+    // Files without a name, for what collected writes do not keep in memory.
+    ("tempfile", &["sql/tx"]),
     ("thiserror", &["model", "table", "backend", "sql", "pg", "cli"]),
     ("tokio", &["backend", "sql", "pg", "cli"]),
     ("tokio_util", &["pg", "cli"]),

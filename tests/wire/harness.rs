@@ -1,13 +1,16 @@
 //! A server in this process, and a client that speaks the protocol by hand.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tablegate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync};
 use tablegate::backend::memory::MemoryStore;
 use tablegate::model::{Clock, SystemClock};
 use tablegate::pg::{self, PgConfig};
 use tablegate::sql::{Engine, EngineConfig};
+use tablegate::table::TableStore;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
@@ -28,7 +31,18 @@ impl Server {
     }
 
     pub async fn start_with(config: PgConfig, clock: Arc<dyn Clock>) -> Self {
-        let store = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
+        Self::start_on(Arc::new(MemoryStore::new(Arc::new(SystemClock))), config, clock).await
+    }
+
+    /// A server whose rows are kept in a folder.
+    pub async fn start_in(folder: &Path) -> Self {
+        let clock = Arc::new(SystemClock);
+        let options = EmbeddedOptions { fsync: Fsync::Never, ..EmbeddedOptions::default() };
+        let store = EmbeddedStore::open(folder, clock.clone(), options).unwrap();
+        Self::start_on(Arc::new(store), PgConfig::default(), clock).await
+    }
+
+    async fn start_on(store: Arc<dyn TableStore>, config: PgConfig, clock: Arc<dyn Clock>) -> Self {
         let engine = Engine::open(store, clock, EngineConfig::default()).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

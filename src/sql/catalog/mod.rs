@@ -44,7 +44,7 @@ pub use entry::CATALOG_TABLE;
 pub use found::derived_table_name;
 pub use sequence::{Sequence, SequenceOptions, SequenceOwner, SequenceState};
 pub use staged::StagedCatalog;
-pub use view::CatalogView;
+pub use view::{CatalogMoment, CatalogView};
 
 /// First OID given to a declared table: PostgreSQL's own first for user objects.
 const FIRST_OID: u32 = 16_384;
@@ -94,6 +94,11 @@ impl Catalog {
     /// A view of the store, and of the catalogue as a transaction with these changes sees it. The two fit: every table
     /// that the one declares is in the other.
     pub fn view(&self, staged: &StagedCatalog) -> (Arc<dyn TableReader>, CatalogView) {
+        self.moment().view(staged)
+    }
+
+    /// The store and the catalogue as they are now.
+    pub fn moment(&self) -> CatalogMoment {
         let observed = self.shared.observed.clone();
         loop {
             // A stored table is made before it is declared and dropped only after it was given up: so a reader made
@@ -101,7 +106,7 @@ impl Catalog {
             let state = self.shared.state();
             let reader = self.shared.store.reader();
             if Arc::ptr_eq(&state, &self.shared.state()) {
-                return (reader, CatalogView::new(staged.over(&state), observed, staged.counters().clone()));
+                return CatalogMoment { reader, state, observed };
             }
         }
     }

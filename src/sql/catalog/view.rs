@@ -7,12 +7,28 @@ use super::declaration::Declaration;
 use super::found;
 use super::is_hidden;
 use super::sequence::Sequence;
-use super::staged::OwnCounter;
+use super::staged::{OwnCounter, StagedCatalog};
 use super::state::{DeclaredTable, State};
 use crate::model::TableName;
 use crate::sql::error::SqlResult;
 use crate::sql::relation::{Relation, RelationKind};
 use crate::table::{ObservedSchema, TableReader};
+
+/// The store and the catalogue of one moment, which fit: every table that the one declares is in the other.
+#[derive(Clone)]
+pub struct CatalogMoment {
+    pub(super) reader: Arc<dyn TableReader>,
+    pub(super) state: Arc<State>,
+    pub(super) observed: Arc<ObservedRelations>,
+}
+
+impl CatalogMoment {
+    /// What a transaction with these changes sees of it.
+    pub fn view(&self, staged: &StagedCatalog) -> (Arc<dyn TableReader>, CatalogView) {
+        let catalog = CatalogView::new(staged.over(&self.state), self.observed.clone(), staged.counters().clone());
+        (self.reader.clone(), catalog)
+    }
+}
 
 /// Declarations of one moment, and the tables found in the store beside them. Cheap to clone.
 #[derive(Clone)]

@@ -1,27 +1,24 @@
 //! What INSERT does about keys that are there: an error, nothing, an update, or a replacement.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, Int64Array};
+use arrow::array::{AsArray, Int64Array};
 use arrow::compute::{concat_batches, take};
 use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
 use datafusion::datasource::MemTable;
 use datafusion::sql::sqlparser::ast::{
-    self, Assignment, AssignmentTarget, BinaryOperator, ConflictTarget, DoUpdate, Expr, Ident, ObjectName,
-    ObjectNamePart, OnConflictAction, Query,
+    self, Assignment, ConflictTarget, DoUpdate, Expr, Ident, OnConflictAction, Query,
 };
 use futures::StreamExt;
 
-use super::changed_rows::{ChangedRows, NullRefused};
-use super::returning::{Returning, table_as};
+use super::returning::{Returning, object_name, table_as, with_column};
+use super::row_update::RowUpdate;
 use super::rows::RowsToWrite;
-use super::target::{TargetColumn, labelled, select, target_column};
-use super::update::{assigned_value, declare_parameter, is_untyped};
+use super::set_clause::SetClause;
+use super::target::{TargetColumn, and, equal, labelled, select, target_column};
 use super::writes::Writes;
 use crate::model::{EntityKey, StoredEntity};
-use crate::sql::edm;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::plan::{Planner, TableEntry, Tables};
 use crate::sql::relation::{ColumnSource, Relation};
@@ -43,16 +40,10 @@ pub(super) enum OnConflict {
 
 /// SET and WHERE of `ON CONFLICT DO UPDATE`.
 pub(super) struct UpdateExisting {
-    relation: Arc<Relation>,
-    targets: Vec<(TargetColumn, bool)>,
+    rows: RowUpdate,
     query: Query,
-    declared: Vec<SqlType>,
-    changes: ChangedRows,
+    parameters: Vec<SqlType>,
 }
-
-/// The keys an INSERT ... ON CONFLICT has inserted or updated: each once.
-#[derive(Default)]
-pub(super) struct Touched(HashSet<EntityKey>);
 
 /// What became of a batch of rows.
 pub(super) struct Outcome {
@@ -75,6 +66,8 @@ impl Outcome {
     }
 }
 
+/// The name of the stored rows in the query of an update: the target's own name still means the table.
+const EXISTING: &str = "\u{2}existing";
 /// The name of the special table of `ON CONFLICT DO UPDATE`.
 const EXCLUDED: &str = "excluded";
 /// Joins a stored row to the incoming row with its key.
@@ -83,7 +76,7 @@ const ORDINAL: &str = "\u{2}row";
 impl OnConflict {
     /// # Errors
     /// 42P10 when the target is not the primary key, and what is wrong with SET and WHERE.
-    pub fn prepare(
+    pub async fn prepare(
         planner: &Planner<'_>,
         relation: &Arc<Relation>,
         columns: &[TargetColumn],
@@ -101,13 +94,18 @@ impl OnConflict {
                 "ON CONFLICT DO UPDATE requires inference specification or constraint name",
             )),
             OnConflictAction::DoUpdate(update) => {
-                let existing = UpdateExisting::prepare(planner, relation, alias, update, declared)?;
+                let existing = UpdateExisting::prepare(planner, relation, alias, update, declared).await?;
                 if update.selection.is_none() && existing.is_merge(columns, update) {
                     return Ok(OnConflict::Merge);
                 }
                 Ok(OnConflict::DoUpdate(Box::new(existing)))
             }
         }
+    }
+
+    /// Whether it may change the keys of rows.
+    pub fn assigns_key(&self) -> bool {
+        matches!(self, OnConflict::DoUpdate(update) if update.rows.assigns_key())
     }
 
     /// Writes the rows of one batch.
@@ -118,7 +116,6 @@ impl OnConflict {
         rows: &RowsToWrite,
         incoming: &(dyn Fn() -> SqlResult<RecordBatch> + Sync),
         writes: &mut Writes<'_>,
-        touched: &mut Touched,
     ) -> SqlResult<Outcome> {
         let mut outcome = Outcome { inserted: Vec::new(), updated: Vec::new() };
         let mut existing: Vec<(usize, StoredEntity)> = Vec::new();
@@ -127,19 +124,19 @@ impl OnConflict {
                 OnConflict::Refuse => writes.insert(rows.entity(row)?).await?,
                 OnConflict::Replace => writes.upsert(rows.entity(row)?, true).await?,
                 OnConflict::Merge => {
-                    touched.once(rows.key(row))?;
+                    once(writes, rows.key(row))?;
                     writes.upsert(rows.entity(row)?, false).await?;
                 }
-                OnConflict::DoNothing if touched.0.contains(rows.key(row)) => continue,
+                OnConflict::DoNothing if writes.has_changed(rows.key(row)) => continue,
                 OnConflict::DoNothing | OnConflict::DoUpdate(_) => {
-                    if touched.0.contains(rows.key(row)) {
+                    if writes.has_changed(rows.key(row)) {
                         return Err(twice());
                     }
-                    if let Some(stored) = writes.current(rows.key(row)).await? {
+                    if let Some(stored) = writes.lock_conflicting(rows.key(row)).await? {
                         existing.push((row, stored));
                         continue;
                     }
-                    touched.once(rows.key(row))?;
+                    once(writes, rows.key(row))?;
                     writes.insert(rows.entity(row)?).await?;
                 }
             }
@@ -149,20 +146,18 @@ impl OnConflict {
             && !existing.is_empty()
         {
             let incoming = incoming()?;
-            outcome.updated = update.write(planner, parameters, &existing, &incoming, writes, touched).await?;
+            outcome.updated = update.write(planner, parameters, &existing, &incoming, writes).await?;
         }
         Ok(outcome)
     }
 }
 
-impl Touched {
-    /// Notes a key that is inserted or updated.
-    ///
-    /// # Errors
-    /// 21000 for the second time.
-    fn once(&mut self, key: &EntityKey) -> SqlResult<()> {
-        if self.0.insert(key.clone()) { Ok(()) } else { Err(twice()) }
-    }
+/// Notes a key that is inserted or updated.
+///
+/// # Errors
+/// 21000 for the second time.
+fn once(writes: &mut Writes<'_>, key: &EntityKey) -> SqlResult<()> {
+    if writes.first_change(key) { Ok(()) } else { Err(twice()) }
 }
 
 fn twice() -> Box<SqlError> {
@@ -173,7 +168,7 @@ fn twice() -> Box<SqlError> {
 }
 
 impl UpdateExisting {
-    fn prepare(
+    async fn prepare(
         planner: &Planner<'_>,
         relation: &Arc<Relation>,
         alias: &Ident,
@@ -183,58 +178,46 @@ impl UpdateExisting {
         let excluded = Ident::with_quote('"', EXCLUDED);
         let ordinal = |table: &Ident| Expr::CompoundIdentifier(vec![table.clone(), Ident::with_quote('"', ORDINAL)]);
         let mut items = vec![labelled(ordinal(alias), 0)];
-        let mut targets = Vec::new();
-        for assignment in &update.assignments {
-            let target = assigned_column(relation, assignment)?;
-            let Some(value) = assigned_value(relation, &target, &assignment.value)? else { continue };
-            declare_parameter(&value, target.column(relation).map(|c| &c.sql_type), declared);
-            targets.push((target, is_untyped(&value)));
+        let (set, values) = SetClause::read(planner, relation, &update.assignments, declared).await?;
+        for value in values {
             items.push(labelled(value, items.len()));
         }
-        let joined = Expr::BinaryOp {
-            left: Box::new(ordinal(alias)),
-            op: BinaryOperator::Eq,
-            right: Box::new(ordinal(&excluded)),
-        };
+        let joined = equal(ordinal(alias), ordinal(&excluded));
         let condition = match &update.selection {
             None => joined,
-            Some(selection) => Expr::BinaryOp {
-                left: Box::new(joined),
-                op: BinaryOperator::And,
-                right: Box::new(Expr::Nested(Box::new(selection.clone()))),
-            },
+            Some(selection) => and(Some(joined), selection.clone()),
         };
-        let name = |text: &str| ObjectName(vec![ObjectNamePart::Identifier(Ident::with_quote('"', text))]);
-        let from = vec![table_as(name(&relation.name), alias), table_as(name(EXCLUDED), &excluded)];
+        let from = vec![table_as(object_name(EXISTING), alias), table_as(object_name(EXCLUDED), &excluded)];
         let query = select(items, from, Some(condition))?;
         let empty = RecordBatch::new_empty(Returning::row_schema(relation));
-        let tables = conflict_tables(relation, &empty, &empty)?;
-        planner.plan_over(&query, &tables, declared)?;
-        let assigned = targets.iter().map(|(target, _)| target.clone()).collect();
-        let changes = ChangedRows::prepare(planner, relation, assigned)?;
-        Ok(Self { relation: relation.clone(), targets, query, declared: declared.clone(), changes })
+        let planned = planner.plan_with(&query, &conflict_tables(&empty, &empty)?, declared).await?;
+        planned.learn(declared);
+        Ok(Self { rows: RowUpdate::prepare(planner, relation, set)?, query, parameters: planned.parameters })
     }
 
     /// Whether every inserted column but the key is set from EXCLUDED, and nothing else: then Insert Or Merge does it.
     fn is_merge(&self, columns: &[TargetColumn], update: &DoUpdate) -> bool {
-        if self.changes.need_whole_rows() {
+        if self.rows.need_whole_rows() {
             return false;
         }
-        let from_excluded = |(assignment, (target, _)): (&Assignment, &(TargetColumn, bool))| {
+        let relation = self.rows.relation();
+        let targets: Vec<&TargetColumn> = self.rows.set.targets().collect();
+        let from_excluded = |(assignment, target): (&Assignment, &&TargetColumn)| {
             let Expr::CompoundIdentifier(parts) = &assignment.value else { return false };
             let [table, column] = parts.as_slice() else { return false };
             table.value.eq_ignore_ascii_case(EXCLUDED)
-                && target_column(&self.relation, column).is_ok_and(|source| source == *target)
+                && target_column(relation, column).is_ok_and(|source| source == **target)
         };
-        let is_property = |target: &&TargetColumn| match target.column(&self.relation) {
+        let is_property = |target: &&TargetColumn| match target.column(relation) {
             Some(column) => matches!(column.source, ColumnSource::Property { .. }),
             None => true,
         };
         // NULL in EXCLUDED must remove the property, which Merge cannot: only NOT NULL columns are sure.
-        let never_null = |target: &TargetColumn| target.column(&self.relation).is_some_and(|c| c.not_null);
-        update.assignments.iter().zip(&self.targets).all(from_excluded)
-            && columns.iter().filter(is_property).all(|c| self.targets.iter().any(|(t, _)| t == c) && never_null(c))
-            && self.targets.len() == columns.iter().filter(is_property).count()
+        let never_null = |target: &TargetColumn| target.column(relation).is_some_and(|c| c.not_null);
+        targets.len() == update.assignments.len()
+            && update.assignments.iter().zip(&targets).all(from_excluded)
+            && columns.iter().filter(is_property).all(|c| targets.contains(&c) && never_null(c))
+            && targets.len() == columns.iter().filter(is_property).count()
     }
 
     async fn write(
@@ -244,14 +227,13 @@ impl UpdateExisting {
         existing: &[(usize, StoredEntity)],
         incoming: &RecordBatch,
         writes: &mut Writes<'_>,
-        touched: &mut Touched,
     ) -> SqlResult<Vec<RecordBatch>> {
         let rows: Vec<usize> = existing.iter().map(|(row, _)| *row).collect();
         let stored: Vec<&StoredEntity> = existing.iter().map(|(_, stored)| stored).collect();
-        let before = relation_rows(&self.relation, &stored)?;
-        let tables = conflict_tables(&self.relation, &before, &pick(incoming, &rows)?)?;
-        let planned = planner.plan_over(&self.query, &tables, &self.declared)?;
-        let changes = self.changes.bind(&planner.moment())?;
+        let before = relation_rows(self.rows.relation(), &stored)?;
+        let tables = conflict_tables(&before, &pick(incoming, &rows)?)?;
+        let planned = planner.plan_with(&self.query, &tables, &self.parameters).await?;
+        let changes = self.rows.changes.bind(&planner.moment())?;
         let mut batches = planner.run(&planned, parameters).await?;
         let mut after = Vec::new();
         while let Some(batch) = batches.next().await {
@@ -259,48 +241,17 @@ impl UpdateExisting {
             let ordinals = batch.column(0).as_primitive::<arrow::datatypes::Int64Type>().clone();
             let found: Vec<usize> =
                 ordinals.values().iter().map(|ordinal| usize::try_from(*ordinal).unwrap_or_default()).collect();
-            let mut values = self.assigned(&batch)?;
+            let mut values = self.rows.set.values(&batch, 1)?;
             let before = pick(&before, &found)?;
-            let rows = changes.apply(before.columns().to_vec(), before.num_rows(), &mut values)?;
+            let changed = changes.apply(before.columns().to_vec(), before.num_rows(), &mut values)?;
             for (row, ordinal) in found.iter().enumerate() {
                 let base = stored[*ordinal];
-                touched.once(&base.entity.key)?;
-                let change = match self.changes.change(&values, row)? {
-                    Ok(change) => change,
-                    Err(NullRefused) => return Err(self.changes.null_error(&rows.slice(row, 1), &values, row)?),
-                };
-                writes.update(&base.entity.key, &base.etag, change).await?;
+                once(writes, &base.entity.key)?;
+                self.rows.write(writes, &base.entity.key, &base.etag, &values, row).await?;
             }
-            after.push(rows);
+            after.push(changed);
         }
         Ok(after)
-    }
-
-    fn assigned(&self, batch: &RecordBatch) -> SqlResult<Vec<ArrayRef>> {
-        let schema = batch.schema();
-        let assign = |(i, (target, untyped)): (usize, &(TargetColumn, bool))| {
-            let from = SqlType::of_field(schema.field(i + 1));
-            match target.column(&self.relation) {
-                Some(column) => edm::assign(batch.column(i + 1), &from, &column.sql_type, *untyped),
-                None => Ok(batch.column(i + 1).clone()),
-            }
-        };
-        self.targets.iter().enumerate().map(assign).collect()
-    }
-}
-
-fn assigned_column(relation: &Relation, assignment: &Assignment) -> SqlResult<TargetColumn> {
-    let AssignmentTarget::ColumnName(name) = &assignment.target else {
-        return Err(SqlError::not_supported("SET (a, b) = (...)").with_hint("Assign each column on its own."));
-    };
-    let ident =
-        name.0.last().and_then(|p| p.as_ident()).ok_or_else(|| SqlError::not_supported(format!("SET {name}")))?;
-    let target = target_column(relation, ident)?;
-    match target.column(relation).map(|c| &c.source) {
-        Some(ColumnSource::PartitionKey | ColumnSource::RowKey | ColumnSource::KeyPart(_)) => {
-            Err(SqlError::not_supported("changing a key column in ON CONFLICT DO UPDATE"))
-        }
-        _ => Ok(target),
     }
 }
 
@@ -317,7 +268,12 @@ fn check_target(relation: &Relation, target: Option<&ConflictTarget>) -> SqlResu
         None => Ok(()),
         Some(ConflictTarget::OnConstraint(name)) => {
             let named = name.0.last().and_then(|p| p.as_ident()).map(crate::sql::statement::fold);
-            if named.as_deref() == Some(&relation.primary_key_name()) { Ok(()) } else { Err(no_match()) }
+            if named.as_deref() == Some(&relation.primary_key_name()) {
+                return Ok(());
+            }
+            let message =
+                format!("constraint \"{}\" for table \"{}\" does not exist", named.unwrap_or_default(), relation.name);
+            Err(SqlError::new(ErrorKind::UndefinedObject, message))
         }
         Some(ConflictTarget::Columns(columns)) => {
             let key = relation.key_columns();
@@ -334,18 +290,13 @@ fn check_target(relation: &Relation, target: Option<&ConflictTarget>) -> SqlResu
     }
 }
 
-/// The stored rows under the table's name and the incoming ones as `excluded`, each with its ordinal.
-fn conflict_tables(relation: &Relation, stored: &RecordBatch, excluded: &RecordBatch) -> SqlResult<Tables> {
+/// The stored rows and the incoming ones, each with its ordinal.
+fn conflict_tables(stored: &RecordBatch, excluded: &RecordBatch) -> SqlResult<Tables> {
     let mut tables = Tables::default();
-    for (name, rows) in [(relation.name.as_str(), stored), (EXCLUDED, excluded)] {
+    for (name, rows) in [(EXISTING, stored), (EXCLUDED, excluded)] {
         let ordinals = Int64Array::from_iter_values((0..rows.num_rows()).map(|i| i64::try_from(i).unwrap_or(i64::MAX)));
-        let mut fields: Vec<_> = rows.schema().fields().iter().cloned().collect();
-        fields.push(Arc::new(SqlType::Int8.field(ORDINAL, false)));
-        let mut columns = rows.columns().to_vec();
-        columns.push(Arc::new(ordinals));
-        let schema = Arc::new(arrow::datatypes::Schema::new(fields));
-        let batch = RecordBatch::try_new(schema.clone(), columns)?;
-        let provider = MemTable::try_new(schema, vec![vec![batch]])?;
+        let batch = with_column(rows, SqlType::Int8.field(ORDINAL, false), Arc::new(ordinals))?;
+        let provider = MemTable::try_new(batch.schema(), vec![vec![batch]])?;
         tables.insert(name, TableEntry::of_provider(&format!("conflict.{name}"), Arc::new(provider)));
     }
     Ok(tables)

@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::ast::{Expr, Ident, Value};
 use super::checks::batch_of;
 use super::row_expressions::{BoundExpressions, RowExpressions};
 use super::target::TargetColumn;
-use super::update::is_untyped;
+use super::untyped::is_untyped;
 use crate::sql::edm;
 use crate::sql::error::SqlResult;
 use crate::sql::plan::Planner;

@@ -1,21 +1,20 @@
 //! DELETE: read keys and versions, then delete conditionally.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
 use datafusion::sql::sqlparser::ast::{self, FromTable};
 use futures::StreamExt;
 
 use super::Changed;
+use super::kept_rows::KeptRows;
+use super::others::OtherTables;
 use super::returning::{Returning, all_columns};
-use super::rows::keys_of_batch;
+use super::rows::first_changes;
 use super::target::{find_target, item, select, target_of};
-use super::update::{IDENTITY_COLUMNS, etag_at};
+use super::update::{IDENTITY_COLUMNS, OTHER_LABELS, TARGET_LABELS, etag_at};
 use super::writes::Writes;
 use crate::sql::error::{SqlError, SqlResult};
-use crate::sql::outcome::ResultColumn;
 use crate::sql::plan::{PlannedQuery, Planner};
 use crate::sql::relation::Relation;
 use crate::sql::types::SqlType;
@@ -25,6 +24,7 @@ pub(crate) struct PreparedDelete {
     relation: Arc<Relation>,
     input: PlannedQuery,
     returning: Option<Returning>,
+    parameters: Vec<SqlType>,
 }
 
 impl PreparedDelete {
@@ -35,29 +35,36 @@ impl PreparedDelete {
         {
             return Err(SqlError::not_supported("this clause of DELETE"));
         }
-        if delete.using.is_some() {
-            return Err(SqlError::not_supported("DELETE ... USING").with_hint("Use a sub-query in WHERE."));
-        }
+        let mut declared = declared.to_vec();
         let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
         let [table] = from.as_slice() else { return Err(SqlError::not_supported("DELETE from several tables")) };
         let (name, alias) = target_of(table)?;
         let relation = find_target(planner, name).await?;
+        let using = delete.using.as_deref().unwrap_or_default();
+        let others = OtherTables::read(planner, &alias, using).await?;
         let mut items = vec![item(&alias, "PartitionKey", 0), item(&alias, "RowKey", 1), item(&alias, "etag", 2)];
-        let returning = Returning::prepare(planner, &relation, &alias, delete.returning.as_deref(), declared)?;
-        if returning.is_some() {
-            items.extend(all_columns(&relation, &alias, 1000));
+        let clause = delete.returning.as_deref();
+        let shown = others.columns_for(clause)?;
+        if clause.is_some() {
+            items.extend(all_columns(&relation, &alias, TARGET_LABELS));
         }
-        let query = select(items, vec![table.clone()], delete.selection.clone())?;
-        let input = planner.plan(&query, declared).await?;
-        Ok(Self { relation, input, returning })
+        items.extend(shown.items(OTHER_LABELS));
+        let mut tables = vec![table.clone()];
+        tables.extend_from_slice(using);
+        let query = select(items, tables, delete.selection.clone())?;
+        let input = planner.plan(&query, &declared).await?;
+        input.learn(&mut declared);
+        let shown = shown.typed(input.plan.schema());
+        let returning = Returning::prepare(planner, &relation, &alias, clause, shown, &mut declared).await?;
+        Ok(Self { relation, input, returning, parameters: declared })
     }
 
     pub fn parameters(&self) -> &[SqlType] {
-        &self.input.parameters
+        &self.parameters
     }
 
-    pub fn columns(&self) -> Option<Arc<[ResultColumn]>> {
-        self.returning.as_ref().map(Returning::columns)
+    pub(super) fn returning(&self) -> Option<&Returning> {
+        self.returning.as_ref()
     }
 
     pub fn relation(&self) -> &Arc<Relation> {
@@ -75,24 +82,19 @@ impl PreparedDelete {
         writes: &mut Writes<'_>,
     ) -> SqlResult<Changed> {
         let mut rows = 0;
-        let mut gone = Vec::new();
-        let mut seen = HashSet::new();
+        let mut gone = KeptRows::new(planner, "rows of RETURNING");
         let mut batches = planner.run(&self.input, parameters).await?;
         while let Some(batch) = batches.next().await {
-            let batch = batch?;
-            for (row, key) in keys_of_batch(&batch)?.into_iter().enumerate() {
-                if seen.insert(key.clone()) {
-                    writes.delete(key, &etag_at(&batch, row)?).await?;
-                    rows += 1;
-                }
+            let (batch, keys) = first_changes(batch?, writes)?;
+            if let Some(returning) = &self.returning {
+                gone.push(returning.read(&batch.columns()[IDENTITY_COLUMNS..])?)?;
             }
-            if self.returning.is_some() {
-                let columns = batch.columns().iter().skip(IDENTITY_COLUMNS).cloned().collect();
-                gone.push(RecordBatch::try_new(Returning::row_schema(&self.relation), columns)?);
+            for (row, key) in keys.into_iter().enumerate() {
+                writes.delete(key, &etag_at(&batch, row)?).await?;
+                rows += 1;
             }
         }
-        let versions = writes.finish().await?;
-        let returned = Returning::rows(self.returning.as_ref(), planner, parameters, gone, &versions).await?;
+        let returned = Returning::finish(self.returning.as_ref(), planner, parameters, gone, writes).await?;
         Ok(Changed { rows, returned })
     }
 }

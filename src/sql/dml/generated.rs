@@ -9,7 +9,7 @@ use datafusion::logical_expr::execution_props::ExecutionProps;
 use super::checks::visible_schema;
 use super::row_expressions::{BoundExpressions, RowExpressions};
 use super::target::TargetColumn;
-use super::update::is_untyped;
+use super::untyped::is_untyped;
 use crate::sql::edm;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::plan::Planner;

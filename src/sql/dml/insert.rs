@@ -5,29 +5,30 @@ use std::sync::Arc;
 use arrow::datatypes::Schema;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
-use datafusion::sql::sqlparser::ast::{
-    self, Ident, OnInsert, Query, SelectItem, SetExpr, SqliteOnConflict, TableObject,
-};
+use datafusion::sql::sqlparser::ast::{self, Ident, OnInsert, SqliteOnConflict, TableObject};
 use futures::StreamExt;
 
 use super::Changed;
 use super::checks::batch_of;
-use super::conflict::{OnConflict, Touched};
+use super::conflict::OnConflict;
 use super::generated::check_not_given;
+use super::given_rows::{fit, given_rows, targets_of};
+use super::kept_rows::KeptRows;
 use super::new_rows::{BoundRows, NewRows};
+use super::others::OtherColumns;
 use super::returning::{Returning, inserted_rows};
 use super::rows::RowsToWrite;
-use super::target::{TargetColumn, find_target, target_column};
-use super::update::{declare_parameter, is_untyped};
+use super::set_clause::declare_parameter;
+use super::target::{TargetColumn, find_target};
+use super::untyped::untyped_columns;
 use super::values::{Cell, CellValues, ValuesList, values_list};
 use super::writes::Writes;
-use crate::sql::edm;
-use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
-use crate::sql::outcome::ResultColumn;
+use crate::sql::error::{Notice, SqlError, SqlResult};
 use crate::sql::plan::{PlannedQuery, Planner};
 use crate::sql::relation::{ColumnSource, Relation};
 use crate::sql::statement::{InsertCommand, Overriding};
 use crate::sql::types::SqlType;
+use crate::table::SnapshotScope;
 
 /// Rows of a VALUES list that are written between two looks at the store.
 const ROWS_PER_BATCH: usize = 1024;
@@ -65,7 +66,7 @@ impl PreparedInsert {
             return Err(SqlError::not_supported(format!("INSERT INTO {}", insert.table)));
         };
         let relation = find_target(planner, name).await?;
-        let mut targets = targets(&relation, insert)?;
+        let mut targets = targets_of(&relation, &insert.columns)?;
         let mut declared = declared.to_vec();
         let mut source = source(planner, &relation, &mut targets, insert, &mut declared).await?;
         leave_out_own(&relation, &mut targets, &mut source, command.overriding)?;
@@ -80,21 +81,20 @@ impl PreparedInsert {
             None => None,
             Some(other) => return Err(SqlError::not_supported(other.to_string())),
         };
-        let conflict = OnConflict::prepare(planner, &relation, rows.targets(), &alias, on, replace, &mut declared)?;
-        let returning = Returning::prepare(planner, &relation, &alias, insert.returning.as_deref(), &declared)?;
-        let parameters = match &source {
-            Source::Query { input, .. } if input.parameters.len() > declared.len() => input.parameters.clone(),
-            _ => declared.into_iter().map(|t| if t == SqlType::Unknown { SqlType::Text } else { t }).collect(),
-        };
-        Ok(Self { relation, targets, source, rows, conflict, returning, parameters })
+        let conflict =
+            OnConflict::prepare(planner, &relation, rows.targets(), &alias, on, replace, &mut declared).await?;
+        let clause = insert.returning.as_deref();
+        let others = OtherColumns::default();
+        let returning = Returning::prepare(planner, &relation, &alias, clause, others, &mut declared).await?;
+        Ok(Self { relation, targets, source, rows, conflict, returning, parameters: declared })
     }
 
     pub fn parameters(&self) -> &[SqlType] {
         &self.parameters
     }
 
-    pub fn columns(&self) -> Option<Arc<[ResultColumn]>> {
-        self.returning.as_ref().map(Returning::columns)
+    pub(super) fn returning(&self) -> Option<&Returning> {
+        self.returning.as_ref()
     }
 
     pub fn relation(&self) -> &Arc<Relation> {
@@ -107,6 +107,11 @@ impl PreparedInsert {
             Source::Query { input, .. } => Some(input),
             Source::Values(values) => values.input(),
         }
+    }
+
+    /// Whether ON CONFLICT may change the keys of rows.
+    pub fn assigns_key(&self) -> bool {
+        self.conflict.assigns_key()
     }
 
     /// What the statement sets that the service sets itself.
@@ -122,11 +127,11 @@ impl PreparedInsert {
         parameters: &[ScalarValue],
         writes: &mut Writes<'_>,
     ) -> SqlResult<Changed> {
-        if self.returning.is_some() {
+        if self.returning.as_ref().is_some_and(Returning::shows_versions) {
             writes.keep_versions();
         }
         let mut run =
-            Run { rows: self.rows.bind(planner)?, touched: Touched::default(), changed: 0, new_rows: Vec::new() };
+            Run { rows: self.rows.bind(planner)?, changed: 0, kept: KeptRows::new(planner, "rows of RETURNING") };
         match &self.source {
             Source::Values(values) => {
                 let computed = values.compute(planner, parameters).await?;
@@ -138,15 +143,23 @@ impl PreparedInsert {
             }
             Source::Query { input, columns } => {
                 let mut batches = planner.run(input, parameters).await?;
+                if self.could_meet_its_rows(planner, input) {
+                    batches = KeptRows::of(planner, "rows of INSERT", batches).await?.into_stream();
+                }
                 while let Some(batch) = batches.next().await {
-                    let batch = self.assigned(&batch?, columns)?;
+                    let batch = given_rows(&self.relation, &self.targets, columns, &batch?)?;
                     self.write(planner, parameters, &batch, writes, &mut run).await?;
                 }
             }
         }
-        let versions = writes.finish().await?;
-        let returned = Returning::rows(self.returning.as_ref(), planner, parameters, run.new_rows, &versions).await?;
+        let returned = Returning::finish(self.returning.as_ref(), planner, parameters, run.kept, writes).await?;
         Ok(Changed { rows: run.changed, returned })
+    }
+
+    /// Whether the query reads the table that is written to, in a store that does not promise to show it as it was.
+    fn could_meet_its_rows(&self, planner: &Planner<'_>, input: &PlannedQuery) -> bool {
+        let is_one_moment = planner.engine.store().promises().snapshot == SnapshotScope::Store;
+        !is_one_moment && input.relations.iter().any(|read| read.stored == self.relation.stored)
     }
 
     /// Writes one batch of rows.
@@ -167,10 +180,10 @@ impl PreparedInsert {
             Some(batch.column(position).clone())
         };
         let incoming = || inserted_rows(&self.relation, &keys, &values);
-        let written = self.conflict.write(planner, parameters, &rows, &incoming, writes, &mut run.touched).await?;
+        let written = self.conflict.write(planner, parameters, &rows, &incoming, writes).await?;
         run.changed += written.changed();
         if self.returning.is_some() {
-            run.new_rows.extend(written.rows_after(&incoming)?);
+            written.rows_after(&incoming)?.into_iter().try_for_each(|rows| run.kept.push(rows))?;
         }
         Ok(())
     }
@@ -205,37 +218,15 @@ impl PreparedInsert {
         }
         batch_of(Arc::new(Schema::new(fields)), columns, cells.len())
     }
-
-    /// A query's batch with each column as its target's type.
-    fn assigned(&self, batch: &RecordBatch, chosen: &[(usize, bool)]) -> SqlResult<RecordBatch> {
-        let mut fields = Vec::with_capacity(self.targets.len());
-        let mut columns = Vec::with_capacity(self.targets.len());
-        for (target, (index, untyped)) in self.targets.iter().zip(chosen) {
-            let name = target.name(&self.relation);
-            let from = SqlType::of_field(batch.schema().field(*index));
-            let (values, sql_type) = match target.column(&self.relation) {
-                Some(column) => {
-                    let values = edm::assign(batch.column(*index), &from, &column.sql_type, *untyped)
-                        .map_err(|e| e.for_column(name))?;
-                    (values, column.sql_type.clone())
-                }
-                None => (batch.column(*index).clone(), from),
-            };
-            fields.push(sql_type.field(name, true).with_data_type(values.data_type().clone()));
-            columns.push(values);
-        }
-        batch_of(Arc::new(Schema::new(fields)), columns, batch.num_rows())
-    }
 }
 
 /// One run of the statement.
 struct Run {
     rows: BoundRows,
-    touched: Touched,
     /// Rows inserted or updated.
     changed: u64,
     /// For RETURNING.
-    new_rows: Vec<RecordBatch>,
+    kept: KeptRows,
 }
 
 impl Source {
@@ -272,26 +263,6 @@ fn refuse_other_dialects(insert: &ast::Insert) -> SqlResult<()> {
     }
 }
 
-/// The columns the statement names; all visible ones when it names none.
-fn targets(relation: &Relation, insert: &ast::Insert) -> SqlResult<Vec<TargetColumn>> {
-    if insert.columns.is_empty() {
-        let visible = relation.columns.iter().enumerate().filter(|(_, c)| !c.hidden);
-        return Ok(visible.map(|(index, _)| TargetColumn::Known(index)).collect());
-    }
-    let mut targets: Vec<TargetColumn> = Vec::with_capacity(insert.columns.len());
-    for name in &insert.columns {
-        let ident = name.0.last().and_then(|p| p.as_ident());
-        let ident = ident.ok_or_else(|| SqlError::not_supported(format!("column {name}")))?;
-        let target = target_column(relation, ident)?;
-        if targets.contains(&target) {
-            let message = format!("column \"{}\" specified more than once", target.name(relation));
-            return Err(SqlError::new(ErrorKind::DuplicateColumn, message));
-        }
-        targets.push(target);
-    }
-    Ok(targets)
-}
-
 async fn source(
     planner: &Planner<'_>,
     relation: &Relation,
@@ -314,21 +285,10 @@ async fn source(
         return Ok(Source::Values(ValuesList::prepare(planner, values, declared).await?));
     }
     let input = planner.plan(query, declared).await?;
+    input.learn(declared);
     fit(targets, input.columns.len(), unnamed)?;
     let columns = untyped_columns(query, targets.len()).into_iter().enumerate().collect();
     Ok(Source::Query { input: Box::new(input), columns })
-}
-
-/// Fits the columns to so many values. When no columns were named, those behind the last value get their defaults.
-fn fit(targets: &mut Vec<TargetColumn>, width: usize, unnamed: bool) -> SqlResult<()> {
-    if width > targets.len() {
-        return Err(SqlError::new(ErrorKind::Syntax, "INSERT has more expressions than target columns"));
-    }
-    if width < targets.len() && !unnamed {
-        return Err(SqlError::new(ErrorKind::Syntax, "INSERT has more target columns than expressions"));
-    }
-    targets.truncate(width);
-    Ok(())
 }
 
 /// Takes away the columns that get their own values: generated ones, which a statement may name only to say DEFAULT,
@@ -354,21 +314,4 @@ fn leave_out_own(
         }
     }
     Ok(())
-}
-
-/// Which columns of a query PostgreSQL would call `unknown`: bare string literals and NULLs.
-fn untyped_columns(query: &Query, width: usize) -> Vec<bool> {
-    match &*query.body {
-        SetExpr::Values(values) => {
-            (0..width).map(|i| values.rows.iter().all(|row| row.get(i).is_some_and(is_untyped))).collect()
-        }
-        SetExpr::Select(select) => {
-            let untyped = |item: Option<&SelectItem>| match item {
-                Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) => is_untyped(expr),
-                _ => false,
-            };
-            (0..width).map(|i| untyped(select.projection.get(i))).collect()
-        }
-        _ => vec![false; width],
-    }
 }

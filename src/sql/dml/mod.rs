@@ -1,4 +1,4 @@
-//! INSERT, UPDATE, DELETE: the statement's own input is planned and run, its rows become operations on the store.
+//! INSERT, UPDATE, DELETE, MERGE: the statement's own input is planned and run, its rows become operations on the store.
 //!
 //! DataFusion never plans a write. What it runs is the SELECT inside: the keys, versions and new values. Where the
 //! operations go is decided once, in [`Writes`]: into the open transaction or straight into EGTs.
@@ -9,36 +9,54 @@ mod conflict;
 mod defaults;
 mod delete;
 mod generated;
+mod given_rows;
 mod insert;
+mod kept_rows;
+mod merge;
 mod new_rows;
+mod others;
 mod returning;
 mod row_expressions;
+mod row_update;
 mod rows;
+mod set_clause;
 mod target;
+mod untyped;
 mod update;
 mod values;
 mod whole_table;
+mod with;
 mod writes;
 
 use std::sync::Arc;
 
+use arrow::datatypes::SchemaRef;
 use datafusion::common::ScalarValue;
+use datafusion::sql::sqlparser::ast::Statement;
 
-use super::error::SqlResult;
-use super::outcome::{ResultColumn, RowStream};
-use super::plan::Planner;
+use self::returning::Returning;
+use super::error::{Notice, SqlError, SqlResult};
+use super::outcome::{ResultColumn, RowStream, RowsTag};
+use super::plan::{PlannedQuery, Planner};
 use super::relation::Relation;
+use super::statement::{Command, InsertCommand};
 use super::types::SqlType;
 
+use self::delete::PreparedDelete;
+use self::insert::PreparedInsert;
+use self::merge::PreparedMerge;
+use self::update::PreparedUpdate;
+use self::with::PreparedWith;
+
 pub(super) use checks::{BadRow, visible_schema};
-pub(super) use delete::PreparedDelete;
-pub(super) use insert::PreparedInsert;
 pub(super) use new_rows::{BoundRows, NewRows};
 pub(super) use row_expressions::RowExpressions;
 pub(super) use rows::{RowsToWrite, generated_keys, keys_of_batch};
-pub(super) use target::{TargetColumn, find_target, target_column};
-pub(super) use update::{PreparedUpdate, is_untyped};
+pub(super) use target::{TargetColumn, find_target, key_items, target_column};
+pub(super) use untyped::is_untyped;
+pub(super) use update::etag_at;
 pub(super) use whole_table::{contains_nulls, is_there_row, keys_and};
+pub(super) use with::{changes_rows, statement_name};
 pub(super) use writes::{WriteMode, Writes};
 
 /// A data-changing statement, planned.
@@ -46,6 +64,8 @@ pub(super) enum PreparedDml {
     Insert(PreparedInsert),
     Update(PreparedUpdate),
     Delete(PreparedDelete),
+    Merge(PreparedMerge),
+    With(PreparedWith),
 }
 
 /// What a data-changing statement did.
@@ -55,35 +75,167 @@ pub(super) struct Changed {
     pub returned: Option<(Arc<[ResultColumn]>, RowStream)>,
 }
 
+/// What EXPLAIN shows of a statement.
+pub(super) struct Outline<'p> {
+    /// What happens to the rows; nothing, when they are only read.
+    pub title: Option<String>,
+    /// The query the rows come from, if there is one.
+    pub query: Option<&'p PlannedQuery>,
+    /// The parts that run before, with their names.
+    pub parts: Vec<(&'p str, Outline<'p>)>,
+}
+
 impl PreparedDml {
-    pub fn parameters(&self) -> &[SqlType] {
+    /// Plans a data-changing command; `None` for any other.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the statement.
+    pub async fn prepare(planner: &Planner<'_>, command: &Command, declared: &[SqlType]) -> SqlResult<Option<Self>> {
+        Ok(Some(match command {
+            Command::Insert(insert) => Self::Insert(PreparedInsert::prepare(planner, insert, declared).await?),
+            Command::Update(update) => Self::Update(PreparedUpdate::prepare(planner, update, declared).await?),
+            Command::Delete(delete) => Self::Delete(PreparedDelete::prepare(planner, delete, declared).await?),
+            Command::Merge(merge) => Self::Merge(PreparedMerge::prepare(planner, merge, declared).await?),
+            Command::Query(query) if changes_rows(query) => {
+                Self::With(PreparedWith::prepare(planner, query, declared).await?)
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Plans a change that is a part of a statement.
+    ///
+    /// # Errors
+    /// As [`PreparedDml::prepare`].
+    async fn of_statement(planner: &Planner<'_>, change: &Statement, declared: &[SqlType]) -> SqlResult<Self> {
+        Ok(match change {
+            Statement::Insert(insert) => {
+                let insert = InsertCommand { insert: insert.clone(), overriding: None };
+                Self::Insert(PreparedInsert::prepare(planner, &insert, declared).await?)
+            }
+            Statement::Update(update) => Self::Update(PreparedUpdate::prepare(planner, update, declared).await?),
+            Statement::Delete(delete) => Self::Delete(PreparedDelete::prepare(planner, delete, declared).await?),
+            Statement::Merge(merge) => Self::Merge(PreparedMerge::prepare(planner, merge, declared).await?),
+            other => return Err(SqlError::not_supported(other)),
+        })
+    }
+
+    /// The types of the statement's parameters, `$1` first; text for one that could be of any.
+    pub fn parameters(&self) -> Vec<SqlType> {
+        let known = self.known_parameters().iter();
+        known.map(|known| if *known == SqlType::Unknown { SqlType::Text } else { known.clone() }).collect()
+    }
+
+    /// The same; `Unknown` for one that the statement does not name, but perhaps a statement that it is a part of.
+    fn known_parameters(&self) -> &[SqlType] {
         match self {
             PreparedDml::Insert(insert) => insert.parameters(),
             PreparedDml::Update(update) => update.parameters(),
             PreparedDml::Delete(delete) => delete.parameters(),
+            PreparedDml::Merge(merge) => merge.parameters(),
+            PreparedDml::With(with) => with.parameters(),
         }
     }
 
-    /// The columns of RETURNING.
+    /// The columns of RETURNING, or of the query behind WITH.
     pub fn columns(&self) -> Option<Arc<[ResultColumn]>> {
         match self {
-            PreparedDml::Insert(insert) => insert.columns(),
-            PreparedDml::Update(update) => update.columns(),
-            PreparedDml::Delete(delete) => delete.columns(),
+            PreparedDml::With(with) => with.columns(),
+            _ => self.returning().map(Returning::columns),
         }
     }
 
+    /// The columns of RETURNING, as they are handed on to other parts of the statement.
+    fn returned_schema(&self) -> Option<SchemaRef> {
+        self.returning().map(Returning::result_schema)
+    }
+
+    fn returning(&self) -> Option<&Returning> {
+        match self {
+            PreparedDml::Insert(insert) => insert.returning(),
+            PreparedDml::Update(update) => update.returning(),
+            PreparedDml::Delete(delete) => delete.returning(),
+            PreparedDml::Merge(_) | PreparedDml::With(_) => None,
+        }
+    }
+
+    /// The table that is changed; the first one where there are several.
     pub fn relation(&self) -> &Arc<Relation> {
         match self {
             PreparedDml::Insert(insert) => insert.relation(),
             PreparedDml::Update(update) => update.relation(),
             PreparedDml::Delete(delete) => delete.relation(),
+            PreparedDml::Merge(merge) => merge.relation(),
+            PreparedDml::With(with) => with.relation(),
+        }
+    }
+
+    /// Every table that is changed.
+    pub fn targets(&self) -> Vec<&Arc<Relation>> {
+        match self {
+            PreparedDml::With(with) => with.changes().map(PreparedDml::relation).collect(),
+            _ => vec![self.relation()],
+        }
+    }
+
+    /// The tables it was planned with: what it changes, and what it reads to find the rows.
+    pub fn relations(&self) -> Vec<&Arc<Relation>> {
+        let query = match self {
+            PreparedDml::Insert(insert) => insert.input(),
+            PreparedDml::Update(update) => Some(update.input()),
+            PreparedDml::Delete(delete) => Some(delete.input()),
+            PreparedDml::Merge(merge) => Some(merge.input()),
+            PreparedDml::With(with) => return with.relations(),
+        };
+        query.into_iter().flat_map(|query| &query.relations).chain([self.relation()]).collect()
+    }
+
+    /// The command tag.
+    pub fn tag(&self) -> RowsTag {
+        match self {
+            PreparedDml::Insert(_) => RowsTag::Insert,
+            PreparedDml::Update(_) => RowsTag::Update,
+            PreparedDml::Delete(_) => RowsTag::Delete,
+            PreparedDml::Merge(_) => RowsTag::Merge,
+            PreparedDml::With(with) => with.tag(),
         }
     }
 
     /// Whether it may delete a row under one key and insert it under another.
     pub fn moves_rows(&self) -> bool {
-        matches!(self, PreparedDml::Update(update) if update.assigns_key())
+        match self {
+            PreparedDml::Update(update) => update.assigns_key(),
+            PreparedDml::Insert(insert) => insert.assigns_key(),
+            PreparedDml::Merge(merge) => merge.assigns_key(),
+            PreparedDml::Delete(_) => false,
+            PreparedDml::With(with) => with.changes().any(PreparedDml::moves_rows),
+        }
+    }
+
+    /// Whether it changes several tables, or one of them in several ways: then all of it is committed together.
+    pub fn has_several_changes(&self) -> bool {
+        matches!(self, PreparedDml::With(with) if !with.is_one_change())
+    }
+
+    /// What the service sets itself although the statement gives it.
+    pub fn notice(&self) -> Option<Notice> {
+        match self {
+            PreparedDml::Insert(insert) => insert.notice(),
+            PreparedDml::With(with) => with.changes().find_map(PreparedDml::notice),
+            _ => None,
+        }
+    }
+
+    /// What EXPLAIN shows.
+    pub fn outline(&self) -> Outline<'_> {
+        let (verb, query) = match self {
+            PreparedDml::Insert(insert) => ("Insert", insert.input()),
+            PreparedDml::Update(update) => ("Update", Some(update.input())),
+            PreparedDml::Delete(delete) => ("Delete", Some(delete.input())),
+            PreparedDml::Merge(merge) => ("Merge", Some(merge.input())),
+            PreparedDml::With(with) => return with.outline(),
+        };
+        Outline { title: Some(format!("{verb} on {}", self.relation().name)), query, parts: Vec::new() }
     }
 
     /// Runs it: everything is handed to `writes`, and committed where that is outside a transaction.
@@ -100,6 +252,8 @@ impl PreparedDml {
             PreparedDml::Insert(insert) => insert.run(planner, parameters, writes).await,
             PreparedDml::Update(update) => update.run(planner, parameters, writes).await,
             PreparedDml::Delete(delete) => delete.run(planner, parameters, writes).await,
+            PreparedDml::Merge(merge) => merge.run(planner, parameters, writes).await,
+            PreparedDml::With(with) => with.run(planner, parameters, writes).await,
         }
     }
 }

@@ -1,22 +1,27 @@
 //! RETURNING: expressions over the rows as they were written.
 //!
-//! The rows stand in memory under the target's name, and the clause is an ordinary SELECT over them. A row's version is
+//! The rows stand in memory under the target's alias, and the clause is an ordinary SELECT over them, joined to the rows
+//! of other tables they were found with. Its sub-queries see the tables as the statement found them. A row's version is
 //! known once it is committed; inside a transaction RETURNING shows the version that was read.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, StringArray, TimestampMicrosecondArray};
-use arrow::datatypes::SchemaRef;
+use arrow::array::{ArrayRef, Int64Array, StringArray, TimestampMicrosecondArray};
+use arrow::datatypes::{Field, FieldRef, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
 use datafusion::datasource::MemTable;
 use datafusion::sql::sqlparser::ast::{
-    Ident, ObjectName, ObjectNamePart, Query, SelectItem, TableAlias, TableFactor, TableWithJoins,
+    Expr, Ident, ObjectName, ObjectNamePart, Query, SelectItem, TableAlias, TableFactor, TableWithJoins,
 };
 
+use super::checks::batch_of;
+use super::kept_rows::{KeptRows, held};
+use super::others::{Named, OtherColumns};
 use super::rows::keys_of_batch;
-use super::target::{item, select};
+use super::target::{and, equal, item, select};
+use super::writes::Writes;
 use crate::model::EntityKey;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::outcome::{ResultColumn, RowStream};
@@ -25,60 +30,131 @@ use crate::sql::relation::{ColumnSource, Relation};
 use crate::sql::types::SqlType;
 use crate::table::Written;
 
+/// The name of the written rows in the query of a clause: the target's own name still means the table.
+const WRITTEN: &str = "\u{2}written";
+/// Joins a written row to the rows of other tables it was found with.
+const ORDINAL: &str = "\u{2}row";
+
 /// A RETURNING clause.
 pub(super) struct Returning {
     relation: Arc<Relation>,
+    others: OtherColumns,
     query: Query,
     columns: Arc<[ResultColumn]>,
-    declared: Vec<SqlType>,
+    result: SchemaRef,
+    parameters: Vec<SqlType>,
+    /// Of the rows the clause takes.
+    schema: SchemaRef,
+    shows_versions: bool,
 }
 
 impl Returning {
+    /// A clause that may also show columns of other tables; types of parameters in it are added to `declared`.
+    ///
     /// # Errors
     /// What is wrong with the clause's expressions.
-    pub fn prepare(
+    pub async fn prepare(
         planner: &Planner<'_>,
         relation: &Arc<Relation>,
         alias: &Ident,
         items: Option<&[SelectItem]>,
-        declared: &[SqlType],
+        others: OtherColumns,
+        declared: &mut Vec<SqlType>,
     ) -> SqlResult<Option<Self>> {
         let Some(items) = items else { return Ok(None) };
-        let name = ObjectName(vec![ObjectNamePart::Identifier(Ident::with_quote('"', relation.name.clone()))]);
-        let query = select(items.to_vec(), vec![table_as(name, alias)], None)?;
-        let tables = rows_as_table(relation, Vec::new())?;
-        let planned = planner.plan_over(&query, &tables, declared)?;
-        Ok(Some(Self { relation: relation.clone(), query, columns: planned.columns, declared: declared.to_vec() }))
+        let query = clause_query(items, alias, &others)?;
+        let fields = Self::row_schema(relation).fields().iter().chain(others.fields()).cloned().collect::<Vec<_>>();
+        let schema = Arc::new(Schema::new(fields));
+        let tables = tables_of(relation, &others, &[RecordBatch::new_empty(schema.clone())])?;
+        let planned = planner.plan_with(&query, &tables, declared).await?;
+        planned.learn(declared);
+        let result = planned.plan.schema().inner().clone();
+        let (columns, parameters) = (planned.columns, planned.parameters);
+        let shows_versions = shows_versions(relation, items);
+        let relation = relation.clone();
+        Ok(Some(Self { relation, others, query, columns, result, parameters, schema, shows_versions }))
     }
 
     pub fn columns(&self) -> Arc<[ResultColumn]> {
         self.columns.clone()
     }
 
-    /// The schema of the rows [`Returning::rows`] takes: all columns of the relation, NULLs allowed.
+    /// The columns as the plan has them: no two of one name.
+    pub fn result_schema(&self) -> SchemaRef {
+        self.result.clone()
+    }
+
+    /// The schema of rows of the target: all columns of the relation, NULLs allowed.
     pub fn row_schema(relation: &Relation) -> SchemaRef {
         let fields: Vec<_> =
             relation.arrow_schema.fields().iter().map(|f| f.as_ref().clone().with_nullable(true)).collect();
-        Arc::new(arrow::datatypes::Schema::new(fields))
+        Arc::new(Schema::new(fields))
     }
 
-    /// Evaluates the clause, where there is one, over the written rows.
+    /// Rows for [`Returning::rows`]: those of the target, with columns of the other tables behind them.
     ///
     /// # Errors
-    /// What its expressions refuse.
-    pub async fn rows(
+    /// XX000 when these are not the columns that were planned.
+    pub fn joined(&self, target: &RecordBatch, others: &[ArrayRef]) -> SqlResult<RecordBatch> {
+        let columns: Vec<ArrayRef> = target.columns().iter().chain(others).cloned().collect();
+        self.read(&columns)
+    }
+
+    /// The same, of columns as they were read: those of the target, then those of the other tables.
+    ///
+    /// # Errors
+    /// As [`Returning::joined`].
+    pub fn read(&self, columns: &[ArrayRef]) -> SqlResult<RecordBatch> {
+        Ok(RecordBatch::try_new(self.schema.clone(), columns.to_vec())?)
+    }
+
+    /// Whether it shows versions, which the store gives the rows when they are committed.
+    pub fn shows_versions(&self) -> bool {
+        self.shows_versions
+    }
+
+    /// The statement is complete: commits what is direct, and evaluates the clause, where there is one, over the written
+    /// rows. What the clause may refuse it refuses before the commit, unless it shows what only the commit gives.
+    ///
+    /// # Errors
+    /// What the clause's expressions refuse; what the commit meets.
+    pub async fn finish(
         clause: Option<&Self>,
         planner: &Planner<'_>,
         parameters: &[ScalarValue],
-        rows: Vec<RecordBatch>,
-        versions: &BTreeMap<EntityKey, Written>,
+        rows: KeptRows,
+        writes: &mut Writes<'_>,
     ) -> SqlResult<Option<(Arc<[ResultColumn]>, RowStream)>> {
-        let Some(clause) = clause else { return Ok(None) };
-        let rows =
-            rows.into_iter().map(|batch| clause.with_versions(batch, versions)).collect::<SqlResult<Vec<_>>>()?;
-        let tables = rows_as_table(&clause.relation, rows)?;
-        let planned = planner.plan_over(&clause.query, &tables, &clause.declared)?;
-        Ok(Some((clause.columns.clone(), planner.run(&planned, parameters).await?)))
+        let Some(clause) = clause else {
+            writes.finish().await?;
+            return Ok(None);
+        };
+        let (rows, memory) = rows.into_parts();
+        let stream = if clause.shows_versions {
+            let versions = writes.finish().await?;
+            let known = |batch| clause.with_versions(batch, &versions);
+            clause.evaluate(planner, parameters, rows.into_iter().map(known).collect::<SqlResult<_>>()?).await?
+        } else {
+            let stream = clause.evaluate(planner, parameters, rows).await?;
+            let returned = KeptRows::of(planner, "rows of RETURNING", stream).await?;
+            writes.finish().await?;
+            returned.into_stream()
+        };
+        Ok(Some((clause.columns.clone(), held(stream, memory))))
+    }
+
+    async fn evaluate(
+        &self,
+        planner: &Planner<'_>,
+        parameters: &[ScalarValue],
+        mut rows: Vec<RecordBatch>,
+    ) -> SqlResult<RowStream> {
+        if rows.is_empty() {
+            rows.push(RecordBatch::new_empty(self.schema.clone()));
+        }
+        let tables = tables_of(&self.relation, &self.others, &rows)?;
+        let planned = planner.plan_with(&self.query, &tables, &self.parameters).await?;
+        planner.run(&planned, parameters).await
     }
 
     /// Puts the committed versions into the Timestamp and etag columns.
@@ -117,20 +193,92 @@ fn keep_unknown(old: &ArrayRef, new: ArrayRef) -> SqlResult<ArrayRef> {
     Ok(arrow::compute::kernels::zip::zip(&known, &new, old)?)
 }
 
-/// Rows in memory under the relation's name.
-pub(super) fn rows_as_table(relation: &Relation, rows: Vec<RecordBatch>) -> SqlResult<Tables> {
-    let provider = MemTable::try_new(Returning::row_schema(relation), vec![rows])?;
-    let names = |hidden| relation.columns.iter().filter(move |c| c.hidden == hidden).map(|c| c.name.clone()).collect();
-    let entry = TableEntry {
-        key: format!("public.{}", relation.name),
-        visible: names(false),
-        hidden: names(true),
-        provider: Arc::new(provider),
-        relation: Some(Arc::new(relation.clone())),
-    };
+/// Whether a clause names, or shows with `*`, one of the columns that the store sets.
+fn shows_versions(relation: &Relation, items: &[SelectItem]) -> bool {
+    let named = Named::of(items);
+    let set_by_store =
+        relation.columns.iter().filter(|c| matches!(c.source, ColumnSource::Timestamp | ColumnSource::ETag));
+    set_by_store.into_iter().any(|column| named.shows(&column.name, column.hidden))
+}
+
+/// The clause as a query: a row of the target with its rows of the other tables, for each ordinal.
+fn clause_query(items: &[SelectItem], alias: &Ident, others: &OtherColumns) -> SqlResult<Query> {
+    let ordinal = |table: &Ident| Expr::CompoundIdentifier(vec![table.clone(), Ident::with_quote('"', ORDINAL)]);
+    let mut from = vec![table_as(object_name(WRITTEN), alias)];
+    let mut condition: Option<Expr> = None;
+    for (i, table) in others.tables().iter().enumerate() {
+        let other = Ident::with_quote('"', table.alias.clone());
+        from.push(table_as(object_name(&other_name(i)), &other));
+        condition = Some(and(condition, equal(ordinal(alias), ordinal(&other))));
+    }
+    select(items.to_vec(), from, condition)
+}
+
+fn other_name(index: usize) -> String {
+    format!("\u{2}from{index}")
+}
+
+/// The rows in memory: those of the target and those of the other tables, each table with ordinals if there are several.
+fn tables_of(relation: &Relation, others: &OtherColumns, rows: &[RecordBatch]) -> SqlResult<Tables> {
     let mut tables = Tables::default();
-    tables.insert(&relation.name, entry);
+    let visible = |hidden| relation.columns.iter().filter(move |c| c.hidden == hidden).map(|c| c.name.clone());
+    let numbered = !others.tables().is_empty();
+    let mut add = |name: &str, from: usize, columns: &[String], visible: Vec<String>, hidden: Vec<String>| {
+        let part: Vec<RecordBatch> =
+            rows.iter().map(|batch| part_of(batch, from, columns)).collect::<SqlResult<Vec<_>>>()?;
+        let mut entry = rows_table(name, part, numbered)?;
+        (entry.visible, entry.hidden) = (visible, hidden);
+        entry.hidden.extend(numbered.then(|| ORDINAL.to_owned()));
+        tables.insert(name, entry);
+        SqlResult::Ok(())
+    };
+    let own: Vec<String> = relation.columns.iter().map(|c| c.name.clone()).collect();
+    add(WRITTEN, 0, &own, visible(false).collect(), visible(true).collect())?;
+    let mut from = own.len();
+    for (i, table) in others.tables().iter().enumerate() {
+        let (hidden, visible) = table.columns.iter().cloned().partition(|column| table.hidden.contains(column));
+        add(&other_name(i), from, &table.columns, visible, hidden)?;
+        from += table.columns.len();
+    }
     Ok(tables)
+}
+
+/// The columns of a batch from one on, under these names.
+fn part_of(batch: &RecordBatch, from: usize, names: &[String]) -> SqlResult<RecordBatch> {
+    let schema = batch.schema();
+    let field = |(i, name): (usize, &String)| schema.field(from + i).clone().with_name(name).with_nullable(true);
+    let fields: Vec<Field> = names.iter().enumerate().map(field).collect();
+    batch_of(Arc::new(Schema::new(fields)), batch.columns()[from..from + names.len()].to_vec(), batch.num_rows())
+}
+
+/// Rows in memory as a table; with a column of ordinals, if they are numbered.
+fn rows_table(name: &str, mut rows: Vec<RecordBatch>, numbered: bool) -> SqlResult<TableEntry> {
+    if numbered {
+        let mut next = 0_i64;
+        for batch in &mut rows {
+            let count = i64::try_from(batch.num_rows()).unwrap_or(i64::MAX);
+            let ordinals = Arc::new(Int64Array::from_iter_values(next..next + count));
+            next += count;
+            *batch = with_column(batch, SqlType::Int8.field(ORDINAL, false), ordinals)?;
+        }
+    }
+    let schema = rows.first().map_or_else(|| Arc::new(Schema::empty()), RecordBatch::schema);
+    let provider = MemTable::try_new(schema, vec![rows])?;
+    Ok(TableEntry::of_provider(name, Arc::new(provider)))
+}
+
+/// A batch with one more column.
+pub(super) fn with_column(batch: &RecordBatch, field: Field, column: ArrayRef) -> SqlResult<RecordBatch> {
+    let mut fields: Vec<FieldRef> = batch.schema().fields().iter().cloned().collect();
+    fields.push(Arc::new(field));
+    let mut columns = batch.columns().to_vec();
+    columns.push(column);
+    batch_of(Arc::new(Schema::new(fields)), columns, batch.num_rows())
+}
+
+/// A name that is taken as it stands.
+pub(super) fn object_name(name: &str) -> ObjectName {
+    ObjectName(vec![ObjectNamePart::Identifier(Ident::with_quote('"', name))])
 }
 
 /// `name AS alias` as a FROM item.

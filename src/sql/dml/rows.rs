@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
+use arrow::compute::filter_record_batch;
 use arrow::record_batch::RecordBatch;
 use uuid::Uuid;
 
 use super::checks::not_null;
 use super::target::TargetColumn;
+use super::writes::Writes;
 use crate::model::{Entity, EntityKey, Properties, PropertyName};
 use crate::sql::edm;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
@@ -123,4 +125,20 @@ pub(crate) fn keys_of_batch(batch: &RecordBatch) -> SqlResult<Vec<EntityKey>> {
     };
     let (partitions, rows) = (text(0)?, text(1)?);
     (0..batch.num_rows()).map(|i| Ok(EntityKey::parse(partitions.value(i), rows.value(i))?)).collect()
+}
+
+/// The rows of a batch that the statement has not changed yet, with their keys. The first columns are PartitionKey and
+/// RowKey. As in PostgreSQL, a row that is found again is changed by whatever found it first.
+///
+/// # Errors
+/// As [`keys_of_batch`].
+pub(super) fn first_changes(batch: RecordBatch, writes: &mut Writes<'_>) -> SqlResult<(RecordBatch, Vec<EntityKey>)> {
+    let mut keys = keys_of_batch(&batch)?;
+    let first: Vec<bool> = keys.iter().map(|key| writes.first_change(key)).collect();
+    if first.iter().all(|first| *first) {
+        return Ok((batch, keys));
+    }
+    let mut is_first = first.iter();
+    keys.retain(|_| is_first.next() == Some(&true));
+    Ok((filter_record_batch(&batch, &BooleanArray::from(first))?, keys))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, ObjectName, Query, SelectItem, SetExpr, TableFactor, TableWithJoins,
+    BinaryOperator, Expr, Ident, ObjectName, Query, SelectItem, SetExpr, TableFactor, TableWithJoins, Value,
 };
 
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
@@ -36,11 +36,23 @@ pub(crate) async fn find_target(planner: &Planner<'_>, name: &ObjectName) -> Sql
 /// # Errors
 /// 0A000 for joins and anything that is not a plain table.
 pub(super) fn target_of(table: &TableWithJoins) -> SqlResult<(&ObjectName, Ident)> {
-    let TableFactor::Table { name, alias, args: None, .. } = &table.relation else {
-        return Err(SqlError::not_supported(format!("changing {table}")));
-    };
     if !table.joins.is_empty() {
         return Err(SqlError::not_supported("a join as the target of a change"));
+    }
+    target_table(&table.relation)
+}
+
+/// The same, of a table on its own.
+///
+/// # Errors
+/// As [`target_of`]; 42601 for an alias that names columns.
+pub(super) fn target_table(table: &TableFactor) -> SqlResult<(&ObjectName, Ident)> {
+    let TableFactor::Table { name, alias, args: None, .. } = table else {
+        return Err(SqlError::not_supported(format!("changing {table}")));
+    };
+    if alias.as_ref().is_some_and(|alias| !alias.columns.is_empty()) {
+        return Err(SqlError::new(ErrorKind::Syntax, "syntax error at or near \"(\"")
+            .with_detail("The alias of the table that is changed names no columns."));
     }
     let own = name.0.last().and_then(|p| p.as_ident()).map(fold).unwrap_or_default();
     let alias = alias.as_ref().map_or_else(|| Ident::with_quote('"', own), |a| a.name.clone());
@@ -65,11 +77,16 @@ pub(crate) fn target_column(relation: &Relation, ident: &Ident) -> SqlResult<Tar
         };
     }
     if !relation.open {
-        let message = format!("column \"{}\" of relation \"{}\" does not exist", fold(ident), relation.name);
-        return Err(SqlError::new(ErrorKind::UndefinedColumn, message));
+        return Err(undefined_column(relation, &fold(ident)));
     }
     let name = crate::model::PropertyName::parse(&fold(ident))?;
     Ok(TargetColumn::New(name))
+}
+
+/// A column that the target does not have (42703).
+pub(super) fn undefined_column(relation: &Relation, column: &str) -> Box<SqlError> {
+    let message = format!("column \"{column}\" of relation \"{}\" does not exist", relation.name);
+    SqlError::new(ErrorKind::UndefinedColumn, message)
 }
 
 /// A column a statement sets.
@@ -114,11 +131,37 @@ pub(super) fn select(items: Vec<SelectItem>, from: Vec<TableWithJoins>, selectio
     Ok(*query)
 }
 
+/// `left = right`.
+pub(super) fn equal(left: Expr, right: Expr) -> Expr {
+    Expr::BinaryOp { left: Box::new(left), op: BinaryOperator::Eq, right: Box::new(right) }
+}
+
+/// `condition AND (other)`, or the other alone.
+pub(super) fn and(condition: Option<Expr>, other: Expr) -> Expr {
+    let Some(condition) = condition else { return other };
+    let right = Box::new(Expr::Nested(Box::new(other)));
+    Expr::BinaryOp { left: Box::new(condition), op: BinaryOperator::And, right }
+}
+
+/// The number 1 as a select item.
+pub(super) fn one() -> SelectItem {
+    SelectItem::UnnamedExpr(Expr::Value(Value::Number("1".to_owned(), false).into()))
+}
+
 /// `alias."column" AS label`, with a label that no column can have.
 pub(super) fn item(alias: &Ident, column: &str, label: usize) -> SelectItem {
     let expr = Expr::CompoundIdentifier(vec![alias.clone(), Ident::with_quote('"', column)]);
     labelled(expr, label)
 }
+
+/// The key and the version of a table's row, with labels that no column can have.
+pub(crate) fn key_items(alias: &Ident, table: usize) -> [SelectItem; 3] {
+    let columns = ["PartitionKey", "RowKey", "etag"];
+    std::array::from_fn(|index| item(alias, columns[index], KEY_LABELS + table * columns.len() + index))
+}
+
+/// Where the labels of [`key_items`] begin: above those of other items.
+const KEY_LABELS: usize = 100_000;
 
 /// `expr AS label`, with a label that no column can have.
 pub(super) fn labelled(expr: Expr, label: usize) -> SelectItem {

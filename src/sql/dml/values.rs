@@ -7,7 +7,7 @@ use futures::StreamExt;
 
 use super::defaults::is_default;
 use super::target::{labelled, select};
-use super::update::is_untyped;
+use super::untyped::is_untyped;
 use crate::sql::edm;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::input::parse_text;
@@ -142,14 +142,9 @@ impl ComputedCells {
     async fn prepare(planner: &Planner<'_>, expressions: &[Expr], declared: &mut Vec<SqlType>) -> SqlResult<Self> {
         let untyped = expressions.iter().map(is_untyped).collect();
         let items = expressions.iter().enumerate().map(|(i, expr)| labelled(expr.clone(), i)).collect();
-        let input = planner.plan(&select(items, Vec::new(), None)?, declared).await?;
-        for (index, inferred) in input.parameters.iter().enumerate() {
-            match declared.get_mut(index) {
-                None => declared.push(inferred.clone()),
-                Some(open @ SqlType::Unknown) => *open = inferred.clone(),
-                Some(_) => {}
-            }
-        }
+        let query = select(items, Vec::new(), None)?;
+        let input = planner.plan(&query, declared).await?;
+        input.learn(declared);
         Ok(Self { input, untyped })
     }
 

@@ -1,18 +1,21 @@
 //! Where a statement's operations go: into the open transaction, or straight into EGTs.
+//!
+//! Here, and nowhere else, the rows that statements write are locked, in stores that this gateway alone writes to. A
+//! statement that reads a snapshot of its own and finds that a row has changed before it was locked is *stale*: it
+//! keeps its locks and is run again on a newer snapshot, in which the rows it locked cannot change any more.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use crate::model::{ETag, EdmDateTime, Entity, EntityKey, PartitionKey, Properties, PropertyName, StoredEntity};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::model::{
+    ETag, EdmDateTime, Entity, EntityKey, PartitionKey, Properties, PropertyName, StoredEntity, TableName,
+};
+use crate::sql::error::SqlResult;
 use crate::sql::observe::Footprint;
 use crate::sql::reads::Reads;
 use crate::sql::relation::Relation;
-use crate::sql::tx::{EgtCount, EgtWriter, Transaction, moved_row};
+use crate::sql::tx::{Claims, EgtCount, EgtWriter, Found, RowStrength, Transaction, changed_since_snapshot, moved_row};
 use crate::table::{IfMatch, Operation, Written};
-
-/// Operations an implicit transaction may collect before its Sync: it is held in memory.
-const IMPLICIT_OPERATIONS_MAX: usize = 100_000;
 
 /// How a statement's writes are treated.
 pub(crate) enum WriteMode<'a> {
@@ -26,12 +29,14 @@ pub(crate) enum WriteMode<'a> {
     Direct(Box<EgtWriter>),
 }
 
-/// The writes of one statement to one table.
+/// The writes of one statement, to one table after the other.
 pub(crate) struct Writes<'a> {
     pub relation: Arc<Relation>,
     pub reads: Arc<Reads>,
     pub now: EdmDateTime,
     mode: WriteMode<'a>,
+    changed: BTreeMap<TableName, HashSet<EntityKey>>,
+    stale: bool,
 }
 
 /// What happens to a stored entity: properties that get a value, properties that go.
@@ -43,7 +48,43 @@ pub(crate) struct Change {
 
 impl<'a> Writes<'a> {
     pub fn new(relation: Arc<Relation>, reads: Arc<Reads>, now: EdmDateTime, mode: WriteMode<'a>) -> Self {
-        Self { relation, reads, now, mode }
+        Self { relation, reads, now, mode, changed: BTreeMap::new(), stale: false }
+    }
+
+    /// Goes on with another table of the same statement.
+    pub fn aim_at(&mut self, relation: &Arc<Relation>) {
+        self.relation = relation.clone();
+    }
+
+    /// Notes that the statement changes a row. False when it has done so already: nothing sees its own changes, so the
+    /// first one stands.
+    pub fn first_change(&mut self, key: &EntityKey) -> bool {
+        match self.changed.get_mut(&self.relation.stored) {
+            Some(changed) => changed.insert(key.clone()),
+            None => {
+                self.changed.insert(self.relation.stored.clone(), HashSet::from([key.clone()]));
+                true
+            }
+        }
+    }
+
+    /// Whether the statement has changed a row.
+    pub fn has_changed(&self, key: &EntityKey) -> bool {
+        self.changed.get(&self.relation.stored).is_some_and(|changed| changed.contains(key))
+    }
+
+    /// Whether a row had changed before it was locked: then the statement is to run again, and what it did till now is
+    /// to be undone.
+    pub fn is_stale(&self) -> bool {
+        self.stale
+    }
+
+    /// The locks of a statement on its own, for its next run.
+    pub fn into_claims(self) -> Option<Claims> {
+        match self.mode {
+            WriteMode::Direct(writer) => writer.into_claims(),
+            WriteMode::Block(_) | WriteMode::OneEgt(_) | WriteMode::Implicit(_) => None,
+        }
     }
 
     /// True when operations are committed as they come, so that what they meet in the store is learnt from it.
@@ -79,12 +120,36 @@ impl<'a> Writes<'a> {
     /// # Errors
     /// When the store fails.
     pub async fn current(&self, key: &EntityKey) -> SqlResult<Option<StoredEntity>> {
-        if let Some(transaction) = self.transaction()
-            && let Some(image) = transaction.writes().image(&self.relation.stored, key)?
-        {
-            return Ok(image);
+        match self.own_image(key)? {
+            Some(image) => Ok(image),
+            None => self.reads.get(&self.relation.stored, key).await,
         }
-        self.reads.get(&self.relation.stored, key).await
+    }
+
+    /// The entity as it is now, locked. It may be newer than what the statement reads, as for INSERT in PostgreSQL.
+    ///
+    /// # Errors
+    /// 55P03, 40P01 when it cannot be locked; when the store fails.
+    pub async fn lock_current(&mut self, key: &EntityKey) -> SqlResult<Option<StoredEntity>> {
+        let relation = self.relation.clone();
+        let Some(claims) = self.claims_mut() else { return self.current(key).await };
+        claims.lock(&relation, key, RowStrength::Update).await?;
+        self.newest(key).await
+    }
+
+    /// The entity that is in the way of an insertion, locked so that it can be changed.
+    ///
+    /// # Errors
+    /// As [`Writes::lock_current`]; 40001 when a transaction that reads one snapshot does not see what is there.
+    pub async fn lock_conflicting(&mut self, key: &EntityKey) -> SqlResult<Option<StoredEntity>> {
+        let current = self.lock_current(key).await?;
+        if self.claims().is_some_and(Claims::keeps_snapshot) {
+            let seen = self.current(key).await?;
+            if seen.map(|entity| entity.etag) != current.as_ref().map(|entity| entity.etag.clone()) {
+                return Err(changed_since_snapshot(&self.relation, key, Found::Changed));
+            }
+        }
+        Ok(current)
     }
 
     /// Adds an entity that must not be there.
@@ -93,8 +158,14 @@ impl<'a> Writes<'a> {
     /// 23505 when it is known to be there, 0A000 or 54000 when a block would break a rule of EGTs.
     pub async fn insert(&mut self, entity: Entity) -> SqlResult<()> {
         entity.check()?;
-        if !self.is_direct() && self.current(&entity.key).await?.is_some() {
-            return Err(self.relation.duplicate_key(&entity.key));
+        if !self.is_direct() {
+            let is_there = self.lock_current(&entity.key).await?.is_some();
+            if self.stale {
+                return Ok(());
+            }
+            if is_there {
+                return Err(self.relation.duplicate_key(&entity.key));
+            }
         }
         let (relation, now) = (self.relation.clone(), self.now);
         match &mut self.mode {
@@ -116,7 +187,7 @@ impl<'a> Writes<'a> {
             let operation = if replace { Operation::InsertOrReplace(entity) } else { Operation::InsertOrMerge(entity) };
             return writer.push(operation).await;
         }
-        let Some(base) = self.current(&entity.key).await? else { return self.insert(entity).await };
+        let Some(base) = self.lock_conflicting(&entity.key).await? else { return self.insert(entity).await };
         let removed = if replace {
             base.entity
                 .properties
@@ -135,6 +206,9 @@ impl<'a> Writes<'a> {
     /// # Errors
     /// 40001 when it is gone meanwhile, 0A000 or 54000 when a block would break a rule of EGTs.
     pub async fn update(&mut self, key: &EntityKey, etag: &ETag, change: Change) -> SqlResult<()> {
+        if !self.claim(key, etag, RowStrength::NoKeyUpdate).await? {
+            return Ok(());
+        }
         if let WriteMode::Direct(writer) = &mut self.mode
             && change.removed.is_empty()
         {
@@ -142,7 +216,9 @@ impl<'a> Writes<'a> {
             patch.check()?;
             return writer.push(Operation::Merge(patch, IfMatch::ETag(etag.clone()))).await;
         }
-        let Some(base) = self.current(key).await? else { return Err(changed_meanwhile(&self.relation, key)) };
+        let Some(base) = self.newest(key).await? else {
+            return Err(changed_since_snapshot(&self.relation, key, Found::Gone));
+        };
         let mut after = base.entity.properties.clone();
         change.removed.iter().for_each(|name| after.remove(name.as_str()));
         let patch = change.removed.is_empty().then(|| change.set.clone());
@@ -164,6 +240,9 @@ impl<'a> Writes<'a> {
     /// # Errors
     /// 0A000 or 54000 when a block would break a rule of EGTs.
     pub async fn delete(&mut self, key: EntityKey, etag: &ETag) -> SqlResult<()> {
+        if !self.claim(&key, etag, RowStrength::Update).await? {
+            return Ok(());
+        }
         let (relation, now) = (self.relation.clone(), self.now);
         match &mut self.mode {
             WriteMode::Direct(writer) => writer.push(Operation::Delete(key, IfMatch::ETag(etag.clone()))).await,
@@ -198,6 +277,56 @@ impl<'a> Writes<'a> {
         }
     }
 
+    /// Locks a row that the statement found in this version. False when the statement has become stale; what is
+    /// committed as it comes is locked, and compared, when it is.
+    async fn claim(&mut self, key: &EntityKey, etag: &ETag, strength: RowStrength) -> SqlResult<bool> {
+        let relation = self.relation.clone();
+        if !self.is_direct()
+            && let Some(claims) = self.claims_mut()
+        {
+            let found = claims.claim(&relation, key, etag, strength).await?;
+            if found != Found::Unchanged && claims.keeps_snapshot() {
+                return Err(changed_since_snapshot(&relation, key, found));
+            }
+            self.stale |= found != Found::Unchanged;
+        }
+        Ok(!self.stale)
+    }
+
+    /// The entity as it is now, which is what the statement found if it is locked and the statement is not stale.
+    async fn newest(&self, key: &EntityKey) -> SqlResult<Option<StoredEntity>> {
+        match (self.own_image(key)?, self.claims()) {
+            (Some(image), _) => Ok(image),
+            (None, Some(claims)) => claims.now(&self.relation, key).await,
+            (None, None) => self.reads.get(&self.relation.stored, key).await,
+        }
+    }
+
+    /// What the transaction has made of the entity, if it wrote it.
+    fn own_image(&self, key: &EntityKey) -> SqlResult<Option<Option<StoredEntity>>> {
+        match self.transaction() {
+            Some(transaction) => transaction.writes().image(&self.relation.stored, key),
+            None => Ok(None),
+        }
+    }
+
+    /// The locks to take, where they bind everybody.
+    fn claims(&self) -> Option<&Claims> {
+        let claims = match &self.mode {
+            WriteMode::Block(t) | WriteMode::OneEgt(t) | WriteMode::Implicit(t) => Some(t.claims()),
+            WriteMode::Direct(writer) => writer.claims(),
+        };
+        claims.filter(|claims| claims.bind_everybody())
+    }
+
+    fn claims_mut(&mut self) -> Option<&mut Claims> {
+        let claims = match &mut self.mode {
+            WriteMode::Block(t) | WriteMode::OneEgt(t) | WriteMode::Implicit(t) => Some(t.claims_mut()),
+            WriteMode::Direct(writer) => writer.claims_mut(),
+        };
+        claims.filter(|claims| claims.bind_everybody())
+    }
+
     fn transaction(&self) -> Option<&Transaction> {
         match &self.mode {
             WriteMode::Block(t) | WriteMode::OneEgt(t) | WriteMode::Implicit(t) => Some(t),
@@ -211,23 +340,9 @@ impl<'a> Writes<'a> {
             WriteMode::OneEgt(transaction) => transaction.check_statement_rules(),
             WriteMode::Implicit(transaction) => {
                 transaction.note_rules();
-                check_implicit(transaction)
+                Ok(())
             }
             WriteMode::Direct(_) => Ok(()),
         }
     }
-}
-
-fn check_implicit(transaction: &Transaction) -> SqlResult<()> {
-    if transaction.writes().operations() <= IMPLICIT_OPERATIONS_MAX {
-        return Ok(());
-    }
-    Err(SqlError::new(ErrorKind::LimitExceeded, "too many rows before the next Sync")
-        .with_detail(format!("At most {IMPLICIT_OPERATIONS_MAX} are collected."))
-        .with_hint("Send Sync, or end the query text, more often."))
-}
-
-fn changed_meanwhile(relation: &Relation, key: &EntityKey) -> Box<SqlError> {
-    SqlError::new(ErrorKind::SerializationFailure, "could not serialize access due to concurrent delete")
-        .with_detail(format!("Entity {key} of table \"{}\" is gone.", relation.name))
 }

@@ -136,6 +136,10 @@ pub enum ErrorKind {
     TooComplex,
     /// 40001
     SerializationFailure,
+    /// 40P01
+    DeadlockDetected,
+    /// 55P03
+    LockNotAvailable,
     /// 40003
     OutcomeUnknown,
     /// 25P02
@@ -158,8 +162,6 @@ pub enum ErrorKind {
     DuplicateCursor,
     /// 55000
     ObjectNotInState,
-    /// 55P03
-    LockNotAvailable,
     /// 2BP01
     DependentObjects,
     /// 53000

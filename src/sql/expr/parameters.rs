@@ -50,6 +50,11 @@ impl<'a> Parameters<'a> {
         }
     }
 
+    /// The numbers of the parameters that were met.
+    pub fn met(&self) -> Vec<usize> {
+        self.found.borrow().keys().copied().collect()
+    }
+
     fn type_of(&self, index: usize) -> Option<SqlType> {
         let known = |sql_type: &&SqlType| **sql_type != SqlType::Unknown;
         let given = self.given.get(index.checked_sub(1)?).filter(known);

@@ -14,7 +14,10 @@ const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
 pub(super) fn interval(text: &str) -> SqlResult<IntervalMonthDayNano> {
     let trimmed = trim(text);
     let parsed = match trimmed.strip_prefix(['P', 'p']) {
-        Some(iso) => iso_parts(iso),
+        Some(iso) => match dashed(iso) {
+            Some(units) => parts(&units),
+            None => iso_parts(iso),
+        },
         None => parts(trimmed),
     };
     let sum = parsed.ok_or_else(|| {
@@ -23,6 +26,16 @@ pub(super) fn interval(text: &str) -> SqlResult<IntervalMonthDayNano> {
     sum.finish().ok_or_else(|| {
         SqlError::new(ErrorKind::DatetimeOverflow, format!("interval field value out of range: \"{text}\""))
     })
+}
+
+/// ISO 8601's other form, `0001-02-03T04:05:06`, with its units.
+fn dashed(iso: &str) -> Option<String> {
+    let (date, time) = iso.split_once(['T', 't']).unwrap_or((iso, ""));
+    let mut fields = date.split('-');
+    let (years, months, days) = (fields.next()?, fields.next()?, fields.next()?);
+    let is_number = |field: &str| !field.is_empty() && field.bytes().all(|byte| byte.is_ascii_digit());
+    let are_numbers = [years, months, days].into_iter().all(is_number) && fields.next().is_none();
+    are_numbers.then(|| format!("{years} years {months} mons {days} days {time}"))
 }
 
 /// The parts added up. `None` inside once something overflowed.

@@ -50,6 +50,7 @@ impl CatalogSnapshot {
 }
 
 /// The system catalogue as one session's statement sees it.
+#[derive(Clone)]
 pub struct SystemCatalog {
     database: String,
     user: String,

@@ -16,8 +16,10 @@ pub(super) fn shown(label: &str) -> &str {
     label.split(SUFFIX).next().unwrap_or(label)
 }
 
-/// A text of DataFusion's with the labels in it as a client sees them.
+/// A text of DataFusion's with the labels in it as a client sees them. Labels that only the input of a change has are
+/// numbers behind U+0002.
 pub(in crate::sql) fn shown_labels(text: &str) -> String {
+    let text = text.replace('\u{2}', "");
     let mut pieces = text.split(SUFFIX);
     let first = pieces.next().unwrap_or_default().to_owned();
     pieces.fold(first, |shown, piece| shown + piece.trim_start_matches(|c: char| c.is_ascii_digit()))
@@ -33,7 +35,8 @@ pub(super) fn unique_names(labels: &[String]) -> Vec<String> {
     labels.iter().map(&mut name).collect()
 }
 
-fn next_free(label: &str, used: &mut HashSet<String>) -> String {
+/// A name for a label that nothing in `used` has; it is used then.
+pub(super) fn next_free(label: &str, used: &mut HashSet<String>) -> String {
     (2..).map(|n| format!("{label}{SUFFIX}{n}")).find(|candidate| used.insert(candidate.clone())).unwrap_or_default()
 }
 

@@ -5,6 +5,8 @@
 //! columns of stored types, [`planner`] hands the result to DataFusion and has its expressions typed, [`unnest`] makes
 //! joins of the sub-queries.
 
+mod around;
+mod changes;
 mod edm_types;
 mod forms;
 mod frames;
@@ -12,11 +14,14 @@ mod labels;
 mod multisets;
 mod names;
 mod planner;
+mod row_value;
 mod tables;
 mod unnest;
 
+pub(super) use around::Around;
 pub(super) use edm_types::column_name as edm_type_column;
 pub(super) use labels::{label_of, shown_labels};
-pub(super) use names::resolve_column;
+pub(super) use names::{Source, resolve_column};
 pub(super) use planner::{PlannedQuery, Planner};
-pub(super) use tables::{TableEntry, Tables, schema_and_table};
+pub(super) use row_value::row_of_query;
+pub(super) use tables::{Mentions, TableEntry, Tables, schema_and_table};

@@ -18,8 +18,10 @@ use datafusion::sql::planner::{ParserOptions, PlannerContext, SqlToRel};
 use datafusion::sql::sqlparser::ast::{Query, Statement};
 use futures::StreamExt;
 
+use super::around::Around;
+use super::names::Source;
 use super::tables::{Mentions, TableEntry, Tables, schema_and_table};
-use super::{edm_types, frames, multisets, names, unnest};
+use super::{changes, edm_types, frames, multisets, names, row_value, unnest};
 use crate::sql::engine::Engine;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::expr::{self, Parameters};
@@ -37,6 +39,8 @@ pub(crate) struct PlannedQuery {
     pub plan: LogicalPlan,
     /// Type of each parameter, `$1` first.
     pub parameters: Vec<SqlType>,
+    /// The numbers of those that the query itself names.
+    named: Vec<usize>,
     pub columns: Arc<[ResultColumn]>,
     /// The relations it was planned with: it stays valid while they keep their shape.
     pub relations: Vec<Arc<Relation>>,
@@ -44,11 +48,46 @@ pub(crate) struct PlannedQuery {
     pub reads_system_catalog: bool,
 }
 
+impl PlannedQuery {
+    /// Takes over the types of the parameters that the query names, where they were not known before.
+    pub fn learn(&self, known: &mut Vec<SqlType>) {
+        for index in self.named.iter().filter_map(|number| number.checked_sub(1)) {
+            let Some(found) = self.parameters.get(index) else { continue };
+            if known.len() <= index {
+                known.resize(index + 1, SqlType::Unknown);
+            }
+            if known[index] == SqlType::Unknown {
+                known[index] = found.clone();
+            }
+        }
+    }
+}
+
 /// Plans one statement of one session.
+#[derive(Clone)]
 pub(crate) struct Planner<'a> {
     pub engine: &'a Engine,
     pub reads: Arc<Reads>,
     pub system: SystemCatalog,
+    around: Around,
+    /// Tables that are known by these names before any others.
+    given: Tables,
+}
+
+impl<'a> Planner<'a> {
+    pub fn new(engine: &'a Engine, reads: Arc<Reads>, system: SystemCatalog) -> Self {
+        Self { engine, reads, system, around: Around::default(), given: Tables::default() }
+    }
+
+    /// The same, for a part of a statement with these surroundings.
+    pub fn within(&self, around: Around) -> Self {
+        Self { around, ..self.clone() }
+    }
+
+    /// The same planner with these tables before any others.
+    pub fn with(&self, given: Tables) -> Self {
+        Self { given, ..self.clone() }
+    }
 }
 
 impl Planner<'_> {
@@ -57,12 +96,52 @@ impl Planner<'_> {
     /// # Errors
     /// Whatever is wrong with the query: names, types, what DataFusion does not do.
     pub async fn plan(&self, query: &Query, declared: &[SqlType]) -> SqlResult<PlannedQuery> {
-        let mentions = Mentions::of(query);
-        if self.system.is_asked_by(query) {
+        self.plan_with(query, &Tables::default(), declared).await
+    }
+
+    /// Plans a query that finds some of its tables in memory.
+    ///
+    /// # Errors
+    /// As [`Planner::plan`].
+    pub async fn plan_with(&self, query: &Query, given: &Tables, declared: &[SqlType]) -> SqlResult<PlannedQuery> {
+        let query = self.around.over(query)?;
+        let mentions = Mentions::of(&query);
+        if let Some(clause) = &mentions.lock {
+            return Err(SqlError::not_supported(format!("{clause} in this place"))
+                .with_hint("Lock the rows in a statement of their own."));
+        }
+        if self.system.is_asked_by(&query) {
             self.system.see(&self.engine.catalog_snapshot(&self.reads).await?);
         }
-        let tables = self.tables(&mentions).await?;
-        self.plan_over(query, &tables, declared)
+        let tables = self.tables_with(&mentions, given).await?;
+        self.plan_over(&query, &tables, declared)
+    }
+
+    /// The tables of a query's FROM clause, in which another table must not be named.
+    ///
+    /// # Errors
+    /// 42P01 for a table that there is not, or that must not be named; what else is wrong with the names in the query.
+    pub async fn sources(&self, query: &Query, unreachable: &str) -> SqlResult<Vec<Source>> {
+        let query = self.around.over(query)?;
+        let tables = self.tables_with(&Mentions::of(&query), &Tables::default()).await?;
+        names::sources(&query, &tables, self.engine.state(), unreachable)
+    }
+
+    /// How many columns a query has, as far as that can be told from its text.
+    ///
+    /// # Errors
+    /// As [`Planner::plan`], for the tables it names.
+    pub async fn width(&self, query: &Query) -> SqlResult<Option<usize>> {
+        let query = self.around.over(query)?;
+        let tables = self.tables_with(&Mentions::of(&query), &Tables::default()).await?;
+        Ok(names::width(&query, &tables, self.engine.state()))
+    }
+
+    async fn tables_with(&self, mentions: &Mentions, given: &Tables) -> SqlResult<Tables> {
+        let mut tables = self.tables(mentions).await?;
+        tables.extend(self.around.rows());
+        tables.extend(given);
+        Ok(tables)
     }
 
     /// Plans a query over the given tables.
@@ -70,10 +149,7 @@ impl Planner<'_> {
     /// # Errors
     /// As [`Planner::plan`].
     pub fn plan_over(&self, query: &Query, tables: &Tables, declared: &[SqlType]) -> SqlResult<PlannedQuery> {
-        if let Some(lock) = query.locks.first() {
-            return Err(SqlError::not_supported(lock)
-                .with_hint("Leave it out: a row that changes before COMMIT is refused then (40001)."));
-        }
+        changes::only_reads(query)?;
         let mut query = query.clone();
         values_as_selects(&mut query)?;
         self.system.rewrite(&mut query)?;
@@ -85,7 +161,7 @@ impl Planner<'_> {
         let statement = Statement::Query(Box::new(query));
         let found = Parameters::new(declared);
         let mut plan = self.to_plan(state, tables, statement.clone(), &[], &found)?;
-        let parameters = found.types();
+        let (parameters, named) = (found.types(), found.met());
         if !parameters.is_empty() {
             // Each parameter has one type wherever it stands: now that it is known, all that depends on it follows.
             plan = self.to_plan(state, tables, statement, &parameters, &Parameters::new(&parameters))?;
@@ -96,6 +172,7 @@ impl Planner<'_> {
         Ok(PlannedQuery {
             plan,
             parameters,
+            named,
             columns,
             relations,
             reads_system_catalog: tables.has_system_relations() || self.system.has_seen(),
@@ -166,6 +243,10 @@ impl Planner<'_> {
         for name in &mentions.tables {
             let (schema, table) = schema_and_table(name)?;
             let used_name = super::tables::dotted_name(name);
+            if let Some(given) = self.given.get(name) {
+                tables.insert(&used_name, given.clone());
+                continue;
+            }
             if self.system.knows(schema.as_deref(), &table) {
                 let snapshot = match &snapshot {
                     Some(snapshot) => snapshot.clone(),
@@ -315,7 +396,7 @@ impl ContextProvider for StatementContext<'_> {
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
-        expr::find_function(name).or_else(|| self.function(name))
+        expr::find_function(name).or_else(|| row_value::function(name)).or_else(|| self.function(name))
     }
 
     fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {

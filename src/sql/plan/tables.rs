@@ -46,6 +46,15 @@ impl Tables {
         self.entries.insert(name.to_owned(), entry);
     }
 
+    /// Adds others, which come before those of the same name.
+    pub fn extend(&mut self, others: &Tables) {
+        self.entries.extend(others.entries.iter().map(|(name, entry)| (name.clone(), entry.clone())));
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     pub fn get(&self, name: &ObjectName) -> Option<&TableEntry> {
         self.entries.get(&dotted_name(name))
     }
@@ -85,9 +94,11 @@ pub(super) fn dotted_name(name: &ObjectName) -> String {
 
 /// Every table name of a query, and whether a hidden column is named anywhere.
 #[derive(Default)]
-pub(super) struct Mentions {
+pub(crate) struct Mentions {
     pub tables: Vec<ObjectName>,
     pub hidden: bool,
+    /// A locking clause, anywhere in it.
+    pub lock: Option<String>,
     /// The stored types of columns are asked for.
     pub edm_types: bool,
 }
@@ -101,6 +112,11 @@ impl Mentions {
         mentions
     }
 
+    /// Whether a table is named so, without a schema.
+    pub fn has(&self, name: &str) -> bool {
+        self.tables.iter().any(|table| dotted_name(table) == name)
+    }
+
     fn see(&mut self, ident: &Ident) {
         self.hidden |= HIDDEN.iter().any(|h| h.eq_ignore_ascii_case(&ident.value));
     }
@@ -108,6 +124,13 @@ impl Mentions {
 
 impl Visitor for Mentions {
     type Break = ();
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        if let Some(lock) = query.locks.first() {
+            self.lock.get_or_insert_with(|| format!("FOR {}", lock.lock_type));
+        }
+        ControlFlow::Continue(())
+    }
 
     fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
         if !self.tables.contains(relation) {

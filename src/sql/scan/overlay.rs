@@ -1,125 +1,125 @@
 //! The transaction's own writes over what the store scans: what it wrote is seen, what it deleted is not.
 
+use std::cmp::Ordering;
+use std::iter::Peekable;
 use std::sync::Arc;
 
 use arrow::array::{AsArray, StringArray};
 use arrow::compute::interleave_record_batch;
 use arrow::record_batch::RecordBatch;
-use futures::{Stream, StreamExt, stream};
+use datafusion::common::{DataFusionError, Result};
+use futures::stream::{BoxStream, Fuse};
+use futures::{StreamExt, stream};
 
-use crate::model::{EntityKey, StoredEntity};
-use crate::sql::error::SqlResult;
-use crate::sql::reads::OwnWrites;
+use super::run::external;
+use crate::sql::tx::{NetWrite, OwnEntries, OwnWrites};
 use crate::table::{Direction, EntityColumns, KeyRange, ScanColumns, ScanStream, StoreError};
 
 /// Merges the own writes that lie in `ranges` into a scan of them. PartitionKey and RowKey are the scan's first columns.
+/// At most `batch_rows` own rows are held at a time.
 pub(super) fn merge(
     scan: ScanStream,
-    own: Arc<OwnWrites>,
+    own: &OwnWrites,
     ranges: &[KeyRange],
     columns: &Arc<ScanColumns>,
     direction: Direction,
-) -> SqlResult<impl Stream<Item = Result<RecordBatch, StoreError>> + Send + 'static> {
-    let overlay = Overlay::new(own, ranges, columns, direction)?;
-    let state = (scan, overlay, false);
-    Ok(stream::try_unfold(state, |(mut scan, mut overlay, ended)| async move {
-        if ended {
-            return Ok(None);
-        }
-        loop {
-            let Some(batch) = scan.next().await.transpose()? else {
-                return Ok(overlay.rest().map(|rest| (rest, (scan, overlay, true))));
-            };
-            if let Some(merged) = overlay.over(&batch)? {
-                return Ok(Some((merged, (scan, overlay, false))));
-            }
-        }
-    }))
+    batch_rows: usize,
+) -> BoxStream<'static, Result<RecordBatch>> {
+    let own = own.range(ranges, direction).peekable();
+    let overlay =
+        Overlay { scan: scan.fuse(), current: None, own, columns: Arc::clone(columns), direction, batch_rows };
+    let batches = stream::try_unfold(overlay, |mut overlay| async move {
+        let batch = overlay.next_batch().await?;
+        Ok(batch.map(|batch| (batch, overlay)))
+    });
+    batches.boxed()
 }
 
 struct Overlay {
-    own: Arc<OwnWrites>,
+    scan: Fuse<ScanStream>,
+    /// A batch of the store, and the row to go on with.
+    current: Option<(RecordBatch, usize)>,
+    own: Peekable<OwnEntries>,
+    columns: Arc<ScanColumns>,
     direction: Direction,
-    /// The rows the transaction left, in scan order.
-    keys: Vec<EntityKey>,
-    rows: RecordBatch,
-    /// How many of them were given out.
-    done: usize,
+    batch_rows: usize,
 }
 
 impl Overlay {
-    fn new(
-        own: Arc<OwnWrites>,
-        ranges: &[KeyRange],
-        columns: &Arc<ScanColumns>,
-        direction: Direction,
-    ) -> SqlResult<Self> {
-        let mut images: Vec<&StoredEntity> =
-            own.iter().filter(|(key, _)| covers(ranges, key)).filter_map(|(_, image)| image.as_ref()).collect();
-        if direction == Direction::Reverse {
-            images.reverse();
+    async fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            if self.current.is_none() {
+                let Some(batch) = self.scan.next().await.transpose().map_err(external)? else { return self.rest() };
+                self.current = Some((batch, 0));
+            }
+            if let Some((batch, from)) = self.current.take()
+                && let Some(merged) = self.over(batch, from)?
+            {
+                return Ok(Some(merged));
+            }
         }
-        let keys = images.iter().map(|image| image.entity.key.clone()).collect();
-        let mut builder = EntityColumns::new(Arc::clone(columns));
-        for image in images {
-            builder.push(image).map_err(StoreError::from)?;
-        }
-        let rows = builder.take().unwrap_or_else(|| RecordBatch::new_empty(Arc::clone(columns.schema())));
-        Ok(Self { own, direction, keys, rows, done: 0 })
     }
 
-    /// A batch of the store with the own rows that belong before its end, without those the transaction changed.
-    fn over(&mut self, batch: &RecordBatch) -> Result<Option<RecordBatch>, StoreError> {
+    /// Rows of the store from one on, without those the transaction changed, and the own rows that belong between them.
+    fn over(&mut self, batch: RecordBatch, from: usize) -> Result<Option<RecordBatch>> {
         let (partitions, rows): (&StringArray, &StringArray) =
             (batch.column(0).as_string(), batch.column(1).as_string());
-        let mut picked = Vec::with_capacity(batch.num_rows());
-        for index in 0..batch.num_rows() {
-            let key = (partitions.value(index), rows.value(index));
-            while self.next_is_before(key) {
-                picked.push((1, self.done));
-                self.done += 1;
-            }
-            if !self.changed(key) {
+        let mut own = EntityColumns::new(Arc::clone(&self.columns));
+        let mut own_rows = 0;
+        let mut picked = Vec::with_capacity(batch.num_rows() - from);
+        let mut index = from;
+        while index < batch.num_rows() && own_rows < self.batch_rows {
+            let side = self.next_against((partitions.value(index), rows.value(index)));
+            if side == Ordering::Greater {
                 picked.push((0, index));
+                index += 1;
+                continue;
             }
+            // The new version stands for the stored one.
+            index += usize::from(side == Ordering::Equal);
+            if self.push_next(&mut own)? {
+                picked.push((1, own_rows));
+                own_rows += 1;
+            }
+        }
+        if picked.is_empty() || index < batch.num_rows() {
+            self.current = (index < batch.num_rows()).then(|| (batch.clone(), index));
         }
         if picked.is_empty() {
             return Ok(None);
         }
-        let merged = interleave_record_batch(&[batch, &self.rows], &picked).map_err(|error| StoreError::Damaged {
-            place: "the transaction's own writes".to_owned(),
-            detail: error.to_string(),
-        })?;
-        Ok(Some(merged))
+        if picked.len() == batch.num_rows() && own_rows == 0 {
+            return Ok(Some(batch));
+        }
+        let own = own.take().unwrap_or_else(|| RecordBatch::new_empty(Arc::clone(self.columns.schema())));
+        Ok(Some(interleave_record_batch(&[&batch, &own], &picked)?))
     }
 
-    /// The own rows behind everything the store has.
-    fn rest(&mut self) -> Option<RecordBatch> {
-        let left = self.keys.len() - self.done;
-        let rest = self.rows.slice(self.done, left);
-        self.done = self.keys.len();
-        (left > 0).then_some(rest)
+    /// Own rows behind everything the store has.
+    fn rest(&mut self) -> Result<Option<RecordBatch>> {
+        let mut own = EntityColumns::new(Arc::clone(&self.columns));
+        let mut own_rows = 0;
+        while own_rows < self.batch_rows && self.own.peek().is_some() {
+            own_rows += usize::from(self.push_next(&mut own)?);
+        }
+        Ok(own.take())
     }
 
-    /// Whether the next own row comes before this key, or is the new version of it.
-    fn next_is_before(&self, key: (&str, &str)) -> bool {
-        let Some(next) = self.keys.get(self.done) else { return false };
-        let next = (next.partition.as_str(), next.row.as_str());
+    /// Where the next own write lies against a stored row, in scan order; behind it when there is none.
+    fn next_against(&mut self, key: (&str, &str)) -> Ordering {
+        let Some((next, _)) = self.own.peek() else { return Ordering::Greater };
         match self.direction {
-            Direction::Forward => next <= key,
-            Direction::Reverse => next >= key,
+            Direction::Forward => next.as_pair().cmp(&key),
+            Direction::Reverse => key.cmp(&next.as_pair()),
         }
     }
 
-    fn changed(&self, key: (&str, &str)) -> bool {
-        // Keys from the store are legal: a parse that fails means that nobody can have written this one here.
-        EntityKey::parse(key.0, key.1).is_ok_and(|key| self.own.contains_key(&key))
+    /// Takes the next own write; false when it is a deletion.
+    fn push_next(&mut self, rows: &mut EntityColumns) -> Result<bool> {
+        let Some((key, write)) = self.own.next() else { return Ok(false) };
+        let image = NetWrite::image(&write, &key).map_err(|error| DataFusionError::External(error))?;
+        let Some(image) = image else { return Ok(false) };
+        rows.push(&image).map_err(|unfit| external(StoreError::from(unfit)))?;
+        Ok(true)
     }
-}
-
-fn covers(ranges: &[KeyRange], key: &EntityKey) -> bool {
-    ranges.iter().any(|range| {
-        range.partitions.contains(key.partition.as_str())
-            && range.rows.iter().any(|rows| rows.contains(key.row.as_str()))
-    })
 }

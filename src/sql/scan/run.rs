@@ -91,10 +91,12 @@ impl ScanRun {
     }
 
     fn group(&self, group: &GroupScan) -> Result<BoxStream<'static, Result<RecordBatch>>> {
-        let own = self.reads.own_writes(&self.relation.stored).filter(|own| !own.is_empty());
-        let layout = RowLayout::new(&self.relation, &self.read, own.is_some());
+        self.reads.note_scan(&self.relation.stored, &group.ranges);
+        let own = self.reads.own_writes(&self.relation.stored);
         // Entities the transaction has changed can hide some of those the store returns.
-        let hidden = own.as_ref().map_or(0, |own| own.len());
+        let hidden = own.map_or(0, |own| own.count_at_most(&group.ranges));
+        let own = own.filter(|_| hidden > 0);
+        let layout = RowLayout::new(&self.relation, &self.read, own.is_some());
         let limit = self.fetch.filter(|_| group.residual.is_none()).map(|fetch| fetch.saturating_add(hidden));
         let request = ScanRequest {
             table: self.relation.stored.clone(),
@@ -107,14 +109,13 @@ impl ScanRun {
         };
         let scan = self.reads.reader.scan(request).map_err(external)?;
         let scan = match own {
-            None => scan,
-            Some(own) => overlay::merge(scan, own, &group.ranges, layout.scan_columns(), self.direction)
-                .map_err(|error| DataFusionError::External(error))?
-                .boxed(),
+            None => scan.map_err(external).boxed(),
+            Some(own) => {
+                overlay::merge(scan, own, &group.ranges, layout.scan_columns(), self.direction, self.batch_rows)
+            }
         };
         let (residual, outputs) = (group.residual.clone(), self.projection.len());
         let rows = scan
-            .map_err(external)
             .and_then(move |scanned| futures::future::ready(finish(&layout, &scanned, residual.as_deref(), outputs)));
         Ok(rows.try_filter(|batch| futures::future::ready(batch.num_rows() > 0)).boxed())
     }
@@ -139,7 +140,7 @@ fn finish(
     Ok(rows)
 }
 
-fn external(error: StoreError) -> DataFusionError {
+pub(super) fn external(error: StoreError) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }
 

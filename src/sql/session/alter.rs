@@ -16,6 +16,7 @@ use crate::sql::plan::schema_and_table;
 use crate::sql::reads::Reads;
 use crate::sql::relation::Relation;
 use crate::sql::statement::AlterCommand;
+use crate::table::{Direction, KeyRange};
 
 impl Session {
     pub(super) async fn alter_table(&mut self, command: &AlterCommand, position: Position) -> SqlResult<Outcome> {
@@ -182,8 +183,11 @@ async fn stored_properties(reads: &Reads, relation: &Relation, before: &Declarat
     let mut names: HashSet<String> = observed.properties().iter().map(|p| p.name.as_str().to_owned()).collect();
     names.extend(before.columns.iter().filter_map(|c| c.property.clone()));
     if let Some(own) = reads.own_writes(stored) {
-        let written = own.values().flatten().flat_map(|image| image.entity.properties.iter());
-        names.extend(written.map(|(name, _)| name.as_str().to_owned()));
+        for (key, write) in own.range(&[KeyRange::all()], Direction::Forward) {
+            let image = write.image(&key)?;
+            let written = image.iter().flat_map(|image| image.entity.properties.iter());
+            names.extend(written.map(|(name, _)| name.as_str().to_owned()));
+        }
     }
     Ok(names)
 }

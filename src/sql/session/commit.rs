@@ -56,7 +56,7 @@ impl Session {
         for (relation, operations) in writes.into_operations() {
             let mut writer = EgtWriter::new(self.engine.store().clone(), relation);
             for operation in operations {
-                writer.push(operation).await?;
+                writer.push(operation?).await?;
             }
             writer.finish().await?;
             total.egts += writer.committed().egts;

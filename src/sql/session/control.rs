@@ -1,23 +1,19 @@
-//! BEGIN, COMMIT, ROLLBACK, savepoints and SET.
-
-use datafusion::sql::sqlparser::ast::{ContextModifier, Expr, Set, UnaryOperator, Value};
+//! BEGIN, COMMIT, ROLLBACK, savepoints and SET TRANSACTION.
 
 use super::Session;
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
 use crate::sql::outcome::{CommandTag, Outcome};
-use crate::sql::statement::{TransactionCommand, TransactionModes, dotted};
-use crate::sql::tx::TransactionState;
+use crate::sql::statement::TransactionCommand;
+use crate::sql::tx::{Collected, Isolation, NamedModes, Snapshot, TransactionModes, TransactionState};
 
 impl Session {
     pub(super) async fn run_transaction(&mut self, command: &TransactionCommand) -> SqlResult<Outcome> {
         let tag = match command {
-            TransactionCommand::Begin(modes) => self.begin(*modes)?,
-            TransactionCommand::SetModes(modes) => {
-                if let Some(read_only) = modes.read_only {
-                    self.transaction.set_read_only(read_only);
-                }
-                "SET"
-            }
+            TransactionCommand::Begin(modes) => self.begin(*modes, "BEGIN")?,
+            TransactionCommand::Start(modes) => self.begin(*modes, "START TRANSACTION")?,
+            TransactionCommand::SetModes(modes) => self.set_modes(*modes)?,
+            TransactionCommand::SetSessionModes(modes) => self.set_session_modes(*modes)?,
+            TransactionCommand::SetSnapshot => return Err(SqlError::not_supported("SET TRANSACTION SNAPSHOT")),
             TransactionCommand::Commit { chain } => self.commit(*chain).await?,
             TransactionCommand::Rollback { chain } => self.rollback(*chain)?,
             TransactionCommand::Savepoint(name) => {
@@ -32,18 +28,90 @@ impl Session {
                 self.transaction.rollback_to(name)?;
                 "ROLLBACK"
             }
+            TransactionCommand::Prepare => self.prepare_transaction()?,
+            TransactionCommand::EndPrepared(name) => {
+                let message = format!("prepared transaction with identifier \"{name}\" does not exist");
+                return Err(SqlError::new(ErrorKind::UndefinedObject, message));
+            }
         };
         Ok(Outcome::Done(CommandTag::Plain(tag)))
     }
 
-    fn begin(&mut self, modes: TransactionModes) -> SqlResult<&'static str> {
+    /// A statement that reads or writes tables begins: takes the snapshot of the transaction, where it has one and it
+    /// is the first.
+    pub(super) async fn begin_query(&mut self) {
+        self.transaction.set_begun();
+        let isolation = self.modes().isolation;
+        if !isolation.keeps_snapshot() || self.transaction.snapshot().is_some() {
+            return;
+        }
+        let take = || self.engine.catalog().moment();
+        let snapshot = if isolation == Isolation::Serializable {
+            let (serial, moment) = self.engine.serial().begin(take).await;
+            Snapshot { moment, serial: Some(serial) }
+        } else {
+            Snapshot { moment: take(), serial: None }
+        };
+        self.transaction.set_snapshot(snapshot);
+    }
+
+    /// The modes of the open block, or those of the statements outside one.
+    pub(super) fn modes(&self) -> TransactionModes {
+        self.transaction.modes().unwrap_or_else(|| self.settings.default_modes())
+    }
+
+    /// Commits what a block or an implicit transaction has collected, and ends it.
+    pub(super) async fn commit_and_finish(&mut self, collected: Collected, is_block: bool) -> SqlResult<()> {
+        let committed = self.commit_collected(collected, is_block).await;
+        self.transaction.finish();
+        self.settings.end_transaction(committed.is_ok());
+        committed
+    }
+
+    async fn commit_collected(&mut self, collected: Collected, is_block: bool) -> SqlResult<()> {
+        let turn = match self.transaction.commit_turn(&collected.writes).await {
+            Ok(turn) => turn,
+            Err(error) => {
+                self.record_rollback(&collected);
+                return Err(error);
+            }
+        };
+        let committed =
+            if is_block { self.commit_block(collected).await } else { self.commit_implicit(collected).await };
+        drop(turn);
+        committed
+    }
+
+    fn begin(&mut self, modes: NamedModes, tag: &'static str) -> SqlResult<&'static str> {
         if self.transaction.in_block() {
             self.notice(Notice::warning("there is already a transaction in progress"));
-            return Ok("BEGIN");
+        } else {
+            self.transaction.begin(self.settings.default_modes(), self.engine.now())?;
         }
-        let read_only = modes.read_only.unwrap_or_else(|| self.settings.default_read_only());
-        self.transaction.begin(read_only, self.engine.now())?;
-        Ok("BEGIN")
+        self.transaction.set_modes(modes)?;
+        Ok(tag)
+    }
+
+    fn set_modes(&mut self, modes: NamedModes) -> SqlResult<&'static str> {
+        if !self.transaction.in_block() {
+            self.notice(Notice::warning("SET TRANSACTION can only be used in transaction blocks"));
+        }
+        self.transaction.set_modes(modes)?;
+        Ok("SET")
+    }
+
+    fn set_session_modes(&mut self, modes: NamedModes) -> SqlResult<&'static str> {
+        let on = |is_on| if is_on { "on" } else { "off" };
+        if let Some(isolation) = modes.isolation {
+            self.settings.set("default_transaction_isolation", isolation.name())?;
+        }
+        if let Some(read_only) = modes.read_only {
+            self.settings.set("default_transaction_read_only", on(read_only))?;
+        }
+        if let Some(deferrable) = modes.deferrable {
+            self.settings.set("default_transaction_deferrable", on(deferrable))?;
+        }
+        Ok("SET")
     }
 
     async fn commit(&mut self, chain: bool) -> SqlResult<&'static str> {
@@ -58,13 +126,11 @@ impl Session {
                 self.finish_implicit().await?;
             }
             TransactionState::InBlock => {
-                let read_only = self.transaction.is_read_only();
+                let modes = self.modes();
                 let collected = self.transaction.end();
-                let committed = self.commit_block(collected).await;
-                self.settings.end_transaction(committed.is_ok());
-                committed?;
+                self.commit_and_finish(collected, true).await?;
                 if chain {
-                    self.transaction.begin(read_only, self.engine.now())?;
+                    self.transaction.begin(modes, self.engine.now())?;
                 }
             }
         }
@@ -78,80 +144,32 @@ impl Session {
             }
             self.notice(Notice::warning("there is no transaction in progress"));
         }
-        let read_only = self.transaction.is_read_only();
+        let modes = self.modes();
         for forgotten in [self.transaction.end(), self.transaction.take_implicit()] {
             self.record_rollback(&forgotten);
         }
+        self.transaction.finish();
         self.settings.end_transaction(false);
         if chain {
-            self.transaction.begin(read_only, self.engine.now())?;
+            self.transaction.begin(modes, self.engine.now())?;
         }
         Ok("ROLLBACK")
     }
 
-    pub(super) fn run_set(&mut self, set: &Set) -> SqlResult<Outcome> {
-        match set {
-            Set::SingleAssignment { scope, variable, values, .. } => {
-                let name = dotted(variable);
-                let local = matches!(scope, Some(ContextModifier::Local));
-                match set_text(values)? {
-                    Some(text) => self.assign_setting(&name, &text, local)?,
-                    None => self.settings.reset(Some(&name))?,
-                }
+    /// PREPARE TRANSACTION ends the block; nothing can be prepared, so it is rolled back.
+    fn prepare_transaction(&mut self) -> SqlResult<&'static str> {
+        let state = self.transaction.state();
+        self.rollback(false)?;
+        match state {
+            TransactionState::InBlock => {
+                Err(SqlError::new(ErrorKind::ObjectNotInState, "prepared transactions are disabled")
+                    .with_hint("Use COMMIT: stores do not take part in two-phase commits."))
             }
-            Set::SetTimeZone { local, value } => match set_text(std::slice::from_ref(value))? {
-                Some(text) => self.assign_setting("TimeZone", &text, *local)?,
-                None => self.settings.reset(Some("TimeZone"))?,
-            },
-            Set::SetNames { charset_name, .. } => {
-                self.assign_setting("client_encoding", &charset_name.value, false)?;
-            }
-            Set::SetNamesDefault {} => self.settings.reset(Some("client_encoding"))?,
-            // The modes that get here are the defaults.
-            Set::SetTransaction { .. } => {}
-            other => return Err(SqlError::not_supported(format!("SET {other}"))),
+            TransactionState::Failed | TransactionState::Idle => Ok("ROLLBACK"),
         }
-        Ok(Outcome::Done(CommandTag::Plain("SET")))
-    }
-
-    fn assign_setting(&mut self, name: &str, value: &str, local: bool) -> SqlResult<()> {
-        if !local {
-            return self.settings.set(name, value);
-        }
-        if !self.transaction.in_block() {
-            self.notice(Notice::warning("SET LOCAL can only be used in transaction blocks"));
-        }
-        self.settings.set_local(name, value)
     }
 }
 
 fn no_block(command: &str) -> Box<SqlError> {
     SqlError::new(ErrorKind::NoActiveTransaction, format!("{command} can only be used in transaction blocks"))
-}
-
-/// The value of a SET as text; `None` for DEFAULT.
-fn set_text(values: &[Expr]) -> SqlResult<Option<String>> {
-    if let [Expr::Identifier(ident)] = values
-        && ident.quote_style.is_none()
-        && ident.value.eq_ignore_ascii_case("default")
-    {
-        return Ok(None);
-    }
-    let parts = values.iter().map(value_text).collect::<SqlResult<Vec<_>>>()?;
-    Ok(Some(parts.join(", ")))
-}
-
-fn value_text(value: &Expr) -> SqlResult<String> {
-    match value {
-        Expr::Value(v) => Ok(match &v.value {
-            Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text) | Value::Number(text, _) => {
-                text.clone()
-            }
-            Value::DollarQuotedString(text) => text.value.clone(),
-            other => other.to_string(),
-        }),
-        Expr::Identifier(ident) => Ok(ident.value.clone()),
-        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => Ok(format!("-{}", value_text(expr)?)),
-        other => Err(SqlError::new(ErrorKind::Syntax, format!("SET takes constants only, not {other}"))),
-    }
 }

@@ -16,6 +16,7 @@ use crate::sql::outcome::{CommandTag, Outcome};
 use crate::sql::plan::schema_and_table;
 use crate::sql::relation::{Relation, RelationKind};
 use crate::sql::statement::{CreateTableCommand, DropObjects, Truncate};
+use crate::sql::tx::TableMode;
 
 impl Session {
     pub(super) async fn create_table(
@@ -206,6 +207,7 @@ impl Session {
     /// The table to change, which no other transaction changes until this one ends.
     pub(super) async fn claimed(&mut self, name: &ObjectName) -> SqlResult<Arc<Relation>> {
         let relation = find_target(&self.planner(), name).await?;
+        self.lock_table(&relation, TableMode::AccessExclusive).await?;
         if self.transaction.catalog().holds(&relation.name) {
             return Ok(relation);
         }

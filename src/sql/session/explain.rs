@@ -8,17 +8,20 @@ use datafusion::physical_plan::execute_stream;
 use datafusion::sql::sqlparser::ast::{Expr, UtilityOption, Value};
 use futures::StreamExt;
 
+use super::change::Change;
 use super::prepare::{Plan, plan};
 use super::show::{text_column, text_rows};
 use super::{Position, Session};
-use crate::sql::dml::PreparedDml;
+use crate::sql::dml::{Outline, PreparedDml};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::explain::{ExplainFormat, ExplainOptions, render};
+use crate::sql::explain::{ExplainFormat, ExplainOptions, Shown, render};
+use crate::sql::locking::LockingQuery;
 use crate::sql::observe::SeenStatement;
 use crate::sql::outcome::{Outcome, ResultColumn, RowsTag};
 use crate::sql::plan::PlannedQuery;
 use crate::sql::settings::parse_bool;
 use crate::sql::statement::{ExplainCommand, Statement, fold};
+use crate::sql::types::SqlType;
 
 /// EXPLAIN's one column.
 ///
@@ -34,17 +37,22 @@ impl Session {
         &mut self,
         explain: &ExplainCommand,
         parameters: &[ScalarValue],
-        declared: &[crate::sql::types::SqlType],
+        declared: &[SqlType],
         position: Position,
     ) -> SqlResult<Outcome> {
         let options = options(explain)?;
         let planned = plan(&self.planner(), &explain.inner.command, declared).await?;
         let lines = match &planned {
             Plan::Query(query) => self.explain_query(query, parameters, &options).await?,
-            Plan::Dml(dml) => self.explain_dml(dml, &explain.inner, parameters, position, &options).await?,
+            Plan::Dml(dml) => self.explain_dml(dml, &explain.inner, declared, parameters, position, &options).await?,
+            Plan::Locking(query) => self.explain_locking(query, &explain.inner, declared, parameters, &options).await?,
+            Plan::LockingStatement(_) => {
+                return Err(SqlError::not_supported("EXPLAIN of a statement with a locking sub-query")
+                    .with_hint("Leave the locking clause out to see the plan."));
+            }
             Plan::Utility => {
                 return Err(SqlError::not_supported("EXPLAIN of this statement")
-                    .with_hint("EXPLAIN takes SELECT, INSERT, UPDATE and DELETE."));
+                    .with_hint("EXPLAIN takes SELECT, INSERT, UPDATE, DELETE and MERGE."));
             }
         };
         let rows = lines.into_iter().map(|line| vec![line]).collect();
@@ -67,7 +75,27 @@ impl Session {
             }
             elapsed = Some(started.elapsed());
         }
-        Ok(render(None, Some(&physical), elapsed, options))
+        Ok(render(Shown::of(physical), elapsed, options))
+    }
+
+    /// What a locking query reads; with ANALYZE its rows are locked, as in PostgreSQL.
+    async fn explain_locking(
+        &mut self,
+        query: &LockingQuery,
+        statement: &Statement,
+        declared: &[SqlType],
+        parameters: &[ScalarValue],
+        options: &ExplainOptions,
+    ) -> SqlResult<Vec<String>> {
+        let physical = self.planner().physical(query.input(), parameters).await?.1;
+        let mut elapsed = None;
+        if options.analyze {
+            let started = Instant::now();
+            self.run_locking(&statement.command, declared, query, parameters).await?;
+            elapsed = Some(started.elapsed());
+        }
+        let shown = Shown { title: Some("LockRows".to_owned()), plan: Some(physical), parts: Vec::new() };
+        Ok(render(shown, elapsed, &not_analyzed(options)))
     }
 
     /// The rows a change reads. What its own run reads is not counted: the plan is printed as planned.
@@ -75,21 +103,32 @@ impl Session {
         &mut self,
         dml: &PreparedDml,
         statement: &Statement,
+        declared: &[SqlType],
         parameters: &[ScalarValue],
         position: Position,
         options: &ExplainOptions,
     ) -> SqlResult<Vec<String>> {
-        let physical = match input(dml) {
-            Some(query) => Some(self.planner().physical(query, parameters).await?.1),
-            None => None,
-        };
+        let shown = self.shown(dml.outline(), parameters).await?;
         let mut elapsed = None;
         if options.analyze {
             let started = Instant::now();
-            self.explain_change(dml, statement, parameters, position).await?;
+            self.explain_change(dml, statement, declared, parameters, position).await?;
             elapsed = Some(started.elapsed());
         }
-        Ok(render(Some(&title(dml)), physical.as_ref(), elapsed, &not_analyzed(options)))
+        Ok(render(shown, elapsed, &not_analyzed(options)))
+    }
+
+    /// The physical plans of a statement's queries.
+    async fn shown(&self, outline: Outline<'_>, parameters: &[ScalarValue]) -> SqlResult<Shown> {
+        let plan = match outline.query {
+            Some(query) => Some(self.planner().physical(query, parameters).await?.1),
+            None => None,
+        };
+        let mut parts = Vec::new();
+        for (name, part) in outline.parts {
+            parts.push((format!("CTE {name}"), Box::pin(self.shown(part, parameters)).await?));
+        }
+        Ok(Shown { title: outline.title, plan, parts })
     }
 
     /// EXPLAIN ANALYZE of a change carries it out, as in PostgreSQL.
@@ -97,29 +136,14 @@ impl Session {
         &mut self,
         dml: &PreparedDml,
         statement: &Statement,
+        declared: &[SqlType],
         parameters: &[ScalarValue],
         position: Position,
     ) -> SqlResult<()> {
         self.check_writable(super::run::command_name(&statement.command))?;
         self.start_statement(|| Arc::new(SeenStatement::new(&statement.text))).await?;
-        self.change(dml, parameters, position).await.0.map(|_| ())
-    }
-}
-
-fn title(dml: &PreparedDml) -> String {
-    let verb = match dml {
-        PreparedDml::Insert(_) => "Insert",
-        PreparedDml::Update(_) => "Update",
-        PreparedDml::Delete(_) => "Delete",
-    };
-    format!("{verb} on {}", dml.relation().name)
-}
-
-fn input(dml: &PreparedDml) -> Option<&PlannedQuery> {
-    match dml {
-        PreparedDml::Insert(insert) => insert.input(),
-        PreparedDml::Update(update) => Some(update.input()),
-        PreparedDml::Delete(delete) => Some(delete.input()),
+        let change = Change { dml, command: &statement.command, declared, around: None };
+        self.change(&change, parameters, position).await.map(|_| ())
     }
 }
 

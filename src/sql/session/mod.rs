@@ -1,17 +1,21 @@
 //! One client's session: its settings, its transaction, its statements.
 
 mod alter;
+mod change;
 mod commit;
 mod control;
 mod copy;
 mod define;
 mod explain;
 mod indexes;
+mod lock;
+mod locking;
 mod observe;
 mod prepare;
 mod rewrite;
 mod run;
 mod sequences;
+mod set;
 mod show;
 
 use std::sync::Arc;
@@ -31,7 +35,7 @@ use super::reads::Reads;
 use super::sequence::SessionSequences;
 use super::settings::Settings;
 pub use super::statement::Statement;
-use super::tx::{Transaction, TransactionState};
+use super::tx::{Snapshot, Transaction, TransactionState};
 use super::types::SqlType;
 
 /// What the client said at start-up.
@@ -66,6 +70,8 @@ pub struct Session {
     user: String,
     settings: Settings,
     transaction: Transaction,
+    /// The number its clients know it by.
+    process: i32,
     notices: Vec<Notice>,
     copy: Option<CopyInProgress>,
     told_about_timestamp: bool,
@@ -81,16 +87,25 @@ impl Session {
         for (name, value) in &options.settings {
             settings.set_at_startup(name, value)?;
         }
+        let process = 0;
+        let transaction = Transaction::new(engine.new_claims(process), engine.write_space().clone());
         Ok(Self {
             sequences: Arc::new(SessionSequences::new(engine.sequences().clone())),
             engine,
             user: options.user,
             settings,
-            transaction: Transaction::default(),
+            transaction,
+            process,
             notices: Vec::new(),
             copy: None,
             told_about_timestamp: false,
         })
+    }
+
+    /// Gives the session the number that clients know it by: errors about other sessions name them so.
+    pub fn set_process(&mut self, process: i32) {
+        self.process = process;
+        self.transaction = Transaction::new(self.engine.new_claims(process), self.engine.write_space().clone());
     }
 
     /// Splits a query text into its statements; none for an empty text.
@@ -107,6 +122,7 @@ impl Session {
     /// 25P02 in a failed transaction, unless the statement ends it; whatever is wrong with the statement.
     pub async fn prepare(&mut self, statement: Statement, declared: &[SqlType]) -> SqlResult<Prepared> {
         self.check_not_failed(&statement)?;
+        self.begin_statement(&statement).await;
         Prepared::prepare(&self.planner(), statement, declared, &self.settings).await
     }
 
@@ -122,7 +138,14 @@ impl Session {
         position: Position,
     ) -> SqlResult<Outcome> {
         self.check_not_failed(prepared.statement())?;
-        self.run(prepared, &parameters, position).await
+        self.begin_statement(prepared.statement()).await;
+        let outcome = self.run(prepared, &parameters, position).await?;
+        // A statement on its own is a transaction: the next one reads anew.
+        let copies = matches!(outcome, Outcome::CopyIn(_));
+        if position == Position::Last && !self.transaction.is_open() && !copies {
+            self.transaction.finish();
+        }
+        Ok(outcome)
     }
 
     /// A piece of COPY FROM STDIN input, cut anywhere.
@@ -155,9 +178,7 @@ impl Session {
             return Ok(());
         }
         let collected = self.transaction.take_implicit();
-        let committed = self.commit_implicit(collected).await;
-        self.settings.end_transaction(committed.is_ok());
-        committed
+        self.commit_and_finish(collected, false).await
     }
 
     /// An error went to the client: an implicit transaction is dropped, a block becomes failed.
@@ -211,21 +232,42 @@ impl Session {
         Ok(())
     }
 
-    /// A planner on a fresh snapshot, with the transaction's own writes over it.
+    async fn begin_statement(&mut self, statement: &Statement) {
+        let modes = self.modes();
+        self.settings.show_modes(modes);
+        self.transaction.claims_mut().begin_statement(self.settings.lock_timeout(), modes.isolation.keeps_snapshot());
+        if statement.takes_snapshot() {
+            self.begin_query().await;
+        }
+    }
+
+    /// A planner on the transaction's snapshot or a fresh one, with the transaction's own writes over it.
     fn planner(&self) -> Planner<'_> {
         self.planner_on(self.reads())
     }
 
     fn planner_on(&self, reads: Arc<Reads>) -> Planner<'_> {
-        Planner { engine: &self.engine, reads, system: self.system_catalog() }
+        self.planner_of(&self.engine, reads)
+    }
+
+    /// A planner that leaves the session's transaction free to lock rows.
+    fn planner_of<'e>(&self, engine: &'e Engine, reads: Arc<Reads>) -> Planner<'e> {
+        Planner::new(engine, reads, self.system_catalog())
     }
 
     fn reads(&self) -> Arc<Reads> {
         let own = self.transaction.writes().own_writes();
-        let (reader, catalog) = self.engine.catalog().view(self.transaction.catalog());
-        self.sequences.begin_statement(&catalog, self.is_read_only());
+        let staged = self.transaction.catalog();
         let moments = self.engine.moments(self.transaction.began());
-        Arc::new(Reads::new(reader, catalog, own, moments))
+        let Some(Snapshot { moment, serial }) = self.transaction.snapshot() else {
+            let (reader, catalog) = self.engine.catalog().view(staged);
+            self.sequences.begin_statement(&catalog, self.is_read_only());
+            return Arc::new(Reads::new(reader, catalog, own, moments));
+        };
+        let (reader, catalog) = moment.view(staged);
+        self.sequences.begin_statement(&catalog, self.is_read_only());
+        let log = serial.as_ref().map(|serial| serial.reads().clone());
+        Arc::new(Reads::new(reader, catalog, own, moments).noted_in(log))
     }
 
     fn system_catalog(&self) -> SystemCatalog {

@@ -2,8 +2,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crate::sql::dml::{PreparedDelete, PreparedDml, PreparedInsert, PreparedUpdate};
+use super::locking::LockingStatement;
+use crate::sql::dml::PreparedDml;
 use crate::sql::error::SqlResult;
+use crate::sql::locking::LockingQuery;
 use crate::sql::observe::SeenStatement;
 use crate::sql::outcome::ResultColumn;
 use crate::sql::plan::{PlannedQuery, Planner};
@@ -27,8 +29,31 @@ pub struct Prepared {
 pub(super) enum Plan {
     Query(Box<PlannedQuery>),
     Dml(Box<PreparedDml>),
+    /// A query with a locking clause.
+    Locking(Box<LockingQuery>),
+    /// A statement with locking sub-queries.
+    LockingStatement(Box<LockingStatement>),
     /// Decided when it runs.
     Utility,
+}
+
+impl Plan {
+    /// Its parameters and the columns of its result.
+    fn shape(&self) -> (Vec<SqlType>, Option<Arc<[ResultColumn]>>) {
+        match self {
+            Plan::Query(query) => (query.parameters.clone(), Some(query.columns.clone())),
+            Plan::Dml(dml) => (dml.parameters().to_vec(), dml.columns()),
+            Plan::Locking(query) => (query.parameters().to_vec(), Some(query.columns.clone())),
+            Plan::LockingStatement(statement) => {
+                let (parameters, columns) = statement.plan.shape();
+                let declared = &statement.declared;
+                // Those that only the sub-queries name.
+                let rest = declared.get(parameters.len()..).unwrap_or_default();
+                (parameters.iter().chain(rest).cloned().collect(), columns)
+            }
+            Plan::Utility => (Vec::new(), None),
+        }
+    }
 }
 
 impl Prepared {
@@ -40,12 +65,11 @@ impl Prepared {
     ) -> SqlResult<Self> {
         let plan = plan(planner, &statement.command, declared).await?;
         let (parameters, columns) = match &plan {
-            Plan::Query(query) => (query.parameters.clone(), Some(query.columns.clone())),
-            Plan::Dml(dml) => (dml.parameters().to_vec(), dml.columns()),
+            Plan::Query(_) | Plan::Dml(_) | Plan::Locking(_) | Plan::LockingStatement(_) => plan.shape(),
             Plan::Utility => match &statement.command {
                 Command::Explain(explain) => {
-                    let inner = Box::pin(plan_parameters(planner, &explain.inner.command, declared)).await?;
-                    (inner, Some(super::explain::columns(explain)?))
+                    let inner = Box::pin(self::plan(planner, &explain.inner.command, declared)).await?;
+                    (inner.shape().0, Some(super::explain::columns(explain)?))
                 }
                 Command::Show(name) => (Vec::new(), Some(super::show::columns(name, settings)?)),
                 _ => (Vec::new(), None),
@@ -66,28 +90,17 @@ impl Prepared {
 
 /// Plans what can be planned before it runs.
 pub(super) async fn plan(planner: &Planner<'_>, command: &Command, declared: &[SqlType]) -> SqlResult<Plan> {
+    if let Some(statement) = LockingStatement::prepare(planner, command, declared).await? {
+        return Ok(Plan::LockingStatement(Box::new(statement)));
+    }
+    if let Some(dml) = PreparedDml::prepare(planner, command, declared).await? {
+        return Ok(Plan::Dml(Box::new(dml)));
+    }
     Ok(match command {
+        Command::Query(query) if !query.locks.is_empty() => {
+            Plan::Locking(Box::new(LockingQuery::prepare(planner, query, declared).await?))
+        }
         Command::Query(query) => Plan::Query(Box::new(planner.plan(query, declared).await?)),
-        Command::Insert(insert) => {
-            let insert = PreparedInsert::prepare(planner, insert, declared).await?;
-            Plan::Dml(Box::new(PreparedDml::Insert(insert)))
-        }
-        Command::Update(update) => {
-            let update = PreparedUpdate::prepare(planner, update, declared).await?;
-            Plan::Dml(Box::new(PreparedDml::Update(update)))
-        }
-        Command::Delete(delete) => {
-            let delete = PreparedDelete::prepare(planner, delete, declared).await?;
-            Plan::Dml(Box::new(PreparedDml::Delete(delete)))
-        }
         _ => Plan::Utility,
-    })
-}
-
-async fn plan_parameters(planner: &Planner<'_>, command: &Command, declared: &[SqlType]) -> SqlResult<Vec<SqlType>> {
-    Ok(match plan(planner, command, declared).await? {
-        Plan::Query(query) => query.parameters,
-        Plan::Dml(dml) => dml.parameters().to_vec(),
-        Plan::Utility => Vec::new(),
     })
 }

@@ -47,8 +47,6 @@ impl Session {
     pub(super) fn run_show(&self, name: &str) -> SqlResult<Outcome> {
         let rows = if name.eq_ignore_ascii_case("all") {
             self.settings.all().map(|(n, v)| vec![n.to_owned(), v.to_owned(), String::new()]).collect()
-        } else if name.eq_ignore_ascii_case("transaction_read_only") && self.transaction.in_block() {
-            vec![vec![if self.transaction.is_read_only() { "on" } else { "off" }.to_owned()]]
         } else {
             vec![vec![self.settings.show(name)?.1.to_owned()]]
         };

@@ -29,7 +29,7 @@ impl CommitGroup {
     /// When an entity breaks a limit, or what was collected cannot be read back.
     pub fn add_writes(&mut self, writes: WriteSet) -> SqlResult<()> {
         for (relation, operations) in writes.into_operations() {
-            self.batches.extend(pack(&relation.stored, operations.into_iter())?);
+            self.batches.extend(pack(&relation.stored, operations)?);
             self.relations.insert(relation.stored.clone(), relation);
         }
         Ok(())

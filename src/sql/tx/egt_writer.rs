@@ -2,18 +2,23 @@
 //!
 //! Used outside blocks: what fits one EGT is atomic, what does not becomes several, in key order, each atomic. Several
 //! are in flight at once so that they share the store's fsync; how many were committed is counted for the NOTICE and,
-//! when one fails, for the error's DETAIL.
+//! when one fails, for the error's DETAIL. With [`Claims`], the rows are locked in key order just before they are
+//! committed, and free again when they are.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::stream::{FuturesUnordered, StreamExt};
 
-use crate::model::{EntityKey, TableName};
+use super::claims::{Claims, Found, changed_since_snapshot};
+use super::locks::{Mark, RowStrength};
+use crate::model::{ETag, EntityKey, TableName};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::observe::Footprint;
 use crate::sql::relation::Relation;
-use crate::table::{Batch, BatchBuilder, CommitError, Operation, Rejection, StoreError, TableStore, Written, payload};
+use crate::table::{
+    Batch, BatchBuilder, CommitError, IfMatch, Operation, Rejection, StoreError, TableStore, Written, payload,
+};
 
 /// Operations collected before they are committed: enough to fill 100 EGTs, so that even scattered keys share them.
 const BUFFERED_OPERATIONS: usize = 10_000;
@@ -40,12 +45,46 @@ pub(crate) struct EgtWriter {
     written: Option<BTreeMap<EntityKey, Written>>,
     /// What the statement writes, kept only for observe mode.
     footprint: Option<Footprint>,
+    /// The locks of a statement on its own.
+    claims: Option<Claims>,
+    /// Those it began with: they stay to its end.
+    outset: Mark,
 }
 
 impl EgtWriter {
     pub fn new(store: Arc<dyn TableStore>, relation: Arc<Relation>) -> Self {
         let committed = EgtCount::default();
-        Self { store, relation, buffer: BTreeMap::new(), buffered_bytes: 0, committed, written: None, footprint: None }
+        Self {
+            store,
+            relation,
+            buffer: BTreeMap::new(),
+            buffered_bytes: 0,
+            committed,
+            written: None,
+            footprint: None,
+            claims: None,
+            outset: Mark::default(),
+        }
+    }
+
+    /// Locks the rows it writes.
+    #[must_use]
+    pub fn with_claims(mut self, claims: Claims) -> Self {
+        self.outset = claims.mark();
+        self.claims = Some(claims);
+        self
+    }
+
+    pub fn claims(&self) -> Option<&Claims> {
+        self.claims.as_ref()
+    }
+
+    pub fn claims_mut(&mut self) -> Option<&mut Claims> {
+        self.claims.as_mut()
+    }
+
+    pub fn into_claims(self) -> Option<Claims> {
+        self.claims
     }
 
     /// Keeps the new version of every entity, for RETURNING.
@@ -99,13 +138,66 @@ impl EgtWriter {
     async fn flush(&mut self) -> SqlResult<()> {
         self.buffered_bytes = 0;
         let operations = std::mem::take(&mut self.buffer);
-        let batches = pack(&self.relation.stored, operations.into_values())?;
+        // ON CONFLICT has locked some of the rows already.
+        let mark = self.claims.as_ref().map(Claims::mark).unwrap_or_default();
+        let early = if mark > self.outset { operations.keys().cloned().collect() } else { Vec::new() };
+        let unsure = self.lock(&operations).await?;
+        let batches = pack(&self.relation.stored, operations.into_values().map(Ok))?;
+        // A single one that has to fail does so before anything is committed. Of several, some would be.
+        if batches.len() > 1 {
+            self.compare(&unsure).await?;
+        }
         if let Some(footprint) = &mut self.footprint {
             for batch in &batches {
                 let bytes = batch.payload_bytes() - payload::ENVELOPE_BYTES;
                 footprint.add(&self.relation, batch.partition(), batch.operations().len(), bytes);
             }
         }
+        self.commit(batches).await?;
+        if let Some(claims) = &mut self.claims {
+            claims.held().release_to(mark);
+            if !early.is_empty() {
+                claims.held().release_rows_since(self.outset, |key| early.binary_search(key).is_ok());
+            }
+        }
+        Ok(())
+    }
+
+    /// Locks the rows of these operations; gives those that may have changed since they were read.
+    async fn lock(&mut self, operations: &BTreeMap<EntityKey, Operation>) -> SqlResult<Vec<(EntityKey, ETag)>> {
+        let mut unsure = Vec::new();
+        let Some(claims) = self.claims.as_mut().filter(|claims| claims.bind_everybody()) else { return Ok(unsure) };
+        for (key, operation) in operations {
+            let (strength, version) = match operation {
+                Operation::Merge(_, IfMatch::ETag(version)) | Operation::Replace(_, IfMatch::ETag(version)) => {
+                    (RowStrength::NoKeyUpdate, Some(version))
+                }
+                Operation::Delete(_, IfMatch::ETag(version)) => (RowStrength::Update, Some(version)),
+                _ => (RowStrength::Update, None),
+            };
+            let unchanged = claims.lock(&self.relation, key, strength).await?;
+            if let Some(version) = version.filter(|_| !unchanged) {
+                unsure.push((key.clone(), version.clone()));
+            }
+        }
+        Ok(unsure)
+    }
+
+    /// # Errors
+    /// 40001 when one of these rows is not in this version any more.
+    async fn compare(&self, rows: &[(EntityKey, ETag)]) -> SqlResult<()> {
+        let Some(claims) = &self.claims else { return Ok(()) };
+        for (key, version) in rows {
+            let found = claims.compare(&self.relation, key, version).await?;
+            if found != Found::Unchanged {
+                let error = changed_since_snapshot(&self.relation, key, found);
+                return Err(with_committed(error, self.committed));
+            }
+        }
+        Ok(())
+    }
+
+    async fn commit(&mut self, batches: Vec<Batch>) -> SqlResult<()> {
         let mut batches = batches.into_iter();
         let mut in_flight = FuturesUnordered::new();
         let mut failed: Option<Box<SqlError>> = None;
@@ -127,7 +219,6 @@ impl EgtWriter {
         }
         match failed {
             None => Ok(()),
-            Some(error) if self.committed.egts == 0 => Err(error),
             Some(error) => Err(with_committed(error, self.committed)),
         }
     }
@@ -148,11 +239,17 @@ async fn commit(store: Arc<dyn TableStore>, batch: Batch) -> Result<Vec<(EntityK
 }
 
 /// Packs operations, given in key order, into as few EGTs as they fit.
-pub(in crate::sql) fn pack(table: &TableName, operations: impl Iterator<Item = Operation>) -> SqlResult<Vec<Batch>> {
+///
+/// # Errors
+/// When an entity breaks a limit, and the first error among the operations.
+pub(in crate::sql) fn pack(
+    table: &TableName,
+    operations: impl Iterator<Item = SqlResult<Operation>>,
+) -> SqlResult<Vec<Batch>> {
     let mut batches = Vec::new();
     let mut builder = Batch::builder(table.clone());
     for operation in operations {
-        let Err((operation, error)) = builder.push(operation) else { continue };
+        let Err((operation, error)) = builder.push(operation?) else { continue };
         if builder.is_empty() {
             return Err(error.into());
         }
@@ -167,6 +264,9 @@ pub(in crate::sql) fn pack(table: &TableName, operations: impl Iterator<Item = O
 }
 
 fn with_committed(mut error: Box<SqlError>, committed: EgtCount) -> Box<SqlError> {
+    if committed == EgtCount::default() {
+        return error;
+    }
     let note = format!(
         "The statement ran as several entity group transactions: {} of them with {} rows were committed before it failed.",
         committed.egts, committed.rows

@@ -69,7 +69,7 @@ impl TableLoader {
 
     async fn flush(&mut self) -> Result<(), LoadError> {
         self.buffered_bytes = 0;
-        let batches = pack(&self.table, std::mem::take(&mut self.buffer).into_values())?;
+        let batches = pack(&self.table, std::mem::take(&mut self.buffer).into_values().map(Ok))?;
         if batches.is_empty() {
             return Ok(());
         }

@@ -1,19 +1,37 @@
 //! Transactions as entity group transactions.
 //!
 //! A block collects its writes in a [`WriteSet`] and commits them as one EGT; [`rules`] refuses the statement that
-//! would make that impossible, or in observe mode notes it. [`CommitGroup`] is where the batches of a transaction come
-//! together. Outside a block, [`EgtWriter`] commits as many EGTs as a statement needs, each atomic.
+//! would make that impossible, or in observe mode notes it. The set may be large: [`layers`] shares its past with readers
+//! and savepoints, [`spill`] puts what memory has no room for into a file. [`CommitGroup`] is where the batches of a
+//! transaction come together. Outside a block, [`EgtWriter`] commits as many EGTs as a statement needs, each atomic. Where
+//! nobody else writes to the store, rows are locked as in PostgreSQL: [`claims`] on top of [`locks`].
 
+mod claims;
 mod commit_group;
 mod egt_writer;
+mod layers;
 mod loader;
+mod locks;
+mod modes;
+mod net_write;
+mod own_writes;
 mod rules;
+mod serial;
+mod spill;
 mod transaction;
+mod values;
 mod write_set;
 
+pub(super) use claims::{Claims, Found, changed_since_snapshot};
 pub(super) use commit_group::CommitGroup;
 pub(super) use egt_writer::{EgtCount, EgtWriter, pack};
 pub(super) use loader::{LoadError, TableLoader};
+pub(super) use locks::{Locks, RowStrength, TableMode};
+pub(super) use modes::{Isolation, NamedModes, TransactionModes};
+pub(super) use net_write::NetWrite;
+pub(super) use own_writes::{OwnEntries, OwnWrites};
 pub(super) use rules::moved_row;
-pub(super) use transaction::{Collected, Transaction, TransactionState};
+pub(super) use serial::Serial;
+pub(super) use spill::WriteSpace;
+pub(super) use transaction::{Collected, Snapshot, Transaction, TransactionState};
 pub(super) use write_set::WriteSet;

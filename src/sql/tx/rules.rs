@@ -27,7 +27,7 @@ pub(super) fn check(writes: &mut WriteSet, what: Unit) -> SqlResult<()> {
     if broken(writes).next().is_none() {
         return Ok(());
     }
-    writes.settle();
+    writes.recount();
     match broken(writes).next() {
         None => Ok(()),
         Some(rule) => Err(refusal(rule, writes, what)),

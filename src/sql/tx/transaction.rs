@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
-use super::WriteSet;
+use super::claims::Claims;
+use super::locks;
+use super::modes::{NamedModes, TransactionModes};
 use super::rules::{self, Unit};
+use super::serial::{CommitTurn, SerialTransaction};
 use super::write_set::Mark;
+use super::{WriteSet, WriteSpace};
 use crate::model::{EdmDateTime, PartitionKey};
-use crate::sql::catalog::StagedCatalog;
+use crate::sql::catalog::{CatalogMoment, StagedCatalog};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::observe::{Footprint, Observed, Rule, SeenStatement};
 use crate::sql::relation::Relation;
@@ -22,8 +26,9 @@ pub(crate) enum TransactionState {
 }
 
 /// The open transaction and what it has collected.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Transaction {
+    space: Arc<WriteSpace>,
     block: Option<Block>,
     /// Outside a block: what the statements before the next Sync have collected.
     implicit: Collected,
@@ -31,10 +36,22 @@ pub(crate) struct Transaction {
     statement: Option<Arc<SeenStatement>>,
     /// That statement has written, and is noted as one of its transaction.
     is_noted: bool,
+    claims: Claims,
+    /// A statement of it has read or written tables.
+    has_begun: bool,
+    /// What all its statements read, where its isolation asks for that.
+    snapshot: Option<Snapshot>,
+}
+
+/// What the statements of a transaction read.
+pub(crate) struct Snapshot {
+    pub moment: CatalogMoment,
+    /// What makes it serializable.
+    pub serial: Option<SerialTransaction>,
 }
 
 /// What a transaction has collected.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Collected {
     pub writes: WriteSet,
     /// What it changed in the catalogue.
@@ -43,31 +60,47 @@ pub(crate) struct Collected {
     pub observed: Observed,
 }
 
-impl Collected {
-    /// The extent of what it writes; asked only of one that broke a rule, so nothing is counted for others.
-    pub fn footprint(&self) -> Footprint {
-        if self.observed.breaches().is_empty() { Footprint::new() } else { self.writes.footprint() }
-    }
-}
-
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Block {
     collected: Collected,
     savepoints: Vec<Savepoint>,
     failed: bool,
-    read_only: bool,
-    began: Option<EdmDateTime>,
+    modes: TransactionModes,
+    began: EdmDateTime,
 }
 
 #[derive(Debug)]
 struct Savepoint {
     name: String,
+    before: StatementMark,
+    locks: locks::Mark,
+    modes: TransactionModes,
+}
+
+/// What a transaction had collected before a statement.
+#[derive(Debug)]
+pub(crate) struct StatementMark {
     writes: Mark,
     catalog: StagedCatalog,
     breaches: usize,
 }
 
 impl Transaction {
+    /// Of a session that has begun none yet; what it collects takes from `space`.
+    pub fn new(claims: Claims, space: Arc<WriteSpace>) -> Self {
+        let implicit = Collected::new(&space);
+        Self {
+            space,
+            block: None,
+            implicit,
+            statement: None,
+            is_noted: false,
+            claims,
+            has_begun: false,
+            snapshot: None,
+        }
+    }
+
     pub fn state(&self) -> TransactionState {
         match &self.block {
             None => TransactionState::Idle,
@@ -78,28 +111,90 @@ impl Transaction {
 
     /// When the block was opened.
     pub fn began(&self) -> Option<EdmDateTime> {
-        self.block.as_ref()?.began
+        self.block.as_ref().map(|block| block.began)
     }
 
     pub fn in_block(&self) -> bool {
         self.block.is_some()
     }
 
-    pub fn is_read_only(&self) -> bool {
-        self.block.as_ref().is_some_and(|b| b.read_only)
+    /// The modes of the open block.
+    pub fn modes(&self) -> Option<TransactionModes> {
+        self.block.as_ref().map(|block| block.modes)
     }
 
     /// Opens a block; the writes of an implicit transaction become its first.
     ///
     /// # Errors
     /// When those writes are not one EGT, and observe mode did not look on.
-    pub fn begin(&mut self, read_only: bool, now: EdmDateTime) -> SqlResult<()> {
+    pub fn begin(&mut self, modes: TransactionModes, now: EdmDateTime) -> SqlResult<()> {
         if self.implicit.observed.breaches().is_empty() {
             rules::check(&mut self.implicit.writes, Unit::Block)?;
         }
-        let collected = std::mem::take(&mut self.implicit);
-        self.block = Some(Block { collected, read_only, began: Some(now), ..Block::default() });
+        let collected = self.take_implicit();
+        self.block = Some(Block { collected, savepoints: Vec::new(), failed: false, modes, began: now });
         Ok(())
+    }
+
+    /// Changes the modes of the open block.
+    ///
+    /// # Errors
+    /// 25001 for what cannot change any more.
+    pub fn set_modes(&mut self, named: NamedModes) -> SqlResult<()> {
+        let Some(block) = &mut self.block else { return Ok(()) };
+        let (nested, has_begun) = (!block.savepoints.is_empty(), self.has_begun);
+        let refused = |message: &str| Err(SqlError::new(ErrorKind::ActiveTransaction, message));
+        if named.isolation.is_some_and(|isolation| isolation != block.modes.isolation) {
+            if has_begun {
+                return refused("SET TRANSACTION ISOLATION LEVEL must be called before any query");
+            }
+            if nested {
+                return refused("SET TRANSACTION ISOLATION LEVEL must not be called in a subtransaction");
+            }
+        }
+        if named.read_only == Some(false) && block.modes.read_only {
+            if nested {
+                return refused("cannot set transaction read-write mode inside a read-only transaction");
+            }
+            if has_begun {
+                return refused("transaction read-write mode must be set before any query");
+            }
+        }
+        if named.deferrable.is_some() {
+            if nested {
+                return refused("SET TRANSACTION [NOT] DEFERRABLE cannot be called within a subtransaction");
+            }
+            if has_begun {
+                return refused("SET TRANSACTION [NOT] DEFERRABLE must be called before any query");
+            }
+        }
+        block.modes = named.or(block.modes);
+        Ok(())
+    }
+
+    /// A statement that reads or writes tables begins.
+    pub fn set_begun(&mut self) {
+        self.has_begun = true;
+    }
+
+    /// What all statements of the transaction read, once it was taken.
+    pub fn snapshot(&self) -> Option<&Snapshot> {
+        self.snapshot.as_ref()
+    }
+
+    pub fn set_snapshot(&mut self, snapshot: Snapshot) {
+        self.snapshot = Some(snapshot);
+    }
+
+    /// Asks for leave to commit, which is needed to be serializable.
+    ///
+    /// # Errors
+    /// 40001 when what the transaction has read was changed by another one.
+    pub async fn commit_turn(&self, writes: &WriteSet) -> SqlResult<Option<CommitTurn>> {
+        match self.snapshot.as_ref().and_then(|snapshot| snapshot.serial.as_ref()) {
+            Some(serial) if !writes.is_empty() => serial.commit(writes.keys()).await.map(Some),
+            _ => Ok(None),
+        }
     }
 
     /// A writing statement begins; `observed` is given where observe mode holds for it.
@@ -108,38 +203,69 @@ impl Transaction {
         self.is_noted = false;
     }
 
+    /// A writing statement ended: those that follow read what it wrote.
+    pub fn end_statement(&mut self) {
+        self.writes_mut().settle();
+    }
+
     /// The writing statement that runs, or ran last, when observe mode holds for it.
     pub fn observed_statement(&self) -> Option<&Arc<SeenStatement>> {
         self.statement.as_ref()
     }
 
-    /// SET TRANSACTION READ ONLY or READ WRITE.
-    pub fn set_read_only(&mut self, read_only: bool) {
-        if let Some(block) = &mut self.block {
-            block.read_only = read_only;
-        }
-    }
-
-    /// Ends the block and hands over what it collected.
+    /// Ends the block and hands over what it collected. Its locks stay until that is committed.
     pub fn end(&mut self) -> Collected {
-        self.block.take().map(|b| b.collected).unwrap_or_default()
+        self.block.take().map_or_else(|| Collected::new(&self.space), |block| block.collected)
     }
 
     /// Ends the implicit transaction and hands over what it collected.
     pub fn take_implicit(&mut self) -> Collected {
-        std::mem::take(&mut self.implicit)
+        std::mem::replace(&mut self.implicit, Collected::new(&self.space))
     }
 
     pub fn has_implicit_writes(&self) -> bool {
         !self.implicit.writes.is_empty() || !self.implicit.catalog.is_empty()
     }
 
+    /// Whether there is something that is still to be committed or rolled back.
+    pub fn is_open(&self) -> bool {
+        self.in_block() || self.has_implicit_writes()
+    }
+
     /// A statement failed: a block waits for ROLLBACK, an implicit transaction is over. Hands over what that collected.
+    /// What was locked since the last savepoint is free again, as it is in PostgreSQL.
     pub fn fail(&mut self) -> Collected {
+        let mut locks = locks::Mark::default();
         if let Some(block) = &mut self.block {
             block.failed = true;
+            locks = block.savepoints.last().map_or(locks, |savepoint| savepoint.locks);
+        }
+        self.claims.held().release_to(locks);
+        if self.block.is_none() {
+            self.finish();
         }
         self.take_implicit()
+    }
+
+    /// The transaction has ended: others may have what it locked, and the next one reads anew.
+    pub fn finish(&mut self) {
+        self.claims.held().release_all();
+        self.snapshot = None;
+        self.has_begun = false;
+    }
+
+    pub fn claims(&self) -> &Claims {
+        &self.claims
+    }
+
+    pub fn claims_mut(&mut self) -> &mut Claims {
+        &mut self.claims
+    }
+
+    /// Hands its locks over to a statement that ends it.
+    pub fn take_claims(&mut self) -> Claims {
+        let next = self.claims.of_next_transaction();
+        std::mem::replace(&mut self.claims, next)
     }
 
     /// The writes collected so far.
@@ -206,11 +332,10 @@ impl Transaction {
     /// # Errors
     /// 25P01 outside a block.
     pub fn savepoint(&mut self, name: String) -> SqlResult<()> {
+        let locks = self.claims.mark();
         let block = self.block_for("SAVEPOINT")?;
-        let writes = block.collected.writes.mark();
-        let catalog = block.collected.catalog.clone();
-        let breaches = block.collected.observed.breaches().len();
-        block.savepoints.push(Savepoint { name, writes, catalog, breaches });
+        let (before, modes) = (block.collected.mark(), block.modes);
+        block.savepoints.push(Savepoint { name, before, locks, modes });
         Ok(())
     }
 
@@ -219,11 +344,12 @@ impl Transaction {
     pub fn release(&mut self, name: &str) -> SqlResult<()> {
         let block = self.block_for("RELEASE SAVEPOINT")?;
         let at = block.find(name)?;
+        block.modes = block.savepoints[at].modes;
         block.savepoints.truncate(at);
         Ok(())
     }
 
-    /// Goes back to the savepoint, which stays; also out of the failed state.
+    /// Goes back to the savepoint, which stays; also out of the failed state. What was locked since is free again.
     ///
     /// # Errors
     /// 25P01 outside a block, 3B001 for an unknown name.
@@ -231,12 +357,23 @@ impl Transaction {
         let block = self.block_for("ROLLBACK TO SAVEPOINT")?;
         let at = block.find(name)?;
         block.savepoints.truncate(at + 1);
-        let savepoint = &block.savepoints[at];
-        block.collected.writes.restore(&savepoint.writes);
-        block.collected.catalog.clone_from(&savepoint.catalog);
-        block.collected.observed.forget_breaches_after(savepoint.breaches);
+        let Savepoint { before, locks, modes, .. } = &block.savepoints[at];
+        block.collected.restore(before);
+        block.modes = *modes;
         block.failed = false;
+        let locks = *locks;
+        self.claims.held().release_to(locks);
         Ok(())
+    }
+
+    /// What to go back to when the statement that begins has to be run again.
+    pub fn statement_mark(&mut self) -> StatementMark {
+        self.collected().mark()
+    }
+
+    /// Forgets what the statement since the mark has collected. What it locked stays locked.
+    pub fn undo_statement(&mut self, mark: &StatementMark) {
+        self.collected().restore(mark);
     }
 
     fn collected(&mut self) -> &mut Collected {
@@ -250,6 +387,38 @@ impl Transaction {
         self.block.as_mut().ok_or_else(|| {
             SqlError::new(ErrorKind::NoActiveTransaction, format!("{command} can only be used in transaction blocks"))
         })
+    }
+}
+
+impl std::fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Snapshot").field("serial", &self.serial).finish_non_exhaustive()
+    }
+}
+
+impl Collected {
+    fn new(space: &Arc<WriteSpace>) -> Self {
+        Self {
+            writes: WriteSet::new(Arc::clone(space)),
+            catalog: StagedCatalog::default(),
+            observed: Observed::default(),
+        }
+    }
+
+    /// The extent of what it writes; asked only of one that broke a rule, so nothing is counted for others.
+    pub fn footprint(&self) -> Footprint {
+        if self.observed.breaches().is_empty() { Footprint::new() } else { self.writes.footprint() }
+    }
+
+    fn mark(&mut self) -> StatementMark {
+        let (writes, catalog) = (self.writes.mark(), self.catalog.clone());
+        StatementMark { writes, catalog, breaches: self.observed.breaches().len() }
+    }
+
+    fn restore(&mut self, mark: &StatementMark) {
+        self.writes.restore(&mark.writes);
+        self.catalog.clone_from(&mark.catalog);
+        self.observed.forget_breaches_after(mark.breaches);
     }
 }
 

@@ -1,154 +1,144 @@
 //! The writes a transaction has collected: for each entity, what it was and what it shall be.
 //!
 //! Several writes to one entity fold into one, so what commits is the net effect: an entity that was inserted and then
-//! deleted costs nothing, one that was updated three times costs one operation.
+//! deleted costs nothing, one that was updated three times costs one operation. The set may be large, so nothing here
+//! ever copies it: readers and savepoints share its past ([`Layers`]), and values without room in memory are in a file
+//! ([`WriteSpace`]).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::OwnWrites;
+use super::layers::{Layers, Moment};
+use super::net_write::{NetWrite, operation};
+use super::serial::WrittenKeys;
+use super::spill::{Keeper, Kept, Values, WriteSpace};
 use crate::model::{ETag, EdmDateTime, Entity, EntityKey, PartitionKey, Properties, StoredEntity, TableName};
-use crate::sql::error::SqlResult;
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::observe::Footprint;
-use crate::sql::reads::OwnWrites;
 use crate::sql::relation::Relation;
-use crate::table::{IfMatch, Operation, payload};
+use crate::table::{Operation, payload};
 
-/// What a transaction does to one entity.
-#[derive(Debug, Clone)]
-pub(crate) struct NetWrite {
-    /// The stored version it was read with; `None` when the entity was not there.
-    base: Option<ETag>,
-    /// What it shall be; `None` when it shall be gone.
-    after: Option<Properties>,
-    /// What Merge has to send, as long as nothing was removed.
-    patch: Option<Properties>,
-    /// When the transaction wrote it: shown as its Timestamp until it commits.
-    written: EdmDateTime,
-    /// What its operation takes in the `$batch` body.
-    bytes: usize,
-}
-
-impl NetWrite {
-    /// The operation that does this, `None` when nothing is left to do.
-    fn operation(&self, key: &EntityKey) -> Option<Operation> {
-        let entity = |properties: &Properties| Entity::new(key.clone(), properties.clone());
-        match (&self.base, &self.after, &self.patch) {
-            (None, None, _) => None,
-            (None, Some(after), _) => Some(Operation::Insert(entity(after))),
-            (Some(base), Some(_), Some(patch)) => Some(Operation::Merge(entity(patch), IfMatch::ETag(base.clone()))),
-            (Some(base), Some(after), None) => Some(Operation::Replace(entity(after), IfMatch::ETag(base.clone()))),
-            (Some(base), None, _) => Some(Operation::Delete(key.clone(), IfMatch::ETag(base.clone()))),
-        }
-    }
-
-    fn image(&self, key: &EntityKey) -> Option<StoredEntity> {
-        self.after.as_ref().map(|after| StoredEntity {
-            entity: Entity::new(key.clone(), after.clone()),
-            timestamp: self.written,
-            etag: self.base.clone().unwrap_or_else(|| ETag::of_timestamp(self.written)),
-        })
-    }
-}
+/// What one transaction may write, in bytes of the `$batch` body: a store takes a commit in one piece, in memory.
+const TRANSACTION_MAX_BYTES: usize = 1 << 30;
 
 /// The collected writes, by table and key.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug)]
 pub(crate) struct WriteSet {
-    tables: BTreeMap<TableName, TableWrites>,
-    operations: usize,
-    payload_bytes: usize,
-    spread: Spread,
+    tables: BTreeMap<TableName, TableWrites<Layers<Arc<NetWrite>>>>,
+    totals: Totals,
+    keeper: Keeper,
 }
 
 /// The collected writes to one table.
 #[derive(Debug, Clone)]
-struct TableWrites {
+struct TableWrites<W> {
     relation: Arc<Relation>,
-    writes: BTreeMap<EntityKey, NetWrite>,
+    writes: W,
 }
 
 /// What a ROLLBACK TO goes back to.
 #[derive(Debug)]
-pub(crate) struct Mark(WriteSet);
+pub(crate) struct Mark {
+    tables: BTreeMap<TableName, TableWrites<Moment<Arc<NetWrite>>>>,
+    totals: Totals,
+}
 
-/// How far the operations lie apart, seen from the partition of the first one. Kept with each write, so that the rules
-/// can be asked after each row.
+/// What the operations of a set come to. Kept with each write, so that the rules can be asked after each row.
 #[derive(Debug, Clone, Default)]
-struct Spread {
+struct Totals {
+    operations: usize,
+    payload_bytes: usize,
+    /// Where the first of the operations is; the others are counted from there.
     home: Option<(TableName, PartitionKey)>,
     at_home: usize,
     other_tables: usize,
     other_partitions: usize,
 }
 
-impl Spread {
-    fn add(&mut self, table: &TableName, partition: &PartitionKey) {
+impl Totals {
+    fn add(&mut self, table: &TableName, partition: &PartitionKey, bytes: usize) {
         let (home_table, home_partition) = self.home.get_or_insert_with(|| (table.clone(), partition.clone()));
         let (other_table, other_partition) = (home_table != table, home_partition != partition);
+        self.operations += 1;
+        self.payload_bytes += bytes;
         self.other_tables += usize::from(other_table);
         self.other_partitions += usize::from(other_partition);
         self.at_home += usize::from(!other_table && !other_partition);
     }
 
-    fn remove(&mut self, table: &TableName, partition: &PartitionKey) {
+    fn remove(&mut self, table: &TableName, partition: &PartitionKey, bytes: usize) {
         let Some((home_table, home_partition)) = &self.home else { return };
         let (other_table, other_partition) = (home_table != table, home_partition != partition);
+        self.operations -= 1;
+        self.payload_bytes -= bytes;
         self.other_tables -= usize::from(other_table);
         self.other_partitions -= usize::from(other_partition);
         self.at_home -= usize::from(!other_table && !other_partition);
-        if self.at_home + self.other_tables + self.other_partitions == 0 {
+        if self.operations == 0 {
             self.home = None;
         }
     }
 }
 
 impl WriteSet {
+    pub fn new(space: Arc<WriteSpace>) -> Self {
+        Self { tables: BTreeMap::new(), totals: Totals::default(), keeper: Keeper::new(space) }
+    }
+
     pub fn is_empty(&self) -> bool {
-        self.operations == 0
+        self.totals.operations == 0
     }
 
     /// Operations the commit would have.
     pub fn operations(&self) -> usize {
-        self.operations
+        self.totals.operations
     }
 
     /// Bytes the operations take in the `$batch` body, without its envelope.
     pub fn payload_bytes(&self) -> usize {
-        self.payload_bytes
+        self.totals.payload_bytes
     }
 
     /// Whether there are operations on several tables.
     pub fn has_several_tables(&self) -> bool {
-        self.spread.other_tables > 0
+        self.totals.other_tables > 0
     }
 
     /// Whether there are operations with several PartitionKeys.
     pub fn has_several_partitions(&self) -> bool {
-        self.spread.other_partitions > 0
+        self.totals.other_partitions > 0
     }
 
     /// Counts anew where the operations lie: where all of the first partition's were taken back, the others may share
     /// another one.
-    pub fn settle(&mut self) {
-        if self.spread.at_home > 0 {
+    pub fn recount(&mut self) {
+        if self.totals.at_home > 0 {
             return;
         }
-        let mut spread = Spread::default();
-        for (table, writes) in &self.tables {
-            writes.writes.keys().for_each(|key| spread.add(table, &key.partition));
+        let mut totals = Totals::default();
+        for (relation, key, write) in self.entries() {
+            totals.add(&relation.stored, &key.partition, write.bytes);
         }
-        self.spread = spread;
+        self.totals = totals;
     }
 
     /// The tables that are written, by their stored names.
     pub fn tables(&self) -> impl Iterator<Item = &Arc<Relation>> {
-        self.tables.values().filter(|table| !table.writes.is_empty()).map(|table| &table.relation)
+        let written = |table: &&TableWrites<Layers<_>>| table.writes.moment().iter().next().is_some();
+        self.tables.values().filter(written).map(|table| &table.relation)
+    }
+
+    /// The keys that are written.
+    pub fn keys(&self) -> WrittenKeys {
+        let keys = |table: &TableWrites<Layers<_>>| table.writes.moment().iter().map(|(key, _)| key).collect();
+        self.tables.iter().map(|(name, table)| (name.clone(), keys(table))).collect()
     }
 
     /// The partitions written in a table, in order.
-    pub fn partitions<'a>(&'a self, relation: &Relation) -> impl Iterator<Item = &'a str> {
-        let table = self.tables.get(&relation.stored);
-        let mut partitions: Vec<&str> =
-            table.iter().flat_map(|table| table.writes.keys()).map(|key| key.partition.as_str()).collect();
+    pub fn partitions(&self, relation: &Relation) -> impl Iterator<Item = PartitionKey> {
+        let entries = self.tables.get(&relation.stored).map(|table| table.writes.moment().iter());
+        let mut partitions: Vec<PartitionKey> = entries.into_iter().flatten().map(|(key, _)| key.partition).collect();
         partitions.dedup();
         partitions.into_iter()
     }
@@ -156,33 +146,45 @@ impl WriteSet {
     /// The extent of what would be committed.
     pub fn footprint(&self) -> Footprint {
         let mut footprint = Footprint::new();
-        for table in self.tables.values() {
-            for (key, write) in &table.writes {
-                footprint.add(&table.relation, &key.partition, 1, write.bytes);
-            }
+        for (relation, key, write) in self.entries() {
+            footprint.add(relation, &key.partition, 1, write.bytes);
         }
         footprint
     }
 
+    /// A statement is complete. What it wrote is shared with readers and savepoints from now on, not copied for each.
+    pub fn settle(&mut self) {
+        self.tables.values_mut().for_each(|table| table.writes.settle());
+    }
+
     /// The state to come back to.
-    pub fn mark(&mut self) -> Mark {
-        Mark(self.clone())
+    pub fn mark(&self) -> Mark {
+        let moment = |table: &TableWrites<Layers<_>>| TableWrites {
+            relation: Arc::clone(&table.relation),
+            writes: table.writes.moment(),
+        };
+        let tables = self.tables.iter().map(|(name, table)| (name.clone(), moment(table))).collect();
+        Mark { tables, totals: self.totals.clone() }
     }
 
     /// Forgets what was collected since the mark was made.
     pub fn restore(&mut self, mark: &Mark) {
-        *self = mark.0.clone();
+        let layers = |table: &TableWrites<Moment<_>>| TableWrites {
+            relation: Arc::clone(&table.relation),
+            writes: Layers::at(&table.writes),
+        };
+        self.tables = mark.tables.iter().map(|(name, table)| (name.clone(), layers(table))).collect();
+        self.totals = mark.totals.clone();
     }
 
     /// Adds an entity that the caller knows is not there.
     ///
     /// # Errors
-    /// When there is no room left to collect it.
+    /// 54000 when the set is as large as it may be; 53100 or 58030 when there is no room left to collect it.
     pub fn insert(&mut self, relation: &Arc<Relation>, entity: Entity, now: EdmDateTime) -> SqlResult<()> {
-        self.change(relation, entity.key, now, None, |write| {
-            write.after = Some(entity.properties);
-            write.patch = None;
-        })
+        let base = self.get(&relation.stored, &entity.key).and_then(|before| before.base.clone());
+        let values = Values { after: entity.properties, patch: None };
+        self.put(relation, entity.key, base, Some(values), now)
     }
 
     /// Gives an entity read with `base` its new properties. `patch` are those that changed, when none was removed.
@@ -197,18 +199,19 @@ impl WriteSet {
         patch: Option<Properties>,
         now: EdmDateTime,
     ) -> SqlResult<()> {
-        let is_new = !self.holds(&relation.stored, &base.entity.key);
-        self.change(relation, base.entity.key.clone(), now, Some(base.etag.clone()), |write| {
-            write.after = Some(after);
-            write.patch = match (write.patch.take(), patch) {
-                (None, Some(patch)) if is_new => Some(patch),
-                (Some(mut earlier), Some(patch)) => {
-                    earlier.merge(patch);
-                    Some(earlier)
-                }
-                _ => None,
-            };
-        })
+        let key = base.entity.key.clone();
+        let (base, patch) = match self.get(&relation.stored, &key) {
+            None => (Some(base.etag.clone()), patch),
+            Some(before) => {
+                let earlier = before.kept.as_ref().map(Kept::values).transpose()?.and_then(|values| values.patch);
+                let both = earlier.zip(patch).map(|(mut both, patch)| {
+                    both.merge(patch);
+                    both
+                });
+                (before.base.clone(), both)
+            }
+        };
+        self.put(relation, key, base, Some(Values { after, patch }), now)
     }
 
     /// Removes an entity read with this version.
@@ -216,20 +219,20 @@ impl WriteSet {
     /// # Errors
     /// As [`WriteSet::insert`].
     pub fn delete(&mut self, relation: &Arc<Relation>, key: EntityKey, base: &ETag, now: EdmDateTime) -> SqlResult<()> {
-        self.change(relation, key, now, Some(base.clone()), |write| {
-            write.after = None;
-            write.patch = None;
-        })
+        let base = match self.get(&relation.stored, &key) {
+            Some(before) => before.base.clone(),
+            None => Some(base.clone()),
+        };
+        self.put(relation, key, base, None, now)
     }
 
     /// Drops the writes to a table that the transaction drops or empties.
     pub fn forget(&mut self, table: &TableName) {
         let Some(forgotten) = self.tables.remove(table) else { return };
-        for (key, write) in forgotten.writes {
-            self.operations -= 1;
-            self.payload_bytes -= write.bytes;
-            self.spread.remove(table, &key.partition);
+        for (key, write) in forgotten.writes.moment().iter() {
+            self.totals.remove(table, &key.partition, write.bytes);
         }
+        self.recount();
     }
 
     /// The entity as the transaction left it: `None` when it did not touch it, `Some(None)` when it deleted it.
@@ -237,69 +240,79 @@ impl WriteSet {
     /// # Errors
     /// When what was collected cannot be read back.
     pub fn image(&self, table: &TableName, key: &EntityKey) -> SqlResult<Option<Option<StoredEntity>>> {
-        let write = self.tables.get(table).and_then(|table| table.writes.get(key));
-        Ok(write.map(|write| write.image(key)))
+        self.get(table, key).map(|write| write.image(key)).transpose()
     }
 
-    fn holds(&self, table: &TableName, key: &EntityKey) -> bool {
-        self.tables.get(table).is_some_and(|table| table.writes.contains_key(key))
-    }
-
-    fn change(
-        &mut self,
-        relation: &Arc<Relation>,
-        key: EntityKey,
-        now: EdmDateTime,
-        base: Option<ETag>,
-        apply: impl FnOnce(&mut NetWrite),
-    ) -> SqlResult<()> {
-        let table = &relation.stored;
-        let fresh = || TableWrites { relation: Arc::clone(relation), writes: BTreeMap::new() };
-        let writes = &mut self.tables.entry(table.clone()).or_insert_with(fresh).writes;
-        let fresh = NetWrite { base, after: None, patch: None, written: now, bytes: 0 };
-        let write = writes.entry(key.clone()).or_insert(fresh);
-        if write.bytes > 0 {
-            self.operations -= 1;
-            self.payload_bytes -= write.bytes;
-            self.spread.remove(table, &key.partition);
-        }
-        apply(write);
-        write.written = now;
-        match write.operation(&key) {
-            Some(operation) => {
-                write.bytes = payload::operation_bytes(table, &operation);
-                self.operations += 1;
-                self.payload_bytes += write.bytes;
-                self.spread.add(table, &key.partition);
-            }
-            None => {
-                writes.remove(&key);
-            }
-        }
-        Ok(())
-    }
-
-    /// What readers inside the transaction see of it.
-    pub fn own_writes(&self) -> BTreeMap<TableName, Arc<OwnWrites>> {
-        let images = |table: &TableWrites| {
-            Arc::new(table.writes.iter().map(|(key, write)| (key.clone(), write.image(key))).collect::<OwnWrites>())
-        };
-        self.tables.iter().map(|(name, table)| (name.clone(), images(table))).collect()
+    /// What readers inside the transaction see of it, as it is now.
+    pub fn own_writes(&self) -> BTreeMap<TableName, OwnWrites> {
+        let own = |table: &TableWrites<Layers<_>>| OwnWrites::new(table.writes.moment());
+        self.tables.iter().map(|(name, table)| (name.clone(), own(table))).collect()
     }
 
     /// The operations that commit it, by table, in key order.
-    pub fn into_operations(self) -> impl Iterator<Item = (Arc<Relation>, Vec<Operation>)> {
+    pub fn into_operations(self) -> impl Iterator<Item = (Arc<Relation>, impl Iterator<Item = SqlResult<Operation>>)> {
         self.tables.into_values().map(|table| {
-            let operations = table.writes.iter().filter_map(|(key, write)| write.operation(key)).collect();
-            (table.relation, operations)
+            let writes = table.writes.moment().iter();
+            (table.relation, writes.map(|(key, write)| write.operation(key)))
         })
     }
+
+    fn get(&self, table: &TableName, key: &EntityKey) -> Option<&NetWrite> {
+        self.tables.get(table)?.writes.get(key).map(AsRef::as_ref)
+    }
+
+    fn entries(&self) -> impl Iterator<Item = (&Arc<Relation>, EntityKey, Arc<NetWrite>)> {
+        self.tables
+            .values()
+            .flat_map(|table| table.writes.moment().iter().map(|(key, write)| (&table.relation, key, write)))
+    }
+
+    fn put(
+        &mut self,
+        relation: &Arc<Relation>,
+        key: EntityKey,
+        base: Option<ETag>,
+        values: Option<Values>,
+        now: EdmDateTime,
+    ) -> SqlResult<()> {
+        let name = &relation.stored;
+        let is_nothing = base.is_none() && values.is_none();
+        let bytes = if is_nothing {
+            0
+        } else {
+            payload::operation_bytes(name, &operation(key.clone(), base.clone(), values.clone()))
+        };
+        if self.totals.payload_bytes + bytes > TRANSACTION_MAX_BYTES {
+            return Err(too_large());
+        }
+        let kept = values.map(|values| self.keeper.keep(values)).transpose()?;
+        let fresh = || TableWrites { relation: Arc::clone(relation), writes: Layers::default() };
+        let writes = &mut self.tables.entry(name.clone()).or_insert_with(fresh).writes;
+        if let Some(before) = writes.get(&key) {
+            self.totals.remove(name, &key.partition, before.bytes);
+        }
+        if is_nothing {
+            writes.remove(&key);
+        } else {
+            self.totals.add(name, &key.partition, bytes);
+            writes.insert(key, Arc::new(NetWrite { base, kept, written: now, bytes }));
+        }
+        Ok(())
+    }
+}
+
+fn too_large() -> Box<SqlError> {
+    let message = format!("a transaction cannot write more than {} GiB", TRANSACTION_MAX_BYTES >> 30);
+    SqlError::new(ErrorKind::LimitExceeded, message)
+        .with_detail("It is committed in one piece, which has to fit into memory.")
+        .with_hint("Commit after fewer rows.")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::model::{EdmValue, PropertyName};
+    use crate::table::IfMatch;
 
     fn table() -> Arc<Relation> {
         Arc::new(Relation::for_tests("orders"))
@@ -318,13 +331,17 @@ mod tests {
         StoredEntity { entity, timestamp: now(), etag: ETag::of_timestamp(now()) }
     }
 
+    fn set() -> WriteSet {
+        WriteSet::new(WriteSpace::new(200, std::env::temp_dir()))
+    }
+
     fn operations(set: WriteSet) -> Vec<Operation> {
-        set.into_operations().flat_map(|(_, operations)| operations).collect()
+        set.into_operations().flat_map(|(_, operations)| operations).collect::<SqlResult<_>>().unwrap()
     }
 
     #[test]
     fn an_insert_taken_back_leaves_nothing() {
-        let mut set = WriteSet::default();
+        let mut set = set();
         let entity = stored("1", &[("a", 1)]).entity;
         set.insert(&table(), entity.clone(), now()).unwrap();
         assert_eq!(set.operations(), 1);
@@ -336,7 +353,7 @@ mod tests {
 
     #[test]
     fn updates_of_one_entity_fold_into_one_merge() {
-        let mut set = WriteSet::default();
+        let mut set = set();
         let base = stored("1", &[("a", 1), ("b", 1)]);
         set.update(&table(), &base, properties(&[("a", 2), ("b", 1)]), Some(properties(&[("a", 2)])), now()).unwrap();
         set.update(&table(), &base, properties(&[("a", 2), ("b", 3)]), Some(properties(&[("b", 3)])), now()).unwrap();
@@ -350,7 +367,7 @@ mod tests {
 
     #[test]
     fn an_update_after_a_removal_stays_a_replace() {
-        let mut set = WriteSet::default();
+        let mut set = set();
         let base = stored("1", &[("a", 1), ("b", 1)]);
         set.update(&table(), &base, properties(&[("b", 1)]), None, now()).unwrap();
         set.update(&table(), &base, properties(&[("b", 2)]), Some(properties(&[("b", 2)])), now()).unwrap();
@@ -361,12 +378,50 @@ mod tests {
 
     #[test]
     fn delete_then_insert_replaces_the_version_that_was_read() {
-        let mut set = WriteSet::default();
+        let mut set = set();
         let base = stored("1", &[("a", 1)]);
         set.delete(&table(), base.entity.key.clone(), &base.etag, now()).unwrap();
         set.insert(&table(), stored("1", &[("c", 3)]).entity, now()).unwrap();
         assert!(
             matches!(operations(set).as_slice(), [Operation::Replace(_, IfMatch::ETag(etag))] if *etag == base.etag)
         );
+    }
+
+    #[test]
+    fn a_savepoint_brings_back_rows_and_totals_and_readers_keep_theirs() {
+        let mut set = set();
+        for row in 0..50 {
+            set.insert(&table(), stored(&row.to_string(), &[("a", row)]).entity, now()).unwrap();
+        }
+        set.settle();
+        let (mark, own, bytes) = (set.mark(), set.own_writes(), set.payload_bytes());
+        let other = Arc::new(Relation { oid: 2, ..Relation::for_tests("others") });
+        set.insert(&other, Entity::new(EntityKey::parse("q", "1").unwrap(), Properties::new()), now()).unwrap();
+        for row in 0..40 {
+            set.delete(&table(), stored(&row.to_string(), &[]).entity.key, &ETag::of_timestamp(now()), now()).unwrap();
+        }
+        assert_eq!((set.operations(), set.has_several_tables(), set.has_several_partitions()), (11, true, true));
+        let image = |own: &BTreeMap<TableName, OwnWrites>| own[&table().stored].get(&stored("7", &[]).entity.key);
+        assert!(image(&own).unwrap().is_some_and(|image| image.is_some()), "an earlier reader sees it still");
+        assert_eq!(image(&set.own_writes()).unwrap(), None, "a later one sees what the store has");
+        set.forget(&table().stored);
+        assert_eq!((set.operations(), set.has_several_tables()), (1, false));
+        set.restore(&mark);
+        assert_eq!((set.operations(), set.payload_bytes(), set.has_several_tables()), (50, bytes, false));
+        assert!(image(&set.own_writes()).unwrap().is_some());
+        assert_eq!(operations(set).len(), 50);
+    }
+
+    #[test]
+    fn where_operations_lie_is_counted_anew_when_the_first_place_is_empty() {
+        let mut set = set();
+        let entity = |partition: &str| Entity::new(EntityKey::parse(partition, "1").unwrap(), Properties::new());
+        for partition in ["p", "q"] {
+            set.insert(&table(), entity(partition), now()).unwrap();
+        }
+        assert!(set.has_several_partitions());
+        set.delete(&table(), entity("p").key, &ETag::of_timestamp(now()), now()).unwrap();
+        set.recount();
+        assert!(!set.has_several_partitions());
     }
 }

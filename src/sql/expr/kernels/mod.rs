@@ -20,7 +20,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use arrow::array::ArrayRef;
+use arrow::array::{ArrayRef, new_empty_array};
 use arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::{DataFusionError, Result, ScalarValue, internal_err};
 use datafusion::logical_expr::expr::ScalarFunction;
@@ -177,6 +177,10 @@ impl ScalarUDFImpl for Computation {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        // No row asks for it: a branch of CASE that is not taken.
+        if args.number_rows == 0 {
+            return Ok(ColumnarValue::Array(new_empty_array(&self.result.data_type)));
+        }
         let operands = Operands::new(&args, &self.result);
         let values = (self.kernel.evaluate)(&operands, &self.result.data_type)
             .map_err(|error| DataFusionError::External(error))?;

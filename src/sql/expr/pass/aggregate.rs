@@ -88,10 +88,11 @@ impl Pass<'_> {
         let mut value: Option<Operand> = None;
         let mut typed = Vec::with_capacity(args.len());
         for (index, argument) in args.into_iter().enumerate() {
-            let mut operand = self.operand(argument, schema)?;
+            let operand = self.operand(argument, schema)?;
             if index == 0 && takes_value {
                 if operand.is_unknown() {
-                    operand = self.read(operand, &SqlType::Text)?;
+                    let message = "could not determine polymorphic type because input has type unknown";
+                    return Err(raised(SqlError::new(ErrorKind::DatatypeMismatch, message)));
                 }
                 value = Some(operand.clone());
                 typed.push(operand.expr);

@@ -43,10 +43,12 @@ impl Pass<'_> {
             (SqlType::Numeric(None), Some(shape)) => shape.value_type(),
             _ => ValueType::of(to.clone()),
         };
-        if let Some(value) = operand.constant()
-            && let Ok(value) = literal::cast(value, &from, &target)
-        {
-            return Ok(literal::literal(value, &target.sql_type));
+        if let Some(value) = operand.constant() {
+            return Ok(match literal::cast(value, &from, &target) {
+                Ok(value) => literal::literal(value, &target.sql_type),
+                // It may stand in a branch that is not taken.
+                Err(_) => Computation::call(&CAST, None, target, vec![operand.expr]),
+            });
         }
         match to {
             _ if operand.value_type == target => Ok(operand.expr),

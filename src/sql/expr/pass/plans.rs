@@ -8,11 +8,11 @@ use datafusion::common::{Column, DFSchema, DFSchemaRef, Result, ScalarValue};
 use datafusion::datasource::cte_worktable::CteWorkTable;
 use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::logical_expr::{
-    Expr, Filter, Join, Limit, LogicalPlan, LogicalPlanBuilder, Operator, Projection, RecursiveQuery, Sort, SortExpr,
-    Subquery, TableScan, Values,
+    Distinct, Expr, Filter, Join, Limit, LogicalPlan, LogicalPlanBuilder, Operator, Projection, RecursiveQuery, Sort,
+    SortExpr, Subquery, TableScan, Values,
 };
 
-use super::outputs::{computed_once, windowed};
+use super::outputs::windowed;
 use super::sets::{is_set_operation, output_operands};
 use super::{Pass, raised};
 use crate::sql::error::{ErrorKind, SqlError};
@@ -36,7 +36,8 @@ impl Pass<'_> {
             }
             LogicalPlan::Join(join) if is_set_operation(&join) => self.set_operation(join),
             LogicalPlan::Join(join) => self.join(join, schema)?.recompute_schema(),
-            LogicalPlan::Aggregate(aggregate) => computed_once(aggregate),
+            LogicalPlan::Aggregate(aggregate) => self.grouped(aggregate, schema),
+            LogicalPlan::Distinct(Distinct::All(input)) => self.distinct(input),
             LogicalPlan::Window(window) => windowed(window),
             LogicalPlan::Sort(sort) => self.sort(sort, schema),
             LogicalPlan::Union(union) => self.union(union),

@@ -5,6 +5,7 @@ use datafusion::sql::sqlparser::ast::{
     OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr, Subscript, TableFactor, Value, ValueWithSpan,
 };
 
+use super::collection;
 use super::forms::{arguments, call, column_name, last_name, literal, number, string, take};
 use super::unreached::{is_empty_source, null_list};
 use crate::sql::pg_catalog::layout;
@@ -37,8 +38,8 @@ fn array_of_query(expr: &mut Expr) {
         *expr = call("catalog_list_or_empty", vec![null_list()]);
         return;
     }
-    aggregate(&mut query);
-    *expr = call("catalog_list_or_empty", vec![Expr::Subquery(query)]);
+    let collected = if aggregate(&mut query) { Expr::Subquery(query) } else { collection::of_rows(query) };
+    *expr = call("catalog_list_or_empty", vec![collected]);
 }
 
 /// Whether the query has no rows whatever tables there are.
@@ -83,20 +84,20 @@ fn prefixed_items(query: &mut Query) -> Option<Expr> {
     None
 }
 
-/// Makes the query's only column an aggregate of all its rows.
-fn aggregate(query: &mut Query) {
-    let order = match query.order_by.take().map(|o| o.kind) {
-        Some(OrderByKind::Expressions(items)) => items,
-        _ => Vec::new(),
-    };
-    let SetExpr::Select(select) = &mut *query.body else { return };
-    if !is_plain(select) || query.limit_clause.is_some() {
-        return;
+/// Makes the query's only column an aggregate of all its rows, where each is a row of its tables.
+fn aggregate(query: &mut Query) -> bool {
+    let SetExpr::Select(select) = &mut *query.body else { return false };
+    if !is_plain(select) || query.limit_clause.is_some() || query.fetch.is_some() {
+        return false;
     }
     let [SelectItem::UnnamedExpr(item) | SelectItem::ExprWithAlias { expr: item, .. }] =
         select.projection.as_mut_slice()
     else {
-        return;
+        return false;
+    };
+    let order = match query.order_by.take().map(|o| o.kind) {
+        Some(OrderByKind::Expressions(items)) => items,
+        _ => Vec::new(),
     };
     let order: Vec<OrderByExpr> = order
         .into_iter()
@@ -119,6 +120,7 @@ fn aggregate(query: &mut Query) {
     {
         *item = SelectItem::ExprWithAlias { expr: take(expr), alias: Ident::with_quote('"', "array") };
     }
+    true
 }
 
 /// Whether the query is one row per row of its tables.

@@ -6,6 +6,7 @@
 
 mod arrays;
 mod casts;
+mod collection;
 mod forms;
 mod partitions;
 mod scopes;

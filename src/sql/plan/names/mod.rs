@@ -15,6 +15,7 @@ mod order;
 mod query;
 mod scope;
 mod select;
+mod sources;
 
 use std::sync::Arc;
 
@@ -22,6 +23,7 @@ use datafusion::execution::SessionState;
 use datafusion::sql::sqlparser::ast::{Ident, Query};
 
 use self::scope::Scope;
+pub(crate) use self::sources::Source;
 use super::forms::build::quoted;
 use super::tables::Tables;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
@@ -33,8 +35,33 @@ use crate::sql::statement::fold;
 /// 42P01, 42703, 42702, 42712 for tables and columns that are not there, ambiguous or named twice; 42803, 42P20, 42P10
 /// and 42601 for what stands where it must not.
 pub(super) fn resolve(query: &mut Query, tables: &Tables, functions: &SessionState) -> SqlResult<()> {
-    let mut resolver = Resolver { tables, functions, scopes: Vec::new(), ctes: Vec::new(), aliases: 0 };
-    resolver.query(query).map(|_| ())
+    Resolver::new(tables, functions).query(query).map(|_| ())
+}
+
+/// The tables of a query's FROM clause. From nowhere in the query may the table `unreachable` be named, although it is
+/// there.
+///
+/// # Errors
+/// As [`resolve`].
+pub(super) fn sources(
+    query: &Query,
+    tables: &Tables,
+    functions: &SessionState,
+    unreachable: &str,
+) -> SqlResult<Vec<Source>> {
+    let mut resolver = Resolver::new(tables, functions);
+    let around = Scope { unreachable: vec![unreachable.to_owned()], ..Scope::default() };
+    resolver
+        .within(around, |resolver| {
+            resolver.query(&mut query.clone())?;
+            resolver.sources(&mut query.clone())
+        })
+        .map(|(_, sources)| sources)
+}
+
+/// How many columns a query has; `None` where its text does not tell.
+pub(super) fn width(query: &Query, tables: &Tables, functions: &SessionState) -> Option<usize> {
+    Resolver::new(tables, functions).width(&mut query.clone())
 }
 
 /// The stored spelling of the column an identifier means.
@@ -91,7 +118,11 @@ struct Resolver<'a> {
     aliases: usize,
 }
 
-impl Resolver<'_> {
+impl<'a> Resolver<'a> {
+    fn new(tables: &'a Tables, functions: &'a SessionState) -> Self {
+        Self { tables, functions, scopes: Vec::new(), ctes: Vec::new(), aliases: 0 }
+    }
+
     /// Does something with one more scope in sight.
     fn within<T>(&mut self, scope: Scope, act: impl FnOnce(&mut Self) -> SqlResult<T>) -> SqlResult<(Scope, T)> {
         self.scopes.push(scope);

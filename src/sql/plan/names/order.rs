@@ -1,11 +1,16 @@
 //! ORDER BY, GROUP BY and DISTINCT ON: labels and positions of the select list, and when they come before columns.
 
-use datafusion::sql::sqlparser::ast::{Expr, GroupByExpr, OrderByExpr, Value, ValueWithSpan};
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use datafusion::sql::sqlparser::ast::{Expr, GroupByExpr, Ident, OrderByExpr, Value, ValueWithSpan, visit_expressions};
 
 use super::expr::Clause;
 use super::{Output, Resolver};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::plan::forms::build;
+use crate::sql::plan::labels::next_free;
 use crate::sql::statement::fold;
 
 /// What an item says by itself.
@@ -232,6 +237,31 @@ impl Resolver<'_> {
     fn check_group(&mut self, resolved: &Expr) -> SqlResult<()> {
         super::expr::check_calls(self, resolved, Clause::GroupBy)
     }
+}
+
+/// The select list's columns with names that no column in ORDER BY has: `SELECT -a AS a FROM t ORDER BY t.a`. To the planner
+/// they would be one.
+pub(super) fn apart(list: &SelectList, order: &[OrderByExpr]) -> Arc<[Output]> {
+    let mut named = HashSet::new();
+    for item in order {
+        let _ = visit_expressions(&item.expr, |expr| {
+            if let Expr::CompoundIdentifier(parts) = expr {
+                named.extend(parts.last().map(|column| column.value.clone()));
+            }
+            ControlFlow::<()>::Continue(())
+        });
+    }
+    let mut used: HashSet<String> = list.outputs.iter().map(|output| output.name.clone()).collect();
+    used.extend(named.iter().cloned());
+    let mut renamed = |(expr, output): (&Expr, &Output)| {
+        let is_column = |parts: &[Ident]| parts.last().is_some_and(|column| column.value == output.name);
+        match expr {
+            Expr::CompoundIdentifier(parts) if is_column(parts) => output.clone(),
+            _ if !named.contains(&output.name) => output.clone(),
+            _ => Output { label: output.label.clone(), name: next_free(&output.label, &mut used) },
+        }
+    };
+    list.exprs.iter().zip(list.outputs).map(&mut renamed).collect()
 }
 
 /// Beside a wildcard that is not spelled out, the planner finds labels and positions itself.

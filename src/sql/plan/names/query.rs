@@ -24,6 +24,19 @@ impl Resolver<'_> {
         columns
     }
 
+    /// Does something with the query's common table expressions in sight.
+    pub(super) fn in_frame<T>(
+        &mut self,
+        query: &mut Query,
+        act: impl FnOnce(&mut Self, &mut Query) -> SqlResult<T>,
+    ) -> SqlResult<T> {
+        self.ctes.push(Vec::new());
+        let with = query.with.as_mut().map_or(Ok(()), |with| self.with(with));
+        let done = with.and_then(|()| act(self, query));
+        self.ctes.pop();
+        done
+    }
+
     fn query_in_frame(&mut self, query: &mut Query) -> SqlResult<Columns> {
         if let Some(with) = &mut query.with {
             self.with(with)?;

@@ -8,7 +8,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::expr::Clause;
-use super::order::{SelectList, check_distinct_order};
+use super::order::{SelectList, apart, check_distinct_order};
 use super::scope::{Scope, ScopeColumn};
 use super::{Columns, Output, Resolver, grouping, quoted};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
@@ -85,6 +85,7 @@ impl Resolver<'_> {
                 one_group(select, aggregates);
             }
         }
+        let outputs = if is_known { apart(&list, order) } else { outputs };
         if let Some(scope) = self.scopes.last() {
             select.projection = named(items, &outputs, is_known, scope);
         }

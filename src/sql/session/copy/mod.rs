@@ -17,6 +17,7 @@ use futures::{StreamExt, stream};
 use self::options::CopyOptions;
 use self::reader::{CopiedRows, CopyReader};
 use self::writer::CopyWriter;
+use super::lock::held_with;
 use super::{Position, Session};
 use crate::sql::dml::{
     BadRow, BoundRows, NewRows, RowsToWrite, TargetColumn, WriteMode, Writes, find_target, target_column,
@@ -25,7 +26,7 @@ use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
 use crate::sql::outcome::{CommandTag, CopyFormat, CopyIn, CopyOut, Outcome};
 use crate::sql::relation::{ColumnSource, Relation};
 use crate::sql::statement::{Command, CopyCommand, parse};
-use crate::sql::tx::EgtCount;
+use crate::sql::tx::{EgtCount, Isolation, TableMode};
 use crate::sql::types::SqlType;
 
 /// A COPY FROM STDIN whose input is still arriving.
@@ -41,14 +42,14 @@ pub(super) struct CopyInProgress {
 }
 
 impl Session {
-    pub(super) async fn start_copy(&mut self, copy: &CopyCommand) -> SqlResult<Outcome> {
+    pub(super) async fn start_copy(&mut self, copy: &CopyCommand, position: Position) -> SqlResult<Outcome> {
         let options = CopyOptions::parse(&copy.options, copy.to_stdout)?;
         match (&copy.source, copy.to_stdout) {
             (CopySource::Table { table_name, columns }, true) => {
                 let query = table_query(table_name, columns)?;
-                self.copy_out(&query, options).await
+                self.copy_out(&query, options, position).await
             }
-            (CopySource::Query(query), _) => self.copy_out(query, options).await,
+            (CopySource::Query(query), _) => self.copy_out(query, options, position).await,
             (CopySource::Table { table_name, columns }, false) => {
                 self.check_writable("COPY FROM")?;
                 self.begin_copy_in(table_name, columns, options).await
@@ -56,15 +57,15 @@ impl Session {
         }
     }
 
-    async fn copy_out(&mut self, query: &Query, options: CopyOptions) -> SqlResult<Outcome> {
-        let planner = self.planner();
-        let planned = planner.plan(query, &[]).await?;
+    async fn copy_out(&mut self, query: &Query, options: CopyOptions, position: Position) -> SqlResult<Outcome> {
+        let planned = self.planner().plan(query, &[]).await?;
+        let locks = self.lock_for_reading(&planned.relations, position).await?;
         if !planned.parameters.is_empty() {
             return Err(SqlError::new(ErrorKind::UndefinedParameter, "there is no parameter $1"));
         }
         let mut writer = CopyWriter::new(planned.columns.clone(), options, self.output_style())?;
         let columns = planned.columns.len();
-        let batches = planner.run(&planned, &[]).await?;
+        let batches = held_with(self.planner().run(&planned, &[]).await?, locks);
         let header = stream::iter(writer.header().map(Ok));
         let rows = batches.flat_map(move |batch| {
             let chunks = match batch {
@@ -83,8 +84,9 @@ impl Session {
         columns: &[Ident],
         options: CopyOptions,
     ) -> SqlResult<Outcome> {
+        let relation = find_target(&self.planner(), table).await?;
+        self.lock_table(&relation, TableMode::RowExclusive).await?;
         let planner = self.planner();
-        let relation = find_target(&planner, table).await?;
         let targets = targets(&relation, columns)?;
         let new_rows = Arc::new(NewRows::prepare(&planner, &relation, &targets, &[])?).bind(&planner)?;
         let typed: Vec<(String, SqlType)> = targets
@@ -92,10 +94,11 @@ impl Session {
             .map(|t| (t.name(&relation).to_owned(), t.column(&relation).map_or(SqlType::Text, |c| c.sql_type.clone())))
             .collect();
         let reader = CopyReader::new(&relation.name, &typed, options)?;
-        let collects = self.transaction.in_block() || self.transaction.has_implicit_writes();
+        let collects = self.transaction.is_open() || self.modes().isolation == Isolation::Serializable;
         let direct = (!collects).then(|| {
-            let writer = Box::new(self.direct_writer(&relation));
-            Writes::new(relation.clone(), self.reads(), self.engine.now(), WriteMode::Direct(writer))
+            let claims = self.transaction.take_claims();
+            let writer = self.direct_writer(&relation).with_claims(claims);
+            Writes::new(relation.clone(), self.reads(), self.engine.now(), WriteMode::Direct(Box::new(writer)))
         });
         let columns = targets.len();
         self.copy = Some(CopyInProgress { relation, targets, new_rows, reader, direct, rows: 0 });
@@ -174,7 +177,9 @@ impl Session {
                     WriteMode::Implicit(&mut self.transaction)
                 };
                 let mut writes = Writes::new(copy.relation.clone(), reads, now, mode);
-                insert_all(&mut writes, &entities, rows, &copy.reader).await
+                let written = insert_all(&mut writes, &entities, rows, &copy.reader).await;
+                self.transaction.end_statement();
+                written
             }
         };
         copy.rows += u64::try_from(entities.len()).unwrap_or(u64::MAX);

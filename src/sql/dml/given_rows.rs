@@ -1,0 +1,108 @@
+//! The columns an INSERT gives, and a query's rows as values of them.
+
+use std::sync::Arc;
+
+use arrow::datatypes::Schema;
+use arrow::record_batch::RecordBatch;
+use datafusion::sql::sqlparser::ast::ObjectName;
+
+use super::checks::batch_of;
+use super::target::{TargetColumn, target_column};
+use crate::sql::edm;
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::relation::Relation;
+use crate::sql::types::SqlType;
+
+/// Columns that are given.
+pub(super) struct GivenRows {
+    relation: Arc<Relation>,
+    targets: Vec<TargetColumn>,
+    /// Where each value stands in a batch, and whether it has no type of its own.
+    columns: Vec<(usize, bool)>,
+}
+
+impl GivenRows {
+    pub fn new(relation: &Arc<Relation>, targets: Vec<TargetColumn>, untyped: Vec<bool>) -> Self {
+        Self { relation: relation.clone(), targets, columns: untyped.into_iter().enumerate().collect() }
+    }
+
+    pub fn width(&self) -> usize {
+        self.targets.len()
+    }
+
+    /// A batch of given values with each column as its target's type.
+    ///
+    /// # Errors
+    /// What assigning them to their columns refuses.
+    pub fn rows(&self, batch: &RecordBatch) -> SqlResult<RecordBatch> {
+        given_rows(&self.relation, &self.targets, &self.columns, batch)
+    }
+}
+
+/// A query's batch with each column as its target's type. `chosen` says for each target which column of the batch it
+/// takes, and whether that has no type of its own.
+///
+/// # Errors
+/// What assigning the values to their columns refuses.
+pub(super) fn given_rows(
+    relation: &Relation,
+    targets: &[TargetColumn],
+    chosen: &[(usize, bool)],
+    batch: &RecordBatch,
+) -> SqlResult<RecordBatch> {
+    let mut fields = Vec::with_capacity(targets.len());
+    let mut columns = Vec::with_capacity(targets.len());
+    for (target, (index, untyped)) in targets.iter().zip(chosen) {
+        let name = target.name(relation);
+        let from = SqlType::of_field(batch.schema().field(*index));
+        let (values, sql_type) = match target.column(relation) {
+            Some(column) => {
+                let values = edm::assign(batch.column(*index), &from, &column.sql_type, *untyped)
+                    .map_err(|e| e.for_column(name))?;
+                (values, column.sql_type.clone())
+            }
+            None => (batch.column(*index).clone(), from),
+        };
+        fields.push(sql_type.field(name, true).with_data_type(values.data_type().clone()));
+        columns.push(values);
+    }
+    batch_of(Arc::new(Schema::new(fields)), columns, batch.num_rows())
+}
+
+/// The columns a list names; all visible ones when it names none.
+///
+/// # Errors
+/// 42703 for an unknown one, 42701 for one that is there twice.
+pub(super) fn targets_of(relation: &Relation, columns: &[ObjectName]) -> SqlResult<Vec<TargetColumn>> {
+    if columns.is_empty() {
+        let visible = relation.columns.iter().enumerate().filter(|(_, c)| !c.hidden);
+        return Ok(visible.map(|(index, _)| TargetColumn::Known(index)).collect());
+    }
+    let mut targets: Vec<TargetColumn> = Vec::with_capacity(columns.len());
+    for name in columns {
+        let ident = name.0.last().and_then(|p| p.as_ident());
+        let ident = ident.ok_or_else(|| SqlError::not_supported(format!("column {name}")))?;
+        let target = target_column(relation, ident)?;
+        if targets.contains(&target) {
+            let message = format!("column \"{}\" specified more than once", target.name(relation));
+            return Err(SqlError::new(ErrorKind::DuplicateColumn, message));
+        }
+        targets.push(target);
+    }
+    Ok(targets)
+}
+
+/// Fits the columns to so many values. When no columns were named, those behind the last value get their defaults.
+///
+/// # Errors
+/// 42601 for too many values, or too few.
+pub(super) fn fit(targets: &mut Vec<TargetColumn>, width: usize, unnamed: bool) -> SqlResult<()> {
+    if width > targets.len() {
+        return Err(SqlError::new(ErrorKind::Syntax, "INSERT has more expressions than target columns"));
+    }
+    if width < targets.len() && !unnamed {
+        return Err(SqlError::new(ErrorKind::Syntax, "INSERT has more target columns than expressions"));
+    }
+    targets.truncate(width);
+    Ok(())
+}

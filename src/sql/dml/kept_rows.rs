@@ -1,0 +1,64 @@
+//! Rows that a statement keeps in memory until it is done, within the memory that queries may use.
+
+use arrow::record_batch::RecordBatch;
+use datafusion::execution::memory_pool::MemoryReservation;
+use futures::{StreamExt, stream};
+
+use crate::sql::error::SqlResult;
+use crate::sql::outcome::RowStream;
+use crate::sql::plan::Planner;
+
+/// Batches of rows, accounted for as long as they live.
+pub(super) struct KeptRows {
+    batches: Vec<RecordBatch>,
+    memory: MemoryReservation,
+}
+
+impl KeptRows {
+    /// None yet, kept for this purpose.
+    pub fn new(planner: &Planner<'_>, purpose: &str) -> Self {
+        Self { batches: Vec::new(), memory: planner.engine.memory(purpose) }
+    }
+
+    /// # Errors
+    /// 53200 when they are more than queries may hold.
+    pub fn push(&mut self, batch: RecordBatch) -> SqlResult<()> {
+        self.memory.try_grow(batch.get_array_memory_size())?;
+        self.batches.push(batch);
+        Ok(())
+    }
+
+    /// All rows of a stream.
+    ///
+    /// # Errors
+    /// What the stream meets, and as [`KeptRows::push`].
+    pub async fn of(planner: &Planner<'_>, purpose: &str, mut stream: RowStream) -> SqlResult<Self> {
+        let mut rows = Self::new(planner, purpose);
+        while let Some(batch) = stream.next().await {
+            rows.push(batch?)?;
+        }
+        Ok(rows)
+    }
+
+    /// How many rows they are.
+    pub fn count(&self) -> u64 {
+        self.batches.iter().map(|batch| batch.num_rows() as u64).sum()
+    }
+
+    /// The rows as a stream, at whose end their memory is given back.
+    pub fn into_stream(self) -> RowStream {
+        held(Box::pin(stream::iter(self.batches).map(Ok)), self.memory)
+    }
+
+    /// The rows, and the memory they are accounted in: to be held while they are used.
+    pub fn into_parts(self) -> (Vec<RecordBatch>, MemoryReservation) {
+        (self.batches, self.memory)
+    }
+}
+
+/// A stream that reads rows in memory: they are accounted for until it ends.
+pub(super) fn held(stream: RowStream, memory: MemoryReservation) -> RowStream {
+    Box::pin(stream.inspect(move |_batch| {
+        let _in_use = &memory;
+    }))
+}

@@ -1,0 +1,199 @@
+//! MERGE: each row of a join of the source with the target goes the way of the first WHEN clause that fits it.
+//!
+//! One query finds the rows, says which clause each of them takes, and computes what the clauses write. Its rows then
+//! go through the same writers as those of INSERT, UPDATE and DELETE.
+
+mod clauses;
+mod scope;
+
+use std::sync::Arc;
+
+use arrow::array::{AsArray, BooleanArray};
+use arrow::compute::filter_record_batch;
+use arrow::datatypes::Int32Type;
+use arrow::record_batch::RecordBatch;
+use datafusion::common::ScalarValue;
+use datafusion::sql::sqlparser::ast::{self, Join, JoinConstraint, JoinOperator, TableWithJoins};
+use futures::StreamExt;
+
+use self::clauses::{Action, Clause};
+use self::scope::SourceScope;
+use super::Changed;
+use super::changed_rows::BoundChanges;
+use super::new_rows::BoundRows;
+use super::returning::all_columns;
+use super::rows::{RowsToWrite, keys_of_batch};
+use super::target::{find_target, item, labelled, select, target_table};
+use super::update::{IDENTITY_COLUMNS, TARGET_LABELS, etag_at};
+use super::writes::Writes;
+use crate::model::EntityKey;
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::plan::{PlannedQuery, Planner};
+use crate::sql::relation::Relation;
+use crate::sql::types::SqlType;
+
+/// Where the input query says which clause a row takes; NULL for none.
+const CLAUSE: usize = IDENTITY_COLUMNS;
+/// Columns before those of the clauses' values.
+const LEADING_COLUMNS: usize = CLAUSE + 1;
+
+/// A MERGE, planned.
+pub(crate) struct PreparedMerge {
+    relation: Arc<Relation>,
+    input: PlannedQuery,
+    clauses: Vec<Clause>,
+    /// Where the target's columns begin, if they are needed.
+    target: usize,
+    parameters: Vec<SqlType>,
+}
+
+impl PreparedMerge {
+    /// # Errors
+    /// Whatever is wrong with the statement; 42601 for clauses PostgreSQL 15 does not have.
+    pub async fn prepare(planner: &Planner<'_>, merge: &ast::Merge, declared: &[SqlType]) -> SqlResult<Self> {
+        clauses::check(merge)?;
+        let (name, alias) = target_table(&merge.table)?;
+        let relation = find_target(planner, name).await?;
+        let scope = SourceScope::read(planner, &alias, &merge.source).await?;
+        let mut declared = declared.to_vec();
+        let clauses::Read { clauses, which, values } =
+            clauses::read(planner, &relation, &alias, &scope, &merge.clauses, &mut declared).await?;
+        let mut items = vec![item(&alias, "PartitionKey", 0), item(&alias, "RowKey", 1), item(&alias, "etag", 2)];
+        items.push(labelled(which, items.len()));
+        for value in values {
+            items.push(labelled(value, items.len()));
+        }
+        let target = items.len();
+        if clauses.iter().any(Clause::needs_whole_rows) {
+            items.extend(all_columns(&relation, &alias, TARGET_LABELS));
+        }
+        let on = JoinConstraint::On((*merge.on).clone());
+        // Without a clause for rows that are not there, only rows that are there are of interest.
+        let join_operator = match clauses.iter().all(Clause::is_matched) {
+            true => JoinOperator::Inner(on),
+            false => JoinOperator::LeftOuter(on),
+        };
+        let join = Join { relation: merge.table.clone(), global: false, join_operator };
+        let from = TableWithJoins { relation: merge.source.clone(), joins: vec![join] };
+        let input = planner.plan(&select(items, vec![from], None)?, &declared).await?;
+        input.learn(&mut declared);
+        Ok(Self { relation, input, clauses, target, parameters: declared })
+    }
+
+    pub fn parameters(&self) -> &[SqlType] {
+        &self.parameters
+    }
+
+    pub fn relation(&self) -> &Arc<Relation> {
+        &self.relation
+    }
+
+    pub fn input(&self) -> &PlannedQuery {
+        &self.input
+    }
+
+    /// Whether it may change the keys of rows.
+    pub fn assigns_key(&self) -> bool {
+        self.clauses.iter().any(Clause::assigns_key)
+    }
+
+    pub async fn run(
+        &self,
+        planner: &Planner<'_>,
+        parameters: &[ScalarValue],
+        writes: &mut Writes<'_>,
+    ) -> SqlResult<Changed> {
+        let moment = planner.moment();
+        let mut bound = Vec::with_capacity(self.clauses.len());
+        for clause in &self.clauses {
+            bound.push(match &clause.action {
+                Action::Nothing => Bound::Nothing,
+                Action::Delete => Bound::Delete,
+                Action::Update(rows) => Bound::Update(rows.changes.bind(&moment)?),
+                Action::Insert { rows, .. } => Bound::Insert(rows.bind(planner)?),
+            });
+        }
+        let mut rows = 0;
+        let mut batches = planner.run(&self.input, parameters).await?;
+        while let Some(batch) = batches.next().await {
+            let batch = batch?;
+            for (index, (clause, bound)) in self.clauses.iter().zip(&bound).enumerate() {
+                let taken = taken_by(&batch, index)?;
+                if taken.num_rows() > 0 {
+                    rows += self.write(clause, bound, &taken, writes).await?;
+                }
+            }
+        }
+        writes.finish().await?;
+        Ok(Changed { rows, returned: None })
+    }
+
+    /// Writes the rows that a clause takes; how many they are.
+    async fn write(
+        &self,
+        clause: &Clause,
+        bound: &Bound<'_>,
+        batch: &RecordBatch,
+        writes: &mut Writes<'_>,
+    ) -> SqlResult<u64> {
+        match (&clause.action, bound) {
+            (Action::Delete, _) => {
+                for (row, key) in changed_once(batch, writes)?.into_iter().enumerate() {
+                    writes.delete(key, &etag_at(batch, row)?).await?;
+                }
+            }
+            (Action::Update(rows), Bound::Update(changes)) => {
+                let keys = changed_once(batch, writes)?;
+                let mut values = rows.set.values(batch, LEADING_COLUMNS + clause.first)?;
+                if rows.need_whole_rows() {
+                    let before = batch.columns()[self.target..self.target + self.relation.columns.len()].to_vec();
+                    changes.apply(before, batch.num_rows(), &mut values)?;
+                }
+                for (row, key) in keys.iter().enumerate() {
+                    rows.write(writes, key, &etag_at(batch, row)?, &values, row).await?;
+                }
+            }
+            (Action::Insert { given, .. }, Bound::Insert(rows)) => {
+                let first = LEADING_COLUMNS + clause.first;
+                let columns: Vec<usize> = (first..first + given.width()).collect();
+                let complete = rows.complete(&given.rows(&batch.project(&columns)?)?).await?;
+                let rows = RowsToWrite::new(&self.relation, rows.targets(), &complete)?;
+                for row in 0..rows.len() {
+                    writes.insert(rows.entity(row)?).await?;
+                }
+            }
+            (Action::Nothing | Action::Update(_) | Action::Insert { .. }, _) => return Ok(0),
+        }
+        Ok(batch.num_rows() as u64)
+    }
+}
+
+/// A clause's action, ready for one run.
+enum Bound<'c> {
+    Nothing,
+    Delete,
+    Update(BoundChanges<'c>),
+    Insert(BoundRows),
+}
+
+/// The rows of a batch that take the clause at an index.
+fn taken_by(batch: &RecordBatch, index: usize) -> SqlResult<RecordBatch> {
+    let wanted = i32::try_from(index).ok();
+    let clauses = batch.column(CLAUSE).as_primitive_opt::<Int32Type>();
+    let clauses = clauses.ok_or_else(|| SqlError::new(ErrorKind::Internal, "the clause of a row is not a number"))?;
+    let taken: BooleanArray = clauses.iter().map(|clause| Some(clause.is_some() && clause == wanted)).collect();
+    Ok(filter_record_batch(batch, &taken)?)
+}
+
+/// The keys of rows that are updated or deleted.
+///
+/// # Errors
+/// 21000 for a row that the statement has changed already.
+fn changed_once(batch: &RecordBatch, writes: &mut Writes<'_>) -> SqlResult<Vec<EntityKey>> {
+    let keys = keys_of_batch(batch)?;
+    if keys.iter().all(|key| writes.first_change(key)) {
+        return Ok(keys);
+    }
+    Err(SqlError::new(ErrorKind::CardinalityViolation, "MERGE command cannot affect row a second time")
+        .with_hint("Ensure that not more than one source row matches any one target row."))
+}

@@ -1,0 +1,159 @@
+//! The other tables of UPDATE ... FROM and DELETE ... USING, and what RETURNING shows of them.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use datafusion::common::DFSchema;
+use datafusion::sql::sqlparser::ast::{Expr, Ident, SelectItem, TableWithJoins, Visit, Visitor};
+
+use super::target::{item, one, select};
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::plan::{Planner, Source};
+use crate::sql::statement::fold;
+use arrow::datatypes::FieldRef;
+
+/// What a change reads besides its target.
+#[derive(Default)]
+pub(super) struct OtherTables {
+    sources: Vec<Source>,
+}
+
+impl OtherTables {
+    /// Reads a FROM or USING clause.
+    ///
+    /// # Errors
+    /// 42712 for a name that occurs twice, 42P01 for a table that there is not, or for the target where it cannot be
+    /// named.
+    pub async fn read(planner: &Planner<'_>, target: &Ident, from: &[TableWithJoins]) -> SqlResult<Self> {
+        if from.is_empty() {
+            return Ok(Self::default());
+        }
+        // The target is not in sight inside the clause: on its own the clause must do without it.
+        let alone = select(vec![one()], from.to_vec(), None)?;
+        let sources = planner.sources(&alone, &fold(target)).await?;
+        let mut names = HashSet::from([fold(target)]);
+        for source in sources.iter().filter(|source| !source.alias.is_empty()) {
+            if !names.insert(source.alias.clone()) {
+                let message = format!("table name \"{}\" specified more than once", source.alias);
+                return Err(SqlError::new(ErrorKind::DuplicateAlias, message));
+            }
+        }
+        Ok(Self { sources })
+    }
+
+    /// The columns that a RETURNING clause shows or names.
+    ///
+    /// # Errors
+    /// 0A000 for `*` over a function whose columns are not named.
+    pub fn columns_for(&self, returning: Option<&[SelectItem]>) -> SqlResult<OtherColumns> {
+        let Some(items) = returning else { return Ok(OtherColumns::default()) };
+        let named = Named::of(items);
+        let mut tables = Vec::new();
+        for source in &self.sources {
+            if source.is_open && source.visible.is_empty() && named.all {
+                return Err(SqlError::not_supported("RETURNING * over a function without column names")
+                    .with_hint("Name the columns: FROM f(...) AS f (a, b)."));
+            }
+            let mut table = OtherTable { alias: source.alias.clone(), columns: Vec::new(), hidden: HashSet::new() };
+            for (column, hidden) in
+                source.visible.iter().map(|c| (c, false)).chain(source.hidden.iter().map(|c| (c, true)))
+            {
+                if named.shows(column, hidden) && !table.columns.contains(column) {
+                    table.columns.push(column.clone());
+                    if hidden {
+                        table.hidden.insert(column.clone());
+                    }
+                }
+            }
+            if !table.columns.is_empty() {
+                tables.push(table);
+            }
+        }
+        Ok(OtherColumns { tables, fields: Vec::new() })
+    }
+}
+
+/// Columns of the other tables, as they come behind those of the target.
+#[derive(Default)]
+pub(super) struct OtherColumns {
+    tables: Vec<OtherTable>,
+    /// Their types, once the query that reads them is planned.
+    fields: Vec<FieldRef>,
+}
+
+/// Columns of one of the tables.
+pub(super) struct OtherTable {
+    pub alias: String,
+    pub columns: Vec<String>,
+    /// Those of them that `*` does not show.
+    pub hidden: HashSet<String>,
+}
+
+impl OtherColumns {
+    pub fn tables(&self) -> &[OtherTable] {
+        &self.tables
+    }
+
+    /// The fields of all tables' columns, one table after the other.
+    pub fn fields(&self) -> &[FieldRef] {
+        &self.fields
+    }
+
+    /// The columns as select items.
+    pub fn items(&self, first_label: usize) -> Vec<SelectItem> {
+        let columns = self.tables.iter().flat_map(|table| table.columns.iter().map(move |c| (&table.alias, c)));
+        let item = |(i, (alias, column)): (usize, (&String, &String))| {
+            item(&Ident::with_quote('"', alias.clone()), column, first_label + i)
+        };
+        columns.enumerate().map(item).collect()
+    }
+
+    /// With the types that the columns have in a query's result, in which they are the last.
+    #[must_use]
+    pub fn typed(mut self, schema: &DFSchema) -> Self {
+        let count = self.tables.iter().map(|table| table.columns.len()).sum();
+        let fields: Vec<FieldRef> = schema.fields().iter().cloned().collect();
+        self.fields = fields.iter().skip(fields.len().saturating_sub(count)).cloned().collect();
+        self
+    }
+}
+
+/// The column names in a RETURNING clause, folded.
+#[derive(Default)]
+pub(super) struct Named {
+    all: bool,
+    names: HashSet<String>,
+}
+
+impl Named {
+    pub fn of(items: &[SelectItem]) -> Self {
+        let mut named = Self::default();
+        for item in items {
+            named.all |= matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
+            let _ = item.visit(&mut named);
+        }
+        named
+    }
+
+    /// Whether a column is shown; `hidden` ones are not by `*`.
+    pub fn shows(&self, column: &str, hidden: bool) -> bool {
+        (self.all && !hidden) || self.names.contains(&column.to_lowercase())
+    }
+}
+
+impl Visitor for Named {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::Identifier(ident) => {
+                self.names.insert(ident.value.to_lowercase());
+            }
+            Expr::CompoundIdentifier(parts) => {
+                self.names.extend(parts.last().map(|ident| ident.value.to_lowercase()));
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,117 @@
+//! Changing one row: the one way in which UPDATE, ON CONFLICT DO UPDATE and MERGE write.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef};
+
+use super::changed_rows::{ChangedRows, NullRefused};
+use super::checks::not_null;
+use super::set_clause::SetClause;
+use super::target::TargetColumn;
+use super::writes::{Change, Writes};
+use crate::model::{ETag, EntityKey};
+use crate::sql::error::SqlResult;
+use crate::sql::plan::Planner;
+use crate::sql::relation::Relation;
+use crate::sql::scan::relation_rows;
+
+/// What a statement assigns, and how a row gets it.
+pub(super) struct RowUpdate {
+    relation: Arc<Relation>,
+    pub set: SetClause,
+    pub changes: Box<ChangedRows>,
+}
+
+impl RowUpdate {
+    /// # Errors
+    /// What is wrong with the table's generated columns or checks.
+    pub fn prepare(planner: &Planner<'_>, relation: &Arc<Relation>, set: SetClause) -> SqlResult<Self> {
+        let changes = Box::new(ChangedRows::prepare(planner, relation, set.targets().cloned().collect())?);
+        Ok(Self { relation: relation.clone(), set, changes })
+    }
+
+    pub fn relation(&self) -> &Arc<Relation> {
+        &self.relation
+    }
+
+    /// Whether the rows are needed as they were, and not only what is assigned.
+    pub fn need_whole_rows(&self) -> bool {
+        self.changes.need_whole_rows()
+    }
+
+    pub fn assigns_key(&self) -> bool {
+        self.set.assigns_key()
+    }
+
+    /// Writes one row: the values of its changed columns stand in `values`, at `row`.
+    ///
+    /// # Errors
+    /// What the values' checks and the rules of transactions refuse.
+    pub async fn write(
+        &self,
+        writes: &mut Writes<'_>,
+        key: &EntityKey,
+        etag: &ETag,
+        values: &[ArrayRef],
+        row: usize,
+    ) -> SqlResult<()> {
+        let change = match self.changes.change(values, row)? {
+            Ok(change) => change,
+            Err(NullRefused) => {
+                // Only now are the row's other values of interest: for the error's DETAIL.
+                let stored = writes.current(key).await?;
+                let before = relation_rows(&self.relation, &stored.iter().collect::<Vec<_>>())?;
+                return Err(self.changes.null_error(&before, values, row)?);
+            }
+        };
+        match self.new_key(key, values, row)? {
+            Some(new_key) if new_key != *key => self.move_row(writes, key, etag, new_key, change).await,
+            _ => writes.update(key, etag, change).await,
+        }
+    }
+
+    /// The key the row gets when a key column is assigned; `None` when none is.
+    fn new_key(&self, key: &EntityKey, values: &[ArrayRef], row: usize) -> SqlResult<Option<EntityKey>> {
+        if !self.assigns_key() {
+            return Ok(None);
+        }
+        let key_columns = self.relation.key_columns();
+        let assigned = |column: usize| {
+            self.set.targets().position(|t| *t == TargetColumn::Known(column)).map(|i| values[i].slice(row, 1))
+        };
+        let all: Vec<usize> = (0..key_columns.len()).collect();
+        let partition = arrow::array::StringArray::from(vec![key.partition.as_str()]);
+        let row_key = arrow::array::StringArray::from(vec![key.row.as_str()]);
+        let old = self.relation.codec.decode(&partition, &row_key, &all)?;
+        let mut parts = Vec::with_capacity(old.len());
+        for (column, old) in key_columns.iter().zip(old) {
+            let part = assigned(*column).unwrap_or(old);
+            if part.is_null(0) {
+                return Err(not_null(&self.relation, &self.relation.columns[*column].name));
+            }
+            parts.push(part);
+        }
+        Ok(self.relation.codec.encode_batch(&parts)?.pop())
+    }
+
+    /// A changed key is a delete and an insert, in one EGT: so both must be in one partition, unless observe mode looks
+    /// on.
+    async fn move_row(
+        &self,
+        writes: &mut Writes<'_>,
+        key: &EntityKey,
+        etag: &ETag,
+        new_key: EntityKey,
+        change: Change,
+    ) -> SqlResult<()> {
+        if key.partition != new_key.partition {
+            writes.check_move(&key.partition, &new_key.partition)?;
+        }
+        let Some(base) = writes.current(key).await? else { return Ok(()) };
+        let mut properties = base.entity.properties;
+        change.removed.iter().for_each(|name| properties.remove(name.as_str()));
+        properties.merge(change.set);
+        writes.delete(key.clone(), etag).await?;
+        writes.insert(crate::model::Entity::new(new_key, properties)).await
+    }
+}

@@ -1,0 +1,216 @@
+//! Locking sub-queries: they run before the statement around them, which reads the rows they have locked.
+//!
+//! PostgreSQL locks as the statement goes; where a sub-query does not depend on the query around it, that comes to the
+//! same. `DELETE FROM jobs WHERE id IN (SELECT id FROM jobs ... LIMIT 1 FOR UPDATE SKIP LOCKED)` is the one that matters.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use arrow::datatypes::{Schema, SchemaRef};
+use arrow::record_batch::RecordBatch;
+use datafusion::datasource::MemTable;
+use datafusion::sql::sqlparser::ast::{Expr, Query, Value, Visit, VisitMut, Visitor, VisitorMut};
+
+use super::query::LockingQuery;
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::plan::{Planner, TableEntry, Tables};
+use crate::sql::statement::{Command, parse};
+use crate::sql::types::SqlType;
+
+/// The locking sub-queries of a statement.
+pub(in crate::sql) struct LockingSubQueries {
+    queries: Vec<LockingQuery>,
+    /// What each of them is known as to the statement around them.
+    names: Vec<String>,
+}
+
+impl LockingSubQueries {
+    /// Takes them out of a statement; `None` when it has none. Gives the statement that reads their rows instead, and
+    /// adds the types of the parameters in them to `declared`.
+    ///
+    /// # Errors
+    /// As [`LockingQuery::prepare`]; 0A000 for one that depends on the query around it.
+    pub async fn prepare(
+        planner: &Planner<'_>,
+        command: &Command,
+        declared: &mut Vec<SqlType>,
+    ) -> SqlResult<Option<(Self, Command)>> {
+        let Some((command, taken)) = take(command)? else { return Ok(None) };
+        let mut sub_queries = Self { queries: Vec::new(), names: Vec::new() };
+        for (index, query) in taken.iter().enumerate() {
+            let prepared = LockingQuery::prepare(planner, query, declared).await.map_err(depends)?;
+            declare(query, prepared.parameters(), declared);
+            sub_queries.queries.push(prepared);
+            sub_queries.names.push(name_of(index));
+        }
+        Ok(Some((sub_queries, command)))
+    }
+
+    pub fn queries(&self) -> &[LockingQuery] {
+        &self.queries
+    }
+
+    /// The sub-queries as tables without rows, to plan with.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn empty_tables(&self) -> SqlResult<Tables> {
+        self.tables(self.queries.iter().map(|_| Vec::new()).collect())
+    }
+
+    /// The rows of each sub-query, in order, as tables for the statement around them.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn tables(&self, rows: Vec<Vec<RecordBatch>>) -> SqlResult<Tables> {
+        let mut tables = Tables::default();
+        for ((query, name), rows) in self.queries.iter().zip(&self.names).zip(rows) {
+            let schema = query.schema();
+            let named = |batch: RecordBatch| RecordBatch::try_new(schema.clone(), batch.columns().to_vec());
+            let batches = rows.into_iter().map(named).collect::<Result<Vec<_>, _>>()?;
+            let provider = MemTable::try_new(schema, vec![batches])?;
+            tables.insert(name, TableEntry::of_provider(&format!("locked.{name}"), Arc::new(provider)));
+        }
+        Ok(tables)
+    }
+}
+
+impl LockingQuery {
+    /// Its columns under the names that the query around it knows them by.
+    fn schema(&self) -> SchemaRef {
+        let planned = self.input().plan.schema();
+        let named = planned.fields().iter().zip(self.columns.iter());
+        let fields: Vec<_> =
+            named.map(|(field, column)| field.as_ref().clone().with_name(&column.name).with_nullable(true)).collect();
+        Arc::new(Schema::new(fields))
+    }
+}
+
+/// A name that no client's identifier has.
+fn name_of(index: usize) -> String {
+    format!("\u{2}locked {index}")
+}
+
+/// The statement without its locking sub-queries, and those.
+fn take(command: &Command) -> SqlResult<Option<(Command, Vec<Query>)>> {
+    let mut finder = Finder { depth: usize::from(!matches!(command, Command::Query(_))) };
+    let found = match command {
+        Command::Query(query) => Visit::visit(query, &mut finder),
+        Command::Insert(insert) => Visit::visit(&insert.insert, &mut finder),
+        Command::Update(update) => Visit::visit(update, &mut finder),
+        Command::Delete(delete) => Visit::visit(delete, &mut finder),
+        _ => ControlFlow::Continue(()),
+    };
+    if found.is_continue() {
+        return Ok(None);
+    }
+    let mut command = command.clone();
+    let mut taker = Taker { depth: usize::from(!matches!(command, Command::Query(_))), taken: Vec::new() };
+    let taken = match &mut command {
+        Command::Query(query) => VisitMut::visit(query, &mut taker),
+        Command::Insert(insert) => VisitMut::visit(&mut insert.insert, &mut taker),
+        Command::Update(update) => VisitMut::visit(update, &mut taker),
+        Command::Delete(delete) => VisitMut::visit(delete, &mut taker),
+        _ => ControlFlow::Continue(()),
+    };
+    match taken {
+        ControlFlow::Continue(()) => Ok(Some((command, taker.taken))),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+/// Looks for a locking clause below the statement's own.
+struct Finder {
+    /// Queries around the current one; a statement that is no query counts as one.
+    depth: usize,
+}
+
+impl Visitor for Finder {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        if self.depth > 0 && !query.locks.is_empty() {
+            return ControlFlow::Break(());
+        }
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _query: &Query) -> ControlFlow<()> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+}
+
+/// Puts a table's name in the place of each locking sub-query.
+struct Taker {
+    depth: usize,
+    taken: Vec<Query>,
+}
+
+impl VisitorMut for Taker {
+    type Break = Box<SqlError>;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
+        if self.depth > 0 && !query.locks.is_empty() {
+            let name = name_of(self.taken.len());
+            match parse(&format!("SELECT * FROM \"{name}\"")).map(|mut parsed| parsed.pop().map(|s| s.command)) {
+                Ok(Some(Command::Query(reading))) => self.taken.push(std::mem::replace(query, *reading)),
+                Ok(_) => return ControlFlow::Break(SqlError::new(ErrorKind::Internal, "a table's name did not parse")),
+                Err(error) => return ControlFlow::Break(error),
+            }
+        }
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _query: &mut Query) -> ControlFlow<Self::Break> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+}
+
+/// Adds the types of the parameters that a sub-query names.
+fn declare(query: &Query, found: &[SqlType], declared: &mut Vec<SqlType>) {
+    let mut named = Placeholders(Vec::new());
+    let _ = Visit::visit(query, &mut named);
+    for index in named.0 {
+        if declared.len() <= index {
+            declared.resize(index + 1, SqlType::Unknown);
+        }
+        if let Some(sql_type) = found.get(index)
+            && declared[index] == SqlType::Unknown
+        {
+            declared[index] = sql_type.clone();
+        }
+    }
+}
+
+/// The parameters that are named, by their index from 0.
+struct Placeholders(Vec<usize>);
+
+impl Visitor for Placeholders {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        if let Expr::Value(value) = expr
+            && let Value::Placeholder(name) = &value.value
+            && let Some(number) = name.strip_prefix('$').and_then(|number| number.parse::<usize>().ok())
+        {
+            self.0.extend(number.checked_sub(1));
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// What a sub-query on its own does not know is most likely a name of the query around it.
+fn depends(error: Box<SqlError>) -> Box<SqlError> {
+    match error.kind {
+        ErrorKind::UndefinedColumn | ErrorKind::UndefinedTable => {
+            SqlError::not_supported("a locking clause in a sub-query that depends on the query around it")
+                .with_detail(format!("On its own: {}.", error.message))
+                .with_hint("Lock the rows in a statement of their own, or in a sub-query that stands for itself.")
+        }
+        _ => error,
+    }
+}

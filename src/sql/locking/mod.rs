@@ -1,0 +1,20 @@
+//! SELECT ... FOR UPDATE and its weaker kinds: the rows come back as they are when they are locked.
+//!
+//! ```text
+//!     syntax      the clauses of PostgreSQL, in words that sqlparser can read, and back
+//!     targets     which tables of FROM a clause means, and where PostgreSQL does not allow one
+//!     query       a locking query, planned with the keys of the rows it finds
+//!     rows        a run: each row is locked, and compared with what was found
+//!     hoisted     locking sub-queries: run first, the statement around them reads their rows
+//! ```
+
+mod hoisted;
+mod query;
+mod rows;
+mod syntax;
+mod targets;
+
+pub(super) use hoisted::LockingSubQueries;
+pub(super) use query::LockingQuery;
+pub(super) use rows::LockedRows;
+pub(super) use syntax::readable_locks;

@@ -1,0 +1,77 @@
+//! What stands around the parts of a statement: the queries of its WITH clause, and rows that parts of it returned.
+//!
+//! `WITH x AS (...) UPDATE ...` has one WITH and many queries: the rows to change, sub-queries in ON CONFLICT and
+//! RETURNING. Each of them is planned with the same clause before it.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
+use datafusion::sql::sqlparser::ast::{Cte, Query, SetExpr, With};
+
+use super::tables::{TableEntry, Tables};
+use crate::sql::error::{SqlError, SqlResult};
+use crate::sql::statement::fold;
+
+/// The surroundings of a query: nothing, for most.
+#[derive(Clone, Default)]
+pub(crate) struct Around {
+    recursive: bool,
+    ctes: Vec<Cte>,
+    rows: Tables,
+}
+
+impl Around {
+    /// Nothing yet, of a WITH clause that may be RECURSIVE.
+    pub fn new(recursive: bool) -> Self {
+        Self { recursive, ..Self::default() }
+    }
+
+    /// A query that is planned anew wherever it is named.
+    pub fn add_query(&mut self, cte: Cte) {
+        self.ctes.push(cte);
+    }
+
+    /// Rows in memory, known by this name.
+    pub fn add_rows(&mut self, name: &str, entry: TableEntry) {
+        self.rows.insert(name, entry);
+    }
+
+    /// The rows in memory.
+    pub fn rows(&self) -> &Tables {
+        &self.rows
+    }
+
+    /// The query with the WITH clause before it. Its own WITH, if it has one, stays the nearer one.
+    ///
+    /// # Errors
+    /// 0A000 when both define the same name.
+    pub fn over<'q>(&self, query: &'q Query) -> SqlResult<Cow<'q, Query>> {
+        if self.ctes.is_empty() {
+            return Ok(Cow::Borrowed(query));
+        }
+        let names = |ctes: &[Cte]| ctes.iter().map(|cte| fold(&cte.alias.name)).collect::<HashSet<_>>();
+        let own = query.with.as_ref().map(|with| names(&with.cte_tables)).unwrap_or_default();
+        if let Some(name) = names(&self.ctes).intersection(&own).next() {
+            return Err(SqlError::not_supported(format!("WITH query \"{name}\" inside another of that name"))
+                .with_hint("Give one of them another name."));
+        }
+        let with =
+            With { with_token: AttachedToken::empty(), recursive: self.recursive, cte_tables: self.ctes.clone() };
+        if query.with.is_none() {
+            return Ok(Cow::Owned(Query { with: Some(with), ..query.clone() }));
+        }
+        Ok(Cow::Owned(Query {
+            with: Some(with),
+            body: Box::new(SetExpr::Query(Box::new(query.clone()))),
+            order_by: None,
+            limit_clause: None,
+            fetch: None,
+            locks: Vec::new(),
+            for_clause: None,
+            settings: None,
+            format_clause: None,
+            pipe_operators: Vec::new(),
+        }))
+    }
+}

@@ -1,0 +1,105 @@
+//! Where a serializable transaction has looked: any of it may have decided what it wrote.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::model::{EntityKey, TableName};
+use crate::table::KeyRange;
+
+/// Ranges and keys of one table that are told apart. Beyond, the whole table counts as read.
+const PLACES_MAX: usize = 10_000;
+
+/// The places one transaction has read, whether there was anything or not.
+#[derive(Default)]
+pub(crate) struct ReadLog {
+    tables: Mutex<HashMap<TableName, Places>>,
+}
+
+#[derive(Default)]
+struct Places {
+    everywhere: bool,
+    keys: HashSet<EntityKey>,
+    ranges: Vec<Arc<[KeyRange]>>,
+}
+
+impl ReadLog {
+    /// Ranges of a table are about to be scanned.
+    pub fn add_ranges(&self, table: &TableName, ranges: &Arc<[KeyRange]>) {
+        self.add(table, |places| {
+            let whole = |range: &KeyRange| range.has_all_rows() && range.partitions.is_all();
+            if ranges.iter().any(whole) {
+                places.everywhere = true;
+            } else {
+                places.ranges.push(Arc::clone(ranges));
+            }
+        });
+    }
+
+    /// An entity is about to be looked up.
+    pub fn add_key(&self, table: &TableName, key: &EntityKey) {
+        self.add(table, |places| {
+            places.keys.insert(key.clone());
+        });
+    }
+
+    /// Whether an entity under this key would have been seen.
+    pub fn covers(&self, table: &TableName, key: &EntityKey) -> bool {
+        let tables = self.tables();
+        let Some(places) = tables.get(table) else { return false };
+        places.everywhere
+            || places.keys.contains(key)
+            || places.ranges.iter().any(|ranges| ranges.iter().any(|range| range.contains(key)))
+    }
+
+    fn add(&self, table: &TableName, place: impl FnOnce(&mut Places)) {
+        let mut tables = self.tables();
+        let places = tables.entry(table.clone()).or_default();
+        if !places.everywhere {
+            place(places);
+        }
+        if places.everywhere || places.keys.len() + places.ranges.len() > PLACES_MAX {
+            *places = Places { everywhere: true, ..Places::default() };
+        }
+    }
+
+    fn tables(&self) -> MutexGuard<'_, HashMap<TableName, Places>> {
+        // Every change of it is complete.
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Cut, Span};
+
+    fn table() -> TableName {
+        TableName::parse("orders").unwrap()
+    }
+
+    fn key(partition: &str, row: &str) -> EntityKey {
+        EntityKey::parse(partition, row).unwrap()
+    }
+
+    #[test]
+    fn what_was_looked_at_is_covered_and_nothing_else() {
+        let log = ReadLog::default();
+        log.add_key(&table(), &key("a", "1"));
+        let rows = Span { from: Cut::Before("5".into()), to: Cut::Max };
+        log.add_ranges(&table(), &[KeyRange { partitions: Span::point("b"), rows: [rows].into() }].into());
+        assert!(log.covers(&table(), &key("a", "1")) && !log.covers(&table(), &key("a", "2")));
+        assert!(log.covers(&table(), &key("b", "51")) && !log.covers(&table(), &key("b", "4")));
+        assert!(!log.covers(&TableName::parse("others").unwrap(), &key("a", "1")));
+        log.add_ranges(&table(), &[KeyRange::all()].into());
+        assert!(log.covers(&table(), &key("z", "")));
+    }
+
+    #[test]
+    fn too_many_places_are_the_whole_table() {
+        let log = ReadLog::default();
+        for row in 0..=PLACES_MAX {
+            log.add_key(&table(), &key("a", &row.to_string()));
+        }
+        assert!(log.covers(&table(), &key("b", "")));
+    }
+}

@@ -1,0 +1,225 @@
+//! Running changes: INSERT, UPDATE and DELETE, again while they meet concurrent ones.
+//!
+//! In READ COMMITTED a statement that finds a row changed since its snapshot waits for whoever changes it, and then goes
+//! on with the row as it is now. Here it is run again, on a newer snapshot and with the locks it has got so far: the
+//! rows it met cannot change under it a second time.
+
+use std::sync::Arc;
+
+use datafusion::common::ScalarValue;
+
+use super::locking::LockingStatement;
+use super::prepare::{Plan, plan};
+use super::{Position, Session};
+use crate::sql::dml::{Changed, PreparedDml, WriteMode, Writes};
+use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
+use crate::sql::plan::Tables;
+use crate::sql::relation::Relation;
+use crate::sql::settings::Autocommit;
+use crate::sql::statement::Command;
+use crate::sql::tx::{Claims, EgtCount, EgtWriter, Isolation, TableMode};
+use crate::sql::types::SqlType;
+
+/// How often a change is run before the client learns of the conflicts (40001). Where rows are locked, each run has
+/// all that the one before it met: more than a few are not to be expected.
+pub(super) const RUNS_MAX: usize = 100;
+
+/// A change, and what it was planned from.
+pub(super) struct Change<'a> {
+    pub dml: &'a PreparedDml,
+    pub command: &'a Command,
+    pub declared: &'a [SqlType],
+    /// Its locking sub-queries, if it has some.
+    pub around: Option<&'a LockingStatement>,
+}
+
+/// What came of running a change once.
+enum Pass {
+    Done(Changed),
+    /// It met a concurrent change, and wrote nothing. The locks of a statement on its own are kept for its next run.
+    Conflict(Option<Claims>),
+}
+
+/// Whose transaction a change belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unit {
+    Block,
+    /// Its own, committed as one EGT.
+    OneEgt,
+    /// That of all statements before the Sync.
+    Implicit,
+    /// Its own, committed as it goes.
+    Direct,
+}
+
+impl Session {
+    /// Runs a change to its end.
+    pub(super) async fn change(
+        &mut self,
+        change: &Change<'_>,
+        parameters: &[ScalarValue],
+        position: Position,
+    ) -> SqlResult<Changed> {
+        let mut claims = None;
+        for _ in 0..RUNS_MAX {
+            let unit = self.unit(change.dml, position);
+            self.lock_target(change.dml, unit, &mut claims).await?;
+            let given = match change.around {
+                Some(statement) => self.lock_sub_queries(statement, parameters, claims.as_mut()).await?,
+                None => Some(Tables::default()),
+            };
+            let Some(given) = given else {
+                tokio::task::yield_now().await;
+                continue;
+            };
+            let fresh = self.refreshed(change, given).await?;
+            let dml = fresh.as_ref().unwrap_or(change.dml);
+            self.check_target(dml).await?;
+            match self.change_once(dml, parameters, unit, claims.take()).await? {
+                Pass::Conflict(kept) => claims = kept,
+                Pass::Done(changed) => {
+                    if unit != Unit::Direct && position == Position::Last {
+                        self.finish_implicit().await?;
+                    }
+                    return Ok(changed);
+                }
+            }
+            tokio::task::yield_now().await;
+        }
+        Err(too_many_conflicts())
+    }
+
+    fn unit(&self, dml: &PreparedDml, position: Position) -> Unit {
+        // A row that moves is deleted and inserted: where observe mode allows that, it must not come apart.
+        let moves = self.transaction.observed_statement().is_some() && dml.moves_rows();
+        // What is to be serializable is checked at its commit.
+        let together = moves || dml.has_several_changes();
+        let collects = together || self.modes().isolation == Isolation::Serializable;
+        if self.transaction.in_block() {
+            Unit::Block
+        } else if self.settings.autocommit() == Autocommit::Strict {
+            Unit::OneEgt
+        } else if position == Position::Last && !self.transaction.has_implicit_writes() && !collects {
+            Unit::Direct
+        } else {
+            Unit::Implicit
+        }
+    }
+
+    /// Locks the tables that are written, before a snapshot of them is taken.
+    async fn lock_target(&mut self, dml: &PreparedDml, unit: Unit, claims: &mut Option<Claims>) -> SqlResult<()> {
+        let claims = match unit {
+            Unit::Direct => claims.get_or_insert_with(|| self.transaction.take_claims()),
+            Unit::Block | Unit::OneEgt | Unit::Implicit => self.transaction.claims_mut(),
+        };
+        for relation in dml.targets() {
+            claims.lock_table(relation, TableMode::RowExclusive).await?;
+        }
+        Ok(())
+    }
+
+    /// A transaction that reads one snapshot can only write to tables that are still what they were then.
+    async fn check_target(&self, dml: &PreparedDml) -> SqlResult<()> {
+        if self.transaction.snapshot().is_none() {
+            return Ok(());
+        }
+        let (reader, catalog) = self.engine.catalog().view(self.transaction.catalog());
+        for relation in dml.targets() {
+            let current = catalog.relation(&*reader, &relation.name).await?;
+            if current.is_none_or(|current| current.stored != relation.stored) {
+                let message = "could not serialize access due to concurrent update";
+                return Err(SqlError::new(ErrorKind::SerializationFailure, message)
+                    .with_detail(format!("Table \"{}\" was truncated, changed or dropped.", relation.name))
+                    .with_hint("Run the transaction again."));
+            }
+        }
+        Ok(())
+    }
+
+    /// The statement planned anew when one of its tables changed since it was prepared, or to read what its sub-queries locked.
+    async fn refreshed(&self, change: &Change<'_>, given: Tables) -> SqlResult<Option<PreparedDml>> {
+        let planner = self.planner().with(given);
+        let Change { dml, command, declared, around } = change;
+        let mut is_current = around.is_none();
+        for relation in dml.relations() {
+            is_current = is_current && planner.is_unchanged(relation).await?;
+        }
+        if is_current {
+            return Ok(None);
+        }
+        match plan(&planner, command, declared).await? {
+            Plan::Dml(fresh) if fresh.columns() == dml.columns() && fresh.parameters() == dml.parameters() => {
+                Ok(Some(*fresh))
+            }
+            _ => Err(super::run::plan_changed()),
+        }
+    }
+
+    async fn change_once(
+        &mut self,
+        dml: &PreparedDml,
+        parameters: &[ScalarValue],
+        unit: Unit,
+        claims: Option<Claims>,
+    ) -> SqlResult<Pass> {
+        let reads = self.reads();
+        let (engine, now) = (self.engine.clone(), self.engine.now());
+        let planner = self.planner_of(&engine, reads.clone());
+        let before = self.transaction.statement_mark();
+        let mode = match unit {
+            Unit::Block => WriteMode::Block(&mut self.transaction),
+            Unit::OneEgt => WriteMode::OneEgt(&mut self.transaction),
+            Unit::Implicit => WriteMode::Implicit(&mut self.transaction),
+            Unit::Direct => {
+                let claims = claims.unwrap_or_else(|| self.transaction.take_claims());
+                WriteMode::Direct(Box::new(self.direct_writer(dml.relation()).with_claims(claims)))
+            }
+        };
+        let mut writes = Writes::new(dml.relation().clone(), reads, now, mode);
+        let result = dml.run(&planner, parameters, &mut writes).await;
+        let (stale, committed, footprint) = (writes.is_stale(), writes.committed(), writes.take_footprint());
+        let claims = writes.into_claims();
+        self.transaction.end_statement();
+        self.record_direct(footprint.as_ref(), committed, result.is_err());
+        self.tell_about_split(committed);
+        if stale && !result.as_ref().is_err_and(|error| ends_wait(error.kind)) {
+            self.transaction.undo_statement(&before);
+            return Ok(Pass::Conflict(None));
+        }
+        let can_repeat =
+            unit == Unit::Direct && committed == EgtCount::default() && !self.modes().isolation.keeps_snapshot();
+        match result {
+            Err(error) if error.kind == ErrorKind::SerializationFailure && can_repeat => Ok(Pass::Conflict(claims)),
+            result => Ok(Pass::Done(result?)),
+        }
+    }
+
+    /// Commits what a statement outside a block writes, as it comes.
+    pub(super) fn direct_writer(&self, relation: &Arc<Relation>) -> EgtWriter {
+        let mut writer = EgtWriter::new(self.engine.store().clone(), relation.clone());
+        if self.transaction.observed_statement().is_some() {
+            writer.keep_footprint();
+        }
+        writer
+    }
+
+    pub(super) fn tell_about_split(&mut self, committed: EgtCount) {
+        if committed.egts > 1 {
+            self.notice(Notice::info(format!(
+                "the statement ran as {} entity group transactions, each atomic on its own",
+                committed.egts
+            )));
+        }
+    }
+}
+
+/// Errors of a wait for a lock: running the statement again would only wait again.
+fn ends_wait(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::LockNotAvailable | ErrorKind::DeadlockDetected)
+}
+
+pub(super) fn too_many_conflicts() -> Box<SqlError> {
+    SqlError::new(ErrorKind::SerializationFailure, "could not serialize access due to concurrent update")
+        .with_detail(format!("The statement was run {RUNS_MAX} times, and met other changes each time."))
+        .with_hint("Run the transaction again.")
+}

@@ -1,0 +1,82 @@
+//! LOCK TABLE, and the locks that statements take on the tables they read and write.
+
+use std::sync::Arc;
+
+use datafusion::sql::sqlparser::ast::{Lock, LockTableMode};
+use futures::StreamExt;
+
+use super::{Position, Session};
+use crate::sql::dml::find_target;
+use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
+use crate::sql::outcome::{CommandTag, Outcome, RowStream};
+use crate::sql::relation::Relation;
+use crate::sql::tx::{Claims, TableMode};
+
+impl Session {
+    pub(super) async fn run_lock(&mut self, lock: &Lock) -> SqlResult<Outcome> {
+        if !self.transaction.in_block() {
+            let message = "LOCK TABLE can only be used in transaction blocks";
+            return Err(SqlError::new(ErrorKind::NoActiveTransaction, message));
+        }
+        let mode = lock.lock_mode.as_ref().map_or(TableMode::AccessExclusive, table_mode);
+        for target in &lock.tables {
+            let relation = find_target(&self.planner(), &target.name).await?;
+            let claims = self.transaction.claims_mut();
+            if lock.nowait {
+                claims.try_lock_table(&relation, mode).await?;
+            } else {
+                claims.lock_table(&relation, mode).await?;
+            }
+        }
+        if !self.transaction.claims().bind_everybody() {
+            self.notice(Notice::warning("the lock binds the sessions of this gateway, not other writers of the store"));
+        }
+        Ok(Outcome::Done(CommandTag::Plain("LOCK TABLE")))
+    }
+
+    /// Locks a table until the transaction ends.
+    pub(super) async fn lock_table(&mut self, relation: &Relation, mode: TableMode) -> SqlResult<()> {
+        self.transaction.claims_mut().lock_table(relation, mode).await
+    }
+
+    /// Locks the tables of a query against DDL: until the transaction ends or, for the only statement of one, as long
+    /// as what is returned lives.
+    pub(super) async fn lock_for_reading(
+        &mut self,
+        relations: &[Arc<Relation>],
+        position: Position,
+    ) -> SqlResult<Option<Claims>> {
+        let claims = self.transaction.claims();
+        let only = position == Position::Last && !self.transaction.in_block() && claims.is_empty();
+        let mut own = only.then(|| claims.of_next_transaction());
+        let claims = own.as_mut().unwrap_or_else(|| self.transaction.claims_mut());
+        for relation in relations {
+            claims.lock_table(relation, TableMode::AccessShare).await?;
+        }
+        Ok(own)
+    }
+}
+
+/// A stream that holds locks until it is dropped.
+pub(super) fn held_with(stream: RowStream, locks: Option<Claims>) -> RowStream {
+    match locks {
+        None => stream,
+        Some(locks) => Box::pin(stream.map(move |batch| {
+            let _held = &locks;
+            batch
+        })),
+    }
+}
+
+fn table_mode(mode: &LockTableMode) -> TableMode {
+    match mode {
+        LockTableMode::AccessShare => TableMode::AccessShare,
+        LockTableMode::RowShare => TableMode::RowShare,
+        LockTableMode::RowExclusive => TableMode::RowExclusive,
+        LockTableMode::ShareUpdateExclusive => TableMode::ShareUpdateExclusive,
+        LockTableMode::Share => TableMode::Share,
+        LockTableMode::ShareRowExclusive => TableMode::ShareRowExclusive,
+        LockTableMode::Exclusive => TableMode::Exclusive,
+        LockTableMode::AccessExclusive => TableMode::AccessExclusive,
+    }
+}

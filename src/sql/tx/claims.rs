@@ -1,0 +1,183 @@
+//! What a transaction has locked, and what has become of the rows since its statements saw them.
+//!
+//! A statement reads a snapshot and locks what it finds there. What changed between the two is found out here, right
+//! after the lock is had: from then on nobody changes it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::locks::{HeldLocks, LockError, LockWait, Locks, Mark, RowStrength, TableMode};
+use crate::model::{ETag, EntityKey, StoredEntity};
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::relation::Relation;
+use crate::table::TableStore;
+
+/// The locks of one transaction.
+#[derive(Debug)]
+pub(crate) struct Claims {
+    held: HeldLocks,
+    store: Source,
+    timeout: Option<Duration>,
+    keeps_snapshot: bool,
+}
+
+/// Where rows are read as they are now.
+struct Source(Arc<dyn TableStore>);
+
+/// Whether a row is what the statement saw.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Found {
+    Unchanged,
+    Changed,
+    Gone,
+}
+
+impl Claims {
+    /// No claims yet, of a session that its clients know by this number.
+    pub fn new(locks: Arc<Locks>, store: Arc<dyn TableStore>, process: i32) -> Self {
+        Self { held: HeldLocks::new(locks, process), store: Source(store), timeout: None, keeps_snapshot: false }
+    }
+
+    /// No claims yet, of the same session.
+    pub fn of_next_transaction(&self) -> Self {
+        let Self { held, store, timeout, keeps_snapshot } = self;
+        let store = Source(store.0.clone());
+        Self { held: held.of_next_transaction(), store, timeout: *timeout, keeps_snapshot: *keeps_snapshot }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
+    /// A statement begins that waits at most so long for each lock (`lock_timeout`), and that reads its transaction's
+    /// snapshot or one of its own.
+    pub fn begin_statement(&mut self, timeout: Option<Duration>, keeps_snapshot: bool) {
+        self.timeout = timeout;
+        self.keeps_snapshot = keeps_snapshot;
+    }
+
+    /// Whether a row that changed since the snapshot ends the transaction, instead of being read anew.
+    pub fn keeps_snapshot(&self) -> bool {
+        self.keeps_snapshot
+    }
+
+    /// Whether locks bind everybody who writes to the store. Where they do not, rows are not locked: versions are
+    /// checked at the commit.
+    pub fn bind_everybody(&self) -> bool {
+        self.store.0.promises().sole_writer
+    }
+
+    /// Locks a table, waiting for whoever has it.
+    ///
+    /// # Errors
+    /// As [`Claims::lock`].
+    pub async fn lock_table(&mut self, relation: &Relation, mode: TableMode) -> SqlResult<()> {
+        let wait = LockWait::AtMost(self.timeout);
+        self.held.lock_table(relation.oid, mode, wait).await.map_err(|error| error.for_table(relation))
+    }
+
+    /// Locks a table if that can be done at once.
+    ///
+    /// # Errors
+    /// 55P03 when it cannot.
+    pub async fn try_lock_table(&mut self, relation: &Relation, mode: TableMode) -> SqlResult<()> {
+        let locked = self.held.lock_table(relation.oid, mode, LockWait::No).await;
+        locked.map_err(|error: LockError| error.for_table(relation))
+    }
+
+    /// Locks a row, waiting for whoever has it. True when it was locked before, so that nobody can have changed it.
+    ///
+    /// # Errors
+    /// 55P03 when others hold it for too long, 40P01 when they never would give it back, 53200 for too many locks.
+    pub async fn lock(&mut self, relation: &Relation, key: &EntityKey, strength: RowStrength) -> SqlResult<bool> {
+        let wait = LockWait::AtMost(self.timeout);
+        let locked = self.held.lock_row(&relation.stored, key, strength, wait).await;
+        locked.map_err(|error| error.for_row(relation, key))
+    }
+
+    /// Locks a row that nobody else has; refuses to wait (NOWAIT).
+    ///
+    /// # Errors
+    /// 55P03 when others have it.
+    pub async fn try_lock(&mut self, relation: &Relation, key: &EntityKey, strength: RowStrength) -> SqlResult<bool> {
+        let locked = self.held.lock_row(&relation.stored, key, strength, LockWait::No).await;
+        locked.map_err(|error| error.for_row(relation, key))
+    }
+
+    /// Locks a row; `None` when others have it (SKIP LOCKED).
+    ///
+    /// # Errors
+    /// 53200 for too many locks.
+    pub async fn lock_unless_busy(
+        &mut self,
+        relation: &Relation,
+        key: &EntityKey,
+        strength: RowStrength,
+    ) -> SqlResult<Option<bool>> {
+        match self.held.lock_row(&relation.stored, key, strength, LockWait::No).await {
+            Ok(unchanged) => Ok(Some(unchanged)),
+            Err(LockError::Busy) => Ok(None),
+            Err(error) => Err(error.for_row(relation, key)),
+        }
+    }
+
+    /// Locks a row that a statement found in this version, and says what has become of it.
+    ///
+    /// # Errors
+    /// As [`Claims::lock`]; when the store fails.
+    pub async fn claim(
+        &mut self,
+        relation: &Relation,
+        key: &EntityKey,
+        version: &ETag,
+        strength: RowStrength,
+    ) -> SqlResult<Found> {
+        if self.lock(relation, key, strength).await? {
+            return Ok(Found::Unchanged);
+        }
+        self.compare(relation, key, version).await
+    }
+
+    /// What has become of a row that was found in this version.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn compare(&self, relation: &Relation, key: &EntityKey, version: &ETag) -> SqlResult<Found> {
+        Ok(match self.now(relation, key).await? {
+            None => Found::Gone,
+            Some(now) if now.etag == *version => Found::Unchanged,
+            Some(_) => Found::Changed,
+        })
+    }
+
+    /// The row as it is in the store now.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn now(&self, relation: &Relation, key: &EntityKey) -> SqlResult<Option<StoredEntity>> {
+        Ok(self.store.0.reader().get(&relation.stored, key).await?)
+    }
+
+    pub fn held(&mut self) -> &mut HeldLocks {
+        &mut self.held
+    }
+
+    pub fn mark(&self) -> Mark {
+        self.held.mark()
+    }
+}
+
+impl std::fmt::Debug for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Source")
+    }
+}
+
+/// A transaction that reads one snapshot met a row that was changed since (40001).
+pub(crate) fn changed_since_snapshot(relation: &Relation, key: &EntityKey, found: Found) -> Box<SqlError> {
+    let change = if found == Found::Gone { "delete" } else { "update" };
+    let message = format!("could not serialize access due to concurrent {change}");
+    SqlError::new(ErrorKind::SerializationFailure, message)
+        .with_detail(format!("The row is {key} of table \"{}\".", relation.name))
+        .with_hint("Run the transaction again.")
+}

@@ -1,0 +1,94 @@
+//! Whether a wait can ever end: a search for a circle of transactions that wait for each other.
+//!
+//! Each transaction waits for one lock at a time, and the one whose wait closes a circle is the last to begin it. So it
+//! is enough that everybody looks once, when its own wait is known to the others.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write;
+
+use super::mode::Mode;
+use super::registry::{Locks, Owner, Target, Wanted};
+
+/// A circle of waits, beginning with the transaction that closed it.
+#[derive(Debug, Clone)]
+pub(super) struct Circle {
+    waits: Vec<(Owner, Wanted)>,
+}
+
+impl Circle {
+    /// Says who waits for whom, as PostgreSQL does.
+    pub fn describe(&self) -> String {
+        let mut text = String::new();
+        for (index, (owner, wanted)) in self.waits.iter().enumerate() {
+            let (blocker, _) = &self.waits[(index + 1) % self.waits.len()];
+            let separator = if index == 0 { "" } else { "\n" };
+            // Writing into a String cannot fail.
+            let _ = write!(
+                text,
+                "{separator}Process {} waits for {}; blocked by process {}.",
+                owner.process,
+                describe(wanted),
+                blocker.process
+            );
+        }
+        text
+    }
+}
+
+fn describe(wanted: &Wanted) -> String {
+    match (&wanted.target, wanted.mode) {
+        (Target::Row(table, key), _) => format!("a lock on row {key} of \"{table}\""),
+        (Target::Table(oid), Mode::Table(mode)) => format!("{mode:?}Lock on relation {oid}"),
+        (Target::Table(oid), Mode::Row(_)) => format!("a lock on relation {oid}"),
+    }
+}
+
+/// Makes a wait known, and says whether it closes a circle. If so it is given up at once, and unknown again: nobody else
+/// is to see the circle that it would have closed.
+///
+/// Where somebody in the circle waits only because others asked before, it goes ahead of them: the order of a queue is
+/// no reason to end a transaction, in PostgreSQL neither.
+pub(super) fn begin_wait(locks: &Locks, owner: Owner, wanted: &Wanted) -> Option<Circle> {
+    let mut waiting = locks.waiting();
+    waiting.insert(owner, wanted.clone());
+    while let Some(circle) = find_circle(locks, &waiting, owner, wanted) {
+        let Some((ahead, _)) = circle.waits.iter().find(|(owner, wanted)| locks.overtake(*owner, wanted)) else {
+            waiting.remove(&owner);
+            return Some(circle);
+        };
+        waiting.remove(ahead);
+        if *ahead == owner {
+            return None;
+        }
+    }
+    None
+}
+
+/// A circle of waits through this one.
+fn find_circle(locks: &Locks, waiting: &HashMap<Owner, Wanted>, owner: Owner, wanted: &Wanted) -> Option<Circle> {
+    let mut path = vec![(owner, wanted.clone())];
+    let mut seen = HashSet::from([owner]);
+    let mut ahead: Vec<Vec<Owner>> = vec![locks.blockers(owner, wanted)];
+    while let Some(blockers) = ahead.last_mut() {
+        let Some(blocker) = blockers.pop() else {
+            ahead.pop();
+            path.pop();
+            continue;
+        };
+        if blocker == owner {
+            return Some(Circle { waits: path });
+        }
+        if seen.insert(blocker)
+            && let Some(wanted) = waiting.get(&blocker)
+        {
+            ahead.push(locks.blockers(blocker, wanted));
+            path.push((blocker, wanted.clone()));
+        }
+    }
+    None
+}
+
+/// The wait is over.
+pub(super) fn end_wait(locks: &Locks, owner: Owner) {
+    locks.waiting().remove(&owner);
+}

@@ -1,0 +1,55 @@
+//! Why a lock was not had, and how clients are told.
+
+use crate::model::EntityKey;
+use crate::sql::error::{ErrorKind, SqlError};
+use crate::sql::relation::Relation;
+
+/// Most locks of one transaction: some 200 MB of them.
+pub(super) const LOCKS_MAX: usize = 1_000_000;
+
+/// Why a lock was not had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum LockError {
+    /// Others hold it, and it was not to be waited for.
+    Busy,
+    /// It was waited for long enough.
+    Timeout,
+    /// Who holds it waits for this transaction; the text says who waits for whom.
+    Deadlock(String),
+    /// The transaction has too many locks.
+    TooMany,
+}
+
+impl LockError {
+    /// # Errors
+    /// It is the error: 55P03, 40P01 or 53200.
+    pub fn for_row(self, relation: &Relation, key: &EntityKey) -> Box<SqlError> {
+        let context = format!("while locking row {key} in relation \"{}\"", relation.name);
+        match self {
+            LockError::Busy => self.into_error(&format!("row in relation \"{}\"", relation.name)),
+            LockError::Timeout | LockError::Deadlock(_) | LockError::TooMany => {
+                self.into_error(&relation.name).with_context(context)
+            }
+        }
+    }
+
+    /// # Errors
+    /// It is the error: 55P03, 40P01 or 53200.
+    pub fn for_table(self, relation: &Relation) -> Box<SqlError> {
+        self.into_error(&format!("relation \"{}\"", relation.name))
+    }
+
+    fn into_error(self, what: &str) -> Box<SqlError> {
+        let not_available = |message: String| SqlError::new(ErrorKind::LockNotAvailable, message);
+        match self {
+            LockError::Busy => not_available(format!("could not obtain lock on {what}")),
+            LockError::Timeout => not_available("canceling statement due to lock timeout".to_owned()),
+            LockError::Deadlock(detail) => SqlError::new(ErrorKind::DeadlockDetected, "deadlock detected")
+                .with_detail(detail)
+                .with_hint("See server log for query details."),
+            LockError::TooMany => SqlError::new(ErrorKind::OutOfMemory, "too many locks in one transaction")
+                .with_detail(format!("A transaction holds at most {LOCKS_MAX} locks."))
+                .with_hint("Change or lock fewer rows in each transaction."),
+        }
+    }
+}

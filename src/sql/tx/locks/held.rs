@@ -1,0 +1,186 @@
+//! The locks of one transaction: taken as it goes, given back together, whatever becomes of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use super::deadlock;
+use super::error::{LOCKS_MAX, LockError};
+use super::mode::{Mode, Modes, RowStrength, TableMode};
+use super::registry::{Locks, Owner, Request, Target, Wanted};
+use crate::model::{EntityKey, TableName};
+
+/// What to do about a lock that others hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LockWait {
+    /// Wait, at most so long (`lock_timeout`).
+    AtMost(Option<Duration>),
+    /// NOWAIT, SKIP LOCKED: do without.
+    No,
+}
+
+/// How many locks a transaction had: see [`HeldLocks::release_to`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Mark(usize);
+
+/// The locks of one transaction. Dropping it gives them back.
+pub(crate) struct HeldLocks {
+    locks: Arc<Locks>,
+    owner: Owner,
+    held: Vec<Held>,
+}
+
+struct Held {
+    target: Target,
+    /// What was held of the target before.
+    before: Modes,
+}
+
+impl HeldLocks {
+    /// No locks yet, of a session that its clients know by this number.
+    pub fn new(locks: Arc<Locks>, process: i32) -> Self {
+        let owner = locks.new_owner(process);
+        Self { locks, owner, held: Vec::new() }
+    }
+
+    /// No locks yet, of the same session.
+    pub fn of_next_transaction(&self) -> Self {
+        Self::new(self.locks.clone(), self.owner.process)
+    }
+
+    /// Locks a row. True when nobody can have changed it since before the call: it was locked already.
+    ///
+    /// # Errors
+    /// When others hold it for too long, or would never give it back; for too many locks.
+    pub async fn lock_row(
+        &mut self,
+        table: &TableName,
+        key: &EntityKey,
+        strength: RowStrength,
+        wait: LockWait,
+    ) -> Result<bool, LockError> {
+        let target = Target::Row(table.clone(), key.clone());
+        let before = self.lock(target, Mode::Row(strength), wait).await?;
+        Ok(before.keep_row_unchanged())
+    }
+
+    /// Locks the table with this OID.
+    ///
+    /// # Errors
+    /// As [`HeldLocks::lock_row`].
+    pub async fn lock_table(&mut self, oid: u32, mode: TableMode, wait: LockWait) -> Result<(), LockError> {
+        self.lock(Target::Table(oid), Mode::Table(mode), wait).await.map(|_| ())
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
+    /// Where [`HeldLocks::release_to`] is to come back to.
+    pub fn mark(&self) -> Mark {
+        Mark(self.held.len())
+    }
+
+    /// Gives back what was locked since the mark, and weakens what was only strengthened since.
+    pub fn release_to(&mut self, mark: Mark) {
+        while self.held.len() > mark.0 {
+            let Some(held) = self.held.pop() else { return };
+            self.locks.restore(self.owner, held.target, held.before);
+        }
+    }
+
+    /// Gives everything back: the transaction has ended, what is locked from now on belongs to another one.
+    pub fn release_all(&mut self) {
+        if !self.held.is_empty() {
+            self.release_to(Mark::default());
+            self.held = Vec::new();
+            self.owner = self.locks.new_owner(self.owner.process);
+        }
+    }
+
+    /// Gives back those of the row locks taken since the mark for which `done` says so. Later marks mean nothing after.
+    pub fn release_rows_since(&mut self, mark: Mark, done: impl Fn(&EntityKey) -> bool) {
+        let since = self.held.split_off(mark.0.min(self.held.len()));
+        let is_done = |held: &Held| matches!(&held.target, Target::Row(_, key) if done(key));
+        let (released, kept): (Vec<Held>, Vec<Held>) = since.into_iter().partition(is_done);
+        self.held.extend(kept);
+        // Backwards, so that what was strengthened ends as it began.
+        for held in released.into_iter().rev() {
+            self.locks.restore(self.owner, held.target, held.before);
+        }
+    }
+
+    async fn lock(&mut self, target: Target, mode: Mode, wait: LockWait) -> Result<Modes, LockError> {
+        if self.held.len() >= LOCKS_MAX {
+            return Err(LockError::TooMany);
+        }
+        let before = match self.locks.request(self.owner, &target, mode, wait != LockWait::No) {
+            Request::Granted(before) => before,
+            Request::Busy => return Err(LockError::Busy),
+            Request::Queued(granted) => {
+                let place = Place::new(&self.locks, self.owner, Wanted { target: target.clone(), mode }, granted);
+                place.wait(wait).await?
+            }
+        };
+        if !before.cover(mode) {
+            self.held.push(Held { target, before });
+        }
+        Ok(before)
+    }
+}
+
+impl Drop for HeldLocks {
+    fn drop(&mut self) {
+        self.release_to(Mark::default());
+    }
+}
+
+impl std::fmt::Debug for HeldLocks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HeldLocks").field("owner", &self.owner).field("held", &self.held.len()).finish_non_exhaustive()
+    }
+}
+
+/// A place in a queue. Dropping it leaves the queue.
+struct Place<'a> {
+    locks: &'a Locks,
+    owner: Owner,
+    wanted: Wanted,
+    granted: oneshot::Receiver<Modes>,
+    taken: bool,
+}
+
+impl<'a> Place<'a> {
+    fn new(locks: &'a Locks, owner: Owner, wanted: Wanted, granted: oneshot::Receiver<Modes>) -> Self {
+        Self { locks, owner, wanted, granted, taken: false }
+    }
+
+    /// Waits for the grant; gives what was held before it.
+    async fn wait(mut self, wait: LockWait) -> Result<Modes, LockError> {
+        if let Some(circle) = deadlock::begin_wait(self.locks, self.owner, &self.wanted) {
+            let detail = circle.describe();
+            tracing::info!(detail, "deadlock detected");
+            return Err(LockError::Deadlock(detail));
+        }
+        let granted = match wait {
+            LockWait::AtMost(Some(timeout)) => {
+                tokio::time::timeout(timeout, &mut self.granted).await.map_err(|_elapsed| LockError::Timeout)?
+            }
+            LockWait::AtMost(None) | LockWait::No => (&mut self.granted).await,
+        };
+        // Who leaves the queue without a grant has not got it; but only this place takes itself out.
+        let before = granted.map_err(|_gone| LockError::Busy)?;
+        self.taken = true;
+        Ok(before)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        deadlock::end_wait(self.locks, self.owner);
+        if !self.taken {
+            self.locks.abandon(self.owner, &self.wanted.target, &mut self.granted);
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Locks on rows and tables, as PostgreSQL has them: held until the transaction ends, waited for in the order of asking.
+//!
+//! They bind the sessions of this gateway, so they are for stores that nobody else writes to. What a lock promises is
+//! that the row does not change while it is held; that it had not changed just before is for the holder to check.
+//!
+//! ```text
+//!     mode       the strengths of locks, and which of them go together
+//!     registry   who holds what and who waits for it: sharded, granted first come, first served
+//!     deadlock   whether a wait can ever end
+//!     held       the locks of one transaction, given back when it is dropped
+//! ```
+
+mod deadlock;
+mod error;
+mod held;
+mod mode;
+mod registry;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use error::LockError;
+pub(crate) use held::{HeldLocks, LockWait, Mark};
+pub(crate) use mode::{RowStrength, TableMode};
+pub(crate) use registry::Locks;

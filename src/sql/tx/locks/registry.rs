@@ -1,0 +1,275 @@
+//! Who holds what, and who waits for it.
+//!
+//! A target has an entry only while somebody holds or awaits it, in one of many shards, so that sessions on different
+//! rows hardly meet. Requests are granted in the order they came: a weak one does not overtake a strong one that waits,
+//! or the strong one might wait forever. Only who holds the target already goes ahead, since everybody waits for it.
+
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+use xxhash_rust::xxh64::xxh64;
+
+use super::mode::{Mode, Modes};
+use crate::model::{EntityKey, TableName};
+
+/// Enough that the sessions of a busy server seldom want the same one.
+const SHARDS: u8 = 64;
+
+/// What can be locked: a table, or a row of it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Target {
+    /// By its OID: TRUNCATE gives a table another name in the store.
+    Table(u32),
+    Row(TableName, EntityKey),
+}
+
+/// A transaction. Every transaction has its own number, so that none is taken for one that ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Owner {
+    pub transaction: u64,
+    /// The session, as clients know it.
+    pub process: i32,
+}
+
+/// All locks of one gateway.
+pub(crate) struct Locks {
+    shards: Vec<Mutex<HashMap<Target, Lock>>>,
+    last_transaction: AtomicU64,
+    /// What each waiting transaction waits for. Locked before a shard, never after.
+    waiting: Mutex<HashMap<Owner, Wanted>>,
+}
+
+/// What a transaction waits for.
+#[derive(Debug, Clone)]
+pub(super) struct Wanted {
+    pub target: Target,
+    pub mode: Mode,
+}
+
+/// What became of a request.
+pub(super) enum Request {
+    /// It holds the target; what it held of it before.
+    Granted(Modes),
+    /// Others hold it.
+    Busy,
+    /// In the queue: told when it is granted, and what it held before.
+    Queued(oneshot::Receiver<Modes>),
+}
+
+/// The holders of one target and those in the queue for it.
+#[derive(Default)]
+struct Lock {
+    holders: Vec<Holder>,
+    queue: VecDeque<Waiter>,
+}
+
+struct Holder {
+    owner: Owner,
+    modes: Modes,
+}
+
+struct Waiter {
+    owner: Owner,
+    mode: Mode,
+    granted: oneshot::Sender<Modes>,
+}
+
+impl Default for Locks {
+    fn default() -> Self {
+        let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
+        Self { shards, last_transaction: AtomicU64::new(0), waiting: Mutex::default() }
+    }
+}
+
+impl Locks {
+    pub(super) fn new_owner(&self, process: i32) -> Owner {
+        Owner { transaction: self.last_transaction.fetch_add(1, Ordering::Relaxed) + 1, process }
+    }
+
+    /// Takes a lock that is free, or gets in the queue for it where `queue` says so.
+    pub(super) fn request(&self, owner: Owner, target: &Target, mode: Mode, queue: bool) -> Request {
+        let mut shard = self.shard(target);
+        let lock = match shard.entry(target.clone()) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                entry
+                    .insert(Lock { holders: vec![Holder { owner, modes: Modes::NONE.with(mode) }], ..Lock::default() });
+                return Request::Granted(Modes::NONE);
+            }
+        };
+        let held = lock.held_by(owner);
+        if held.cover(mode) {
+            return Request::Granted(held);
+        }
+        if lock.is_free_for(owner, mode, lock.wanted()) {
+            return Request::Granted(lock.add(owner, mode));
+        }
+        if !queue {
+            return Request::Busy;
+        }
+        let (granted, receiver) = oneshot::channel();
+        let waiter = Waiter { owner, mode, granted };
+        if held.is_empty() {
+            lock.queue.push_back(waiter);
+        } else {
+            lock.queue.push_front(waiter);
+        }
+        Request::Queued(receiver)
+    }
+
+    /// Goes back to what a transaction held of a target before.
+    pub(super) fn restore(&self, owner: Owner, target: Target, before: Modes) {
+        let mut shard = self.shard(&target);
+        let Entry::Occupied(mut entry) = shard.entry(target) else { return };
+        entry.get_mut().restore(owner, before);
+        if entry.get().is_unused() {
+            entry.remove();
+        }
+    }
+
+    /// Leaves the queue, or gives back what was granted but not noticed any more.
+    pub(super) fn abandon(&self, owner: Owner, target: &Target, granted: &mut oneshot::Receiver<Modes>) {
+        let mut shard = self.shard(target);
+        let Entry::Occupied(mut entry) = shard.entry(target.clone()) else { return };
+        let lock = entry.get_mut();
+        match lock.queue.iter().position(|waiter| waiter.owner == owner) {
+            Some(place) => {
+                lock.queue.remove(place);
+                lock.grant_waiting();
+            }
+            None => {
+                if let Ok(before) = granted.try_recv() {
+                    lock.restore(owner, before);
+                }
+            }
+        }
+        if lock.is_unused() {
+            entry.remove();
+        }
+    }
+
+    /// The transactions that must end, or give up, before this one gets what it waits for.
+    pub(super) fn blockers(&self, owner: Owner, wanted: &Wanted) -> Vec<Owner> {
+        let shard = self.shard(&wanted.target);
+        shard.get(&wanted.target).map_or_else(Vec::new, |lock| lock.blockers(owner, wanted.mode))
+    }
+
+    /// Grants what a transaction waits for if only others in the queue are in its way, and says so.
+    pub(super) fn overtake(&self, owner: Owner, wanted: &Wanted) -> bool {
+        let mut shard = self.shard(&wanted.target);
+        shard.get_mut(&wanted.target).is_some_and(|lock| lock.overtake(owner))
+    }
+
+    pub(super) fn waiting(&self) -> MutexGuard<'_, HashMap<Owner, Wanted>> {
+        guard(&self.waiting)
+    }
+
+    fn shard(&self, target: &Target) -> MutexGuard<'_, HashMap<Target, Lock>> {
+        let hash = match target {
+            Target::Row(_, key) => xxh64(key.row.as_str().as_bytes(), xxh64(key.partition.as_str().as_bytes(), 0)),
+            Target::Table(oid) => xxh64(&oid.to_le_bytes(), 0),
+        };
+        let [byte, ..] = hash.to_le_bytes();
+        guard(&self.shards[usize::from(byte % SHARDS)])
+    }
+
+    /// Nothing is held and nobody waits.
+    #[cfg(test)]
+    pub(super) fn is_unused(&self) -> bool {
+        self.waiting().is_empty() && self.shards.iter().all(|shard| guard(shard).is_empty())
+    }
+}
+
+impl Lock {
+    fn is_unused(&self) -> bool {
+        self.holders.is_empty() && self.queue.is_empty()
+    }
+
+    fn held_by(&self, owner: Owner) -> Modes {
+        self.holders.iter().find(|holder| holder.owner == owner).map_or(Modes::NONE, |holder| holder.modes)
+    }
+
+    /// What those in the queue want.
+    fn wanted(&self) -> Modes {
+        self.queue.iter().fold(Modes::NONE, |modes, waiter| modes.with(waiter.mode))
+    }
+
+    /// Whether nobody else holds the target, or wants it earlier, in a way that does not go with this mode.
+    fn is_free_for(&self, owner: Owner, mode: Mode, wanted_earlier: Modes) -> bool {
+        let conflicts = mode.conflicts();
+        let held = self.held_by(owner);
+        let others = self.holders.iter().filter(|holder| holder.owner != owner);
+        !others.fold(Modes::NONE, |modes, holder| modes.and(holder.modes)).overlap(conflicts)
+            && (!held.is_empty() || !wanted_earlier.overlap(conflicts))
+    }
+
+    /// Adds to what a transaction holds; gives what it held before.
+    fn add(&mut self, owner: Owner, mode: Mode) -> Modes {
+        match self.holders.iter_mut().find(|holder| holder.owner == owner) {
+            Some(holder) => {
+                let before = holder.modes;
+                holder.modes = before.with(mode);
+                before
+            }
+            None => {
+                self.holders.push(Holder { owner, modes: Modes::NONE.with(mode) });
+                Modes::NONE
+            }
+        }
+    }
+
+    fn restore(&mut self, owner: Owner, before: Modes) {
+        if before.is_empty() {
+            self.holders.retain(|holder| holder.owner != owner);
+        } else if let Some(holder) = self.holders.iter_mut().find(|holder| holder.owner == owner) {
+            holder.modes = before;
+        }
+        self.grant_waiting();
+    }
+
+    /// Grants what can be granted now, in the order of the queue.
+    fn grant_waiting(&mut self) {
+        let mut wanted_earlier = Modes::NONE;
+        let mut place = 0;
+        while let Some(waiter) = self.queue.get(place) {
+            if !self.is_free_for(waiter.owner, waiter.mode, wanted_earlier) {
+                wanted_earlier = wanted_earlier.with(waiter.mode);
+                place += 1;
+            } else if let Some(waiter) = self.queue.remove(place) {
+                let before = self.add(waiter.owner, waiter.mode);
+                // Who gives up waiting looks for the grant before the receiver is dropped: see `Locks::abandon`.
+                let _ = waiter.granted.send(before);
+            }
+        }
+    }
+
+    /// Grants what one in the queue waits for, out of turn, unless a holder is in its way.
+    fn overtake(&mut self, owner: Owner) -> bool {
+        let Some(place) = self.queue.iter().position(|waiter| waiter.owner == owner) else { return false };
+        if !self.is_free_for(owner, self.queue[place].mode, Modes::NONE) {
+            return false;
+        }
+        if let Some(waiter) = self.queue.remove(place) {
+            let before = self.add(owner, waiter.mode);
+            let _ = waiter.granted.send(before);
+        }
+        true
+    }
+
+    fn blockers(&self, owner: Owner, mode: Mode) -> Vec<Owner> {
+        let conflicts = mode.conflicts();
+        let held = self.held_by(owner);
+        let holders = self.holders.iter().filter(|h| h.owner != owner && h.modes.overlap(conflicts)).map(|h| h.owner);
+        let earlier = self.queue.iter().take_while(|waiter| waiter.owner != owner);
+        let earlier = earlier.filter(|w| held.is_empty() && Modes::NONE.with(w.mode).overlap(conflicts));
+        holders.chain(earlier.map(|waiter| waiter.owner)).collect()
+    }
+}
+
+/// What the mutexes guard is never left half changed.
+fn guard<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,290 @@
+//! The locks under many tasks: nobody is forgotten, nobody gets what another one holds.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::join_all;
+use proptest::prelude::*;
+
+use super::{HeldLocks, LockError, LockWait, Locks, Mark, RowStrength, TableMode};
+use crate::model::{EntityKey, TableName};
+
+const FOREVER: LockWait = LockWait::AtMost(None);
+
+fn table() -> TableName {
+    TableName::parse("accounts").unwrap()
+}
+
+fn key(row: usize) -> EntityKey {
+    EntityKey::parse("p", &row.to_string()).unwrap()
+}
+
+async fn lock(held: &mut HeldLocks, row: usize, strength: RowStrength, wait: LockWait) -> Result<bool, LockError> {
+    held.lock_row(&table(), &key(row), strength, wait).await
+}
+
+/// Polls a wait once: it must not be over.
+macro_rules! assert_waits {
+    ($wait:expr) => {
+        assert!($wait.as_mut().now_or_never().is_none(), "it did not wait")
+    };
+}
+
+#[tokio::test]
+async fn a_row_has_one_writer_at_a_time() {
+    let locks = Arc::new(Locks::default());
+    let (mut a, mut b) = (HeldLocks::new(locks.clone(), 1), HeldLocks::new(locks.clone(), 2));
+    assert!(!lock(&mut a, 1, RowStrength::Update, FOREVER).await.unwrap());
+    assert!(lock(&mut a, 1, RowStrength::NoKeyUpdate, FOREVER).await.unwrap());
+    assert_eq!(lock(&mut b, 1, RowStrength::KeyShare, LockWait::No).await, Err(LockError::Busy));
+    lock(&mut b, 2, RowStrength::Update, LockWait::No).await.unwrap();
+    let mut wait = Box::pin(lock(&mut b, 1, RowStrength::Update, FOREVER));
+    assert_waits!(wait);
+    drop(a);
+    assert!(!wait.await.unwrap());
+    drop(b);
+    assert!(locks.is_unused());
+}
+
+#[tokio::test]
+async fn a_reader_does_not_overtake_a_writer_that_waits() {
+    let locks = Arc::new(Locks::default());
+    let [mut a, mut b, mut c] = [1, 2, 3].map(|process| HeldLocks::new(locks.clone(), process));
+    lock(&mut a, 1, RowStrength::Share, FOREVER).await.unwrap();
+    let mut writer = Box::pin(lock(&mut b, 1, RowStrength::Update, FOREVER));
+    assert_waits!(writer);
+    let mut reader = Box::pin(lock(&mut c, 1, RowStrength::Share, FOREVER));
+    assert_waits!(reader);
+    // The writer gives up: the reader goes with the one that is in.
+    drop(writer);
+    reader.await.unwrap();
+    drop((a, b, c));
+    assert!(locks.is_unused());
+}
+
+#[tokio::test]
+async fn a_holder_goes_ahead_of_those_who_wait_for_it() {
+    let locks = Arc::new(Locks::default());
+    let [mut a, mut b] = [1, 2].map(|process| HeldLocks::new(locks.clone(), process));
+    lock(&mut a, 1, RowStrength::Share, FOREVER).await.unwrap();
+    let mut writer = Box::pin(lock(&mut b, 1, RowStrength::Update, FOREVER));
+    assert_waits!(writer);
+    assert!(lock(&mut a, 1, RowStrength::Update, LockWait::No).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_wait_ends_when_its_time_is_over() {
+    let locks = Arc::new(Locks::default());
+    let [mut a, mut b] = [1, 2].map(|process| HeldLocks::new(locks.clone(), process));
+    lock(&mut a, 1, RowStrength::Update, FOREVER).await.unwrap();
+    let wait = LockWait::AtMost(Some(Duration::from_millis(20)));
+    assert_eq!(lock(&mut b, 1, RowStrength::Update, wait).await, Err(LockError::Timeout));
+    drop(a);
+    assert!(locks.is_unused());
+}
+
+#[tokio::test]
+async fn a_mark_is_come_back_to() {
+    let locks = Arc::new(Locks::default());
+    let [mut a, mut b] = [1, 2].map(|process| HeldLocks::new(locks.clone(), process));
+    lock(&mut a, 1, RowStrength::Share, FOREVER).await.unwrap();
+    let mark = a.mark();
+    lock(&mut a, 1, RowStrength::Update, FOREVER).await.unwrap();
+    lock(&mut a, 2, RowStrength::Update, FOREVER).await.unwrap();
+    a.release_to(mark);
+    lock(&mut b, 2, RowStrength::Update, LockWait::No).await.unwrap();
+    lock(&mut b, 1, RowStrength::Share, LockWait::No).await.unwrap();
+    lock(&mut b, 1, RowStrength::Update, LockWait::No).await.unwrap_err();
+    a.release_rows_since(Mark::default(), |row| *row == key(1));
+    lock(&mut b, 1, RowStrength::Update, LockWait::No).await.unwrap();
+}
+
+#[tokio::test]
+async fn tables_lock_in_modes() {
+    let locks = Arc::new(Locks::default());
+    let [mut a, mut b] = [1, 2].map(|process| HeldLocks::new(locks.clone(), process));
+    a.lock_table(16_384, TableMode::RowExclusive, FOREVER).await.unwrap();
+    b.lock_table(16_384, TableMode::RowExclusive, FOREVER).await.unwrap();
+    let refused = b.lock_table(16_384, TableMode::AccessExclusive, LockWait::No).await;
+    assert_eq!(refused, Err(LockError::Busy));
+}
+
+#[tokio::test]
+async fn a_circle_of_waits_is_found_by_the_last() {
+    let locks = Arc::new(Locks::default());
+    let [mut a, mut b, mut c] = [11, 12, 13].map(|process| HeldLocks::new(locks.clone(), process));
+    lock(&mut a, 1, RowStrength::Update, FOREVER).await.unwrap();
+    lock(&mut b, 2, RowStrength::Update, FOREVER).await.unwrap();
+    lock(&mut c, 3, RowStrength::Update, FOREVER).await.unwrap();
+    let mut first = Box::pin(lock(&mut a, 2, RowStrength::Update, FOREVER));
+    assert_waits!(first);
+    let mut second = Box::pin(lock(&mut b, 3, RowStrength::Update, FOREVER));
+    assert_waits!(second);
+    let refused = lock(&mut c, 1, RowStrength::Update, FOREVER).await;
+    let row = |n: usize| format!("a lock on row {} of \"accounts\"", key(n));
+    let lines = [
+        format!("Process 13 waits for {}; blocked by process 11.", row(1)),
+        format!("Process 11 waits for {}; blocked by process 12.", row(2)),
+        format!("Process 12 waits for {}; blocked by process 13.", row(3)),
+    ];
+    assert_eq!(refused, Err(LockError::Deadlock(lines.join("\n"))));
+    drop(c);
+    second.await.unwrap();
+    drop(b);
+    first.await.unwrap();
+}
+
+#[tokio::test]
+async fn two_who_share_and_both_want_more_are_a_circle() {
+    let locks = Arc::new(Locks::default());
+    let [mut a, mut b] = [1, 2].map(|process| HeldLocks::new(locks.clone(), process));
+    lock(&mut a, 1, RowStrength::Share, FOREVER).await.unwrap();
+    lock(&mut b, 1, RowStrength::Share, FOREVER).await.unwrap();
+    let mut first = Box::pin(lock(&mut a, 1, RowStrength::NoKeyUpdate, FOREVER));
+    assert_waits!(first);
+    let refused = lock(&mut b, 1, RowStrength::NoKeyUpdate, FOREVER).await;
+    assert!(matches!(refused, Err(LockError::Deadlock(_))));
+}
+
+#[tokio::test]
+async fn the_order_of_a_queue_is_no_reason_to_end_a_transaction() {
+    let locks = Arc::new(Locks::default());
+    let [mut reader, mut writer, mut other] = [11, 12, 13].map(|process| HeldLocks::new(locks.clone(), process));
+    lock(&mut reader, 1, RowStrength::Share, FOREVER).await.unwrap();
+    lock(&mut other, 2, RowStrength::Update, FOREVER).await.unwrap();
+    let mut writing = Box::pin(lock(&mut writer, 1, RowStrength::Update, FOREVER));
+    assert_waits!(writing);
+    // Only the writer that waits is in its way.
+    let mut sharing = Box::pin(lock(&mut other, 1, RowStrength::Share, FOREVER));
+    assert_waits!(sharing);
+    let mut closing = Box::pin(lock(&mut reader, 2, RowStrength::Update, FOREVER));
+    assert_waits!(closing);
+    sharing.await.unwrap();
+    drop(other);
+    closing.await.unwrap();
+    assert_waits!(writing);
+    drop(reader);
+    writing.await.unwrap();
+    drop(writer);
+    assert!(locks.is_unused());
+}
+
+#[tokio::test]
+async fn who_would_close_a_circle_is_in_nobodys_way() {
+    let locks = Arc::new(Locks::default());
+    let [mut a, mut b, mut bystander] = [11, 12, 13].map(|process| HeldLocks::new(locks.clone(), process));
+    lock(&mut a, 1, RowStrength::Update, FOREVER).await.unwrap();
+    lock(&mut b, 2, RowStrength::Update, FOREVER).await.unwrap();
+    let mut first = Box::pin(lock(&mut a, 2, RowStrength::Update, FOREVER));
+    assert_waits!(first);
+    lock(&mut b, 1, RowStrength::Update, FOREVER).await.unwrap_err();
+    let mut waiting = Box::pin(lock(&mut bystander, 1, RowStrength::Update, FOREVER));
+    assert_waits!(waiting);
+    drop(b);
+    first.await.unwrap();
+    drop(a);
+    waiting.await.unwrap();
+}
+
+/// One thing a task does, between its start and its end.
+#[derive(Debug, Clone)]
+struct Step {
+    row: usize,
+    strength: RowStrength,
+    /// Gives up after so many polls.
+    patience: Option<u8>,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let strength = prop_oneof![
+        Just(RowStrength::KeyShare),
+        Just(RowStrength::Share),
+        Just(RowStrength::NoKeyUpdate),
+        Just(RowStrength::Update)
+    ];
+    (0..4_usize, strength, prop::option::of(0..3_u8)).prop_map(|(row, strength, patience)| Step {
+        row,
+        strength,
+        patience,
+    })
+}
+
+/// Drops the wait when it was polled so often.
+async fn at_most<T>(wait: impl Future<Output = T>, polls: Option<u8>) -> Option<T> {
+    let Some(mut left) = polls else { return Some(wait.await) };
+    let mut wait = Box::pin(wait);
+    futures::future::poll_fn(move |context| match wait.poll_unpin(context) {
+        std::task::Poll::Ready(done) => std::task::Poll::Ready(Some(done)),
+        std::task::Poll::Pending if left == 0 => std::task::Poll::Ready(None),
+        std::task::Poll::Pending => {
+            left -= 1;
+            context.waker().wake_by_ref();
+            std::task::Poll::Pending
+        }
+    })
+    .await
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    /// Whatever tasks lock, give up and drop: writers are alone, everybody comes to an end, nothing is left behind.
+    #[test]
+    fn tasks_come_to_an_end_and_writers_are_alone(
+        tasks in prop::collection::vec(prop::collection::vec(step(), 1..6), 2..12)
+    ) {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap();
+        let locks = Arc::new(Locks::default());
+        // Readers of each row; a writer makes it very negative.
+        let rows: Arc<[AtomicI64; 4]> = Arc::default();
+        let tasks = tasks.into_iter().map(|steps| {
+            let (locks, rows) = (locks.clone(), rows.clone());
+            runtime.spawn(async move {
+                for step in steps {
+                    let mut held = HeldLocks::new(locks.clone(), 1);
+                    let wait = lock(&mut held, step.row, step.strength, FOREVER);
+                    let Some(result) = at_most(wait, step.patience).await else { continue };
+                    result.unwrap();
+                    let delta = if step.strength >= RowStrength::NoKeyUpdate { -1000 } else { 1 };
+                    let before = rows[step.row].fetch_add(delta, Ordering::SeqCst);
+                    // A key share goes with one that updates; nothing goes with a second writer.
+                    assert!(before > -1000 || delta == 1 && step.strength == RowStrength::KeyShare, "{before} {step:?}");
+                    tokio::task::yield_now().await;
+                    rows[step.row].fetch_sub(delta, Ordering::SeqCst);
+                }
+            })
+        });
+        let ended = runtime.block_on(async { tokio::time::timeout(Duration::from_secs(60), join_all(tasks)).await });
+        for task in ended.expect("a task waits for ever") {
+            task.unwrap();
+        }
+        prop_assert!(locks.is_unused());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn circles_are_broken_however_many_there_are() {
+    let locks = Arc::new(Locks::default());
+    let tasks = (0..16_usize).map(|task| {
+        let locks = locks.clone();
+        tokio::spawn(async move {
+            let mut done = 0_u32;
+            while done < 200 {
+                let mut held = HeldLocks::new(locks.clone(), 1);
+                let first = (task + usize::try_from(done).unwrap()) % 5;
+                let second = (task * 3 + 1) % 5;
+                lock(&mut held, first, RowStrength::Update, FOREVER).await.unwrap();
+                tokio::task::yield_now().await;
+                match lock(&mut held, second, RowStrength::Update, FOREVER).await {
+                    Ok(_) => done += 1,
+                    Err(error) => assert!(matches!(error, LockError::Deadlock(_))),
+                }
+            }
+        })
+    });
+    let ended = tokio::time::timeout(Duration::from_secs(60), join_all(tasks)).await.expect("a circle was not found");
+    assert!(ended.into_iter().all(|task| task.is_ok()));
+    assert!(locks.is_unused());
+}

@@ -1,0 +1,55 @@
+//! What a transaction does to one entity, whatever it took to get there.
+
+use super::spill::{Kept, Values};
+use crate::model::{ETag, EdmDateTime, Entity, EntityKey, StoredEntity};
+use crate::sql::error::SqlResult;
+use crate::table::{IfMatch, Operation};
+
+/// The net effect on one entity.
+#[derive(Debug)]
+pub(crate) struct NetWrite {
+    /// The stored version it was read with; `None` when the entity was not there.
+    pub(super) base: Option<ETag>,
+    /// What it shall be; `None` when it shall be gone.
+    pub(super) kept: Option<Kept>,
+    /// When the transaction wrote it: shown as its Timestamp until it commits.
+    pub(super) written: EdmDateTime,
+    /// What its operation takes in the `$batch` body.
+    pub(super) bytes: usize,
+}
+
+impl NetWrite {
+    /// The operation that does this.
+    ///
+    /// # Errors
+    /// When its values cannot be read back.
+    pub fn operation(&self, key: EntityKey) -> SqlResult<Operation> {
+        let values = self.kept.as_ref().map(Kept::values).transpose()?;
+        Ok(operation(key, self.base.clone(), values))
+    }
+
+    /// The entity as the transaction left it; `None` when it deleted it.
+    ///
+    /// # Errors
+    /// When its values cannot be read back.
+    pub fn image(&self, key: &EntityKey) -> SqlResult<Option<StoredEntity>> {
+        let Some(kept) = &self.kept else { return Ok(None) };
+        Ok(Some(StoredEntity {
+            entity: Entity::new(key.clone(), kept.after()?),
+            timestamp: self.written,
+            etag: self.base.clone().unwrap_or_else(|| ETag::of_timestamp(self.written)),
+        }))
+    }
+}
+
+/// What leads from the stored version to the values; from nothing to nothing leads a Delete of any version, which nobody
+/// asks for.
+pub(super) fn operation(key: EntityKey, base: Option<ETag>, values: Option<Values>) -> Operation {
+    let if_match = |base: Option<ETag>| base.map_or(IfMatch::Any, IfMatch::ETag);
+    match (base, values) {
+        (None, Some(Values { after, .. })) => Operation::Insert(Entity::new(key, after)),
+        (base, Some(Values { patch: Some(patch), .. })) => Operation::Merge(Entity::new(key, patch), if_match(base)),
+        (base, Some(Values { after, patch: None })) => Operation::Replace(Entity::new(key, after), if_match(base)),
+        (base, None) => Operation::Delete(key, if_match(base)),
+    }
+}

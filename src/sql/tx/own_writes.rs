@@ -1,0 +1,40 @@
+//! What a transaction's own reads see of its writes to one table.
+
+use std::sync::Arc;
+
+use super::layers::{Entries, Moment};
+use super::net_write::NetWrite;
+use crate::model::{EntityKey, StoredEntity};
+use crate::sql::error::SqlResult;
+use crate::table::{Direction, KeyRange};
+
+/// The writes to one table as they were when a statement began: shared with the transaction, not copied.
+#[derive(Debug, Clone)]
+pub(crate) struct OwnWrites(Moment<Arc<NetWrite>>);
+
+/// Written entities and what was done to them.
+pub(crate) type OwnEntries = Entries<Arc<NetWrite>>;
+
+impl OwnWrites {
+    pub(super) fn new(writes: Moment<Arc<NetWrite>>) -> Self {
+        Self(writes)
+    }
+
+    /// The entity as the transaction left it: `None` when it did not touch it, `Some(None)` when it deleted it.
+    ///
+    /// # Errors
+    /// When what was collected cannot be read back.
+    pub fn get(&self, key: &EntityKey) -> SqlResult<Option<Option<StoredEntity>>> {
+        self.0.get(key).map(|write| write.image(key)).transpose()
+    }
+
+    /// At least as many as there are written entities in the ranges; none where there are none.
+    pub fn count_at_most(&self, ranges: &[KeyRange]) -> usize {
+        self.0.count_at_most(ranges)
+    }
+
+    /// The written entities in ranges that are ascending and disjoint by partition, in the order of a scan.
+    pub fn range(&self, ranges: &[KeyRange], direction: Direction) -> OwnEntries {
+        self.0.range(ranges, direction)
+    }
+}

@@ -1,0 +1,197 @@
+//! Where the values of collected writes are: in memory while there is room, else in a file.
+//!
+//! A transaction may collect more than memory should hold: a COPY of a million rows inside BEGIN. What stays in memory is
+//! each entity's key and the place of its values; the values of what comes after the bound go to the end of a file that
+//! has no name, so nothing is left of it when the transaction ends, however it ends. Old values are never overwritten: a
+//! savepoint or a running scan may still read them.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use super::values;
+use crate::model::Properties;
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+
+/// The memory that the collected writes of all transactions share, and where the rest goes.
+#[derive(Debug)]
+pub(crate) struct WriteSpace {
+    limit: usize,
+    used: AtomicUsize,
+    folder: PathBuf,
+}
+
+impl WriteSpace {
+    pub fn new(limit: usize, folder: PathBuf) -> Arc<Self> {
+        Arc::new(Self { limit, used: AtomicUsize::new(0), folder })
+    }
+
+    /// Takes memory, if there is room for it.
+    fn take(self: &Arc<Self>, bytes: usize) -> Option<Taken> {
+        let taken = Taken { space: Arc::clone(self), bytes };
+        (self.used.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) <= self.limit).then_some(taken)
+    }
+}
+
+/// Memory that was taken, given back when the values are gone.
+#[derive(Debug)]
+struct Taken {
+    space: Arc<WriteSpace>,
+    bytes: usize,
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.space.used.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// What an entity shall be, and what changes it to that.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Values {
+    pub after: Properties,
+    /// What Merge has to send, as long as nothing was removed.
+    pub patch: Option<Properties>,
+}
+
+/// Values that were put away.
+#[derive(Debug)]
+pub(super) struct Kept(Place);
+
+#[derive(Debug)]
+enum Place {
+    Memory { values: Values, _taken: Taken },
+    File { file: Arc<SpillFile>, at: u64, length: usize },
+}
+
+impl Kept {
+    /// # Errors
+    /// 58030 when the file cannot be read.
+    pub fn values(&self) -> SqlResult<Values> {
+        match &self.0 {
+            Place::Memory { values, .. } => Ok(values.clone()),
+            Place::File { file, at, length } => file.read(*at, *length),
+        }
+    }
+
+    /// What the entity shall be.
+    ///
+    /// # Errors
+    /// As [`Kept::values`].
+    pub fn after(&self) -> SqlResult<Properties> {
+        match &self.0 {
+            Place::Memory { values, .. } => Ok(values.after.clone()),
+            Place::File { .. } => Ok(self.values()?.after),
+        }
+    }
+}
+
+/// Puts away the values of one transaction's writes.
+#[derive(Debug)]
+pub(super) struct Keeper {
+    space: Arc<WriteSpace>,
+    file: Option<Arc<SpillFile>>,
+}
+
+impl Keeper {
+    pub fn new(space: Arc<WriteSpace>) -> Self {
+        Self { space, file: None }
+    }
+
+    /// # Errors
+    /// 53100 or 58030 when there is no room in memory and none on the disk.
+    pub fn keep(&mut self, values: Values) -> SqlResult<Kept> {
+        let bytes = values::memory_of(&values);
+        if let Some(taken) = self.space.take(bytes) {
+            return Ok(Kept(Place::Memory { values, _taken: taken }));
+        }
+        let file = match &self.file {
+            Some(file) => file,
+            None => self.file.insert(Arc::new(SpillFile::new(&self.space)?)),
+        };
+        let bytes = values::to_bytes(&values);
+        let at = file.append(&bytes)?;
+        Ok(Kept(Place::File { file: Arc::clone(file), at, length: bytes.len() }))
+    }
+}
+
+/// A file without a name.
+#[derive(Debug)]
+struct SpillFile {
+    file: File,
+    length: AtomicU64,
+}
+
+impl SpillFile {
+    fn new(space: &WriteSpace) -> SqlResult<Self> {
+        let file = tempfile::tempfile_in(&space.folder).map_err(|error| failed(&error))?;
+        Ok(Self { file, length: AtomicU64::new(0) })
+    }
+
+    fn append(&self, bytes: &[u8]) -> SqlResult<u64> {
+        let at = self.length.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        self.file.write_all_at(bytes, at).map_err(|error| failed(&error))?;
+        Ok(at)
+    }
+
+    fn read(&self, at: u64, length: usize) -> SqlResult<Values> {
+        let mut bytes = vec![0; length];
+        self.file.read_exact_at(&mut bytes, at).map_err(|error| failed(&error))?;
+        values::from_bytes(&bytes)
+            .ok_or_else(|| SqlError::new(ErrorKind::DataCorrupted, "collected writes were damaged on the disk"))
+    }
+}
+
+fn failed(error: &io::Error) -> Box<SqlError> {
+    let kind = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::DiskFull,
+        _ => ErrorKind::StoreFailure,
+    };
+    SqlError::new(kind, format!("cannot keep the transaction's writes on the disk: {error}"))
+        .with_hint("Commit after fewer rows, or raise --transaction-memory.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{EdmValue, PropertyName};
+
+    fn values(text: &str) -> Values {
+        let name = PropertyName::parse("a").unwrap();
+        let after: Properties = [(name, EdmValue::string(text))].into_iter().collect();
+        Values { patch: Some(after.clone()), after }
+    }
+
+    #[test]
+    fn what_has_no_room_goes_to_a_file_and_memory_comes_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let space = WriteSpace::new(1_000, folder.path().to_owned());
+        let mut keeper = Keeper::new(Arc::clone(&space));
+        let kept: Vec<(String, Kept)> = (0..100)
+            .map(|n| {
+                let text = format!("{n}-{}", "x".repeat(100));
+                let kept = keeper.keep(values(&text)).unwrap();
+                (text, kept)
+            })
+            .collect();
+        let in_file = kept.iter().filter(|(_, kept)| matches!(kept.0, Place::File { .. })).count();
+        assert!((90..100).contains(&in_file), "{in_file} in the file");
+        assert!(space.used.load(Ordering::Relaxed) <= 1_000);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "the file has no name");
+        for (text, kept) in &kept {
+            assert_eq!(kept.values().unwrap(), values(text));
+        }
+        drop(kept);
+        assert_eq!(space.used.load(Ordering::Relaxed), 0);
+        assert!(matches!(keeper.keep(values("x")).unwrap().0, Place::Memory { .. }));
+    }
+
+    #[test]
+    fn a_folder_that_is_gone_is_an_error() {
+        let space = WriteSpace::new(0, PathBuf::from("/nonexistent"));
+        assert_eq!(Keeper::new(space).keep(values("x")).unwrap_err().kind, ErrorKind::StoreFailure);
+    }
+}
