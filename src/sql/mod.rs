@@ -19,6 +19,7 @@ mod locking;
 mod observe;
 pub mod outcome;
 pub mod output;
+mod overriding;
 mod pg_catalog;
 mod plan;
 mod read_log;

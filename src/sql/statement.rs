@@ -15,8 +15,10 @@ use super::change_syntax;
 use super::ddl::without_storage_actions;
 use super::error::{ErrorKind, SqlError, SqlResult};
 use super::locking::readable_locks;
+use super::overriding::Overriding;
 use super::respell::respell;
 use super::sequence::{self, AlterSequence, CreateSequence, GivenOptions, SequenceCommand};
+use super::session::SetConfig;
 use super::transaction_syntax;
 pub(super) use super::transaction_syntax::TransactionCommand;
 
@@ -75,6 +77,7 @@ pub(super) enum Command {
     Transaction(TransactionCommand),
     Set(Box<Set>),
     Show(String),
+    SetConfig(SetConfig),
     Reset(Option<String>),
     Discard(ast::DiscardObject),
 }
@@ -83,15 +86,6 @@ pub(super) enum Command {
 pub(super) struct InsertCommand {
     pub insert: ast::Insert,
     pub overriding: Option<Overriding>,
-}
-
-/// What an INSERT does about the values it gives to identity columns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Overriding {
-    /// OVERRIDING SYSTEM VALUE: they are taken, also for GENERATED ALWAYS.
-    System,
-    /// OVERRIDING USER VALUE: they are left out, the columns count.
-    User,
 }
 
 #[derive(Debug, Clone)]
@@ -183,7 +177,7 @@ fn parse_one(sql: &str, tokens: &[TokenWithSpan]) -> SqlResult<Statement> {
     let mut tokens = readable_locks(respell(change_syntax::readable(tokens.to_vec()))?);
     refuse_unparsed_commands(&tokens)?;
     let copy_options = split_copy_options(&mut tokens);
-    let overriding = take_overriding(&mut tokens);
+    let overriding = Overriding::take(&mut tokens);
     let end = tokens.last().map_or(Location { line: 1, column: 1 }, |t| t.span.end);
     let told = |error: ParserError| syntax_error(sql, end, &error);
     let identities = take_identity_options(&mut tokens).map_err(told)?;
@@ -196,7 +190,7 @@ fn parse_one(sql: &str, tokens: &[TokenWithSpan]) -> SqlResult<Statement> {
         Command::Copy(copy) => copy.options = copy_options,
         Command::CreateTable(create) => create.identities = identities,
         Command::AlterTable(alter) => (alter.identities, alter.ignored) = (identities, ignored),
-        other => set_overriding(other, overriding)?,
+        other => Overriding::set(overriding, other)?,
     }
     Ok(Statement { command, text })
 }
@@ -226,43 +220,6 @@ fn take_identity_options(tokens: &mut Vec<TokenWithSpan>) -> Result<Vec<GivenOpt
         Some(Keyword::CREATE | Keyword::ALTER) => sequence::identity_options(tokens),
         _ => Ok(Vec::new()),
     }
-}
-
-/// Takes OVERRIDING SYSTEM VALUE or OVERRIDING USER VALUE off an INSERT, which sqlparser does not know.
-fn take_overriding(tokens: &mut Vec<TokenWithSpan>) -> Option<Overriding> {
-    let first = tokens.iter().filter_map(keyword).next();
-    if !matches!(first, Some(Keyword::INSERT | Keyword::WITH | Keyword::EXPLAIN)) {
-        return None;
-    }
-    let words: Vec<usize> = (0..tokens.len()).filter(|at| is_significant(&tokens[*at])).collect();
-    let is_word = |at: usize, word: &str| match &tokens[at].token {
-        Token::Word(found) => found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word),
-        _ => false,
-    };
-    let found = words.windows(3).find(|three| is_word(three[0], "overriding") && is_word(three[2], "value"))?;
-    let overriding = match (is_word(found[1], "system"), is_word(found[1], "user")) {
-        (true, _) => Overriding::System,
-        (_, true) => Overriding::User,
-        _ => return None,
-    };
-    let (from, to) = (found[0], found[2]);
-    tokens.drain(from..=to);
-    Some(overriding)
-}
-
-/// # Errors
-/// 0A000 for an INSERT behind or inside WITH.
-fn set_overriding(command: &mut Command, overriding: Option<Overriding>) -> SqlResult<()> {
-    match command {
-        Command::Insert(insert) => insert.overriding = overriding,
-        Command::Explain(explain) => return set_overriding(&mut explain.inner.command, overriding),
-        _ if overriding.is_some() => {
-            return Err(SqlError::not_supported("OVERRIDING in a statement that begins with WITH")
-                .with_hint("Put the WITH clause behind INSERT INTO."));
-        }
-        _ => {}
-    }
-    Ok(())
 }
 
 fn classify_sequence(command: SequenceCommand) -> SqlResult<Command> {
@@ -388,7 +345,10 @@ fn split_location(text: &str) -> (&str, Option<Location>) {
 fn classify(statement: ast::Statement) -> SqlResult<Command> {
     use ast::Statement as S;
     Ok(match statement {
-        S::Query(query) => Command::Query(query),
+        S::Query(query) => match SetConfig::of_query(&query) {
+            Some(call) => Command::SetConfig(call),
+            None => Command::Query(query),
+        },
         S::Insert(insert) => Command::Insert(Box::new(InsertCommand { insert, overriding: None })),
         S::Update(update) => Command::Update(Box::new(update)),
         S::Delete(delete) => Command::Delete(Box::new(delete)),
@@ -523,19 +483,6 @@ mod tests {
         ] {
             assert_eq!(parse(sql).unwrap_err().kind, kind, "{sql}");
         }
-    }
-
-    #[test]
-    fn overriding_is_taken_off_an_insert() {
-        for (sql, overriding) in [
-            ("INSERT INTO t (a) OVERRIDING SYSTEM VALUE VALUES (1)", Some(Overriding::System)),
-            ("insert into t overriding user value select 1", Some(Overriding::User)),
-            ("INSERT INTO t VALUES (1)", None),
-        ] {
-            let Command::Insert(insert) = parse(sql).unwrap().remove(0).command else { panic!("{sql}") };
-            assert_eq!(insert.overriding, overriding, "{sql}");
-        }
-        assert!(parse("SELECT 1 OVERRIDING SYSTEM VALUE").is_err());
     }
 
     #[test]

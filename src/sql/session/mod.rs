@@ -16,6 +16,7 @@ mod rewrite;
 mod run;
 mod sequences;
 mod set;
+mod set_config;
 mod show;
 
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use datafusion::common::ScalarValue;
 
 use self::copy::CopyInProgress;
 pub use self::prepare::Prepared;
+pub(super) use self::set_config::SetConfig;
 use super::engine::Engine;
 use super::error::{ErrorKind, Notice, SqlError, SqlResult};
 use super::outcome::{CommandTag, Outcome};

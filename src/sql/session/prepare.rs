@@ -71,6 +71,7 @@ impl Prepared {
                     let inner = Box::pin(self::plan(planner, &explain.inner.command, declared)).await?;
                     (inner.shape().0, Some(super::explain::columns(explain)?))
                 }
+                Command::SetConfig(_) => (Vec::new(), Some([super::set_config::column()].into())),
                 Command::Show(name) => (Vec::new(), Some(super::show::columns(name, settings)?)),
                 _ => (Vec::new(), None),
             },

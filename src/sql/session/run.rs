@@ -60,6 +60,7 @@ impl Session {
             Command::Lock(lock) => self.run_lock(lock).await,
             Command::Explain(explain) => self.run_explain(explain, parameters, &prepared.declared, position).await,
             Command::Transaction(command) => self.run_transaction(command).await,
+            Command::SetConfig(call) => self.run_set_config(call),
             Command::Show(name) => self.run_show(name),
             Command::Set(set) => self.run_set(set),
             Command::Reset(name) => {

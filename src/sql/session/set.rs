@@ -33,7 +33,7 @@ impl Session {
         Ok(Outcome::Done(CommandTag::Plain("SET")))
     }
 
-    fn assign_setting(&mut self, name: &str, value: &str, local: bool) -> SqlResult<()> {
+    pub(super) fn assign_setting(&mut self, name: &str, value: &str, local: bool) -> SqlResult<()> {
         if let Some(modes) = transaction_mode(name, value)? {
             return self.transaction.set_modes(modes);
         }
