@@ -99,6 +99,35 @@ async fn a_table_stays_while_a_block_that_uses_it_is_open() {
 }
 
 #[tokio::test]
+async fn no_row_is_lost_while_a_table_is_written_anew() {
+    let server = Server::start().await;
+    let (one, other) = (server.driver().await, server.driver().await);
+    one.batch_execute("CREATE TABLE moved (a int PRIMARY KEY); INSERT INTO moved VALUES (1)").await.unwrap();
+    one.batch_execute("BEGIN; ALTER TABLE moved ADD COLUMN b int DEFAULT 5").await.unwrap();
+    let waiting = tokio::spawn(async move {
+        let written = other.batch_execute("INSERT INTO moved VALUES (2)").await;
+        (written, other)
+    });
+    one.batch_execute("COMMIT").await.unwrap();
+    let (written, other) = tokio::time::timeout(PATIENCE, waiting).await.unwrap().unwrap();
+    // It waited, and then it was done or refused: never acknowledged and lost.
+    match written {
+        Ok(()) => assert_eq!(count(&one, "moved").await, Ok(2)),
+        Err(error) => {
+            assert_eq!(error.code(), Some(&SqlState::T_R_SERIALIZATION_FAILURE));
+            assert_eq!(count(&one, "moved").await, Ok(1));
+        }
+    }
+    // Undone, the table is open again.
+    one.batch_execute("BEGIN; ALTER TABLE moved ALTER b TYPE bigint; ALTER TABLE moved ADD c int DEFAULT 1")
+        .await
+        .unwrap();
+    one.batch_execute("ROLLBACK").await.unwrap();
+    tokio::time::timeout(PATIENCE, other.batch_execute("INSERT INTO moved VALUES (3, 3)")).await.unwrap().unwrap();
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn a_prepared_statement_follows_its_table_or_says_that_it_cannot() {
     let server = Server::start().await;
     let mut client = server.client().await;
