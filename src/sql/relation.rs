@@ -17,7 +17,7 @@ use super::key_codec::KeyCodec;
 use super::output::{OutputStyle, TextColumn};
 use super::types::SqlType;
 use crate::model::{EntityKey, PropertyName, TableName};
-use crate::table::ColumnType;
+use crate::table::{ColumnType, TypeSet};
 
 /// How a table came to be known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +63,8 @@ pub struct RelationColumn {
     pub identity: Option<Identity>,
     /// Source text of the expression a stored generated column is computed from.
     pub generated: Option<String>,
+    /// For a property that nobody declared: the EDM types it was seen with.
+    pub observed: Option<TypeSet>,
 }
 
 /// A column that counts by itself.
@@ -87,6 +89,7 @@ impl RelationColumn {
             default: None,
             identity: None,
             generated: None,
+            observed: None,
         }
     }
 }

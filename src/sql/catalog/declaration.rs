@@ -268,6 +268,7 @@ impl Declaration {
             default: column.default.clone(),
             identity: column.identity.clone(),
             generated: column.generated.clone(),
+            observed: None,
         })
     }
 

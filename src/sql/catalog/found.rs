@@ -94,7 +94,7 @@ fn observed_column(property: &crate::table::ObservedProperty) -> RelationColumn 
     let sql_type = edm::sql_type_of(property.types);
     let column_type = edm::column_type(&sql_type);
     let source = ColumnSource::Property { name: property.name.clone(), column_type };
-    RelationColumn::new(property.name.as_str(), sql_type, source)
+    RelationColumn { observed: Some(property.types), ..RelationColumn::new(property.name.as_str(), sql_type, source) }
 }
 
 /// A found table is not written down anywhere, so its OID is made of its name: stable across restarts and gateways.

@@ -10,6 +10,7 @@ use datafusion::logical_expr::execution_props::ExecutionProps;
 
 use super::checks::{BoundChecks, RowChecks, RowValues, not_null_in};
 use super::generated::{BoundGenerated, Generated};
+use super::own_types::{shown, type_of_values};
 use super::returning::Returning;
 use super::target::TargetColumn;
 use super::writes::Change;
@@ -101,7 +102,7 @@ impl ChangedRows {
             TargetColumn::Known(index) => {
                 let column = &self.relation.columns[*index];
                 match &column.source {
-                    ColumnSource::Property { name, .. } => Some((name.clone(), column.sql_type.clone())),
+                    ColumnSource::Property { name, .. } => Some((name.clone(), type_of_values(values, column))),
                     _ => None,
                 }
             }
@@ -146,6 +147,9 @@ impl BoundChanges<'_> {
         }
         let column = |index: usize| columns.get(index).cloned();
         self.checks.check(&RowValues { count, column: &column })?;
+        let described = &self.plan.relation.columns;
+        let columns =
+            columns.into_iter().zip(described).map(|(values, c)| shown(values, c)).collect::<SqlResult<Vec<_>>>()?;
         Ok(RecordBatch::try_new(Returning::row_schema(&self.plan.relation), columns)?)
     }
 }

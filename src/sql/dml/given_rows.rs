@@ -35,12 +35,12 @@ impl GivenRows {
     /// # Errors
     /// What assigning them to their columns refuses.
     pub fn rows(&self, batch: &RecordBatch) -> SqlResult<RecordBatch> {
-        given_rows(&self.relation, &self.targets, &self.columns, batch)
+        given_rows(&self.relation, &self.targets, &self.columns, &[], batch)
     }
 }
 
-/// A query's batch with each column as its target's type. `chosen` says for each target which column of the batch it
-/// takes, and whether that has no type of its own.
+/// A query's batch with each column as its target's type, or the own type that its values keep. `chosen` says for each
+/// target which column of the batch it takes, and whether that has no type of its own.
 ///
 /// # Errors
 /// What assigning the values to their columns refuses.
@@ -48,18 +48,19 @@ pub(super) fn given_rows(
     relation: &Relation,
     targets: &[TargetColumn],
     chosen: &[(usize, bool)],
+    own_types: &[Option<SqlType>],
     batch: &RecordBatch,
 ) -> SqlResult<RecordBatch> {
     let mut fields = Vec::with_capacity(targets.len());
     let mut columns = Vec::with_capacity(targets.len());
-    for (target, (index, untyped)) in targets.iter().zip(chosen) {
+    for (position, (target, (index, untyped))) in targets.iter().zip(chosen).enumerate() {
         let name = target.name(relation);
         let from = SqlType::of_field(batch.schema().field(*index));
         let (values, sql_type) = match target.column(relation) {
             Some(column) => {
-                let values = edm::assign(batch.column(*index), &from, &column.sql_type, *untyped)
-                    .map_err(|e| e.for_column(name))?;
-                (values, column.sql_type.clone())
+                let to = own_types.get(position).and_then(Option::as_ref).unwrap_or(&column.sql_type);
+                let values = edm::assign(batch.column(*index), &from, to, *untyped).map_err(|e| e.for_column(name))?;
+                (values, to.clone())
             }
             None => (batch.column(*index).clone(), from),
         };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::datatypes::Schema;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
-use datafusion::sql::sqlparser::ast::{self, Ident, OnInsert, SqliteOnConflict, TableObject};
+use datafusion::sql::sqlparser::ast::{self, Ident, OnConflictAction, OnInsert, SqliteOnConflict, TableObject};
 use futures::StreamExt;
 
 use super::Changed;
@@ -16,6 +16,7 @@ use super::given_rows::{fit, given_rows, targets_of};
 use super::kept_rows::KeptRows;
 use super::new_rows::{BoundRows, NewRows};
 use super::others::OtherColumns;
+use super::own_types::{self, evolved, stored_type};
 use super::returning::{Returning, inserted_rows};
 use super::rows::RowsToWrite;
 use super::set_clause::declare_parameter;
@@ -40,6 +41,10 @@ pub(crate) struct PreparedInsert {
     /// The columns the source gives.
     targets: Vec<TargetColumn>,
     source: Source,
+    /// The types that given values keep, where these are not their columns'.
+    own_types: Vec<Option<SqlType>>,
+    /// The table as RETURNING shows it: as it is with these values.
+    shown: Arc<Relation>,
     rows: Arc<NewRows>,
     conflict: OnConflict,
     returning: Option<Returning>,
@@ -82,12 +87,16 @@ impl PreparedInsert {
             None => None,
             Some(other) => return Err(SqlError::not_supported(other.to_string())),
         };
+        let updates = on.is_some_and(|on| matches!(on.action, OnConflictAction::DoUpdate(_)));
+        let own_types = source.own_types(&relation, &targets, &declared, updates);
         let conflict =
             OnConflict::prepare(planner, &relation, rows.targets(), &alias, on, replace, &mut declared).await?;
         let clause = insert.returning.as_deref();
         let others = OtherColumns::default();
-        let returning = Returning::prepare(planner, &relation, &alias, clause, others, &mut declared).await?;
-        Ok(Self { relation, targets, source, rows, conflict, returning, parameters: declared })
+        let stored = targets.iter().zip(&own_types).filter_map(|(target, own)| Some((target, own.clone()?)));
+        let shown = evolved(&relation, stored);
+        let returning = Returning::prepare(planner, &shown, &alias, clause, others, &mut declared).await?;
+        Ok(Self { relation, targets, source, own_types, shown, rows, conflict, returning, parameters: declared })
     }
 
     pub fn parameters(&self) -> &[SqlType] {
@@ -122,6 +131,11 @@ impl PreparedInsert {
         sets_timestamp.then(|| Notice::info("\"Timestamp\" is set by the store: the given value is ignored"))
     }
 
+    /// Which columns will show as text because of it.
+    pub fn evolution(&self) -> Option<Notice> {
+        own_types::notice(&self.relation, &self.shown)
+    }
+
     pub async fn run(
         &self,
         planner: &Planner<'_>,
@@ -148,7 +162,7 @@ impl PreparedInsert {
                     batches = KeptRows::of(planner, "rows of INSERT", batches).await?.into_stream();
                 }
                 while let Some(batch) = batches.next().await {
-                    let batch = given_rows(&self.relation, &self.targets, columns, &batch?)?;
+                    let batch = given_rows(&self.relation, &self.targets, columns, &self.own_types, &batch?)?;
                     self.write(planner, parameters, &batch, writes, &mut run).await?;
                 }
             }
@@ -180,7 +194,7 @@ impl PreparedInsert {
             let position = targets.iter().position(|t| *t == TargetColumn::Known(index))?;
             Some(batch.column(position).clone())
         };
-        let incoming = || inserted_rows(&self.relation, &keys, &values);
+        let incoming = || inserted_rows(&self.shown, &keys, &values);
         let written = self.conflict.write(planner, parameters, &rows, &incoming, writes).await?;
         run.changed += written.changed();
         if self.returning.is_some() {
@@ -194,10 +208,9 @@ impl PreparedInsert {
         let mut fields = Vec::with_capacity(self.targets.len());
         let mut columns = Vec::with_capacity(self.targets.len());
         for (position, target) in self.targets.iter().enumerate() {
-            let sql_type = match target.column(&self.relation) {
-                Some(column) => column.sql_type.clone(),
-                None => meaning.type_of(cells.first().and_then(|row| row.get(position)))?,
-            };
+            let own_type = self.own_types[position].as_ref();
+            let column_type = target.column(&self.relation).map(|column| &column.sql_type);
+            let sql_type = own_type.or(column_type).cloned().unwrap_or(SqlType::Text);
             let name = target.name(&self.relation);
             let mut values = cells
                 .iter()
@@ -236,6 +249,33 @@ impl Source {
             Source::Values(values) => values.remove_column(position),
             Source::Query { columns, .. } => drop(columns.remove(position)),
         }
+    }
+
+    /// The types that values of undeclared properties keep; the types of new properties. Where a statement updates,
+    /// EXCLUDED is assigned as it shows: values of known properties have the types of their columns then.
+    fn own_types(
+        &self,
+        relation: &Relation,
+        targets: &[TargetColumn],
+        declared: &[SqlType],
+        updates: bool,
+    ) -> Vec<Option<SqlType>> {
+        let own = |(position, target): (usize, &TargetColumn)| match (self, target.column(relation)) {
+            (_, Some(_)) if updates => None,
+            (Source::Values(values), Some(column)) => {
+                values.own_type(position).map(|from| stored_type(column, &from, false))
+            }
+            (Source::Values(values), None) => {
+                let parameter = || declared.get(values.parameter(position)?).cloned();
+                values.own_type(position).or_else(parameter).filter(|own| *own != SqlType::Unknown)
+            }
+            (Source::Query { input, columns }, column) => {
+                let (index, untyped) = columns[position];
+                let from = SqlType::of_field(input.plan.schema().field(index));
+                column.map(|column| stored_type(column, &from, untyped))
+            }
+        };
+        targets.iter().enumerate().map(own).collect()
     }
 
     /// The columns in which a VALUES list says DEFAULT.

@@ -15,6 +15,7 @@ mod kept_rows;
 mod merge;
 mod new_rows;
 mod others;
+mod own_types;
 mod returning;
 mod row_expressions;
 mod row_update;
@@ -223,6 +224,16 @@ impl PreparedDml {
             PreparedDml::Insert(insert) => insert.notice(),
             PreparedDml::With(with) => with.changes().find_map(PreparedDml::notice),
             _ => None,
+        }
+    }
+
+    /// Which columns will show as text because of it.
+    pub fn evolution(&self) -> Option<Notice> {
+        match self {
+            PreparedDml::Insert(insert) => insert.evolution(),
+            PreparedDml::Update(update) => update.evolution(),
+            PreparedDml::With(with) => with.changes().find_map(PreparedDml::evolution),
+            PreparedDml::Delete(_) | PreparedDml::Merge(_) => None,
         }
     }
 

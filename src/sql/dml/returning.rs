@@ -19,6 +19,7 @@ use datafusion::sql::sqlparser::ast::{
 use super::checks::batch_of;
 use super::kept_rows::{KeptRows, held};
 use super::others::{Named, OtherColumns};
+use super::own_types::shown;
 use super::rows::keys_of_batch;
 use super::target::{and, equal, item, select};
 use super::writes::Writes;
@@ -316,7 +317,7 @@ pub(super) fn inserted_rows(
             (ColumnSource::Timestamp | ColumnSource::ETag, _) | (_, None) => {
                 arrow::array::new_null_array(schema.field(index).data_type(), keys.len())
             }
-            (_, Some(values)) => values,
+            (_, Some(values)) => shown(values, column)?,
         });
     }
     RecordBatch::try_new(schema, columns).map_err(|e| SqlError::new(ErrorKind::Internal, e.to_string()))

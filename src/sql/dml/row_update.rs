@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef};
+use arrow::datatypes::Schema;
 
 use super::changed_rows::{ChangedRows, NullRefused};
 use super::checks::not_null;
@@ -28,6 +29,24 @@ impl RowUpdate {
     pub fn prepare(planner: &Planner<'_>, relation: &Arc<Relation>, set: SetClause) -> SqlResult<Self> {
         let changes = Box::new(ChangedRows::prepare(planner, relation, set.targets().cloned().collect())?);
         Ok(Self { relation: relation.clone(), set, changes })
+    }
+
+    /// The same, where values of undeclared properties keep their own types, which a plan's schema tells; the values
+    /// begin at `first`. Also the table as it shows then.
+    ///
+    /// # Errors
+    /// As [`RowUpdate::prepare`].
+    pub fn keep_own_types(
+        mut self,
+        planner: &Planner<'_>,
+        schema: &Schema,
+        first: usize,
+    ) -> SqlResult<(Self, Arc<Relation>)> {
+        let shown = self.set.keep_own_types(schema, first);
+        if !Arc::ptr_eq(&shown, &self.relation) {
+            *self.changes = ChangedRows::prepare(planner, &shown, self.set.targets().cloned().collect())?;
+        }
+        Ok((self, shown))
     }
 
     pub fn relation(&self) -> &Arc<Relation> {

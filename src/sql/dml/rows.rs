@@ -106,7 +106,7 @@ fn property_column(
         TargetColumn::Known(index) => {
             let column = &relation.columns[*index];
             let ColumnSource::Property { name, .. } = &column.source else { return None };
-            (name.clone(), column.sql_type.clone())
+            (name.clone(), if column.observed.is_some() { sql_type } else { column.sql_type.clone() })
         }
     };
     Some(PropertyColumn { name, sql_type, values: values.clone() })

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::datatypes::Schema;
 use arrow::record_batch::RecordBatch;
 use datafusion::sql::sqlparser::ast::{
     Assignment, AssignmentTarget, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName, ObjectNamePart,
@@ -15,6 +16,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::defaults::{default_expression, is_default};
 use super::generated::check_not_given;
+use super::own_types::{evolved, stored_type};
 use super::target::{TargetColumn, target_column, undefined_column};
 use super::untyped::is_untyped;
 use crate::sql::edm;
@@ -43,6 +45,8 @@ struct Assigned {
     column: usize,
     /// For a column of rows: which of their fields.
     field: Option<usize>,
+    /// The type its values keep, where that is not the column's.
+    own_type: Option<SqlType>,
 }
 
 impl SetClause {
@@ -98,6 +102,18 @@ impl SetClause {
         self.targets().any(|target| key_columns.iter().any(|c| *target == TargetColumn::Known(*c)))
     }
 
+    /// Lets values of undeclared properties keep their own types, which a plan's schema tells; the values begin at
+    /// `first`. The table as it shows then.
+    pub fn keep_own_types(&mut self, schema: &Schema, first: usize) -> Arc<Relation> {
+        for assigned in self.assignments.iter_mut().filter(|assigned| assigned.field.is_none()) {
+            let from = SqlType::of_field(schema.field(first + assigned.column));
+            let stored = assigned.target.column(&self.relation).map(|c| stored_type(c, &from, assigned.untyped));
+            assigned.own_type = stored;
+        }
+        let stored = self.assignments.iter().filter_map(|a| Some((&a.target, a.own_type.clone()?)));
+        evolved(&self.relation, stored)
+    }
+
     /// The new values, each as its column's type, from a batch whose column at `first` is the first computed one.
     ///
     /// # Errors
@@ -111,8 +127,10 @@ impl SetClause {
                 Some(field) => field_of(batch.column(index), field)?,
             };
             match assigned.target.column(&self.relation) {
-                Some(column) => edm::assign(&values, &from, &column.sql_type, assigned.untyped)
-                    .map_err(|e| e.for_column(&column.name)),
+                Some(column) => {
+                    let to = assigned.own_type.as_ref().unwrap_or(&column.sql_type);
+                    edm::assign(&values, &from, to, assigned.untyped).map_err(|e| e.for_column(&column.name))
+                }
                 None => Ok(values),
             }
         };
@@ -130,7 +148,7 @@ impl SetClause {
         let Some(value) = assigned_value(&self.relation, &target, value)? else { return Ok(()) };
         declare_parameter(&value, target.column(&self.relation).map(|c| &c.sql_type), declared);
         let untyped = is_untyped(&value);
-        self.assignments.push(Assigned { target, untyped, column: values.len(), field: None });
+        self.assignments.push(Assigned { target, untyped, column: values.len(), field: None, own_type: None });
         values.push(value);
         Ok(())
     }
@@ -140,7 +158,8 @@ impl SetClause {
             let target = set_target(&self.relation, name)?;
             check_not_given(&self.relation, &target, true)?;
             // A sub-query's literals are text, as in PostgreSQL.
-            let assigned = Assigned { target, untyped: false, column: values.len(), field: Some(field) };
+            let column = values.len();
+            let assigned = Assigned { target, untyped: false, column, field: Some(field), own_type: None };
             self.assignments.push(assigned);
         }
         values.push(row_of_query(query, names.len())?);

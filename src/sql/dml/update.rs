@@ -11,6 +11,7 @@ use futures::StreamExt;
 use super::Changed;
 use super::kept_rows::KeptRows;
 use super::others::OtherTables;
+use super::own_types;
 use super::returning::{Returning, all_columns};
 use super::row_update::RowUpdate;
 use super::rows::first_changes;
@@ -18,7 +19,7 @@ use super::set_clause::SetClause;
 use super::target::{find_target, item, labelled, select, target_of};
 use super::writes::Writes;
 use crate::model::ETag;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
 use crate::sql::plan::{PlannedQuery, Planner};
 use crate::sql::relation::Relation;
 use crate::sql::types::SqlType;
@@ -35,6 +36,7 @@ pub(crate) struct PreparedUpdate {
     rows: RowUpdate,
     returning: Option<Returning>,
     parameters: Vec<SqlType>,
+    evolution: Option<Notice>,
 }
 
 impl PreparedUpdate {
@@ -67,12 +69,19 @@ impl PreparedUpdate {
         input.learn(&mut declared);
         let shown = shown.typed(input.plan.schema());
         let clause = update.returning.as_deref();
-        let returning = Returning::prepare(planner, &relation, &alias, clause, shown, &mut declared).await?;
-        Ok(Self { input, rows, returning, parameters: declared })
+        let (rows, evolved) = rows.keep_own_types(planner, input.plan.schema().as_arrow(), IDENTITY_COLUMNS)?;
+        let returning = Returning::prepare(planner, &evolved, &alias, clause, shown, &mut declared).await?;
+        let evolution = own_types::notice(&relation, &evolved);
+        Ok(Self { input, rows, returning, parameters: declared, evolution })
     }
 
     pub fn parameters(&self) -> &[SqlType] {
         &self.parameters
+    }
+
+    /// Which columns will show as text because of it.
+    pub fn evolution(&self) -> Option<Notice> {
+        self.evolution.clone()
     }
 
     pub(super) fn returning(&self) -> Option<&Returning> {

@@ -108,6 +108,31 @@ impl ValuesList {
         self.plans.first().map(|plan| &plan.input)
     }
 
+    /// The type of the first value in a column that has one of its own: literal strings and parameters have none.
+    pub fn own_type(&self, column: usize) -> Option<SqlType> {
+        self.rows.iter().find_map(|row| match row.get(column)? {
+            Cell::Null | Cell::Text(_) | Cell::Default | Cell::Parameter(_) => None,
+            Cell::Number(text) => Some(match number_type(text) {
+                SqlType::Numeric(_) => SqlType::Float8,
+                integer => integer,
+            }),
+            Cell::Boolean(_) => Some(SqlType::Bool),
+            Cell::Computed(index) => {
+                let plan = self.plans.get(index / CELLS_PER_PLAN)?;
+                let nth = index % CELLS_PER_PLAN;
+                (!plan.untyped[nth]).then(|| plan.input.columns[nth].sql_type.clone())
+            }
+        })
+    }
+
+    /// The first parameter in a column.
+    pub fn parameter(&self, column: usize) -> Option<usize> {
+        self.rows.iter().find_map(|row| match row.get(column)? {
+            Cell::Parameter(index) => Some(*index),
+            _ => None,
+        })
+    }
+
     /// Whether DEFAULT stands in a column.
     pub fn asks_default(&self, column: usize) -> bool {
         self.rows.iter().any(|row| row.get(column) == Some(&Cell::Default))
@@ -228,23 +253,6 @@ impl CellValues<'_> {
                 Ok(ScalarValue::try_from_array(&value, 0)?)
             }
         }
-    }
-
-    /// The type of a property that nobody declared, from its first value: a parameter's or expression's type, else text.
-    ///
-    /// # Errors
-    /// XX000 when an expression was not computed.
-    pub fn type_of(&self, cell: Option<&Cell>) -> SqlResult<SqlType> {
-        Ok(match cell {
-            Some(Cell::Parameter(n)) => self.declared.get(*n).cloned().unwrap_or(SqlType::Text),
-            Some(Cell::Number(text)) => match number_type(text) {
-                SqlType::Numeric(_) => SqlType::Float8,
-                integer => integer,
-            },
-            Some(Cell::Boolean(_)) => SqlType::Bool,
-            Some(Cell::Computed(index)) => self.computed(*index)?.sql_type.clone(),
-            _ => SqlType::Text,
-        })
     }
 
     fn computed(&self, index: usize) -> SqlResult<&Computed> {

@@ -78,6 +78,11 @@ impl Session {
             match self.change_once(dml, parameters, unit, claims.take()).await? {
                 Pass::Conflict(kept) => claims = kept,
                 Pass::Done(changed) => {
+                    if changed.rows > 0
+                        && let Some(notice) = dml.evolution()
+                    {
+                        self.notice(notice);
+                    }
                     if unit != Unit::Direct && position == Position::Last {
                         self.finish_implicit().await?;
                     }
