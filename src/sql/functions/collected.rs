@@ -2,9 +2,11 @@
 //!
 //! Each call becomes one of a function of the array that `array_agg` collects, which knows of DISTINCT, FILTER and ORDER BY.
 
+use std::ops::ControlFlow;
+
 use datafusion::sql::sqlparser::ast::{
     DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Ident,
-    ObjectName, ObjectNamePart, OrderByExpr, OrderByOptions,
+    ObjectName, ObjectNamePart, OrderByExpr, OrderByOptions, Visit, Visitor,
 };
 
 use super::syntax::{call, last_name};
@@ -36,11 +38,25 @@ pub(super) fn order_distinct(function: &mut Function) {
     let is_ordered = list.clauses.iter().any(|clause| matches!(clause, FunctionArgumentClause::OrderBy(_)));
     if let (Some(DuplicateTreatment::Distinct), true, false, Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(item)))) =
         (list.duplicate_treatment, is_collecting, is_ordered, list.args.first())
+        && names_a_column(item)
     {
         let options = OrderByOptions { asc: None, nulls_first: None };
         let by = OrderByExpr { expr: item.clone(), options, with_fill: None };
         list.clauses.push(FunctionArgumentClause::OrderBy(vec![by]));
     }
+}
+
+/// Whether the expression may differ from row to row. The planner forgets an order that is the same for all.
+fn names_a_column(expr: &Expr) -> bool {
+    struct Names;
+    impl Visitor for Names {
+        type Break = ();
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            let is_name = matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
+            if is_name { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        }
+    }
+    expr.visit(&mut Names).is_break()
 }
 
 fn of_arguments(function: &Function) -> Option<(&'static str, &'static str)> {

@@ -37,6 +37,8 @@ pub(super) fn resolve(name: &str, overloads: &[&'static Overload], given: &[SqlT
         return Ok(resolved(exact, given));
     }
     match candidates::best(takers, given) {
+        // PostgreSQL has another unnest, of text search vectors.
+        Ok(best) if is_undetermined(best, given) && best.name == "unnest_items" => Err(ambiguous(name, given)),
         Ok(best) if is_undetermined(best, given) => {
             let message = "could not determine polymorphic type because input has type unknown";
             Err(SqlError::new(ErrorKind::DatatypeMismatch, message))

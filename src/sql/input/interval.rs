@@ -274,6 +274,9 @@ fn iso_parts(text: &str) -> Option<Sum> {
             continue;
         }
         let number = Number::take(&mut rest)?;
+        if !found && number.fraction.is_empty() && (rest.is_empty() || rest.starts_with(['-', ':', 'T', 't'])) {
+            return alternative(number, rest, in_time);
+        }
         let unit = match (rest.as_bytes().first()?.to_ascii_uppercase(), in_time) {
             (b'Y', false) => Unit::Months(12),
             (b'M', false) => Unit::Months(1),
@@ -289,6 +292,30 @@ fn iso_parts(text: &str) -> Option<Sum> {
         found = true;
     }
     found.then_some(sum)
+}
+
+/// The alternative format of ISO 8601, `P0001-02-03T04:05:06`, behind its first number.
+fn alternative(first: Number<'_>, mut rest: &str, in_time: bool) -> Option<Sum> {
+    let mut sum = Sum::default();
+    if !in_time {
+        sum.add(first, Unit::Months(12));
+        for unit in [Unit::Months(1), Unit::Days(1)] {
+            if let Some(behind) = rest.strip_prefix('-') {
+                rest = behind;
+                sum.add(Number::take(&mut rest)?, unit);
+            }
+        }
+    }
+    let hours = match rest.strip_prefix(['T', 't']) {
+        Some(time) if !in_time => {
+            rest = time;
+            Number::take(&mut rest)?
+        }
+        _ if in_time => first,
+        _ => return rest.is_empty().then_some(sum),
+    };
+    clock(&mut sum, hours, &mut rest)?;
+    rest.is_empty().then_some(sum)
 }
 
 #[cfg(test)]
@@ -316,6 +343,10 @@ mod tests {
             ("1.5 years", "1 year 6 mons"),
             ("P1Y2M3DT4H5M6.7S", "1 year 2 mons 3 days 04:05:06.7"),
             ("P1D", "1 day"),
+            ("P0001-02-03T04:05:06", "1 year 2 mons 3 days 04:05:06"),
+            ("P1-2", "1 year 2 mons"),
+            ("P1", "1 year"),
+            ("PT04:05", "04:05:00"),
             ("PT-1H", "-01:00:00"),
             ("1-2", "1 year 2 mons"),
             ("1 2:03:04", "1 day 02:03:04"),
@@ -335,7 +366,7 @@ mod tests {
 
     #[test]
     fn what_is_no_interval_is_refused() {
-        for text in ["", "x", "ago", "1 day x", "1 fortnight", "P", "P1", "1:", "1 day ago 2", "--1", "é"] {
+        for text in ["", "x", "ago", "1 day x", "1 fortnight", "P", "1:", "1 day ago 2", "--1", "é"] {
             assert_eq!(
                 interval(text).unwrap_err().message,
                 format!("invalid input syntax for type interval: \"{text}\"")

@@ -11,6 +11,7 @@ use super::Resolver;
 use super::scope::Found;
 use super::select::find_window;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::expr::find_aggregate;
 use crate::sql::plan::forms::{rows, symmetric};
 use crate::sql::statement::fold;
 
@@ -74,6 +75,7 @@ impl Resolver<'_> {
     pub(super) fn is_aggregate(&self, function: &Function) -> bool {
         let name = function.name.0.last().and_then(|p| p.as_ident()).map(fold).unwrap_or_default();
         let is_known = self.functions.aggregate_functions().contains_key(&name)
+            || find_aggregate(&name, None).is_some()
             || matches!(name.as_str(), "grouping" | "mode" | "percentile_disc" | "percentile_cont");
         function.over.is_none() && is_known
     }
