@@ -99,6 +99,7 @@ fn take(command: &Command) -> SqlResult<Option<(Command, Vec<Query>)>> {
         Command::Insert(insert) => Visit::visit(&insert.insert, &mut finder),
         Command::Update(update) => Visit::visit(update, &mut finder),
         Command::Delete(delete) => Visit::visit(delete, &mut finder),
+        Command::Merge(merge) => Visit::visit(merge, &mut finder),
         _ => ControlFlow::Continue(()),
     };
     if found.is_continue() {
@@ -111,6 +112,7 @@ fn take(command: &Command) -> SqlResult<Option<(Command, Vec<Query>)>> {
         Command::Insert(insert) => VisitMut::visit(&mut insert.insert, &mut taker),
         Command::Update(update) => VisitMut::visit(update, &mut taker),
         Command::Delete(delete) => VisitMut::visit(delete, &mut taker),
+        Command::Merge(merge) => VisitMut::visit(merge, &mut taker),
         _ => ControlFlow::Continue(()),
     };
     match taken {

@@ -72,10 +72,10 @@ impl Session {
                 tokio::task::yield_now().await;
                 continue;
             };
-            let fresh = self.refreshed(change, given).await?;
+            let fresh = self.refreshed(change, given.clone()).await?;
             let dml = fresh.as_ref().unwrap_or(change.dml);
             self.check_target(dml).await?;
-            match self.change_once(dml, parameters, unit, claims.take()).await? {
+            match self.change_once(dml, given, parameters, unit, claims.take()).await? {
                 Pass::Conflict(kept) => claims = kept,
                 Pass::Done(changed) => {
                     if changed.rows > 0
@@ -163,13 +163,15 @@ impl Session {
     async fn change_once(
         &mut self,
         dml: &PreparedDml,
+        given: Tables,
         parameters: &[ScalarValue],
         unit: Unit,
         claims: Option<Claims>,
     ) -> SqlResult<Pass> {
         let reads = self.reads();
         let (engine, now) = (self.engine.clone(), self.engine.now());
-        let planner = self.planner_of(&engine, reads.clone());
+        // RETURNING, ON CONFLICT and the parts of WITH are planned again over their rows.
+        let planner = self.planner_of(&engine, reads.clone()).with(given);
         let before = self.transaction.statement_mark();
         let mode = match unit {
             Unit::Block => WriteMode::Block(&mut self.transaction),
