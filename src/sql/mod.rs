@@ -31,6 +31,7 @@ mod sequence;
 pub mod session;
 mod settings;
 mod statement;
+mod syntax;
 mod transaction_syntax;
 mod tuning;
 mod tx;

@@ -163,6 +163,42 @@ impl SqlType {
         }
     }
 
+    /// The type of a name in pg_type, where arrays begin with `_`; `None` for one that is not known here.
+    pub(crate) fn of_typname(name: &str) -> Option<Self> {
+        if let Some(item) = name.strip_prefix('_') {
+            return Some(SqlType::Array(Box::new(SqlType::of_typname(item)?)));
+        }
+        Some(match name {
+            "bool" => SqlType::Bool,
+            "int2" => SqlType::Int2,
+            "int4" => SqlType::Int4,
+            "int8" => SqlType::Int8,
+            "float4" => SqlType::Float4,
+            "float8" => SqlType::Float8,
+            "numeric" => SqlType::Numeric(None),
+            "text" => SqlType::Text,
+            "varchar" => SqlType::Varchar(None),
+            "bpchar" => SqlType::Char(1),
+            "name" => SqlType::Name,
+            "json" => SqlType::Json,
+            "jsonb" => SqlType::Jsonb,
+            "bytea" => SqlType::Bytea,
+            "uuid" => SqlType::Uuid,
+            "date" => SqlType::Date,
+            "time" => SqlType::Time,
+            "timestamp" => SqlType::Timestamp,
+            "timestamptz" => SqlType::Timestamptz,
+            "interval" => SqlType::Interval,
+            "oid" => SqlType::Oid,
+            "char" => SqlType::InternalChar,
+            "regproc" => SqlType::Regproc,
+            "regtype" => SqlType::Regtype,
+            "int2vector" => SqlType::Int2Vector,
+            "oidvector" => SqlType::OidVector,
+            _ => return None,
+        })
+    }
+
     /// Reads what `Display` prints. `None` for anything else: user input goes through the SQL parser instead.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         if let Some(item) = text.strip_suffix("[]") {

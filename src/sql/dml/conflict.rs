@@ -188,7 +188,7 @@ impl UpdateExisting {
             Some(selection) => and(Some(joined), selection.clone()),
         };
         let from = vec![table_as(object_name(EXISTING), alias), table_as(object_name(EXCLUDED), &excluded)];
-        let query = select(items, from, Some(condition))?;
+        let query = select(items, from, Some(condition));
         let empty = RecordBatch::new_empty(Returning::row_schema(relation));
         let planned = planner.plan_with(&query, &conflict_tables(&empty, &empty)?, declared).await?;
         planned.learn(declared);

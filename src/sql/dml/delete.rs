@@ -51,7 +51,7 @@ impl PreparedDelete {
         items.extend(shown.items(OTHER_LABELS));
         let mut tables = vec![table.clone()];
         tables.extend_from_slice(using);
-        let query = select(items, tables, delete.selection.clone())?;
+        let query = select(items, tables, delete.selection.clone());
         let input = planner.plan(&query, &declared).await?;
         input.learn(&mut declared);
         let shown = shown.typed(input.plan.schema());

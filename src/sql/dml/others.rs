@@ -29,7 +29,7 @@ impl OtherTables {
             return Ok(Self::default());
         }
         // The target is not in sight inside the clause: on its own the clause must do without it.
-        let alone = select(vec![one()], from.to_vec(), None)?;
+        let alone = select(vec![one()], from.to_vec(), None);
         let sources = planner.sources(&alone, &fold(target)).await?;
         let mut names = HashSet::from([fold(target)]);
         for source in sources.iter().filter(|source| !source.alias.is_empty()) {

@@ -63,7 +63,7 @@ impl Returning {
         declared: &mut Vec<SqlType>,
     ) -> SqlResult<Option<Self>> {
         let Some(items) = items else { return Ok(None) };
-        let query = clause_query(items, alias, &others)?;
+        let query = clause_query(items, alias, &others);
         let fields = Self::row_schema(relation).fields().iter().chain(others.fields()).cloned().collect::<Vec<_>>();
         let schema = Arc::new(Schema::new(fields));
         let tables = tables_of(relation, &others, &[RecordBatch::new_empty(schema.clone())])?;
@@ -203,7 +203,7 @@ fn shows_versions(relation: &Relation, items: &[SelectItem]) -> bool {
 }
 
 /// The clause as a query: a row of the target with its rows of the other tables, for each ordinal.
-fn clause_query(items: &[SelectItem], alias: &Ident, others: &OtherColumns) -> SqlResult<Query> {
+fn clause_query(items: &[SelectItem], alias: &Ident, others: &OtherColumns) -> Query {
     let ordinal = |table: &Ident| Expr::CompoundIdentifier(vec![table.clone(), Ident::with_quote('"', ORDINAL)]);
     let mut from = vec![table_as(object_name(WRITTEN), alias)];
     let mut condition: Option<Expr> = None;

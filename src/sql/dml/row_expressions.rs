@@ -48,7 +48,7 @@ impl RowExpressions {
         let alias = Ident::with_quote('"', table);
         let name = ObjectName(vec![ObjectNamePart::Identifier(alias.clone())]);
         let items = expressions.into_iter().enumerate().map(|(i, expression)| labelled(expression, i)).collect();
-        let query = select(items, vec![table_as(name, &alias)], None)?;
+        let query = select(items, vec![table_as(name, &alias)], None);
         let rows = MemTable::try_new(columns.clone(), vec![Vec::new()])?;
         let mut tables = Tables::default();
         tables.insert(table, TableEntry::of_provider(&format!("public.{table}"), Arc::new(rows)));

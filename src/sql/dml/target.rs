@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Ident, ObjectName, Query, SelectItem, SetExpr, TableFactor, TableWithJoins, Value,
+    BinaryOperator, Expr, Ident, ObjectName, Query, SelectItem, TableFactor, TableWithJoins, Value,
 };
 
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::plan::{Planner, resolve_column, schema_and_table};
 use crate::sql::relation::{ColumnSource, Relation, RelationColumn};
-use crate::sql::statement::{Command, fold, parse};
+use crate::sql::statement::fold;
+use crate::sql::syntax;
 
 /// The relation a statement writes to.
 ///
@@ -115,20 +116,8 @@ impl TargetColumn {
 }
 
 /// `SELECT items FROM from WHERE selection`.
-///
-/// # Errors
-/// None in practice: the template always parses.
-pub(super) fn select(items: Vec<SelectItem>, from: Vec<TableWithJoins>, selection: Option<Expr>) -> SqlResult<Query> {
-    let template = parse("SELECT 1")?.pop().map(|s| s.command);
-    let Some(Command::Query(mut query)) = template else {
-        return Err(SqlError::new(ErrorKind::Internal, "the SELECT template did not parse"));
-    };
-    if let SetExpr::Select(select) = &mut *query.body {
-        select.projection = items;
-        select.from = from;
-        select.selection = selection;
-    }
-    Ok(*query)
+pub(super) fn select(items: Vec<SelectItem>, from: Vec<TableWithJoins>, selection: Option<Expr>) -> Query {
+    syntax::query_of(syntax::select(items, from, selection))
 }
 
 /// `left = right`.

@@ -64,7 +64,7 @@ impl PreparedUpdate {
         items.extend(shown.items(OTHER_LABELS));
         let mut tables = vec![update.table.clone()];
         tables.extend_from_slice(from);
-        let query = select(items, tables, update.selection.clone())?;
+        let query = select(items, tables, update.selection.clone());
         let input = planner.plan(&query, &declared).await?;
         input.learn(&mut declared);
         let shown = shown.typed(input.plan.schema());

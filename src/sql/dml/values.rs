@@ -167,7 +167,7 @@ impl ComputedCells {
     async fn prepare(planner: &Planner<'_>, expressions: &[Expr], declared: &mut Vec<SqlType>) -> SqlResult<Self> {
         let untyped = expressions.iter().map(is_untyped).collect();
         let items = expressions.iter().enumerate().map(|(i, expr)| labelled(expr.clone(), i)).collect();
-        let query = select(items, Vec::new(), None)?;
+        let query = select(items, Vec::new(), None);
         let input = planner.plan(&query, declared).await?;
         input.learn(declared);
         Ok(Self { input, untyped })

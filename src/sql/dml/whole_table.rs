@@ -12,10 +12,7 @@ use crate::sql::plan::Planner;
 use crate::sql::relation::Relation;
 
 /// The keys of all rows and, behind them, the values of expressions over their columns.
-///
-/// # Errors
-/// None in practice.
-pub(crate) fn keys_and(relation: &Relation, expressions: impl Iterator<Item = Expr>) -> SqlResult<Query> {
+pub(crate) fn keys_and(relation: &Relation, expressions: impl Iterator<Item = Expr>) -> Query {
     let alias = Ident::with_quote('"', &relation.name);
     let mut items = vec![item(&alias, "PartitionKey", 0), item(&alias, "RowKey", 1)];
     for expression in expressions {
@@ -30,7 +27,7 @@ pub(crate) fn keys_and(relation: &Relation, expressions: impl Iterator<Item = Ex
 /// What is wrong with the condition, and what evaluating it meets.
 pub(crate) async fn is_there_row(planner: &Planner<'_>, relation: &Relation, condition: Expr) -> SqlResult<bool> {
     let one = || Expr::Value(Value::Number("1".to_owned(), false).into());
-    let mut query = select(vec![labelled(one(), 0)], vec![from(relation)], Some(condition))?;
+    let mut query = select(vec![labelled(one(), 0)], vec![from(relation)], Some(condition));
     query.limit_clause = Some(LimitClause::LimitOffset { limit: Some(one()), offset: None, limit_by: Vec::new() });
     let planned = planner.plan(&query, &[]).await?;
     let mut batches = planner.run(&planned, &[]).await?;

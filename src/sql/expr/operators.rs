@@ -28,7 +28,8 @@ static BY_NAME: LazyLock<HashMap<&'static str, Vec<Operator>>> = LazyLock::new(|
     for line in OPERATORS.lines() {
         let mut words = line.split(' ');
         let mut next = || words.next().unwrap_or_default();
-        let (left, right, result) = (type_named(next()), type_named(next()), type_named(next()));
+        let (left, right, result) =
+            (SqlType::of_typname(next()), SqlType::of_typname(next()), SqlType::of_typname(next()));
         let (Some(right), Some(result)) = (right, result) else { continue };
         for name in words {
             let operator = Operator { left: left.clone(), right: right.clone(), result: result.clone() };
@@ -37,35 +38,6 @@ static BY_NAME: LazyLock<HashMap<&'static str, Vec<Operator>>> = LazyLock::new(|
     }
     by_name
 });
-
-fn type_named(name: &str) -> Option<SqlType> {
-    Some(match name {
-        "bool" => SqlType::Bool,
-        "int2" => SqlType::Int2,
-        "int4" => SqlType::Int4,
-        "int8" => SqlType::Int8,
-        "float4" => SqlType::Float4,
-        "float8" => SqlType::Float8,
-        "numeric" => SqlType::Numeric(None),
-        "text" => SqlType::Text,
-        "bpchar" => SqlType::Char(1),
-        "name" => SqlType::Name,
-        "json" => SqlType::Json,
-        "jsonb" => SqlType::Jsonb,
-        "bytea" => SqlType::Bytea,
-        "uuid" => SqlType::Uuid,
-        "date" => SqlType::Date,
-        "time" => SqlType::Time,
-        "timestamp" => SqlType::Timestamp,
-        "timestamptz" => SqlType::Timestamptz,
-        "interval" => SqlType::Interval,
-        "oid" => SqlType::Oid,
-        "char" => SqlType::InternalChar,
-        "oidvector" => SqlType::OidVector,
-        "_text" => SqlType::Array(Box::new(SqlType::Text)),
-        _ => return None,
-    })
-}
 
 /// The operator between two operands, `Unknown` for a literal without a type.
 ///

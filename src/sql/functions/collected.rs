@@ -9,7 +9,8 @@ use datafusion::sql::sqlparser::ast::{
     ObjectName, ObjectNamePart, OrderByExpr, OrderByOptions, Visit, Visitor,
 };
 
-use super::syntax::{call, last_name};
+use super::syntax::last_name;
+use crate::sql::syntax::call;
 
 /// Aggregates of their arguments: name, number of arguments, function of one row's arguments, function of all rows.
 const OF_ARGUMENTS: &[(&str, usize, &str, &str)] = &[

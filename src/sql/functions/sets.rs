@@ -9,10 +9,10 @@ use datafusion::logical_expr::planner::{PlannedRelation, RelationPlanner, Relati
 use datafusion::logical_expr::{Cast, Expr, LogicalPlan, LogicalPlanBuilder, lit};
 use datafusion::sql::sqlparser::ast::{self, FunctionArg, FunctionArgExpr, Ident, TableAlias, TableFactor};
 
-use super::syntax::call;
 use crate::sql::error::{ErrorKind, SqlError};
 use crate::sql::expr::{find_function, refused_call};
 use crate::sql::statement::fold;
+use crate::sql::syntax::call;
 
 /// A function that gives rows.
 pub(super) struct SetFunction {

@@ -5,17 +5,17 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments,
-    Ident, ObjectName, ObjectNamePart, Query, Select, SelectItem, Subscript, TableFactor, TableWithJoins, Value,
-    ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut,
+    AccessExpr, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
+    ObjectNamePart, Query, Select, SelectItem, Subscript, TableFactor, TableWithJoins, Value, Visit, VisitMut, Visitor,
+    VisitorMut,
 };
-use datafusion::sql::sqlparser::tokenizer::Span;
 
 use super::collected::{self, is_collected};
 use super::sets::{SetColumn, columns_of};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::plan::label_of;
 use crate::sql::statement::fold;
+use crate::sql::syntax::{call, take, value};
 
 /// Functions whose arguments are called by name in practice, with the names.
 const NAMED_ARGUMENTS: &[(&str, &[&str])] =
@@ -72,7 +72,7 @@ impl VisitorMut for Rewriter {
             Expr::CompoundFieldAccess { access_chain, .. } => {
                 for access in access_chain {
                     if let AccessExpr::Subscript(Subscript::Slice { lower_bound, upper_bound, .. }) = access {
-                        let number = |number: i32| literal(Value::Number(number.to_string(), false));
+                        let number = |number: i32| value(Value::Number(number.to_string(), false));
                         lower_bound.get_or_insert_with(|| number(1));
                         upper_bound.get_or_insert_with(|| number(i32::MAX));
                     }
@@ -139,30 +139,6 @@ fn keep_label(item: &mut SelectItem) {
     }
 }
 
-/// `name(arguments)`.
-pub(super) fn call(name: &str, arguments: Vec<Expr>) -> Expr {
-    let args = arguments.into_iter().map(|a| FunctionArg::Unnamed(FunctionArgExpr::Expr(a))).collect();
-    let list = FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() };
-    Expr::Function(Function {
-        name: ObjectName(vec![ObjectNamePart::Identifier(Ident::new(name))]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(list),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: Vec::new(),
-    })
-}
-
-fn take(expr: &mut Expr) -> Expr {
-    std::mem::replace(expr, literal(Value::Null))
-}
-
-fn literal(value: Value) -> Expr {
-    Expr::Value(ValueWithSpan { value, span: Span::empty() })
-}
-
 pub(super) fn last_name(function: &Function) -> Option<String> {
     function.name.0.last().and_then(|part| part.as_ident()).map(fold)
 }
@@ -195,7 +171,7 @@ fn place_named_arguments(function: &mut Function) -> SqlResult<()> {
         let free = place.and_then(|place| places.get_mut(place)).filter(|place| place.is_none());
         *free.ok_or_else(|| no_such_argument(&name))? = Some(value);
     }
-    let zero = || FunctionArgExpr::Expr(literal(Value::Number("0".to_owned(), false)));
+    let zero = || FunctionArgExpr::Expr(value(Value::Number("0".to_owned(), false)));
     list.args = places.into_iter().map(|place| FunctionArg::Unnamed(place.unwrap_or_else(zero))).collect();
     Ok(())
 }

@@ -73,35 +73,7 @@ fn read_column(word: &'static str) -> Option<LayoutColumn> {
         Some(sql_type) => (sql_type, true),
         None => (sql_type, false),
     };
-    Some(LayoutColumn { name, sql_type: type_of(sql_type)?, not_null })
-}
-
-fn type_of(name: &str) -> Option<SqlType> {
-    if let Some(item) = name.strip_prefix('_') {
-        return Some(SqlType::Array(Box::new(type_of(item)?)));
-    }
-    Some(match name {
-        "bool" => SqlType::Bool,
-        "int2" => SqlType::Int2,
-        "int4" => SqlType::Int4,
-        "int8" => SqlType::Int8,
-        "float4" => SqlType::Float4,
-        "float8" => SqlType::Float8,
-        "numeric" => SqlType::Numeric(None),
-        "text" => SqlType::Text,
-        "varchar" => SqlType::Varchar(None),
-        "name" => SqlType::Name,
-        "bytea" => SqlType::Bytea,
-        "timestamptz" => SqlType::Timestamptz,
-        "interval" => SqlType::Interval,
-        "oid" => SqlType::Oid,
-        "char" => SqlType::InternalChar,
-        "regproc" => SqlType::Regproc,
-        "regtype" => SqlType::Regtype,
-        "int2vector" => SqlType::Int2Vector,
-        "oidvector" => SqlType::OidVector,
-        _ => return None,
-    })
+    Some(LayoutColumn { name, sql_type: SqlType::of_typname(sql_type)?, not_null })
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use datafusion::sql::sqlparser::ast::{Cte, Query, SetExpr, With};
 use super::tables::{TableEntry, Tables};
 use crate::sql::error::{SqlError, SqlResult};
 use crate::sql::statement::fold;
+use crate::sql::syntax;
 
 /// The surroundings of a query: nothing, for most.
 #[derive(Clone, Default)]
@@ -61,17 +62,7 @@ impl Around {
         if query.with.is_none() {
             return Ok(Cow::Owned(Query { with: Some(with), ..query.clone() }));
         }
-        Ok(Cow::Owned(Query {
-            with: Some(with),
-            body: Box::new(SetExpr::Query(Box::new(query.clone()))),
-            order_by: None,
-            limit_clause: None,
-            fetch: None,
-            locks: Vec::new(),
-            for_clause: None,
-            settings: None,
-            format_clause: None,
-            pipe_operators: Vec::new(),
-        }))
+        let body = SetExpr::Query(Box::new(query.clone()));
+        Ok(Cow::Owned(Query { with: Some(with), ..syntax::query(body) }))
     }
 }

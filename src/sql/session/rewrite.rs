@@ -39,7 +39,7 @@ impl Session {
         let after = declaration.relation()?;
         let mut loader = TableLoader::new(self.engine.store().clone(), after.stored.clone());
         let planner = self.planner();
-        let query = keys_and(before, rewrite.computed.iter().map(|c| c.value.expr.clone()))?;
+        let query = keys_and(before, rewrite.computed.iter().map(|c| c.value.expr.clone()));
         let planned = planner.plan(&query, &[]).await?;
         let copy = Copy { reads: &planner.reads, before, after: &after, rewrite };
         let mut batches = planner.run(&planned, &[]).await?;

@@ -75,7 +75,7 @@ impl PreparedMerge {
         };
         let join = Join { relation: merge.table.clone(), global: false, join_operator };
         let from = TableWithJoins { relation: merge.source.clone(), joins: vec![join] };
-        let input = planner.plan(&select(items, vec![from], None)?, &declared).await?;
+        let input = planner.plan(&select(items, vec![from], None), &declared).await?;
         input.learn(&mut declared);
         Ok(Self { relation, input, clauses, target, parameters: declared })
     }

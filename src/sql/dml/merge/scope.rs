@@ -22,7 +22,7 @@ impl SourceScope {
     pub async fn read(planner: &Planner<'_>, target: &Ident, source: &TableFactor) -> SqlResult<Self> {
         let from = TableWithJoins { relation: source.clone(), joins: Vec::new() };
         let target = fold(target);
-        let alone = select(vec![one()], vec![from.clone()], None)?;
+        let alone = select(vec![one()], vec![from.clone()], None);
         let sources = planner.sources(&alone, &target).await?;
         if sources.iter().any(|source| source.alias == target) {
             let message = format!("name \"{target}\" specified more than once");
@@ -37,7 +37,7 @@ impl SourceScope {
     /// # Errors
     /// 42P01 and 42703 when it names the target or one of its columns.
     pub async fn expression(&self, planner: &Planner<'_>, expr: &Expr) -> SqlResult<Expr> {
-        let alone = select(vec![labelled(expr.clone(), 0)], vec![self.from.clone()], None)?;
+        let alone = select(vec![labelled(expr.clone(), 0)], vec![self.from.clone()], None);
         planner.sources(&alone, &self.target).await?;
         let mut expr = expr.clone();
         match expr.visit(&mut Names { scope: self, depth: 0 }) {

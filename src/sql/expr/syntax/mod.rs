@@ -11,9 +11,8 @@ mod values;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    CastKind, DataType, DateTimeField, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Ident, Interval, ObjectName, ObjectNamePart, Query, UnaryOperator, Value, ValueWithSpan,
-    VisitMut, VisitorMut,
+    CastKind, DataType, DateTimeField, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
+    Interval, ObjectName, ObjectNamePart, Query, UnaryOperator, Value, ValueWithSpan, VisitMut, VisitorMut,
 };
 
 use super::aggregates::SUM_OF;
@@ -21,6 +20,7 @@ use super::pending;
 use crate::sql::ddl::sql_type;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::statement::fold;
+use crate::sql::syntax::{call, take};
 
 /// # Errors
 /// 42601 for what is not PostgreSQL's, 0A000 for what is not done here.
@@ -190,24 +190,4 @@ fn average(function: &Function) -> Expr {
 
 fn object_name(name: &str) -> ObjectName {
     ObjectName(vec![ObjectNamePart::Identifier(Ident::with_quote('"', name))])
-}
-
-/// `name(arguments)`
-fn call(name: &str, arguments: Vec<Expr>) -> Expr {
-    let args = arguments.into_iter().map(|argument| FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))).collect();
-    Expr::Function(Function {
-        name: object_name(name),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() }),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: Vec::new(),
-    })
-}
-
-/// The expression, with NULL left in its place.
-fn take(expr: &mut Expr) -> Expr {
-    std::mem::replace(expr, Expr::Value(Value::Null.into()))
 }

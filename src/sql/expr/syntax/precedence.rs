@@ -5,6 +5,8 @@
 
 use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, UnaryOperator, Value};
 
+use crate::sql::syntax::take;
+
 /// Binds an expression as PostgreSQL does; called on the outermost one of a kind first.
 pub(super) fn set_right(expr: &mut Expr) {
     match expr {
@@ -116,10 +118,6 @@ impl<I: Iterator<Item = Word>> Rebuild<I> {
 
 fn joined(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
     Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) }
-}
-
-fn take(expr: &mut Expr) -> Expr {
-    std::mem::replace(expr, Expr::Value(Value::Null.into()))
 }
 
 #[cfg(test)]

@@ -4,10 +4,11 @@ use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments,
 };
 
-use super::{call, object_name};
+use super::object_name;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::expr::pending::SortedSet;
 use crate::sql::statement::fold;
+use crate::sql::syntax::call;
 
 /// Takes such an aggregate apart; `None` for every other function.
 ///

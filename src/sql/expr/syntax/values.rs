@@ -3,8 +3,8 @@
 
 use datafusion::sql::sqlparser::ast::{Expr, SetExpr, Value, ValueWithSpan};
 
-use super::{call, take};
 use crate::sql::expr::pending;
+use crate::sql::syntax::{call, take};
 
 /// What can be told of an expression's type without planning it.
 #[derive(Debug, Clone, PartialEq)]

@@ -25,13 +25,7 @@ fn justified(call: &Call, justify: fn(Parts) -> Parts) -> SqlResult<ArrayRef> {
 
 fn hours(mut parts: Parts) -> Parts {
     carry_hours(&mut parts);
-    if parts.days > 0 && parts.micros < 0 {
-        parts.micros += MICROS_PER_DAY;
-        parts.days -= 1;
-    } else if parts.days < 0 && parts.micros > 0 {
-        parts.micros -= MICROS_PER_DAY;
-        parts.days += 1;
-    }
+    level_hours(&mut parts);
     parts
 }
 
@@ -57,6 +51,12 @@ fn all(mut parts: Parts) -> Parts {
         parts.days -= DAYS_PER_MONTH;
         parts.months += 1;
     }
+    level_hours(&mut parts);
+    parts
+}
+
+/// Hours get the sign of the days.
+fn level_hours(parts: &mut Parts) {
     if parts.days > 0 && parts.micros < 0 {
         parts.micros += MICROS_PER_DAY;
         parts.days -= 1;
@@ -64,7 +64,6 @@ fn all(mut parts: Parts) -> Parts {
         parts.micros -= MICROS_PER_DAY;
         parts.days += 1;
     }
-    parts
 }
 
 fn carry_hours(parts: &mut Parts) {

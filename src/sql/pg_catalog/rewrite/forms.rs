@@ -1,44 +1,15 @@
 //! Building and recognising pieces of syntax.
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
-    ObjectNamePart, Value, ValueWithSpan,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName, Value, ValueWithSpan,
 };
 
 use crate::sql::expr::{FIRST_OF, ONLY_OF};
 use crate::sql::statement::fold;
-
-/// `name(arguments)`.
-pub(super) fn call(name: &str, arguments: Vec<Expr>) -> Expr {
-    let args = arguments.into_iter().map(|a| FunctionArg::Unnamed(FunctionArgExpr::Expr(a))).collect();
-    let list = FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() };
-    Expr::Function(Function {
-        name: ObjectName(vec![ObjectNamePart::Identifier(Ident::new(name))]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(list),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: Vec::new(),
-    })
-}
-
-/// The expression, with NULL left in its place.
-pub(super) fn take(expr: &mut Expr) -> Expr {
-    std::mem::replace(expr, value(Value::Null))
-}
-
-pub(super) fn value(value: Value) -> Expr {
-    Expr::Value(ValueWithSpan { value, span: datafusion::sql::sqlparser::tokenizer::Span::empty() })
-}
+pub(super) use crate::sql::syntax::{call, number, take, value};
 
 pub(super) fn string(text: &str) -> Expr {
     value(Value::SingleQuotedString(text.to_owned()))
-}
-
-pub(super) fn number(number: i64) -> Expr {
-    value(Value::Number(number.to_string(), false))
 }
 
 /// The text of a string literal.

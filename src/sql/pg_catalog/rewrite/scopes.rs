@@ -110,7 +110,7 @@ pub(super) fn table_oid(expr: &mut Expr, scopes: &[Scope]) {
     };
     if let Some(layout) = found {
         let data_type = DataType::IntUnsigned(None);
-        let oid = Box::new(number(layout.oid.into()));
+        let oid = Box::new(number(layout.oid));
         *expr = Expr::Cast { kind: CastKind::Cast, expr: oid, data_type, array: false, format: None };
     }
 }

@@ -17,6 +17,7 @@ use datafusion::sql::sqlparser::ast::{
 use super::forms::{call, is_aggregate, last_name, take, value};
 use super::scopes::Scope;
 use crate::sql::expr::{FIRST_OF, ONLY_OF};
+use crate::sql::syntax::query_of;
 
 /// Makes a scalar sub-query one row by an aggregate.
 pub(super) fn at_most_one_row(expr: &mut Expr) {
@@ -142,21 +143,6 @@ fn value_of(inner: Expr, select: &Select) -> Expr {
     let mut select = select.clone();
     select.projection = vec![SelectItem::UnnamedExpr(call(ONLY_OF, vec![inner]))];
     Expr::Subquery(Box::new(query_of(select)))
-}
-
-fn query_of(select: Select) -> Query {
-    Query {
-        with: None,
-        body: Box::new(SetExpr::Select(Box::new(select))),
-        order_by: None,
-        limit_clause: None,
-        fetch: None,
-        locks: Vec::new(),
-        for_clause: None,
-        settings: None,
-        format_clause: None,
-        pipe_operators: Vec::new(),
-    }
 }
 
 fn is_inequality(op: &BinaryOperator) -> bool {

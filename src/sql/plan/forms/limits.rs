@@ -7,8 +7,8 @@ use datafusion::sql::sqlparser::ast::{
     UnaryOperator, Value, ValueWithSpan, Visit, Visitor,
 };
 
-use super::build::{all, binary, column, derived, from, item, number, order_by, over, query_of, select};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::syntax::{all, binary, column, derived, from, item, number, order_by, over, query_of, select};
 
 /// How many rows of a query are wanted, where the planner's LIMIT cannot say it.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,10 +6,12 @@ use datafusion::sql::sqlparser::ast::{
     TableAliasColumnDef, TableFactor, Value,
 };
 
-use super::build::{all, any, binary, boolean, column, derived, from, item, nested, not, query_of, quoted, select};
-use super::build::{number, table_alias, value};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::statement::fold;
+use crate::sql::syntax::{
+    all, any, binary, boolean, column, derived, from, item, nested, not, query_of, quoted, select,
+};
+use crate::sql::syntax::{number, table_alias, value};
 
 /// Takes a comparison of rows apart; other expressions stay as they are. Its names are resolved already.
 ///

@@ -2,8 +2,8 @@
 
 use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Value};
 
-use super::build::binary;
 use crate::sql::respell::SYMMETRIC;
+use crate::sql::syntax::binary;
 
 /// Makes two conditions of a BETWEEN that is marked as symmetric; other expressions stay as they are.
 pub(in crate::sql::plan) fn expand(expr: &mut Expr) {

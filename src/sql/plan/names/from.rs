@@ -13,10 +13,10 @@ use super::scope::{Item, Place, Scope, ScopeColumn, Source};
 use super::{Columns, Output, Resolver, quoted};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::functions;
-use crate::sql::plan::forms::build;
 use crate::sql::plan::labels::unique_names;
 use crate::sql::plan::tables::{TableEntry, dotted_name};
 use crate::sql::statement::fold;
+use crate::sql::syntax;
 
 impl Resolver<'_> {
     /// Resolves a FROM list; gives what it brings into sight.
@@ -101,7 +101,7 @@ impl Resolver<'_> {
     /// A table or a common table expression; also whether its alias renames columns of a table.
     fn table(&mut self, name: &mut ObjectName, alias: &mut Option<TableAlias>) -> SqlResult<(Source, bool)> {
         let own_name = last_part(name);
-        let alias = alias.get_or_insert_with(|| build::table_alias(&own_name));
+        let alias = alias.get_or_insert_with(|| syntax::table_alias(&own_name));
         alias.name = quoted(&fold(&alias.name));
         let hides_name = alias.name.value != own_name;
         if let Some(columns) = self.cte(name) {
@@ -192,7 +192,7 @@ fn aliased(alias: &mut TableAlias, columns: Columns) -> SqlResult<Source> {
 
 /// A function in FROM, whose alias may rename its columns.
 fn function_source(alias: &mut Option<TableAlias>, function: &str, columns: Vec<String>) -> SqlResult<Source> {
-    let alias = alias.get_or_insert_with(|| build::table_alias(function));
+    let alias = alias.get_or_insert_with(|| syntax::table_alias(function));
     let table = fold(&alias.name);
     alias.name = quoted(&table);
     if alias.columns.len() > columns.len() {
@@ -213,10 +213,10 @@ fn function_source(alias: &mut Option<TableAlias>, function: &str, columns: Vec<
 
 /// `table AS alias (a, b)`: a sub-query that gives the columns their new names; the planner wants all or none.
 fn rename_columns(factor: &mut TableFactor, mut source: Source) -> Source {
-    let items = source.columns.iter().map(|c| build::item(c.expr(), &c.name)).collect();
-    let table = std::mem::replace(factor, build::derived(build::query_of(build::select(vec![], vec![], None)), ""));
-    let select = build::select(items, vec![build::from(table)], None);
-    *factor = build::derived(build::query_of(select), &source.alias);
+    let items = source.columns.iter().map(|c| syntax::item(c.expr(), &c.name)).collect();
+    let table = std::mem::replace(factor, syntax::derived(syntax::query_of(syntax::select(vec![], vec![], None)), ""));
+    let select = syntax::select(items, vec![syntax::from(table)], None);
+    *factor = syntax::derived(syntax::query_of(select), &source.alias);
     for column in &mut source.columns {
         column.place = Place::Column { table: source.alias.clone(), column: column.name.clone() };
     }
@@ -228,12 +228,12 @@ fn joined_as(factor: &mut TableFactor, mut alias: TableAlias, item: &Item) -> Sq
     let shown: Vec<&ScopeColumn> = item.columns.iter().filter(|c| !c.hidden).collect();
     let labels: Vec<String> = shown.iter().map(|c| c.name.clone()).collect();
     let names = unique_names(&labels);
-    let items = shown.iter().zip(&names).map(|(c, name)| build::item(c.expr(), name)).collect();
+    let items = shown.iter().zip(&names).map(|(c, name)| syntax::item(c.expr(), name)).collect();
     let outputs = labels.into_iter().zip(names).map(|(label, name)| Output { label, name }).collect();
     let source = aliased(&mut alias, Some(outputs))?;
-    let joined = std::mem::replace(factor, build::derived(build::query_of(build::select(vec![], vec![], None)), ""));
-    let select = build::select(items, vec![build::from(joined)], None);
-    *factor = build::derived(build::query_of(select), &source.alias);
+    let joined = std::mem::replace(factor, syntax::derived(syntax::query_of(syntax::select(vec![], vec![], None)), ""));
+    let select = syntax::select(items, vec![syntax::from(joined)], None);
+    *factor = syntax::derived(syntax::query_of(select), &source.alias);
     if let TableFactor::Derived { alias: own, .. } = factor {
         *own = Some(alias);
     }

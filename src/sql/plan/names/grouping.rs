@@ -7,7 +7,7 @@ use datafusion::sql::sqlparser::ast::{Expr, Query, Value, VisitMut, VisitorMut};
 use super::Resolver;
 use super::scope::{Place, Scope};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::plan::forms::build;
+use crate::sql::syntax;
 
 /// Looks through the expressions of one grouped select.
 pub(super) struct Check<'c, 'a> {
@@ -43,12 +43,12 @@ impl<'c, 'a> Check<'c, 'a> {
         let is_grouped = |key: &String| {
             let places = source.columns.iter().filter(|c| c.name == *key).map(|c| &c.place);
             places.into_iter().any(|place| match place {
-                Place::Column { table, column } => self.groups.contains(&build::column(table, column)),
+                Place::Column { table, column } => self.groups.contains(&syntax::column(table, column)),
                 Place::Merged(_) => false,
             })
         };
         if !source.key.is_empty() && source.key.iter().all(is_grouped) {
-            let determined = build::column(table, column);
+            let determined = syntax::column(table, column);
             if !self.determined.contains(&determined) {
                 self.determined.push(determined);
             }
@@ -91,7 +91,7 @@ impl VisitorMut for Walk<'_, '_, '_> {
             _ => self.check.groups.contains(expr),
         };
         if is_settled {
-            *expr = build::value(Value::Null);
+            *expr = syntax::value(Value::Null);
             return ControlFlow::Continue(());
         }
         if let Expr::CompoundIdentifier(parts) = &*expr

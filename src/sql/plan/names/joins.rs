@@ -7,8 +7,8 @@ use super::from::unreachable;
 use super::scope::{Item, Place, ScopeColumn, find};
 use super::{Resolver, quoted};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::plan::forms::build::{all, binary, boolean, call};
 use crate::sql::statement::fold;
+use crate::sql::syntax::{all, binary, boolean, call};
 
 /// Which side's rows are kept without a partner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

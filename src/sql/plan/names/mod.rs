@@ -24,10 +24,10 @@ use datafusion::sql::sqlparser::ast::{Ident, Query};
 
 use self::scope::Scope;
 pub(crate) use self::sources::Source;
-use super::forms::build::quoted;
 use super::tables::Tables;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::statement::fold;
+use crate::sql::syntax::quoted;
 
 /// Rewrites the query in place.
 ///

@@ -9,9 +9,9 @@ use datafusion::sql::sqlparser::ast::{Expr, GroupByExpr, Ident, OrderByExpr, Val
 use super::expr::Clause;
 use super::{Output, Resolver};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::plan::forms::build;
 use crate::sql::plan::labels::next_free;
 use crate::sql::statement::fold;
+use crate::sql::syntax;
 
 /// What an item says by itself.
 pub(super) enum OrderItem {
@@ -87,14 +87,14 @@ impl Resolver<'_> {
                 false => OrderItem::Expression,
             };
             match listed {
-                OrderItem::Position(position) => item.expr = build::number(position),
+                OrderItem::Position(position) => item.expr = syntax::number(position),
                 OrderItem::Name(_) | OrderItem::Expression => {
                     if !list.is_known && is_label_or_position(&item.expr, list) {
                         continue;
                     }
                     aggregates |= self.expr(&mut item.expr, Clause::OrderBy)?.aggregate;
                     if let Some(found) = list.exprs.iter().position(|e| *e == item.expr).filter(|_| list.is_known) {
-                        item.expr = build::number(found + 1);
+                        item.expr = syntax::number(found + 1);
                     }
                 }
             }
@@ -146,7 +146,7 @@ impl Resolver<'_> {
             }
         }
         if !order.is_empty() {
-            order.extend(rest.iter().cloned().map(build::order_by));
+            order.extend(rest.iter().cloned().map(syntax::order_by));
         }
         on.extend(rest);
         Ok(())

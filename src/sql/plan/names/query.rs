@@ -11,9 +11,9 @@ use super::expr::Clause;
 use super::order::{OrderItem, order_item};
 use super::{Columns, Output, Resolver, quoted};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::plan::forms::build;
 use crate::sql::plan::forms::limits::{self, Wanted};
 use crate::sql::statement::fold;
+use crate::sql::syntax;
 
 impl Resolver<'_> {
     /// Resolves a query; gives its columns.
@@ -228,7 +228,7 @@ fn check_width(name: &str, left: &Columns, right: &Columns) -> SqlResult<()> {
 fn order_by_output(expr: &mut Expr, columns: &Columns, is_union: bool) -> SqlResult<()> {
     let Some(columns) = columns else { return Ok(()) };
     match order_item(expr, columns, None)? {
-        OrderItem::Position(position) => *expr = build::number(position),
+        OrderItem::Position(position) => *expr = syntax::number(position),
         OrderItem::Name(name) => return Err(super::scope::no_column(&name)),
         OrderItem::Expression if is_union => {
             let message = "invalid UNION/INTERSECT/EXCEPT ORDER BY clause";

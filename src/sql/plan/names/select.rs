@@ -12,9 +12,9 @@ use super::order::{SelectList, apart, check_distinct_order};
 use super::scope::{Scope, ScopeColumn};
 use super::{Columns, Output, Resolver, grouping, quoted};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::plan::forms::build;
 use crate::sql::plan::labels::{label_of, unique_names};
 use crate::sql::statement::fold;
+use crate::sql::syntax;
 
 /// An item of a select list.
 enum Listed {
@@ -264,9 +264,9 @@ fn named(items: Vec<Listed>, outputs: &[Output], is_known: bool, scope: &Scope) 
                 // another name here.
                 Expr::CompoundIdentifier(parts) if let [table, column] = parts.as_slice() => {
                     let is_own = is_known && column.value == name && scope.source(&table.value).is_some();
-                    if is_own { SelectItem::UnnamedExpr(expr) } else { build::item(expr, name) }
+                    if is_own { SelectItem::UnnamedExpr(expr) } else { syntax::item(expr, name) }
                 }
-                _ => build::item(expr, name),
+                _ => syntax::item(expr, name),
             }
         }
     };
@@ -286,12 +286,12 @@ fn one_group(select: &mut Select, aggregates: bool) {
     if aggregates {
         return;
     }
-    let mut rows = build::call("count", Vec::new());
+    let mut rows = syntax::call("count", Vec::new());
     if let Expr::Function(Function { args: FunctionArguments::List(list), .. }) = &mut rows {
         list.args.push(FunctionArg::Unnamed(FunctionArgExpr::Wildcard));
     }
-    let any = build::binary(rows, BinaryOperator::GtEq, build::number(0));
-    select.having = Some(build::all(select.having.take().into_iter().chain([any])));
+    let any = syntax::binary(rows, BinaryOperator::GtEq, syntax::number(0));
+    select.having = Some(syntax::all(select.having.take().into_iter().chain([any])));
 }
 
 fn check_plain_wildcard(options: &str) -> SqlResult<()> {

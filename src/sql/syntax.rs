@@ -9,63 +9,63 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::tokenizer::Span;
 
 /// An identifier that means exactly this.
-pub(in crate::sql) fn quoted(name: &str) -> Ident {
+pub(super) fn quoted(name: &str) -> Ident {
     Ident::with_quote('"', name)
 }
 
 /// `"table"."column"`
-pub(in crate::sql) fn column(table: &str, column: &str) -> Expr {
+pub(super) fn column(table: &str, column: &str) -> Expr {
     Expr::CompoundIdentifier(vec![quoted(table), quoted(column)])
 }
 
 /// `expr AS "label"`
-pub(in crate::sql) fn item(expr: Expr, label: &str) -> SelectItem {
+pub(super) fn item(expr: Expr, label: &str) -> SelectItem {
     SelectItem::ExprWithAlias { expr, alias: quoted(label) }
 }
 
-pub(in crate::sql) fn value(value: Value) -> Expr {
+pub(super) fn value(value: Value) -> Expr {
     Expr::Value(ValueWithSpan { value, span: Span::empty() })
 }
 
-pub(in crate::sql) fn number(number: impl ToString) -> Expr {
+pub(super) fn number(number: impl ToString) -> Expr {
     value(Value::Number(number.to_string(), false))
 }
 
-pub(in crate::sql) fn boolean(truth: bool) -> Expr {
+pub(super) fn boolean(truth: bool) -> Expr {
     value(Value::Boolean(truth))
 }
 
-pub(in crate::sql) fn nested(expr: Expr) -> Expr {
+pub(super) fn nested(expr: Expr) -> Expr {
     Expr::Nested(Box::new(expr))
 }
 
-pub(in crate::sql) fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
+pub(super) fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
     Expr::BinaryOp { left: Box::new(nested(left)), op, right: Box::new(nested(right)) }
 }
 
-pub(in crate::sql) fn not(expr: Expr) -> Expr {
+pub(super) fn not(expr: Expr) -> Expr {
     Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(nested(expr)) }
 }
 
 /// All of the conditions; true when there are none.
-pub(in crate::sql) fn all(conditions: impl IntoIterator<Item = Expr>) -> Expr {
+pub(super) fn all(conditions: impl IntoIterator<Item = Expr>) -> Expr {
     let and = |left, right| binary(left, BinaryOperator::And, right);
     conditions.into_iter().reduce(and).unwrap_or_else(|| boolean(true))
 }
 
 /// Any of the conditions; false when there are none.
-pub(in crate::sql) fn any(conditions: impl IntoIterator<Item = Expr>) -> Expr {
+pub(super) fn any(conditions: impl IntoIterator<Item = Expr>) -> Expr {
     let or = |left, right| binary(left, BinaryOperator::Or, right);
     conditions.into_iter().reduce(or).unwrap_or_else(|| boolean(false))
 }
 
 /// `name(arguments)`
-pub(in crate::sql) fn call(name: &str, arguments: Vec<Expr>) -> Expr {
+pub(super) fn call(name: &str, arguments: Vec<Expr>) -> Expr {
     Expr::Function(function(name, arguments))
 }
 
 /// `name() OVER (PARTITION BY ... ORDER BY ...)`
-pub(in crate::sql) fn over(name: &str, partition_by: Vec<Expr>, order_by: Vec<OrderByExpr>) -> Expr {
+pub(super) fn over(name: &str, partition_by: Vec<Expr>, order_by: Vec<OrderByExpr>) -> Expr {
     let spec = WindowSpec { window_name: None, partition_by, order_by, window_frame: None };
     Expr::Function(Function { over: Some(WindowType::WindowSpec(spec)), ..function(name, Vec::new()) })
 }
@@ -84,16 +84,12 @@ fn function(name: &str, arguments: Vec<Expr>) -> Function {
     }
 }
 
-pub(in crate::sql) fn order_by(expr: Expr) -> OrderByExpr {
+pub(super) fn order_by(expr: Expr) -> OrderByExpr {
     OrderByExpr { expr, options: OrderByOptions { asc: None, nulls_first: None }, with_fill: None }
 }
 
 /// `SELECT projection FROM from WHERE selection`
-pub(in crate::sql) fn select(
-    projection: Vec<SelectItem>,
-    from: Vec<TableWithJoins>,
-    selection: Option<Expr>,
-) -> Select {
+pub(super) fn select(projection: Vec<SelectItem>, from: Vec<TableWithJoins>, selection: Option<Expr>) -> Select {
     Select {
         select_token: AttachedToken::empty(),
         optimizer_hints: Vec::new(),
@@ -123,7 +119,7 @@ pub(in crate::sql) fn select(
 }
 
 /// A query that is no more than its body.
-pub(in crate::sql) fn query(body: SetExpr) -> Query {
+pub(super) fn query(body: SetExpr) -> Query {
     Query {
         with: None,
         body: Box::new(body),
@@ -138,20 +134,25 @@ pub(in crate::sql) fn query(body: SetExpr) -> Query {
     }
 }
 
-pub(in crate::sql) fn query_of(select: Select) -> Query {
+pub(super) fn query_of(select: Select) -> Query {
     query(SetExpr::Select(Box::new(select)))
 }
 
 /// `(query) AS "alias"` in FROM.
-pub(in crate::sql) fn derived(query: Query, alias: &str) -> TableFactor {
+pub(super) fn derived(query: Query, alias: &str) -> TableFactor {
     TableFactor::Derived { lateral: false, subquery: Box::new(query), alias: Some(table_alias(alias)), sample: None }
 }
 
-pub(in crate::sql) fn table_alias(name: &str) -> TableAlias {
+pub(super) fn table_alias(name: &str) -> TableAlias {
     TableAlias { explicit: true, name: quoted(name), columns: Vec::new(), at: None }
 }
 
 /// A FROM item without joins.
-pub(in crate::sql) fn from(relation: TableFactor) -> TableWithJoins {
+pub(super) fn from(relation: TableFactor) -> TableWithJoins {
     TableWithJoins { relation, joins: Vec::new() }
+}
+
+/// The expression, with NULL left in its place.
+pub(super) fn take(expr: &mut Expr) -> Expr {
+    std::mem::replace(expr, value(Value::Null))
 }
