@@ -88,20 +88,40 @@ impl ObservedSchema {
     pub fn observe(&mut self, properties: &Properties) -> bool {
         let mut news = false;
         for (name, value) in properties.iter() {
-            let types = TypeSet::of(value);
-            match self.properties.iter_mut().find(|p| p.name == *name) {
-                Some(known) if known.types.contains_all(types) => {}
-                Some(known) => {
-                    known.types = known.types.union(types);
-                    news = true;
-                }
-                None => {
-                    self.properties.push(ObservedProperty { name: name.clone(), types });
-                    news = true;
-                }
-            }
+            news |= self.add(name, TypeSet::of(value));
         }
         news
+    }
+
+    /// With what another schema shows; `None` where that is nothing new.
+    #[must_use]
+    pub fn with(&self, other: &ObservedSchema) -> Option<Self> {
+        if other.properties.iter().all(|property| self.shows(&property.name, property.types)) {
+            return None;
+        }
+        let mut both = self.clone();
+        for property in &other.properties {
+            both.add(&property.name, property.types);
+        }
+        Some(both)
+    }
+
+    /// Whether these properties show nothing new.
+    pub fn covers(&self, properties: &Properties) -> bool {
+        properties.iter().all(|(name, value)| self.shows(name, TypeSet::of(value)))
+    }
+
+    fn shows(&self, name: &PropertyName, types: TypeSet) -> bool {
+        self.get(name.as_str()).is_some_and(|known| known.types.contains_all(types))
+    }
+
+    fn add(&mut self, name: &PropertyName, types: TypeSet) -> bool {
+        match self.properties.iter_mut().find(|p| p.name == *name) {
+            Some(known) if known.types.contains_all(types) => return false,
+            Some(known) => known.types = known.types.union(types),
+            None => self.properties.push(ObservedProperty { name: name.clone(), types }),
+        }
+        true
     }
 }
 

@@ -36,6 +36,7 @@ pub struct CatalogView {
     state: Arc<State>,
     observed: Arc<ObservedRelations>,
     counters: BTreeMap<String, OwnCounter>,
+    written: BTreeMap<TableName, Arc<ObservedSchema>>,
 }
 
 impl CatalogView {
@@ -44,7 +45,14 @@ impl CatalogView {
         observed: Arc<ObservedRelations>,
         counters: BTreeMap<String, OwnCounter>,
     ) -> Self {
-        Self { state, observed, counters }
+        Self { state, observed, counters, written: BTreeMap::new() }
+    }
+
+    /// Over what the transaction has written to found and open tables: their columns hold its values too.
+    #[must_use]
+    pub fn with_written(mut self, written: BTreeMap<TableName, Arc<ObservedSchema>>) -> Self {
+        self.written = written;
+        self
     }
 
     /// The table of this SQL name: exactly, else the one that differs only in case, else a table found in the store.
@@ -84,7 +92,7 @@ impl CatalogView {
         }
         for stored in reader.list_tables().await? {
             if self.can_be_found(&stored) {
-                relations.push(self.observed.relation(reader, &stored, None).await?);
+                relations.push(self.observed_relation(reader, &stored, None).await?);
             }
         }
         relations.sort_by(|a, b| a.name.cmp(&b.name));
@@ -154,7 +162,7 @@ impl CatalogView {
         }
         // The store keeps the spelling the table was created with; the name asked for may differ in case.
         let Some(stored) = reader.list_tables().await?.into_iter().find(|t| t == stored) else { return Ok(None) };
-        self.observed.relation(reader, &stored, None).await.map(Some)
+        self.observed_relation(reader, &stored, None).await.map(Some)
     }
 
     /// Whether a stored table shows under its own name: it is nobody's, and not on its way out.
@@ -162,13 +170,35 @@ impl CatalogView {
         !is_hidden(stored) && !self.state.doomed.contains(stored) && self.state.owner_of(stored).is_none()
     }
 
+    async fn observed_relation(
+        &self,
+        reader: &dyn TableReader,
+        stored: &TableName,
+        declared: Option<&Arc<Relation>>,
+    ) -> SqlResult<Arc<Relation>> {
+        let schema = reader.observed_schema(stored).await?;
+        match self.written.get(stored).and_then(|written| schema.with(written)) {
+            // What nobody else sees is not kept for them.
+            Some(own) => Ok(relation_showing(stored, declared, &own)),
+            None => Ok(self.observed.relation(stored, declared, schema)),
+        }
+    }
+
     async fn relation_of(&self, reader: &dyn TableReader, table: &DeclaredTable) -> SqlResult<Arc<Relation>> {
         if table.relation.open {
-            self.observed.relation(reader, &table.relation.stored, Some(&table.relation)).await
+            self.observed_relation(reader, &table.relation.stored, Some(&table.relation)).await
         } else {
             Ok(table.relation.clone())
         }
     }
+}
+
+/// The relation of a found table, or of an open one with what its declaration does not name.
+fn relation_showing(stored: &TableName, declared: Option<&Arc<Relation>>, schema: &ObservedSchema) -> Arc<Relation> {
+    Arc::new(match declared {
+        Some(declared) => found::open_relation(declared, schema),
+        None => found::found_relation(stored, schema),
+    })
 }
 
 /// Relations of found and open tables, with what they were made from.
@@ -193,27 +223,22 @@ impl Observed {
 }
 
 impl ObservedRelations {
-    /// The relation of a found table, or of an open one with what its declaration does not name; made again only when
-    /// either changed.
-    async fn relation(
+    /// [`relation_showing`], made again only when the declaration or what is observed changed.
+    fn relation(
         &self,
-        reader: &dyn TableReader,
         stored: &TableName,
         declared: Option<&Arc<Relation>>,
-    ) -> SqlResult<Arc<Relation>> {
-        let schema = reader.observed_schema(stored).await?;
+        schema: Arc<ObservedSchema>,
+    ) -> Arc<Relation> {
         if let Some(known) = self.0.read().unwrap_or_else(PoisonError::into_inner).get(stored)
             && known.is_of(&schema, declared)
         {
-            return Ok(known.relation.clone());
+            return known.relation.clone();
         }
-        let relation = Arc::new(match declared {
-            Some(declared) => found::open_relation(declared, &schema),
-            None => found::found_relation(stored, &schema),
-        });
+        let relation = relation_showing(stored, declared, &schema);
         let entry = Observed { schema, declared: declared.cloned(), relation: relation.clone() };
         self.0.write().unwrap_or_else(PoisonError::into_inner).insert(stored.clone(), entry);
-        Ok(relation)
+        relation
     }
 
     /// Forgets a stored table that is gone.

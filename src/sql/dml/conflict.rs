@@ -155,9 +155,9 @@ impl OnConflict {
 /// Notes a key that is inserted or updated.
 ///
 /// # Errors
-/// 21000 for the second time.
+/// 21000 for the second time; 53200 when there is no memory left to remember it.
 fn once(writes: &mut Writes<'_>, key: &EntityKey) -> SqlResult<()> {
-    if writes.first_change(key) { Ok(()) } else { Err(twice()) }
+    if writes.first_change(key)? { Ok(()) } else { Err(twice()) }
 }
 
 fn twice() -> Box<SqlError> {

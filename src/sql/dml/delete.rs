@@ -23,6 +23,8 @@ use crate::sql::types::SqlType;
 pub(crate) struct PreparedDelete {
     relation: Arc<Relation>,
     input: PlannedQuery,
+    /// Other tables may find a row several times.
+    joins: bool,
     returning: Option<Returning>,
     parameters: Vec<SqlType>,
 }
@@ -56,7 +58,7 @@ impl PreparedDelete {
         input.learn(&mut declared);
         let shown = shown.typed(input.plan.schema());
         let returning = Returning::prepare(planner, &relation, &alias, clause, shown, &mut declared).await?;
-        Ok(Self { relation, input, returning, parameters: declared })
+        Ok(Self { relation, input, joins: !using.is_empty(), returning, parameters: declared })
     }
 
     pub fn parameters(&self) -> &[SqlType] {
@@ -85,7 +87,7 @@ impl PreparedDelete {
         let mut gone = KeptRows::new(planner, "rows of RETURNING");
         let mut batches = planner.run(&self.input, parameters).await?;
         while let Some(batch) = batches.next().await {
-            let (batch, keys) = first_changes(batch?, writes)?;
+            let (batch, keys) = first_changes(batch?, writes, self.joins)?;
             if let Some(returning) = &self.returning {
                 gone.push(returning.read(&batch.columns()[IDENTITY_COLUMNS..])?)?;
             }

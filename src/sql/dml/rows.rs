@@ -128,13 +128,21 @@ pub(crate) fn keys_of_batch(batch: &RecordBatch) -> SqlResult<Vec<EntityKey>> {
 }
 
 /// The rows of a batch that the statement has not changed yet, with their keys. The first columns are PartitionKey and
-/// RowKey. As in PostgreSQL, a row that is found again is changed by whatever found it first.
+/// RowKey. As in PostgreSQL, a row that is found again is changed by whatever found it first. Where each row is found
+/// once (`finds_again` is false), and nothing else in the statement changes rows, none needs to be remembered.
 ///
 /// # Errors
-/// As [`keys_of_batch`].
-pub(super) fn first_changes(batch: RecordBatch, writes: &mut Writes<'_>) -> SqlResult<(RecordBatch, Vec<EntityKey>)> {
+/// As [`keys_of_batch`]; 53200 when there is no memory left to remember them.
+pub(super) fn first_changes(
+    batch: RecordBatch,
+    writes: &mut Writes<'_>,
+    finds_again: bool,
+) -> SqlResult<(RecordBatch, Vec<EntityKey>)> {
     let mut keys = keys_of_batch(&batch)?;
-    let first: Vec<bool> = keys.iter().map(|key| writes.first_change(key)).collect();
+    if !finds_again && !writes.has_several_changes() {
+        return Ok((batch, keys));
+    }
+    let first = keys.iter().map(|key| writes.first_change(key)).collect::<SqlResult<Vec<_>>>()?;
     if first.iter().all(|first| *first) {
         return Ok((batch, keys));
     }

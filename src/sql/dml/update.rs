@@ -34,6 +34,8 @@ pub(super) const OTHER_LABELS: usize = 2000;
 pub(crate) struct PreparedUpdate {
     input: PlannedQuery,
     rows: RowUpdate,
+    /// Other tables may find a row several times.
+    joins: bool,
     returning: Option<Returning>,
     parameters: Vec<SqlType>,
     evolution: Option<Notice>,
@@ -72,7 +74,7 @@ impl PreparedUpdate {
         let (rows, evolved) = rows.keep_own_types(planner, input.plan.schema().as_arrow(), IDENTITY_COLUMNS)?;
         let returning = Returning::prepare(planner, &evolved, &alias, clause, shown, &mut declared).await?;
         let evolution = own_types::notice(&relation, &evolved);
-        Ok(Self { input, rows, returning, parameters: declared, evolution })
+        Ok(Self { input, rows, joins: !from.is_empty(), returning, parameters: declared, evolution })
     }
 
     pub fn parameters(&self) -> &[SqlType] {
@@ -116,7 +118,7 @@ impl PreparedUpdate {
         let whole = self.returning.is_some() || self.rows.need_whole_rows();
         let mut batches = planner.run(&self.input, parameters).await?;
         while let Some(batch) = batches.next().await {
-            let (batch, keys) = first_changes(batch?, writes)?;
+            let (batch, keys) = first_changes(batch?, writes, self.joins)?;
             let mut values = self.rows.set.values(&batch, IDENTITY_COLUMNS)?;
             if whole {
                 let target = IDENTITY_COLUMNS + self.rows.set.width();

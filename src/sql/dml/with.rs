@@ -178,6 +178,9 @@ impl PreparedWith {
         parameters: &[ScalarValue],
         writes: &mut Writes<'_>,
     ) -> SqlResult<Changed> {
+        if self.changes().count() > 1 {
+            writes.expect_several_changes();
+        }
         let mut around = Surroundings::new(self.recursive);
         for part in &self.parts {
             let cte = &part.cte;

@@ -4,12 +4,12 @@
 //! statement that reads a snapshot of its own and finds that a row has changed before it was locked is *stale*: it
 //! keeps its locks and is run again on a newer snapshot, in which the rows it locked cannot change any more.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::model::{
-    ETag, EdmDateTime, Entity, EntityKey, PartitionKey, Properties, PropertyName, StoredEntity, TableName,
-};
+use super::changed_keys::ChangedKeys;
+use crate::model::{ETag, EdmDateTime, Entity, EntityKey, PartitionKey, Properties, PropertyName, StoredEntity};
+use crate::sql::engine::Engine;
 use crate::sql::error::SqlResult;
 use crate::sql::observe::Footprint;
 use crate::sql::reads::Reads;
@@ -35,7 +35,8 @@ pub(crate) struct Writes<'a> {
     pub reads: Arc<Reads>,
     pub now: EdmDateTime,
     mode: WriteMode<'a>,
-    changed: BTreeMap<TableName, HashSet<EntityKey>>,
+    changed: ChangedKeys,
+    has_several_changes: bool,
     stale: bool,
 }
 
@@ -47,8 +48,9 @@ pub(crate) struct Change {
 }
 
 impl<'a> Writes<'a> {
-    pub fn new(relation: Arc<Relation>, reads: Arc<Reads>, now: EdmDateTime, mode: WriteMode<'a>) -> Self {
-        Self { relation, reads, now, mode, changed: BTreeMap::new(), stale: false }
+    pub fn new(engine: &Engine, relation: Arc<Relation>, reads: Arc<Reads>, mode: WriteMode<'a>) -> Self {
+        let changed = ChangedKeys::new(engine.memory("keys of changed rows"));
+        Self { relation, reads, now: engine.now(), mode, changed, has_several_changes: false, stale: false }
     }
 
     /// Goes on with another table of the same statement.
@@ -56,21 +58,28 @@ impl<'a> Writes<'a> {
         self.relation = relation.clone();
     }
 
+    /// Several parts of the statement change rows, maybe the same ones.
+    pub fn expect_several_changes(&mut self) {
+        self.has_several_changes = true;
+    }
+
+    /// Whether a row that a part of the statement finds may have been changed by another part.
+    pub fn has_several_changes(&self) -> bool {
+        self.has_several_changes
+    }
+
     /// Notes that the statement changes a row. False when it has done so already: nothing sees its own changes, so the
     /// first one stands.
-    pub fn first_change(&mut self, key: &EntityKey) -> bool {
-        match self.changed.get_mut(&self.relation.stored) {
-            Some(changed) => changed.insert(key.clone()),
-            None => {
-                self.changed.insert(self.relation.stored.clone(), HashSet::from([key.clone()]));
-                true
-            }
-        }
+    ///
+    /// # Errors
+    /// 53200 when there is no memory left to remember it.
+    pub fn first_change(&mut self, key: &EntityKey) -> SqlResult<bool> {
+        self.changed.note(&self.relation.stored, key)
     }
 
     /// Whether the statement has changed a row.
     pub fn has_changed(&self, key: &EntityKey) -> bool {
-        self.changed.get(&self.relation.stored).is_some_and(|changed| changed.contains(key))
+        self.changed.contains(&self.relation.stored, key)
     }
 
     /// Whether a row had changed before it was locked: then the statement is to run again, and what it did till now is

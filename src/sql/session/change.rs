@@ -169,7 +169,7 @@ impl Session {
         claims: Option<Claims>,
     ) -> SqlResult<Pass> {
         let reads = self.reads();
-        let (engine, now) = (self.engine.clone(), self.engine.now());
+        let engine = self.engine.clone();
         // RETURNING, ON CONFLICT and the parts of WITH are planned again over their rows.
         let planner = self.planner_of(&engine, reads.clone()).with(given);
         let before = self.transaction.statement_mark();
@@ -182,7 +182,7 @@ impl Session {
                 WriteMode::Direct(Box::new(self.direct_writer(dml.relation()).with_claims(claims)))
             }
         };
-        let mut writes = Writes::new(dml.relation().clone(), reads, now, mode);
+        let mut writes = Writes::new(&engine, dml.relation().clone(), reads, mode);
         let result = dml.run(&planner, parameters, &mut writes).await;
         let (stale, committed, footprint) = (writes.is_stale(), writes.committed(), writes.take_footprint());
         let claims = writes.into_claims();

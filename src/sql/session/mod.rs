@@ -259,14 +259,17 @@ impl Session {
 
     fn reads(&self) -> Arc<Reads> {
         let own = self.transaction.writes().own_writes();
+        let written = own.iter().map(|(table, own)| (table.clone(), own.observed().clone())).collect();
         let staged = self.transaction.catalog();
         let moments = self.engine.moments(self.transaction.began());
         let Some(Snapshot { moment, serial }) = self.transaction.snapshot() else {
             let (reader, catalog) = self.engine.catalog().view(staged);
+            let catalog = catalog.with_written(written);
             self.sequences.begin_statement(&catalog, self.is_read_only());
             return Arc::new(Reads::new(reader, catalog, own, moments));
         };
         let (reader, catalog) = moment.view(staged);
+        let catalog = catalog.with_written(written);
         self.sequences.begin_statement(&catalog, self.is_read_only());
         let log = serial.as_ref().map(|serial| serial.reads().clone());
         Arc::new(Reads::new(reader, catalog, own, moments).noted_in(log))

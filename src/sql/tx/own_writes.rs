@@ -6,18 +6,26 @@ use super::layers::{Entries, Moment};
 use super::net_write::NetWrite;
 use crate::model::{EntityKey, StoredEntity};
 use crate::sql::error::SqlResult;
-use crate::table::{Direction, KeyRange};
+use crate::table::{Direction, KeyRange, ObservedSchema};
 
 /// The writes to one table as they were when a statement began: shared with the transaction, not copied.
 #[derive(Debug, Clone)]
-pub(crate) struct OwnWrites(Moment<Arc<NetWrite>>);
+pub(crate) struct OwnWrites {
+    writes: Moment<Arc<NetWrite>>,
+    observed: Arc<ObservedSchema>,
+}
 
 /// Written entities and what was done to them.
 pub(crate) type OwnEntries = Entries<Arc<NetWrite>>;
 
 impl OwnWrites {
-    pub(super) fn new(writes: Moment<Arc<NetWrite>>) -> Self {
-        Self(writes)
+    pub(super) fn new(writes: Moment<Arc<NetWrite>>, observed: Arc<ObservedSchema>) -> Self {
+        Self { writes, observed }
+    }
+
+    /// What they show of an open table's properties: undeclared columns have these types too.
+    pub fn observed(&self) -> &Arc<ObservedSchema> {
+        &self.observed
     }
 
     /// The entity as the transaction left it: `None` when it did not touch it, `Some(None)` when it deleted it.
@@ -25,16 +33,16 @@ impl OwnWrites {
     /// # Errors
     /// When what was collected cannot be read back.
     pub fn get(&self, key: &EntityKey) -> SqlResult<Option<Option<StoredEntity>>> {
-        self.0.get(key).map(|write| write.image(key)).transpose()
+        self.writes.get(key).map(|write| write.image(key)).transpose()
     }
 
     /// At least as many as there are written entities in the ranges; none where there are none.
     pub fn count_at_most(&self, ranges: &[KeyRange]) -> usize {
-        self.0.count_at_most(ranges)
+        self.writes.count_at_most(ranges)
     }
 
     /// The written entities in ranges that are ascending and disjoint by partition, in the order of a scan.
     pub fn range(&self, ranges: &[KeyRange], direction: Direction) -> OwnEntries {
-        self.0.range(ranges, direction)
+        self.writes.range(ranges, direction)
     }
 }

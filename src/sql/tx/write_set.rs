@@ -17,7 +17,7 @@ use crate::model::{ETag, EdmDateTime, Entity, EntityKey, PartitionKey, Propertie
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::observe::Footprint;
 use crate::sql::relation::Relation;
-use crate::table::{Operation, payload};
+use crate::table::{ObservedSchema, Operation, payload};
 
 /// What one transaction may write, in bytes of the `$batch` body: a store takes a commit in one piece, in memory.
 const TRANSACTION_MAX_BYTES: usize = 1 << 30;
@@ -35,6 +35,8 @@ pub(crate) struct WriteSet {
 struct TableWrites<W> {
     relation: Arc<Relation>,
     writes: W,
+    /// What was written to an open table. It may hold more than is still to be written, never less.
+    observed: Arc<ObservedSchema>,
 }
 
 /// What a ROLLBACK TO goes back to.
@@ -162,6 +164,7 @@ impl WriteSet {
         let moment = |table: &TableWrites<Layers<_>>| TableWrites {
             relation: Arc::clone(&table.relation),
             writes: table.writes.moment(),
+            observed: Arc::clone(&table.observed),
         };
         let tables = self.tables.iter().map(|(name, table)| (name.clone(), moment(table))).collect();
         Mark { tables, totals: self.totals.clone() }
@@ -172,6 +175,7 @@ impl WriteSet {
         let layers = |table: &TableWrites<Moment<_>>| TableWrites {
             relation: Arc::clone(&table.relation),
             writes: Layers::at(&table.writes),
+            observed: Arc::clone(&table.observed),
         };
         self.tables = mark.tables.iter().map(|(name, table)| (name.clone(), layers(table))).collect();
         self.totals = mark.totals.clone();
@@ -245,7 +249,7 @@ impl WriteSet {
 
     /// What readers inside the transaction see of it, as it is now.
     pub fn own_writes(&self) -> BTreeMap<TableName, OwnWrites> {
-        let own = |table: &TableWrites<Layers<_>>| OwnWrites::new(table.writes.moment());
+        let own = |table: &TableWrites<Layers<_>>| OwnWrites::new(table.writes.moment(), Arc::clone(&table.observed));
         self.tables.iter().map(|(name, table)| (name.clone(), own(table))).collect()
     }
 
@@ -285,9 +289,13 @@ impl WriteSet {
         if self.totals.payload_bytes + bytes > TRANSACTION_MAX_BYTES {
             return Err(too_large());
         }
+        let fresh =
+            || TableWrites { relation: Arc::clone(relation), writes: Layers::default(), observed: Arc::default() };
+        let TableWrites { writes, observed, .. } = self.tables.entry(name.clone()).or_insert_with(fresh);
+        if let Some(values) = values.as_ref().filter(|values| relation.open && !observed.covers(&values.after)) {
+            Arc::make_mut(observed).observe(&values.after);
+        }
         let kept = values.map(|values| self.keeper.keep(values)).transpose()?;
-        let fresh = || TableWrites { relation: Arc::clone(relation), writes: Layers::default() };
-        let writes = &mut self.tables.entry(name.clone()).or_insert_with(fresh).writes;
         if let Some(before) = writes.get(&key) {
             self.totals.remove(name, &key.partition, before.bytes);
         }

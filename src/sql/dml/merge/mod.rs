@@ -191,9 +191,14 @@ fn taken_by(batch: &RecordBatch, index: usize) -> SqlResult<RecordBatch> {
 /// 21000 for a row that the statement has changed already.
 fn changed_once(batch: &RecordBatch, writes: &mut Writes<'_>) -> SqlResult<Vec<EntityKey>> {
     let keys = keys_of_batch(batch)?;
-    if keys.iter().all(|key| writes.first_change(key)) {
-        return Ok(keys);
+    for key in &keys {
+        if !writes.first_change(key)? {
+            return Err(SqlError::new(
+                ErrorKind::CardinalityViolation,
+                "MERGE command cannot affect row a second time",
+            )
+            .with_hint("Ensure that not more than one source row matches any one target row."));
+        }
     }
-    Err(SqlError::new(ErrorKind::CardinalityViolation, "MERGE command cannot affect row a second time")
-        .with_hint("Ensure that not more than one source row matches any one target row."))
+    Ok(keys)
 }

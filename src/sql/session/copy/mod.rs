@@ -98,7 +98,8 @@ impl Session {
         let direct = (!collects).then(|| {
             let claims = self.transaction.take_claims();
             let writer = self.direct_writer(&relation).with_claims(claims);
-            Writes::new(relation.clone(), self.reads(), self.engine.now(), WriteMode::Direct(Box::new(writer)))
+            let mode = WriteMode::Direct(Box::new(writer));
+            Writes::new(&self.engine, relation.clone(), self.reads(), mode)
         });
         let columns = targets.len();
         self.copy = Some(CopyInProgress { relation, targets, new_rows, reader, direct, rows: 0 });
@@ -170,13 +171,13 @@ impl Session {
         let written = match &mut copy.direct {
             Some(writes) => insert_all(writes, &entities, rows, &copy.reader).await,
             None => {
-                let (reads, now) = (self.reads(), self.engine.now());
+                let reads = self.reads();
                 let mode = if self.transaction.in_block() {
                     WriteMode::Block(&mut self.transaction)
                 } else {
                     WriteMode::Implicit(&mut self.transaction)
                 };
-                let mut writes = Writes::new(copy.relation.clone(), reads, now, mode);
+                let mut writes = Writes::new(&self.engine, copy.relation.clone(), reads, mode);
                 let written = insert_all(&mut writes, &entities, rows, &copy.reader).await;
                 self.transaction.end_statement();
                 written
