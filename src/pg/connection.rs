@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -16,7 +15,7 @@ use super::error::{self, Failure, Gravity, without_nul};
 use super::frame::{Frame, FrameReader};
 use super::halt::{Halt, Interrupts};
 use super::outbox::Outbox;
-use super::portal::{Portal, PreparedStatement};
+use super::portal::Portal;
 use super::rows::{self, Sending};
 use super::{extended, simple};
 use crate::sql::error::{ErrorKind, SqlError};
@@ -36,7 +35,6 @@ pub(super) struct Connection {
     pub reader: FrameReader,
     pub outbox: Outbox,
     pub interrupts: Interrupts,
-    pub statements: HashMap<String, Arc<PreparedStatement>>,
     pub portals: HashMap<String, Portal>,
     /// Between the first message of the extended protocol and its Sync.
     in_series: bool,
@@ -64,7 +62,6 @@ impl Connection {
             reader,
             outbox,
             interrupts,
-            statements: HashMap::new(),
             portals: HashMap::new(),
             in_series: false,
             skipping: false,
@@ -235,7 +232,6 @@ impl Connection {
     pub fn complete(&mut self, tag: CommandTag) {
         if tag == CommandTag::Plain("DISCARD ALL") {
             // Poolers hand the session to another client, which is to find none of these names taken.
-            self.statements.clear();
             self.portals.clear();
         }
         self.send_notices();

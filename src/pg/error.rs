@@ -181,6 +181,7 @@ fn sqlstate(kind: ErrorKind) -> &'static str {
         ErrorKind::UndefinedCursor => "34000",
         ErrorKind::DuplicateCursor => "42P03",
         ErrorKind::ObjectNotInState => "55000",
+        ErrorKind::ObjectInUse => "55006",
         ErrorKind::DependentObjects => "2BP01",
         ErrorKind::Throttled => "53000",
         ErrorKind::DiskFull => "53100",

@@ -12,12 +12,12 @@ use super::connection::Connection;
 use super::error::Failure;
 use super::halt::Halt;
 use super::params::{self, Format};
-use super::portal::{Portal, PortalState, PreparedStatement};
+use super::portal::{Portal, PortalState};
 use super::rows::{self, Cursor};
 use super::{body, copy, types};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::outcome::Outcome;
-use crate::sql::session::Position;
+use crate::sql::session::{NamedStatement, Position};
 use crate::sql::types::SqlType;
 
 /// Parse: plans a statement and keeps it under its name.
@@ -26,10 +26,9 @@ pub(super) async fn parse(connection: &mut Connection, body: Bytes) -> Result<()
     let message = body::parse(body)?;
     let name = message.name.unwrap_or_default();
     if name.is_empty() {
-        connection.statements.remove("");
-    } else if connection.statements.contains_key(&name) {
-        let text = format!("prepared statement \"{name}\" already exists");
-        return Err(SqlError::new(ErrorKind::DuplicateStatement, text).into());
+        connection.session.statements().remove("");
+    } else {
+        connection.session.statements().check_free(&name)?;
     }
     let mut statements = connection.session.parse(&message.query)?.into_iter();
     let statement = statements.next();
@@ -39,12 +38,10 @@ pub(super) async fn parse(connection: &mut Connection, body: Bytes) -> Result<()
     }
     let declared: Vec<SqlType> = message.type_oids.iter().map(|oid| declared_type(*oid)).collect::<SqlResult<_>>()?;
     let prepared = match statement {
-        Some(statement) => Some(connection.prepare(statement, &declared).await?),
+        Some(statement) => Some(Arc::new(connection.prepare(statement, &declared).await?)),
         None => None,
     };
-    let found = prepared.as_ref().map_or(&[][..], |prepared| &prepared.parameters);
-    let parameter_oids = parameter_oids(&message.type_oids, found);
-    connection.statements.insert(name, Arc::new(PreparedStatement { prepared, parameter_oids }));
+    connection.session.statements().insert(name, NamedStatement { prepared, declared_oids: message.type_oids });
     connection.outbox.send(&PgWireBackendMessage::ParseComplete(ParseComplete::new()));
     Ok(())
 }
@@ -55,7 +52,7 @@ pub(super) fn bind(connection: &mut Connection, body: Bytes) -> Result<(), Halt>
     let message = body::bind(body)?;
     let name = message.portal_name.unwrap_or_default();
     let statement_name = message.statement_name.unwrap_or_default();
-    let statement = statement(connection, &statement_name)?;
+    let statement = connection.session.statements().get(&statement_name)?;
     if !name.is_empty() && connection.portals.contains_key(&name) {
         let text = format!("portal \"{name}\" already exists");
         return Err(SqlError::new(ErrorKind::DuplicateCursor, text).into());
@@ -96,8 +93,8 @@ pub(super) fn describe(connection: &mut Connection, body: Bytes) -> Result<(), H
     let message = body::describe(body)?;
     let name = message.name.unwrap_or_default();
     let description = if message.target_type == b'S' {
-        let statement = statement(connection, &name)?;
-        let types = ParameterDescription::new(statement.parameter_oids.clone());
+        let statement = connection.session.statements().get(&name)?;
+        let types = ParameterDescription::new(parameter_oids(&statement));
         connection.outbox.send(&PgWireBackendMessage::ParameterDescription(types));
         describe_result(&statement, &[])
     } else {
@@ -141,7 +138,7 @@ pub(super) fn close(connection: &mut Connection, body: Bytes) -> Result<(), Halt
     let message = body::close(body)?;
     let name = message.name.unwrap_or_default();
     if message.target_type == b'S' {
-        connection.statements.remove(&name);
+        connection.session.statements().remove(&name);
     } else {
         connection.portals.remove(&name);
     }
@@ -195,7 +192,7 @@ fn position_now(connection: &mut Connection) -> Position {
     if connection.reader.sync_is_next() { Position::Last } else { Position::MoreFollow }
 }
 
-fn describe_result(statement: &PreparedStatement, formats: &[Format]) -> PgWireBackendMessage {
+fn describe_result(statement: &NamedStatement, formats: &[Format]) -> PgWireBackendMessage {
     match &statement.prepared {
         Some(prepared) => rows::description(prepared.columns.as_deref(), formats),
         None => PgWireBackendMessage::NoData(NoData::new()),
@@ -206,28 +203,15 @@ fn declared_type(oid: u32) -> SqlResult<SqlType> {
     types::of_oid(oid).ok_or_else(|| SqlError::not_supported(format!("a parameter of the type with OID {oid}")))
 }
 
-/// What the client declared, where it did, else what was found out.
-fn parameter_oids(declared: &[u32], found: &[SqlType]) -> Vec<u32> {
-    let declared = declared.iter().copied().chain(std::iter::repeat(0));
+/// Types of the parameters as the client is told them: what it declared, where it did, else what was found out.
+fn parameter_oids(statement: &NamedStatement) -> Vec<u32> {
+    let found = statement.prepared.as_ref().map_or(&[][..], |prepared| &prepared.parameters);
+    let declared = statement.declared_oids.iter().copied().chain(std::iter::repeat(0));
     found
         .iter()
         .zip(declared)
         .map(|(found, declared)| if declared == 0 { types::oid(found) } else { declared })
         .collect()
-}
-
-fn statement(connection: &Connection, name: &str) -> Result<Arc<PreparedStatement>, Halt> {
-    match connection.statements.get(name) {
-        Some(statement) => Ok(statement.clone()),
-        None => {
-            let text = if name.is_empty() {
-                "unnamed prepared statement does not exist".to_owned()
-            } else {
-                format!("prepared statement \"{name}\" does not exist")
-            };
-            Err(SqlError::new(ErrorKind::UndefinedStatement, text).into())
-        }
-    }
 }
 
 fn no_portal(name: &str) -> Box<SqlError> {

@@ -16,7 +16,7 @@ use crate::sql::session::{Position, Statement};
 /// Query.
 pub(super) async fn query(connection: &mut Connection, body: Bytes) -> Result<(), Halt> {
     let text = body::query(body)?;
-    connection.statements.remove("");
+    connection.session.statements().remove("");
     connection.portals.remove("");
     let statements = connection.session.parse(&text)?;
     if statements.is_empty() {
@@ -38,8 +38,9 @@ async fn run(connection: &mut Connection, statement: Statement, position: Positi
     if !prepared.parameters.is_empty() {
         return Err(SqlError::new(ErrorKind::UndefinedParameter, "there is no parameter $1").into());
     }
+    let format = if prepared.is_binary { Format::Binary } else { Format::Text };
     let tag = match connection.execute(&prepared, Vec::new(), position).await? {
-        Outcome::Rows(rows) => send_rows(connection, rows).await?,
+        Outcome::Rows(rows) => send_rows(connection, rows, format).await?,
         Outcome::Done(tag) => tag,
         Outcome::CopyIn(start) => copy::receive(connection, &start, |_| position).await?,
         Outcome::CopyOut(out) => copy::send(connection, out).await?,
@@ -52,10 +53,10 @@ async fn run(connection: &mut Connection, statement: Statement, position: Positi
     Ok(())
 }
 
-async fn send_rows(connection: &mut Connection, rows: Rows) -> Result<CommandTag, Halt> {
+async fn send_rows(connection: &mut Connection, rows: Rows, format: Format) -> Result<CommandTag, Halt> {
     rows::check_width(Some(&rows.columns))?;
-    connection.outbox.send(&rows::description(Some(&rows.columns), &[]));
-    let formats = vec![Format::Text; rows.columns.len()];
+    let formats = vec![format; rows.columns.len()];
+    connection.outbox.send(&rows::description(Some(&rows.columns), &formats));
     let mut cursor = Cursor::new(rows, formats, connection.session.output_style());
     let sent = cursor.send(&mut connection.sending(), None).await?;
     Ok(cursor.tag.complete(sent.rows))

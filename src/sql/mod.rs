@@ -2,6 +2,7 @@
 
 mod catalog;
 mod change_syntax;
+mod cursor;
 mod ddl;
 mod dml;
 pub mod edm;
@@ -22,6 +23,7 @@ pub mod output;
 mod overriding;
 mod pg_catalog;
 mod plan;
+mod prepare_syntax;
 mod read_log;
 mod reads;
 pub mod relation;
@@ -36,6 +38,7 @@ mod transaction_syntax;
 mod tuning;
 mod tx;
 pub mod types;
+mod words;
 
 pub use datafusion::common::ScalarValue;
 pub use engine::{Engine, EngineConfig};

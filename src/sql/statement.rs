@@ -12,15 +12,18 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
 use super::change_syntax;
+use super::cursor::{self, CursorCommand, CursorSyntax};
 use super::ddl::without_storage_actions;
 use super::error::{ErrorKind, SqlError, SqlResult};
 use super::locking::readable_locks;
 use super::overriding::Overriding;
+use super::prepare_syntax::{self, PrepareCommand};
 use super::respell::respell;
 use super::sequence::{self, AlterSequence, CreateSequence, GivenOptions, SequenceCommand};
 use super::session::SetConfig;
 use super::transaction_syntax;
 pub(super) use super::transaction_syntax::TransactionCommand;
+use super::words::Unexpected;
 
 /// One statement of a query text: parsed and classified, not planned.
 #[derive(Debug, Clone)]
@@ -48,6 +51,8 @@ impl Statement {
                 | Command::Reset(_)
                 | Command::Discard(_)
                 | Command::Lock(_)
+                | Command::Cursor(CursorCommand::Fetch(_) | CursorCommand::Close(_))
+                | Command::Deallocate(_)
         );
         !does_not
     }
@@ -75,6 +80,11 @@ pub(super) enum Command {
     Lock(Box<ast::Lock>),
     Explain(Box<ExplainCommand>),
     Transaction(TransactionCommand),
+    Cursor(CursorCommand),
+    Prepare(Box<PrepareCommand>),
+    Execute(ExecuteCommand),
+    /// DEALLOCATE of one prepared statement, or of all.
+    Deallocate(Option<String>),
     Set(Box<Set>),
     Show(String),
     SetConfig(SetConfig),
@@ -134,6 +144,12 @@ pub(super) struct ExplainCommand {
     pub options: Vec<UtilityOption>,
 }
 
+#[derive(Debug, Clone)]
+pub(super) struct ExecuteCommand {
+    pub name: String,
+    pub arguments: Vec<ast::Expr>,
+}
+
 /// Deepest nesting of expressions and sub-queries that is parsed: sqlparser's own default, which its author chose to
 /// stay clear of a 2 MiB stack.
 const MAX_NESTING: usize = 50;
@@ -174,6 +190,9 @@ fn parse_one(sql: &str, tokens: &[TokenWithSpan]) -> SqlResult<Statement> {
         let command = read.map_err(|unexpected| unexpected_token(sql, unexpected.0, &significant))?;
         return Ok(Statement { command: Command::Transaction(command), text });
     }
+    if let Some(command) = parse_around(sql, tokens, &significant)? {
+        return Ok(Statement { command, text });
+    }
     let mut tokens = readable_locks(respell(change_syntax::readable(tokens.to_vec()))?);
     refuse_unparsed_commands(&tokens)?;
     let copy_options = split_copy_options(&mut tokens);
@@ -193,6 +212,42 @@ fn parse_one(sql: &str, tokens: &[TokenWithSpan]) -> SqlResult<Statement> {
         other => Overriding::set(overriding, other)?,
     }
     Ok(Statement { command, text })
+}
+
+/// A command about cursors, or one around another statement, which is parsed as if it stood alone.
+fn parse_around(sql: &str, tokens: &[TokenWithSpan], significant: &[&TokenWithSpan]) -> SqlResult<Option<Command>> {
+    let told = |unexpected: Unexpected<'_>| unexpected_token(sql, unexpected.0, significant);
+    let inner = |part: &[&TokenWithSpan]| {
+        let is_first = |token: &TokenWithSpan| part.first().is_some_and(|first| std::ptr::eq(*first, token));
+        let start = tokens.iter().position(is_first).unwrap_or(tokens.len());
+        parse_one(sql, &tokens[start..])
+    };
+    if let Some(read) = cursor::read(significant) {
+        let command = match read.map_err(told)? {
+            CursorSyntax::Declare { name, options, query: part } => {
+                let query = inner(part)?;
+                if !matches!(query.command, Command::Query(_)) {
+                    return Err(unexpected_token(sql, part.first().copied(), significant));
+                }
+                CursorCommand::Declare(Box::new(options.declare(name, query)))
+            }
+            CursorSyntax::Fetch(fetch) => CursorCommand::Fetch(fetch),
+            CursorSyntax::Close(name) => CursorCommand::Close(name),
+        };
+        return Ok(Some(Command::Cursor(command)));
+    }
+    let Some(read) = prepare_syntax::read(significant) else { return Ok(None) };
+    let syntax = read.map_err(told)?;
+    let statement = inner(syntax.statement)?;
+    let is_plannable = matches!(
+        statement.command,
+        Command::Query(_) | Command::Insert(_) | Command::Update(_) | Command::Delete(_) | Command::Merge(_)
+    );
+    if !is_plannable {
+        return Err(unexpected_token(sql, syntax.statement.first().copied(), significant));
+    }
+    let types = syntax.types()?;
+    Ok(Some(Command::Prepare(Box::new(PrepareCommand { name: syntax.name, types, statement }))))
 }
 
 /// What the parsers give.
@@ -286,8 +341,8 @@ fn refuse_unparsed_commands(tokens: &[TokenWithSpan]) -> SqlResult<()> {
         refuse_exclusion(tokens)?;
     }
     match name.as_str() {
-        "DO" | "MOVE" | "CLUSTER" | "CHECKPOINT" | "REINDEX" | "SECURITY" | "REASSIGN" | "IMPORT" | "LISTEN"
-        | "UNLISTEN" | "NOTIFY" => Err(SqlError::not_supported(name)),
+        "DO" | "CLUSTER" | "CHECKPOINT" | "REINDEX" | "SECURITY" | "REASSIGN" | "IMPORT" | "LISTEN" | "UNLISTEN"
+        | "NOTIFY" => Err(SqlError::not_supported(name)),
         _ => Ok(()),
     }
 }
@@ -402,6 +457,15 @@ fn classify(statement: ast::Statement) -> SqlResult<Command> {
             ast::Reset::ALL => Command::Reset(None),
             ast::Reset::ConfigurationParameter(name) => Command::Reset(Some(dotted(&name))),
         },
+        S::Execute { name: Some(name), parameters, immediate: false, into, using, .. }
+            if into.is_empty() && using.is_empty() =>
+        {
+            Command::Execute(ExecuteCommand { name: dotted(&name), arguments: parameters })
+        }
+        S::Deallocate { name, .. } => {
+            let all = name.quote_style.is_none() && name.value.eq_ignore_ascii_case("all");
+            Command::Deallocate((!all).then(|| fold(&name)))
+        }
         S::Discard { object_type } => Command::Discard(object_type),
         other => return Err(refusal(&other)),
     })

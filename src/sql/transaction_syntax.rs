@@ -1,10 +1,10 @@
 //! Reads the commands that control transactions, straight from the tokens: sqlparser knows only some of PostgreSQL's
 //! forms (no ABORT, no DEFERRABLE, no PREPARE TRANSACTION).
 
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use super::statement::fold;
 use super::tx::{Isolation, NamedModes};
+use super::words::{Read, Unexpected, Words};
 
 /// A command that controls transactions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,42 +33,30 @@ pub(super) enum TransactionCommand {
     EndPrepared(String),
 }
 
-/// Where a command stops making sense: at this token, or at its end.
-#[derive(Debug)]
-pub(super) struct Unexpected<'t>(pub Option<&'t TokenWithSpan>);
-
 /// The command these tokens are; `None` when they are of another kind. White space is left out.
 pub(super) fn read<'t>(tokens: &[&'t TokenWithSpan]) -> Option<Result<TransactionCommand, Unexpected<'t>>> {
-    let mut words = Words { tokens, at: 0 };
-    let command = words.command()?;
-    Some(command.and_then(|command| match words.peek() {
-        None => Ok(command),
-        at => Err(Unexpected(at)),
-    }))
+    let mut reader = Reader(Words::new(tokens));
+    let command = reader.command()?;
+    Some(command.and_then(|command| reader.0.end().map(|()| command)))
 }
 
-type Read<'t, T> = Result<T, Unexpected<'t>>;
+/// The words of such a command.
+struct Reader<'a, 't>(Words<'a, 't>);
 
-struct Words<'a, 't> {
-    tokens: &'a [&'t TokenWithSpan],
-    at: usize,
-}
-
-impl<'t> Words<'_, 't> {
+impl<'t> Reader<'_, 't> {
     fn command(&mut self) -> Option<Read<'t, TransactionCommand>> {
-        let first = self.word()?.value.to_ascii_uppercase();
-        self.at += 1;
+        let first = self.0.take_word()?.value.to_ascii_uppercase();
         Some(match first.as_str() {
             "BEGIN" => self.begin(),
             "START" => self.start(),
             "COMMIT" | "END" => self.commit(),
             "ROLLBACK" | "ABORT" => self.rollback(first == "ABORT"),
-            "SAVEPOINT" => self.name().map(TransactionCommand::Savepoint),
+            "SAVEPOINT" => self.0.name().map(TransactionCommand::Savepoint),
             "RELEASE" => {
-                self.eat("SAVEPOINT");
-                self.name().map(TransactionCommand::Release)
+                self.0.eat("SAVEPOINT");
+                self.0.name().map(TransactionCommand::Release)
             }
-            "PREPARE" if self.eat("TRANSACTION") => self.text().map(|_| TransactionCommand::Prepare),
+            "PREPARE" if self.0.eat("TRANSACTION") => self.0.text().map(|_| TransactionCommand::Prepare),
             "SET" => return self.set(),
             _ => return None,
         })
@@ -80,56 +68,56 @@ impl<'t> Words<'_, 't> {
     }
 
     fn start(&mut self) -> Read<'t, TransactionCommand> {
-        self.expect("TRANSACTION")?;
+        self.0.expect("TRANSACTION")?;
         self.optional_modes().map(TransactionCommand::Start)
     }
 
     fn commit(&mut self) -> Read<'t, TransactionCommand> {
-        if self.eat("PREPARED") {
-            return self.text().map(TransactionCommand::EndPrepared);
+        if self.0.eat("PREPARED") {
+            return self.0.text().map(TransactionCommand::EndPrepared);
         }
         self.eat_unit();
         Ok(TransactionCommand::Commit { chain: self.chain()? })
     }
 
     fn rollback(&mut self, abort: bool) -> Read<'t, TransactionCommand> {
-        if !abort && self.eat("PREPARED") {
-            return self.text().map(TransactionCommand::EndPrepared);
+        if !abort && self.0.eat("PREPARED") {
+            return self.0.text().map(TransactionCommand::EndPrepared);
         }
         self.eat_unit();
-        if !abort && self.eat("TO") {
-            self.eat("SAVEPOINT");
-            return self.name().map(TransactionCommand::RollbackTo);
+        if !abort && self.0.eat("TO") {
+            self.0.eat("SAVEPOINT");
+            return self.0.name().map(TransactionCommand::RollbackTo);
         }
         Ok(TransactionCommand::Rollback { chain: self.chain()? })
     }
 
     /// `SET [LOCAL] TRANSACTION` and `SET SESSION CHARACTERISTICS`; any other SET is not of this kind.
     fn set(&mut self) -> Option<Read<'t, TransactionCommand>> {
-        if self.eat("SESSION") {
-            if self.eat("CHARACTERISTICS") {
+        if self.0.eat("SESSION") {
+            if self.0.eat("CHARACTERISTICS") {
                 return Some(self.session_modes());
             }
         } else {
-            self.eat("LOCAL");
+            self.0.eat("LOCAL");
         }
-        if !self.eat("TRANSACTION") {
+        if !self.0.eat("TRANSACTION") {
             return None;
         }
-        if self.eat("SNAPSHOT") {
-            return Some(self.text().map(|_| TransactionCommand::SetSnapshot));
+        if self.0.eat("SNAPSHOT") {
+            return Some(self.0.text().map(|_| TransactionCommand::SetSnapshot));
         }
         Some(self.modes().map(TransactionCommand::SetModes))
     }
 
     fn session_modes(&mut self) -> Read<'t, TransactionCommand> {
-        self.expect("AS")?;
-        self.expect("TRANSACTION")?;
+        self.0.expect("AS")?;
+        self.0.expect("TRANSACTION")?;
         self.modes().map(TransactionCommand::SetSessionModes)
     }
 
     fn optional_modes(&mut self) -> Read<'t, NamedModes> {
-        if self.peek().is_none() { Ok(NamedModes::default()) } else { self.modes() }
+        if self.0.peek().is_none() { Ok(NamedModes::default()) } else { self.modes() }
     }
 
     /// One mode or more, with or without commas between them; of two of a kind the last one counts.
@@ -137,107 +125,57 @@ impl<'t> Words<'_, 't> {
         let mut modes = NamedModes::default();
         loop {
             self.mode(&mut modes)?;
-            if !self.eat_comma() && self.peek().is_none() {
+            if !self.0.eat_token(&Token::Comma) && self.0.peek().is_none() {
                 return Ok(modes);
             }
         }
     }
 
     fn mode(&mut self, modes: &mut NamedModes) -> Read<'t, ()> {
-        if self.eat("ISOLATION") {
-            self.expect("LEVEL")?;
+        if self.0.eat("ISOLATION") {
+            self.0.expect("LEVEL")?;
             modes.isolation = Some(self.isolation()?);
-        } else if self.eat("READ") {
-            let only = self.eat("ONLY");
+        } else if self.0.eat("READ") {
+            let only = self.0.eat("ONLY");
             if !only {
-                self.expect("WRITE")?;
+                self.0.expect("WRITE")?;
             }
             modes.read_only = Some(only);
-        } else if self.eat("NOT") {
-            self.expect("DEFERRABLE")?;
+        } else if self.0.eat("NOT") {
+            self.0.expect("DEFERRABLE")?;
             modes.deferrable = Some(false);
         } else {
-            self.expect("DEFERRABLE")?;
+            self.0.expect("DEFERRABLE")?;
             modes.deferrable = Some(true);
         }
         Ok(())
     }
 
     fn isolation(&mut self) -> Read<'t, Isolation> {
-        if self.eat("SERIALIZABLE") {
+        if self.0.eat("SERIALIZABLE") {
             Ok(Isolation::Serializable)
-        } else if self.eat("REPEATABLE") {
-            self.expect("READ").map(|()| Isolation::RepeatableRead)
+        } else if self.0.eat("REPEATABLE") {
+            self.0.expect("READ").map(|()| Isolation::RepeatableRead)
         } else {
-            self.expect("READ")?;
-            if self.eat("UNCOMMITTED") {
+            self.0.expect("READ")?;
+            if self.0.eat("UNCOMMITTED") {
                 return Ok(Isolation::ReadUncommitted);
             }
-            self.expect("COMMITTED").map(|()| Isolation::ReadCommitted)
+            self.0.expect("COMMITTED").map(|()| Isolation::ReadCommitted)
         }
     }
 
     /// `AND [NO] CHAIN`.
     fn chain(&mut self) -> Read<'t, bool> {
-        if !self.eat("AND") {
+        if !self.0.eat("AND") {
             return Ok(false);
         }
-        let no = self.eat("NO");
-        self.expect("CHAIN").map(|()| !no)
+        let no = self.0.eat("NO");
+        self.0.expect("CHAIN").map(|()| !no)
     }
 
     fn eat_unit(&mut self) {
-        let _ = self.eat("WORK") || self.eat("TRANSACTION");
-    }
-
-    fn peek(&self) -> Option<&'t TokenWithSpan> {
-        self.tokens.get(self.at).copied()
-    }
-
-    /// The next token, if it is a word without quotes.
-    fn word(&self) -> Option<&'t Word> {
-        match &self.peek()?.token {
-            Token::Word(word) if word.quote_style.is_none() => Some(word),
-            _ => None,
-        }
-    }
-
-    fn eat(&mut self, keyword: &str) -> bool {
-        let found = self.word().is_some_and(|word| word.value.eq_ignore_ascii_case(keyword));
-        self.at += usize::from(found);
-        found
-    }
-
-    fn eat_comma(&mut self) -> bool {
-        let found = self.peek().is_some_and(|token| token.token == Token::Comma);
-        self.at += usize::from(found);
-        found
-    }
-
-    fn expect(&mut self, keyword: &str) -> Read<'t, ()> {
-        if self.eat(keyword) { Ok(()) } else { Err(Unexpected(self.peek())) }
-    }
-
-    /// A name, folded.
-    fn name(&mut self) -> Read<'t, String> {
-        match self.peek() {
-            Some(TokenWithSpan { token: Token::Word(word), span }) => {
-                self.at += 1;
-                Ok(fold(&word.clone().into_ident(*span)))
-            }
-            at => Err(Unexpected(at)),
-        }
-    }
-
-    /// A string literal.
-    fn text(&mut self) -> Read<'t, String> {
-        match self.peek().map(|token| &token.token) {
-            Some(Token::SingleQuotedString(text)) => {
-                self.at += 1;
-                Ok(text.clone())
-            }
-            _ => Err(Unexpected(self.peek())),
-        }
+        let _ = self.0.eat("WORK") || self.0.eat("TRANSACTION");
     }
 }
 

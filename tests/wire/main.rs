@@ -4,6 +4,7 @@ mod cancel;
 mod changed_plans;
 mod changes;
 mod copy;
+mod cursors;
 mod ddl;
 mod extended;
 mod for_update;

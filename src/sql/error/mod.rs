@@ -162,6 +162,8 @@ pub enum ErrorKind {
     DuplicateCursor,
     /// 55000
     ObjectNotInState,
+    /// 55006
+    ObjectInUse,
     /// 2BP01
     DependentObjects,
     /// 53000

@@ -22,10 +22,12 @@ impl Session {
             }
             TransactionCommand::Release(name) => {
                 self.transaction.release(name)?;
+                self.cursors.release_to(self.transaction.savepoints());
                 "RELEASE"
             }
             TransactionCommand::RollbackTo(name) => {
                 self.transaction.rollback_to(name)?;
+                self.cursors.rollback_to(self.transaction.savepoints());
                 "ROLLBACK"
             }
             TransactionCommand::Prepare => self.prepare_transaction()?,
@@ -65,6 +67,7 @@ impl Session {
         let committed = self.commit_collected(collected, is_block).await;
         self.transaction.finish();
         self.settings.end_transaction(committed.is_ok());
+        self.cursors.end_transaction();
         committed
     }
 
@@ -126,6 +129,10 @@ impl Session {
                 self.finish_implicit().await?;
             }
             TransactionState::InBlock => {
+                if let Err(error) = self.cursors.hold().await {
+                    self.rollback(false)?;
+                    return Err(error);
+                }
                 let modes = self.modes();
                 let collected = self.transaction.end();
                 self.commit_and_finish(collected, true).await?;
@@ -150,6 +157,7 @@ impl Session {
         }
         self.transaction.finish();
         self.settings.end_transaction(false);
+        self.cursors.end_transaction();
         if chain {
             self.transaction.begin(modes, self.engine.now())?;
         }

@@ -50,7 +50,7 @@ impl Session {
                 return Err(SqlError::not_supported("EXPLAIN of a statement with a locking sub-query")
                     .with_hint("Leave the locking clause out to see the plan."));
             }
-            Plan::Utility => {
+            Plan::Declare(_) | Plan::Utility => {
                 return Err(SqlError::not_supported("EXPLAIN of this statement")
                     .with_hint("EXPLAIN takes SELECT, INSERT, UPDATE, DELETE and MERGE."));
             }

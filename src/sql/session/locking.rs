@@ -79,7 +79,7 @@ impl Session {
                 let Command::Query(text) = &statement.command else { return Err(not_a_query()) };
                 self.lock_rows(query, text, &statement.declared, parameters, given).await
             }
-            Plan::LockingStatement(_) | Plan::Utility => Err(not_a_query()),
+            Plan::LockingStatement(_) | Plan::Declare(_) | Plan::Utility => Err(not_a_query()),
         }
     }
 

@@ -5,6 +5,7 @@ mod change;
 mod commit;
 mod control;
 mod copy;
+mod cursors;
 mod define;
 mod explain;
 mod indexes;
@@ -18,6 +19,7 @@ mod sequences;
 mod set;
 mod set_config;
 mod show;
+mod statements;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,8 +27,11 @@ use std::time::Duration;
 use datafusion::common::ScalarValue;
 
 use self::copy::CopyInProgress;
+use self::prepare::Known;
 pub use self::prepare::Prepared;
 pub(super) use self::set_config::SetConfig;
+pub use self::statements::{NamedStatement, NamedStatements};
+use super::cursor::Cursors;
 use super::engine::Engine;
 use super::error::{ErrorKind, Notice, SqlError, SqlResult};
 use super::outcome::{CommandTag, Outcome};
@@ -78,6 +83,8 @@ pub struct Session {
     copy: Option<CopyInProgress>,
     told_about_timestamp: bool,
     sequences: Arc<SessionSequences>,
+    cursors: Cursors,
+    statements: NamedStatements,
 }
 
 impl Session {
@@ -101,6 +108,8 @@ impl Session {
             notices: Vec::new(),
             copy: None,
             told_about_timestamp: false,
+            cursors: Cursors::default(),
+            statements: NamedStatements::default(),
         })
     }
 
@@ -125,7 +134,8 @@ impl Session {
     pub async fn prepare(&mut self, statement: Statement, declared: &[SqlType]) -> SqlResult<Prepared> {
         self.check_not_failed(&statement)?;
         self.begin_statement(&statement).await;
-        Prepared::prepare(&self.planner(), statement, declared, &self.settings).await
+        let known = Known { settings: &self.settings, cursors: &self.cursors, statements: &self.statements };
+        Prepared::prepare(&self.planner(), statement, declared, &known).await
     }
 
     /// Runs a planned statement. Dropping the future or the returned rows cancels it; a commit already handed to the
@@ -190,7 +200,13 @@ impl Session {
         self.record_rollback(&forgotten);
         if !self.transaction.in_block() {
             self.settings.end_transaction(false);
+            self.cursors.end_transaction();
         }
+    }
+
+    /// Prepared statements by name: those of PREPARE and of the protocol are the same.
+    pub fn statements(&mut self) -> &mut NamedStatements {
+        &mut self.statements
     }
 
     pub fn transaction_status(&self) -> TransactionStatus {

@@ -3,6 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use super::locking::LockingStatement;
+use super::statements::NamedStatements;
+use crate::sql::cursor::{CursorCommand, Cursors};
 use crate::sql::dml::PreparedDml;
 use crate::sql::error::SqlResult;
 use crate::sql::locking::LockingQuery;
@@ -18,6 +20,8 @@ pub struct Prepared {
     pub parameters: Vec<SqlType>,
     /// `None` when it returns no rows.
     pub columns: Option<Arc<[ResultColumn]>>,
+    /// Its rows go out in the binary format, whatever the client asks for: those of a binary cursor.
+    pub is_binary: bool,
     pub(super) statement: Statement,
     pub(super) plan: Plan,
     pub(super) declared: Vec<SqlType>,
@@ -33,8 +37,17 @@ pub(super) enum Plan {
     Locking(Box<LockingQuery>),
     /// A statement with locking sub-queries.
     LockingStatement(Box<LockingStatement>),
+    /// The query of a DECLARE.
+    Declare(Box<Prepared>),
     /// Decided when it runs.
     Utility,
+}
+
+/// What of a session a statement can name.
+pub(super) struct Known<'s> {
+    pub settings: &'s Settings,
+    pub cursors: &'s Cursors,
+    pub statements: &'s NamedStatements,
 }
 
 impl Plan {
@@ -51,6 +64,7 @@ impl Plan {
                 let rest = declared.get(parameters.len()..).unwrap_or_default();
                 (parameters.iter().chain(rest).cloned().collect(), columns)
             }
+            Plan::Declare(query) => (query.parameters.clone(), None),
             Plan::Utility => (Vec::new(), None),
         }
     }
@@ -61,22 +75,37 @@ impl Prepared {
         planner: &Planner<'_>,
         statement: Statement,
         declared: &[SqlType],
-        settings: &Settings,
+        known: &Known<'_>,
     ) -> SqlResult<Self> {
-        let plan = plan(planner, &statement.command, declared).await?;
+        let plan = match &statement.command {
+            Command::Cursor(CursorCommand::Declare(declare)) => {
+                let query = Self::prepare(planner, declare.query.clone(), declared, known);
+                Plan::Declare(Box::new(Box::pin(query).await?))
+            }
+            command => plan(planner, command, declared).await?,
+        };
+        let mut is_binary = false;
         let (parameters, columns) = match &plan {
-            Plan::Query(_) | Plan::Dml(_) | Plan::Locking(_) | Plan::LockingStatement(_) => plan.shape(),
+            Plan::Query(_) | Plan::Dml(_) | Plan::Locking(_) | Plan::LockingStatement(_) | Plan::Declare(_) => {
+                plan.shape()
+            }
             Plan::Utility => match &statement.command {
                 Command::Explain(explain) => {
                     let inner = Box::pin(self::plan(planner, &explain.inner.command, declared)).await?;
                     (inner.shape().0, Some(super::explain::columns(explain)?))
                 }
                 Command::SetConfig(_) => (Vec::new(), Some([super::set_config::column()].into())),
-                Command::Show(name) => (Vec::new(), Some(super::show::columns(name, settings)?)),
+                Command::Show(name) => (Vec::new(), Some(super::show::columns(name, known.settings)?)),
+                Command::Cursor(CursorCommand::Fetch(fetch)) if !fetch.moves => {
+                    let cursor = known.cursors.get(&fetch.name)?;
+                    is_binary = cursor.binary;
+                    (Vec::new(), Some(cursor.columns.clone()))
+                }
+                Command::Execute(execute) => (Vec::new(), known.statements.planned(&execute.name)?.columns.clone()),
                 _ => (Vec::new(), None),
             },
         };
-        Ok(Self { parameters, columns, statement, plan, declared: declared.to_vec(), seen: OnceLock::new() })
+        Ok(Self { parameters, columns, is_binary, statement, plan, declared: declared.to_vec(), seen: OnceLock::new() })
     }
 
     /// The statement as observe mode remembers it.

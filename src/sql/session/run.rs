@@ -30,6 +30,7 @@ impl Session {
             Plan::LockingStatement(statement) => {
                 self.run_locking_statement(prepared, statement, parameters, position).await
             }
+            Plan::Declare(query) => self.run_declare(prepared, query, parameters, position).await,
             Plan::Utility => self.run_utility(prepared, parameters, position).await,
         }
     }
@@ -60,6 +61,10 @@ impl Session {
             Command::Lock(lock) => self.run_lock(lock).await,
             Command::Explain(explain) => self.run_explain(explain, parameters, &prepared.declared, position).await,
             Command::Transaction(command) => self.run_transaction(command).await,
+            Command::Cursor(command) => self.run_cursor(command).await,
+            Command::Prepare(command) => self.run_prepare(command).await,
+            Command::Execute(command) => self.run_execute(command, position).await,
+            Command::Deallocate(name) => self.run_deallocate(name.as_deref()),
             Command::SetConfig(call) => self.run_set_config(call),
             Command::Show(name) => self.run_show(name),
             Command::Set(set) => self.run_set(set),
@@ -77,6 +82,8 @@ impl Session {
     fn discard(&mut self, what: DiscardObject) -> SqlResult<Outcome> {
         if what == DiscardObject::ALL {
             self.settings.reset(None)?;
+            self.cursors.close_all();
+            self.statements.clear();
         }
         if matches!(what, DiscardObject::ALL | DiscardObject::SEQUENCES) {
             self.sequences.forget();

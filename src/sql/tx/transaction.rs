@@ -339,6 +339,11 @@ impl Transaction {
         Ok(())
     }
 
+    /// How many savepoints the block has.
+    pub fn savepoints(&self) -> usize {
+        self.block.as_ref().map_or(0, |block| block.savepoints.len())
+    }
+
     /// # Errors
     /// 25P01 outside a block, 3B001 for an unknown name.
     pub fn release(&mut self, name: &str) -> SqlResult<()> {

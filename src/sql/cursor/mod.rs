@@ -1,0 +1,12 @@
+//! Cursors: a query that is read a piece at a time, forward and, where it may be scrolled, backward.
+//!
+//! A cursor reads what its DECLARE saw, whatever is written meanwhile. It ends with its transaction, unless it was
+//! declared WITH HOLD: then COMMIT reads what is left of it into memory.
+
+mod open;
+mod rows;
+mod syntax;
+
+pub(in crate::sql) use open::{Cursor, Cursors};
+pub(in crate::sql) use rows::{CursorRows, fetch};
+pub(in crate::sql) use syntax::{CursorCommand, CursorSyntax, Declare, Direction, Fetch, read};

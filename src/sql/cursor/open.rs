@@ -1,0 +1,109 @@
+//! The open cursors of a session.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio::sync::{Mutex, OwnedMutexGuard};
+
+use super::Declare;
+use super::rows::CursorRows;
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::outcome::ResultColumn;
+
+/// A cursor that is open.
+pub(in crate::sql) struct Cursor {
+    pub columns: Arc<[ResultColumn]>,
+    pub binary: bool,
+    /// Declared WITH HOLD.
+    hold: bool,
+    rows: Arc<Mutex<CursorRows>>,
+    /// The savepoints there were when it was declared; `None` once it has outlived its transaction.
+    depth: Option<usize>,
+}
+
+impl Cursor {
+    /// As declared, within so many savepoints.
+    pub fn new(declare: &Declare, columns: Arc<[ResultColumn]>, rows: CursorRows, depth: usize) -> Self {
+        let rows = Arc::new(Mutex::new(rows));
+        Self { columns, binary: declare.binary, hold: declare.hold, rows, depth: Some(depth) }
+    }
+
+    /// Its rows, for one FETCH.
+    ///
+    /// # Errors
+    /// 55006 while another FETCH has rows left.
+    pub fn rows(&self, name: &str) -> SqlResult<OwnedMutexGuard<CursorRows>> {
+        self.rows.clone().try_lock_owned().map_err(|_in_use| {
+            SqlError::new(ErrorKind::ObjectInUse, format!("cursor \"{name}\" is being read by another statement"))
+                .with_hint("Read the rows of its last FETCH first.")
+        })
+    }
+}
+
+/// Cursors by name.
+#[derive(Default)]
+pub(in crate::sql) struct Cursors(BTreeMap<String, Cursor>);
+
+impl Cursors {
+    /// # Errors
+    /// 34000 when there is none.
+    pub fn get(&self, name: &str) -> SqlResult<&Cursor> {
+        self.0.get(name).ok_or_else(|| unknown(name))
+    }
+
+    /// # Errors
+    /// 42P03 when there is one of this name.
+    pub fn check_free(&self, name: &str) -> SqlResult<()> {
+        if self.0.contains_key(name) {
+            return Err(SqlError::new(ErrorKind::DuplicateCursor, format!("cursor \"{name}\" already exists")));
+        }
+        Ok(())
+    }
+
+    pub fn add(&mut self, name: String, cursor: Cursor) {
+        self.0.insert(name, cursor);
+    }
+
+    /// # Errors
+    /// 34000 when there is none.
+    pub fn close(&mut self, name: &str) -> SqlResult<()> {
+        self.0.remove(name).map(drop).ok_or_else(|| unknown(name))
+    }
+
+    pub fn close_all(&mut self) {
+        self.0.clear();
+    }
+
+    /// A transaction is about to commit: reads what its holdable cursors have left, and makes them outlive it.
+    ///
+    /// # Errors
+    /// What the queries meet; 53200 when queries may not hold so much.
+    pub async fn hold(&mut self) -> SqlResult<()> {
+        for (name, cursor) in self.0.iter_mut().filter(|(_, cursor)| cursor.hold && cursor.depth.is_some()) {
+            cursor.rows(name)?.hold().await?;
+            cursor.depth = None;
+        }
+        Ok(())
+    }
+
+    /// A transaction has ended, and with it the cursors that do not outlive it.
+    pub fn end_transaction(&mut self) {
+        self.0.retain(|_, cursor| cursor.depth.is_none());
+    }
+
+    /// So many savepoints are left after RELEASE: what was declared within others belongs to the last of them.
+    pub fn release_to(&mut self, savepoints: usize) {
+        for depth in self.0.values_mut().filter_map(|cursor| cursor.depth.as_mut()) {
+            *depth = (*depth).min(savepoints);
+        }
+    }
+
+    /// So many savepoints are left after ROLLBACK TO the last of them: what was declared since is gone.
+    pub fn rollback_to(&mut self, savepoints: usize) {
+        self.0.retain(|_, cursor| cursor.depth.is_none_or(|depth| depth < savepoints));
+    }
+}
+
+fn unknown(name: &str) -> Box<SqlError> {
+    SqlError::new(ErrorKind::UndefinedCursor, format!("cursor \"{name}\" does not exist"))
+}

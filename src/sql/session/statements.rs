@@ -1,0 +1,150 @@
+//! Prepared statements by name: PREPARE, EXECUTE and DEALLOCATE, and those of the extended protocol.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+use arrow::record_batch::RecordBatch;
+use datafusion::common::ScalarValue;
+use datafusion::sql::sqlparser::ast::{Expr, SelectItem};
+use futures::StreamExt;
+
+use super::prepare::{Known, Prepared};
+use super::{Position, Session};
+use crate::sql::dml::is_untyped;
+use crate::sql::edm;
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::outcome::{CommandTag, Outcome};
+use crate::sql::prepare_syntax::PrepareCommand;
+use crate::sql::statement::ExecuteCommand;
+use crate::sql::syntax;
+use crate::sql::types::SqlType;
+
+/// A statement with a name.
+pub struct NamedStatement {
+    /// `None` for an empty query text, which only the protocol prepares.
+    pub prepared: Option<Arc<Prepared>>,
+    /// The OIDs that a client gave for its parameters, 0 where it left one open.
+    pub declared_oids: Vec<u32>,
+}
+
+/// The prepared statements of a session.
+#[derive(Default)]
+pub struct NamedStatements(HashMap<String, Arc<NamedStatement>>);
+
+impl NamedStatements {
+    /// # Errors
+    /// 26000 when there is none.
+    pub fn get(&self, name: &str) -> SqlResult<Arc<NamedStatement>> {
+        self.0.get(name).cloned().ok_or_else(|| unknown(name))
+    }
+
+    /// # Errors
+    /// 42P05 when there is one of this name.
+    pub fn check_free(&self, name: &str) -> SqlResult<()> {
+        if self.0.contains_key(name) {
+            let message = format!("prepared statement \"{name}\" already exists");
+            return Err(SqlError::new(ErrorKind::DuplicateStatement, message));
+        }
+        Ok(())
+    }
+
+    pub fn insert(&mut self, name: String, statement: NamedStatement) {
+        self.0.insert(name, Arc::new(statement));
+    }
+
+    /// Forgets a statement; false when there is none.
+    pub fn remove(&mut self, name: &str) -> bool {
+        self.0.remove(name).is_some()
+    }
+
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// A statement that EXECUTE can run, and its plan.
+    pub(super) fn planned(&self, name: &str) -> SqlResult<Arc<Prepared>> {
+        self.get(name)?.prepared.clone().ok_or_else(|| {
+            SqlError::new(ErrorKind::UndefinedStatement, format!("prepared statement \"{name}\" is empty"))
+        })
+    }
+}
+
+impl Session {
+    pub(super) async fn run_prepare(&mut self, command: &PrepareCommand) -> SqlResult<Outcome> {
+        self.statements.check_free(&command.name)?;
+        let known = Known { settings: &self.settings, cursors: &self.cursors, statements: &self.statements };
+        let planner = self.planner();
+        let planned = Prepared::prepare(&planner, command.statement.clone(), &command.types, &known);
+        let prepared = Some(Arc::new(Box::pin(planned).await?));
+        self.statements.insert(command.name.clone(), NamedStatement { prepared, declared_oids: Vec::new() });
+        Ok(Outcome::Done(CommandTag::Plain("PREPARE")))
+    }
+
+    pub(super) async fn run_execute(&mut self, command: &ExecuteCommand, position: Position) -> SqlResult<Outcome> {
+        let prepared = self.statements.planned(&command.name)?;
+        let (given, wanted) = (command.arguments.len(), prepared.parameters.len());
+        if given != wanted {
+            let message = format!("wrong number of parameters for prepared statement \"{}\"", command.name);
+            return Err(SqlError::new(ErrorKind::Syntax, message)
+                .with_detail(format!("Expected {wanted} parameters but got {given}.")));
+        }
+        let values = self.values_of(&command.arguments, &prepared.parameters).await?;
+        Box::pin(self.run(&prepared, &values, position)).await
+    }
+
+    pub(super) fn run_deallocate(&mut self, name: Option<&str>) -> SqlResult<Outcome> {
+        let Some(name) = name else {
+            self.statements.clear();
+            return Ok(Outcome::Done(CommandTag::Plain("DEALLOCATE ALL")));
+        };
+        if !self.statements.remove(name) {
+            return Err(unknown(name));
+        }
+        Ok(Outcome::Done(CommandTag::Plain("DEALLOCATE")))
+    }
+
+    /// The arguments of EXECUTE as values of the parameters' types.
+    async fn values_of(&self, arguments: &[Expr], types: &[SqlType]) -> SqlResult<Vec<ScalarValue>> {
+        if arguments.is_empty() {
+            return Ok(Vec::new());
+        }
+        let items: Vec<SelectItem> = arguments
+            .iter()
+            .enumerate()
+            .map(|(i, argument)| syntax::item(argument.clone(), &format!("${i}")))
+            .collect();
+        let planner = self.planner();
+        let planned = planner.plan(&syntax::query_of(syntax::select(items, Vec::new(), None)), &[]).await?;
+        let mut rows = planner.run(&planned, &[]).await?;
+        let row: Option<RecordBatch> = rows.next().await.transpose()?;
+        let row = row.ok_or_else(|| SqlError::new(ErrorKind::Internal, "the arguments of EXECUTE gave no row"))?;
+        let mut values = Vec::with_capacity(arguments.len());
+        for (index, ((argument, column), to)) in arguments.iter().zip(planned.columns.iter()).zip(types).enumerate() {
+            let value = assigned(row.column(index), &column.sql_type, to, is_untyped(argument), index + 1)?;
+            values.push(ScalarValue::try_from_array(&value, 0)?);
+        }
+        Ok(values)
+    }
+}
+
+/// A value of one row, cast as PostgreSQL casts on assignment.
+fn assigned(value: &ArrayRef, from: &SqlType, to: &SqlType, untyped: bool, number: usize) -> SqlResult<ArrayRef> {
+    edm::assign(value, from, to, untyped).map_err(|error| {
+        if error.kind != ErrorKind::DatatypeMismatch {
+            return error;
+        }
+        let message = format!("parameter ${number} of type {from} cannot be coerced to the expected type {to}");
+        SqlError::new(ErrorKind::DatatypeMismatch, message)
+            .with_hint("You will need to rewrite or cast the expression.")
+    })
+}
+
+fn unknown(name: &str) -> Box<SqlError> {
+    let message = if name.is_empty() {
+        "unnamed prepared statement does not exist".to_owned()
+    } else {
+        format!("prepared statement \"{name}\" does not exist")
+    };
+    SqlError::new(ErrorKind::UndefinedStatement, message)
+}
