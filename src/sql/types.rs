@@ -106,7 +106,8 @@ impl SqlType {
     /// whether its precision is declared, or that of a computation.
     pub fn field(&self, name: &str, nullable: bool) -> Field {
         let field = Field::new(name, self.arrow(), nullable);
-        if SqlType::of_arrow(field.data_type()) == *self && !matches!(self, SqlType::Numeric(Some(_))) {
+        if SqlType::of_arrow(field.data_type()) == *self && (!self.is_of_numerics() || *self == SqlType::Numeric(None))
+        {
             field
         } else {
             field.with_metadata([(TYPE_KEY.to_owned(), self.to_string())].into())
@@ -124,7 +125,15 @@ impl SqlType {
 
     /// Whether the length or precision in the type of a field was declared.
     pub fn is_declared(field: &Field) -> bool {
-        !matches!(SqlType::of_field(field), SqlType::Numeric(_)) || field.metadata().contains_key(TYPE_KEY)
+        !SqlType::of_field(field).is_of_numerics() || field.metadata().contains_key(TYPE_KEY)
+    }
+
+    fn is_of_numerics(&self) -> bool {
+        match self {
+            SqlType::Numeric(_) => true,
+            SqlType::Array(item) => item.is_of_numerics(),
+            _ => false,
+        }
     }
 
     /// The SQL type that an Arrow type shows as when nothing was declared.

@@ -12,6 +12,7 @@ mod isolation;
 mod locks;
 mod lost_updates;
 mod malformed;
+mod modifiers;
 mod portals;
 mod shutdown;
 mod simple;

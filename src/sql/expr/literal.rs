@@ -6,7 +6,7 @@ use datafusion::common::metadata::FieldMetadata;
 use datafusion::logical_expr::Expr;
 
 use super::conversion::is_text;
-use super::kernels::convert;
+use super::kernels::{Computation, RELABEL, convert};
 use super::typed::{Shape, ValueType, digits_of};
 use crate::sql::error::SqlResult;
 use crate::sql::input::parse_text;
@@ -24,9 +24,11 @@ pub(super) fn literal(value: ScalarValue, sql_type: &SqlType) -> Expr {
     Expr::Literal(value, (!obvious).then(metadata))
 }
 
-/// NULL of a type.
+/// NULL of a type. The precision of a numeric is one that nobody declared.
 pub(super) fn null(value_type: &ValueType) -> SqlResult<Expr> {
-    Ok(literal(ScalarValue::try_from(&value_type.data_type)?, &value_type.sql_type))
+    let null = literal(ScalarValue::try_from(&value_type.data_type)?, &value_type.sql_type);
+    let has_precision = matches!(value_type.sql_type, SqlType::Numeric(Some(_)));
+    Ok(if has_precision { Computation::call(&RELABEL, None, value_type.clone(), vec![null]) } else { null })
 }
 
 /// The value that the text of a literal stands for where a type is asked for. Lengths that nobody declared are none.

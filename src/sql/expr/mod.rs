@@ -16,6 +16,7 @@
 mod aggregates;
 mod arithmetic;
 pub(super) mod candidates;
+mod chosen;
 mod comparison;
 pub(super) mod conversion;
 mod function;
@@ -29,6 +30,7 @@ mod pass;
 mod pattern;
 mod pending;
 mod planner;
+mod sort_key;
 mod syntax;
 mod typed;
 

@@ -13,6 +13,7 @@ mod integer;
 mod interval;
 mod operands;
 mod precision;
+mod sort_key;
 mod sorted_set;
 mod text;
 
@@ -54,9 +55,10 @@ pub(super) use self::integer::{
     INTEGER_SUBTRACT,
 };
 pub(super) use self::interval::{
-    INTERVAL_ADD, INTERVAL_DIVIDE, INTERVAL_MULTIPLY, INTERVAL_NEGATE, INTERVAL_SPAN, INTERVAL_SUBTRACT,
+    INTERVAL_ADD, INTERVAL_DIVIDE, INTERVAL_MULTIPLY, INTERVAL_NEGATE, INTERVAL_SPAN, INTERVAL_SUBTRACT, SPAN_DIGITS,
 };
 pub(super) use self::precision::ROUND_TIME;
+pub(super) use self::sort_key::{ARRAY_KEY, ITEM_KEYS, JSONB_KEY, UNREPEATED};
 pub(super) use self::sorted_set::{MODE, PERCENTILE_CONT, PERCENTILE_DISC};
 pub(super) use self::text::{BYTEA_CONCATENATE, STARTS_WITH};
 

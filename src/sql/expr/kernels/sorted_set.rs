@@ -9,8 +9,10 @@ use arrow::compute::{SortOptions, take};
 use arrow::datatypes::{DataType, Float64Type, IntervalMonthDayNano, IntervalMonthDayNanoType};
 
 use super::interval::{by_part, scaled};
+use super::sort_key::comparable;
 use super::{Kernel, Operands};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::types::SqlType;
 
 /// The first of the most frequent values.
 pub static MODE: Kernel = Kernel { name: "mode", evaluate: |operands, _| mode(operands) };
@@ -24,7 +26,11 @@ pub static PERCENTILE_CONT: Kernel =
 fn mode(operands: &Operands<'_>) -> SqlResult<ArrayRef> {
     let lists = operands.get(0)?;
     let sorted = Sorted::of(&lists.array)?;
-    let order = make_comparator(sorted.values(), sorted.values(), SortOptions::default())?;
+    let keys = match operands.type_of(0) {
+        SqlType::Array(item) => comparable(sorted.values(), &item)?,
+        _ => sorted.values().clone(),
+    };
+    let order = make_comparator(&keys, &keys, SortOptions::default())?;
     let mut places = Vec::with_capacity(operands.rows());
     for row in 0..operands.rows() {
         let (first, end) = sorted.bounds(lists.place(row));

@@ -12,11 +12,11 @@ use datafusion::logical_expr::{AggregateUDF, Case, Cast, Expr};
 use super::predicate::{is_number, may_fail};
 use super::{Pass, raised};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::expr::aggregates::{Aggregate, Deviation, RealSum, SUM_OF, Variance};
-use crate::sql::expr::comparison;
+use crate::sql::expr::aggregates::{Aggregate, Deviation, Extreme, RealSum, SUM_OF, Variance};
 use crate::sql::expr::conversion::{is_text, name};
 use crate::sql::expr::operand::Operand;
 use crate::sql::expr::operation;
+use crate::sql::expr::sort_key::{Purpose, key, keyed};
 use crate::sql::expr::typed::{Shape, ValueType, digits_of};
 use crate::sql::types::SqlType;
 
@@ -35,23 +35,20 @@ impl Pass<'_> {
         let (func, args) = self.aggregate_call(&function.func, args, distinct, schema)?;
         function.func = func;
         function.params.args = behind_filter(args, function.params.filter.as_deref());
-        self.longest(&mut function, schema)?;
-        sorted_when_distinct(&mut function);
+        function.params.distinct &= !is_extreme(&function.func);
+        self.sorted_when_distinct(&mut function, schema)?;
         Ok(Expr::AggregateFunction(function))
     }
 
-    /// The longest or shortest interval is the first in their order, which the engine's `max` does not know.
-    fn longest(&self, function: &mut AggregateFunction, schema: &DFSchema) -> Result<()> {
-        let ascending = match function.func.name() {
-            "min" => true,
-            "max" => false,
-            _ => return Ok(()),
-        };
-        let [argument] = function.params.args.as_slice() else { return Ok(()) };
-        if *self.operand(argument.clone(), schema)?.sql_type() == SqlType::Interval {
-            function.params.order_by = vec![comparison::span(argument.clone()).sort(ascending, false)];
-            function.params.distinct = false;
-            function.func = aggregates::first_last::first_value_udaf();
+    /// PostgreSQL sorts values to find those that are distinct, and lists them so.
+    fn sorted_when_distinct(&self, function: &mut AggregateFunction, schema: &DFSchema) -> Result<()> {
+        let lists = matches!(function.func.name(), "array_agg" | "string_agg");
+        if let (true, true, [value, ..]) = (lists, function.params.distinct, function.params.args.as_slice())
+            && function.params.order_by.is_empty()
+        {
+            let operand = self.operand(value.clone(), schema)?;
+            let by = keyed(operand.expr, &operand.value_type.sql_type, Purpose::Order);
+            function.params.order_by = vec![by.sort(true, false)];
         }
         Ok(())
     }
@@ -64,9 +61,7 @@ impl Pass<'_> {
         self.ordered(&mut function.params.order_by, schema)?;
         for by in &mut function.params.partition_by {
             let operand = self.operand(by.clone(), schema)?;
-            if *operand.sql_type() == SqlType::Interval {
-                *by = comparison::span(operand.expr);
-            }
+            *by = keyed(operand.expr, &operand.value_type.sql_type, Purpose::Equality);
         }
         let distinct = function.params.distinct;
         match &function.fun {
@@ -121,7 +116,7 @@ impl Pass<'_> {
             operands.push(self.operand(argument, schema)?);
         }
         let Some(aggregate) = udaf.inner().downcast_ref::<Aggregate>() else {
-            return Ok((udaf.clone(), other_arguments(udaf.name(), operands)));
+            return Ok((udaf.clone(), other_arguments(udaf.name(), operands, distinct)));
         };
         self.known_aggregate(aggregate.name(), operands, distinct).map_err(raised)
     }
@@ -144,6 +139,10 @@ impl Pass<'_> {
                 if function == "sum" && *operand.sql_type() == SqlType::Float4 && !distinct {
                     return Ok((Arc::new(AggregateUDF::new_from_impl(RealSum::default())), vec![operand.expr]));
                 }
+                if distinct && key(&operand.expr, operand.sql_type(), Purpose::Equality).is_some() {
+                    return Err(SqlError::not_supported(format!("{function}(DISTINCT {})", name(operand.sql_type())))
+                        .with_hint("Aggregate over a sub-query with SELECT DISTINCT."));
+                }
                 Ok((aggregates::sum::sum_udaf(), vec![summand(operand).ok_or(refused)?]))
             }
             "min" | "max" => {
@@ -154,6 +153,10 @@ impl Pass<'_> {
                 );
                 if is_unordered {
                     return Err(refused);
+                }
+                if let Some(key) = key(&operand.expr, operand.sql_type(), Purpose::Order) {
+                    let extreme = AggregateUDF::new_from_impl(Extreme::new(function == "max"));
+                    return Ok((Arc::new(extreme), vec![operand.expr, key]));
                 }
                 let operand =
                     if operand.is_unknown() { operand.coerced(&SqlType::Text, parameters)? } else { operand.expr };
@@ -253,19 +256,16 @@ fn behind_filter(args: Vec<Expr>, filter: Option<&Expr>) -> Vec<Expr> {
     args.into_iter().map(guarded).collect()
 }
 
-/// PostgreSQL sorts values to find those that are distinct, and lists them so.
-fn sorted_when_distinct(function: &mut AggregateFunction) {
-    let lists = matches!(function.func.name(), "array_agg" | "string_agg");
-    if let (true, true, [value, ..]) = (lists, function.params.distinct, function.params.args.as_slice())
-        && function.params.order_by.is_empty()
-    {
-        function.params.order_by = vec![value.clone().sort(true, false)];
-    }
+/// One of ours, to which it is all the same how often a value is there.
+fn is_extreme(function: &AggregateUDF) -> bool {
+    function.inner().downcast_ref::<Extreme>().is_some()
 }
 
-/// Arguments of aggregates that are not here: `count(*)` counts the constant that the optimizer knows it by.
-fn other_arguments(function: &str, operands: Vec<Operand>) -> Vec<Expr> {
+/// Arguments of aggregates that are not here: `count(*)` counts the constant that the optimizer knows it by, and
+/// `count(DISTINCT x)` the keys of what is distinct.
+fn other_arguments(function: &str, operands: Vec<Operand>, distinct: bool) -> Vec<Expr> {
     let argument = |operand: Operand| match (&operand.expr, function) {
+        (_, "count") if distinct => keyed(operand.expr, &operand.value_type.sql_type, Purpose::Equality),
         (Expr::Literal(value, None), "count") if *value == ScalarValue::Int32(Some(1)) => {
             Expr::Literal(COUNT_STAR_EXPANSION, None)
         }

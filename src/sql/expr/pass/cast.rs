@@ -51,6 +51,8 @@ impl Pass<'_> {
             });
         }
         match to {
+            // Its precision is no longer declared.
+            SqlType::Numeric(None) if operand.value_type == target => Ok(relabelled(operand.expr, &target)),
             _ if operand.value_type == target => Ok(operand.expr),
             // They have the layout of text, but not every text is one.
             SqlType::Json | SqlType::Jsonb => Ok(Computation::call(&CAST, None, target, vec![operand.expr])),

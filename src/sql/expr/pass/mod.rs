@@ -7,7 +7,7 @@ mod aggregate;
 mod array;
 mod cast;
 mod conditional;
-mod intervals;
+mod keyed;
 mod node;
 mod outputs;
 mod plans;

@@ -133,10 +133,10 @@ impl Pass<'_> {
                 let [left, right] = pair(operands)?;
                 self.all(name, left, right, schema)
             }
-            Meaning::Coalesce | Meaning::Greatest | Meaning::Least => self.first_of(&meaning, operands),
+            Meaning::Coalesce | Meaning::Greatest | Meaning::Least => self.first_of(&meaning, operands, schema),
             Meaning::NullIf => {
                 let [left, right] = pair(operands)?;
-                self.null_if(left, right)
+                self.null_if(left, right, schema)
             }
             Meaning::Array => self.array(operands),
             Meaning::OfSorted(set) => self.of_sorted(*set, operands).map_err(raised),
