@@ -76,7 +76,8 @@ pub fn difference(there: &Answer, here: &Answer, is_ordered: bool) -> Option<Kin
     }
 }
 
-fn same_rows(oids: &[u32], there: &[Row], here: &[Row], is_ordered: bool) -> bool {
+/// Whether the rows are the same, in the same order if there is one.
+pub fn same_rows(oids: &[u32], there: &[Row], here: &[Row], is_ordered: bool) -> bool {
     let pairwise = |there: &[&Row], here: &[&Row]| there.iter().zip(here).all(|(a, b)| same_row(oids, a, b));
     let (mut there, mut here): (Vec<&Row>, Vec<&Row>) = (there.iter().collect(), here.iter().collect());
     if is_ordered {
