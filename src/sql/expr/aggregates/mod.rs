@@ -4,6 +4,7 @@
 //! which takes anything; the pass puts the engine's function for the types in its place, or one of ours.
 
 mod extreme;
+mod float_extreme;
 mod real_sum;
 mod variance;
 
@@ -17,6 +18,7 @@ use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, TypeSignature, Volatility};
 
 pub(super) use self::extreme::Extreme;
+pub(super) use self::float_extreme::FloatExtreme;
 pub(super) use self::real_sum::RealSum;
 pub(super) use self::variance::{Deviation, Variance};
 

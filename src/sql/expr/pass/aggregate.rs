@@ -12,7 +12,7 @@ use datafusion::logical_expr::{AggregateUDF, Case, Cast, Expr};
 use super::predicate::{is_number, may_fail};
 use super::{Pass, raised};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::expr::aggregates::{Aggregate, Deviation, Extreme, RealSum, SUM_OF, Variance};
+use crate::sql::expr::aggregates::{Aggregate, Deviation, Extreme, FloatExtreme, RealSum, SUM_OF, Variance};
 use crate::sql::expr::conversion::{is_text, name};
 use crate::sql::expr::operand::Operand;
 use crate::sql::expr::operation;
@@ -43,12 +43,16 @@ impl Pass<'_> {
     /// PostgreSQL sorts values to find those that are distinct, and lists them so.
     fn sorted_when_distinct(&self, function: &mut AggregateFunction, schema: &DFSchema) -> Result<()> {
         let lists = matches!(function.func.name(), "array_agg" | "string_agg");
-        if let (true, true, [value, ..]) = (lists, function.params.distinct, function.params.args.as_slice())
-            && function.params.order_by.is_empty()
-        {
-            let operand = self.operand(value.clone(), schema)?;
-            let by = keyed(operand.expr, &operand.value_type.sql_type, Purpose::Order);
-            function.params.order_by = vec![by.sort(true, false)];
+        let (true, true, Some(value)) = (lists, function.params.distinct, function.params.args.first().cloned()) else {
+            return Ok(());
+        };
+        let operand = self.operand(json_item(&value).unwrap_or(&value).clone(), schema)?;
+        let by = keyed(operand.expr, &operand.value_type.sql_type, Purpose::Order);
+        if function.params.order_by.is_empty() {
+            function.params.order_by = vec![value.clone().sort(true, false)];
+        }
+        for item in function.params.order_by.iter_mut().filter(|item| item.expr == value) {
+            item.expr = by.clone();
         }
         Ok(())
     }
@@ -158,6 +162,10 @@ impl Pass<'_> {
                     let extreme = AggregateUDF::new_from_impl(Extreme::new(function == "max"));
                     return Ok((Arc::new(extreme), vec![operand.expr, key]));
                 }
+                if matches!(operand.sql_type(), SqlType::Float4 | SqlType::Float8) {
+                    let extreme = AggregateUDF::new_from_impl(FloatExtreme::new(function == "max"));
+                    return Ok((Arc::new(extreme), vec![operand.expr]));
+                }
                 let operand =
                     if operand.is_unknown() { operand.coerced(&SqlType::Text, parameters)? } else { operand.expr };
                 let udaf = match function {
@@ -254,6 +262,14 @@ fn behind_filter(args: Vec<Expr>, filter: Option<&Expr>) -> Vec<Expr> {
         false => arg,
     };
     args.into_iter().map(guarded).collect()
+}
+
+/// The value that is written as an item of a JSON array.
+pub(super) fn json_item(expr: &Expr) -> Option<&Expr> {
+    match expr {
+        Expr::ScalarFunction(function) if function.func.name() == "json_item" => function.args.first(),
+        _ => None,
+    }
 }
 
 /// One of ours, to which it is all the same how often a value is there.

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
+use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{Column, DFSchema, Result, ScalarValue};
 use datafusion::functions_aggregate::first_last::first_value_udaf;
 use datafusion::logical_expr::expr::{AggregateFunction, GroupingSet};
@@ -11,6 +12,7 @@ use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::grouping_set_to_exprlist;
 use datafusion::logical_expr::{Aggregate, Case, Distinct, DistinctOn, Expr, LogicalPlan, Projection};
 
+use super::aggregate::json_item;
 use super::outputs::computed_once;
 use super::{Pass, raised};
 use crate::sql::error::{ErrorKind, SqlError};
@@ -112,8 +114,9 @@ impl Pass<'_> {
                 return Ok(None);
             }
             let item = operand.value_type;
-            let is_distinct =
-                function.params.distinct && sort_key::key(value, &item.sql_type, Purpose::Equality).is_some();
+            // Items of JSON are sorted by the values that they are written from.
+            let has_key = || sort_key::key(value, &item.sql_type, Purpose::Equality).is_some();
+            let is_distinct = function.params.distinct && (json_item(value).is_some() || has_key());
             let sql_type = SqlType::Array(Box::new(without_parameters(&item.sql_type)));
             Ok((is_distinct || !item.is_obvious() && item.data_type == DataType::Utf8)
                 .then_some(List { is_distinct, sql_type }))
@@ -143,7 +146,8 @@ impl Pass<'_> {
     }
 
     /// The first row of those that are equal in some expressions. Their keys are those they are sorted by, too.
-    pub(super) fn distinct_on(&self, mut distinct: DistinctOn, schema: &DFSchema) -> Result<LogicalPlan> {
+    pub(super) fn distinct_on(&self, distinct: DistinctOn, schema: &DFSchema) -> Result<LogicalPlan> {
+        let mut distinct = with_answers_below(distinct)?;
         for expr in &mut distinct.on_expr {
             let operand = self.operand(expr.clone(), schema)?;
             *expr = sort_key::keyed(operand.expr, &operand.value_type.sql_type, Purpose::Order);
@@ -153,6 +157,32 @@ impl Pass<'_> {
         }
         LogicalPlan::Distinct(Distinct::On(distinct)).recompute_schema()
     }
+}
+
+/// The first rows of a query whose sub-queries are answered for all of its rows: in the node itself the engine cannot put
+/// anything in their place.
+fn with_answers_below(mut distinct: DistinctOn) -> Result<DistinctOn> {
+    let mut columns: Vec<Expr> = distinct.input.schema().columns().into_iter().map(Expr::Column).collect();
+    let inner = columns.len();
+    for expr in &mut distinct.select_expr {
+        if !has_subquery(expr)? {
+            continue;
+        }
+        let answer = format!("answer#{}", columns.len());
+        let name = NamePreserver::new_for_projection().save(expr);
+        let asked = std::mem::replace(expr, name.restore(Expr::Column(Column::from_name(&answer))));
+        columns.push(asked.unalias().alias(answer));
+    }
+    if columns.len() > inner {
+        distinct.input = Arc::new(LogicalPlan::Projection(Projection::try_new(columns, distinct.input)?));
+    }
+    Ok(distinct)
+}
+
+fn has_subquery(expr: &Expr) -> Result<bool> {
+    expr.exists(|part| {
+        Ok(matches!(part, Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_) | Expr::SetComparison(_)))
+    })
 }
 
 /// An array that `array_agg` gives.
