@@ -10,6 +10,7 @@ use super::checks::batch_of;
 use super::target::{TargetColumn, target_column};
 use crate::sql::edm;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::plan::Receiver;
 use crate::sql::relation::Relation;
 use crate::sql::types::SqlType;
 
@@ -30,6 +31,11 @@ impl GivenRows {
         self.targets.len()
     }
 
+    /// The columns that take the values, which begin at `first` in a query.
+    pub fn receivers(&self, first: usize) -> Vec<Receiver> {
+        receivers(&self.relation, &self.targets, &self.columns, first)
+    }
+
     /// A batch of given values with each column as its target's type.
     ///
     /// # Errors
@@ -37,6 +43,22 @@ impl GivenRows {
     pub fn rows(&self, batch: &RecordBatch) -> SqlResult<RecordBatch> {
         given_rows(&self.relation, &self.targets, &self.columns, &[], batch)
     }
+}
+
+/// The columns that take the values of a query, whose columns they take begin at `first`. What is not declared takes
+/// values of all types.
+pub(super) fn receivers(
+    relation: &Relation,
+    targets: &[TargetColumn],
+    chosen: &[(usize, bool)],
+    first: usize,
+) -> Vec<Receiver> {
+    let receiver = |(target, (index, untyped)): (&TargetColumn, &(usize, bool))| {
+        let column = target.column(relation).filter(|column| column.observed.is_none())?;
+        let (name, sql_type) = (column.name.clone(), column.sql_type.clone());
+        Some(Receiver { place: first + index, name, sql_type, untyped: *untyped })
+    };
+    targets.iter().zip(chosen).filter_map(receiver).collect()
 }
 
 /// A query's batch with each column as its target's type, or the own type that its values keep. `chosen` says for each

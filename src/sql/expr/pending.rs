@@ -55,6 +55,10 @@ pub(super) enum Meaning {
     Function(&'static str),
     /// A type called as a function: `date(x)` is `x::date`.
     Cast(&'static str, SqlType),
+    /// A condition of this clause.
+    Truth(String),
+    /// There is no function of this name. That is said when the call's arguments are known to be right.
+    Missing(String),
 }
 
 /// What there is WITHIN GROUP for.
@@ -114,6 +118,7 @@ const PREFIX: &str = "prefix ";
 const ANY: &str = "any ";
 const ALL: &str = "all ";
 const CAST: &str = "cast to ";
+const TRUTH: &str = "condition of ";
 
 impl Meaning {
     /// The function under a name, ours or PostgreSQL's.
@@ -150,6 +155,7 @@ impl Meaning {
             .map(Meaning::Prefix)
             .or_else(|| operator(ANY).map(Meaning::Any))
             .or_else(|| operator(ALL).map(Meaning::All))
+            .or_else(|| operator(TRUTH).map(Meaning::Truth))
     }
 
     /// As messages and plans name it.
@@ -170,6 +176,8 @@ impl Meaning {
             Meaning::OfSorted(set) => set.name(),
             Meaning::Rounded => ROUNDED,
             Meaning::Function(name) | Meaning::Cast(name, _) => name,
+            Meaning::Truth(clause) => clause,
+            Meaning::Missing(name) => name,
         }
     }
 }
@@ -198,6 +206,16 @@ pub(super) fn cast_function(sql_type: &SqlType) -> String {
     format!("{CAST}{sql_type}")
 }
 
+/// The function of a condition of a clause.
+pub(super) fn truth_function(clause: &str) -> String {
+    format!("{TRUTH}{clause}")
+}
+
+/// What stands for a function that there is not.
+pub(in crate::sql) fn missing(name: &str) -> Arc<ScalarUDF> {
+    Pending::function(Meaning::Missing(name.to_owned()))
+}
+
 /// The function under a name, if its meaning waits for the types of its arguments.
 pub(in crate::sql) fn find(name: &str) -> Option<Arc<ScalarUDF>> {
     Meaning::of_function(name).map(Pending::function)
@@ -222,7 +240,9 @@ impl Pending {
             Meaning::All(operator) => all_function(operator),
             Meaning::CastTo(sql_type) => cast_function(sql_type),
             Meaning::OfSorted(set) => set.function().to_owned(),
-            Meaning::Binary(_)
+            Meaning::Truth(clause) => truth_function(clause),
+            Meaning::Missing(_)
+            | Meaning::Binary(_)
             | Meaning::Array
             | Meaning::TypeOf
             | Meaning::Rounded
@@ -247,7 +267,7 @@ impl Pending {
         match (&self.meaning, operands) {
             (Meaning::Binary(name), [left, right]) => likely_type(name, left, right),
             (Meaning::Prefix(name), [operand]) => likely_prefix_type(name, operand),
-            (Meaning::Any(_) | Meaning::All(_), _) => Some(ValueType::boolean()),
+            (Meaning::Any(_) | Meaning::All(_) | Meaning::Truth(_), _) => Some(ValueType::boolean()),
             (Meaning::TypeOf, _) => Some(ValueType::of(SqlType::Regtype)),
             (Meaning::CastTo(sql_type), _) => Some(ValueType::of(sql_type.clone())),
             (Meaning::OfSorted(set), [values, ..]) => sorted_set_type(*set, values),

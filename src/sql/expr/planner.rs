@@ -10,8 +10,11 @@ use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExp
 use datafusion::logical_expr::{Expr, ExprSchemable, GetFieldAccess, lit};
 use datafusion::sql::sqlparser::ast::{BinaryOperator, DataType};
 
+use super::conversion;
 use super::pending::{Meaning, Pending, find};
+use super::typed::ValueType;
 use crate::sql::ddl::sql_type;
+use crate::sql::error::{ErrorKind, SqlError};
 use crate::sql::types::{SqlType, TYPE_KEY};
 
 /// Plans operators as calls that wait for their types.
@@ -34,7 +37,7 @@ impl ExprPlanner for Operations {
         expr: RawFieldAccessExpr,
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawFieldAccessExpr>> {
-        let sql_type = SqlType::of_field(&expr.expr.to_field(schema)?.1);
+        let sql_type = ValueType::of_field(&expr.expr.to_field(schema)?.1).sql_type;
         let RawFieldAccessExpr { field_access, expr } = expr;
         let (name, arguments) = match (sql_type, field_access) {
             (SqlType::Array(_) | SqlType::Int2Vector | SqlType::OidVector, GetFieldAccess::ListIndex { key }) => {
@@ -48,7 +51,17 @@ impl ExprPlanner for Operations {
                 };
                 ("array_part", vec![expr, *start, last])
             }
-            (_, field_access) => return Ok(PlannerResult::Original(RawFieldAccessExpr { field_access, expr })),
+            (SqlType::Jsonb | SqlType::Unknown, field_access) => {
+                return Ok(PlannerResult::Original(RawFieldAccessExpr { field_access, expr }));
+            }
+            (_, field_access @ GetFieldAccess::NamedStructField { .. }) => {
+                return Ok(PlannerResult::Original(RawFieldAccessExpr { field_access, expr }));
+            }
+            (other, _) => {
+                let other = conversion::name(&other);
+                let message = format!("cannot subscript type {other} because it does not support subscripting");
+                return Err(DataFusionError::External(SqlError::new(ErrorKind::DatatypeMismatch, message)));
+            }
         };
         match find(name) {
             Some(function) => Ok(PlannerResult::Planned(function.call(arguments))),

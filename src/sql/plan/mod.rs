@@ -6,7 +6,9 @@
 //! joins of the sub-queries.
 
 mod around;
+mod assigned;
 mod changes;
+mod earliest;
 mod edm_types;
 mod forms;
 mod frames;
@@ -19,6 +21,7 @@ mod tables;
 mod unnest;
 
 pub(super) use around::Around;
+pub(super) use assigned::Receiver;
 pub(super) use edm_types::column_name as edm_type_column;
 pub(super) use labels::{label_of, shown_labels};
 pub(super) use names::{Source, resolve_column};

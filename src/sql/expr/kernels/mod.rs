@@ -58,7 +58,7 @@ pub(super) use self::interval::{
 };
 pub(super) use self::precision::ROUND_TIME;
 pub(super) use self::sorted_set::{MODE, PERCENTILE_CONT, PERCENTILE_DISC};
-pub(super) use self::text::{BYTEA_CONCATENATE, STARTS_WITH};
+pub(super) use self::text::{BYTEA_CONCATENATE, ILIKE_UNENDED, LIKE_UNENDED, STARTS_WITH};
 
 /// Computes the values of one batch; their Arrow type is the one given.
 pub(super) type Evaluate = fn(&Operands<'_>, &DataType) -> SqlResult<ArrayRef>;
@@ -112,6 +112,11 @@ impl Computation {
 /// The kernel of a function that is a computation.
 pub(super) fn kernel_of(function: &ScalarUDF) -> Option<&'static Kernel> {
     function.inner().downcast_ref::<Computation>().map(|computation| computation.kernel)
+}
+
+/// The type that a function gives that is a computation.
+pub(super) fn result_of(function: &ScalarUDF) -> Option<&ValueType> {
+    function.inner().downcast_ref::<Computation>().map(|computation| &computation.result)
 }
 
 /// Whether the kernel refuses a second operand of zero.

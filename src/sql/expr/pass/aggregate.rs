@@ -9,7 +9,7 @@ use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction, WindowFu
 use datafusion::logical_expr::utils::COUNT_STAR_EXPANSION;
 use datafusion::logical_expr::{AggregateUDF, Case, Cast, Expr};
 
-use super::predicate::{is_number, may_fail};
+use super::predicate::{computes, is_number};
 use super::{Pass, raised};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::expr::aggregates::{Aggregate, Deviation, RealSum, SUM_OF, Variance};
@@ -32,6 +32,9 @@ impl Pass<'_> {
         }
         self.ordered(&mut function.params.order_by, schema)?;
         let distinct = function.params.distinct;
+        if distinct {
+            args.iter().try_for_each(|arg| self.distinguishable(arg, schema))?;
+        }
         let (func, args) = self.aggregate_call(&function.func, args, distinct, schema)?;
         function.func = func;
         function.params.args = behind_filter(args, function.params.filter.as_deref());
@@ -64,6 +67,7 @@ impl Pass<'_> {
         self.ordered(&mut function.params.order_by, schema)?;
         for by in &mut function.params.partition_by {
             let operand = self.operand(by.clone(), schema)?;
+            self.distinguishable(by, schema)?;
             if *operand.sql_type() == SqlType::Interval {
                 *by = comparison::span(operand.expr);
             }
@@ -246,7 +250,7 @@ impl Pass<'_> {
 /// Arguments are computed for the rows that FILTER leaves; the engine computes them for every row.
 fn behind_filter(args: Vec<Expr>, filter: Option<&Expr>) -> Vec<Expr> {
     let Some(filter) = filter else { return args };
-    let guarded = |arg: Expr| match may_fail(&arg) {
+    let guarded = |arg: Expr| match computes(&arg) {
         true => Expr::Case(Case::new(None, vec![(Box::new(filter.clone()), Box::new(arg))], None)),
         false => arg,
     };

@@ -7,6 +7,7 @@ use datafusion::functions_aggregate::first_last::first_value_udaf;
 use datafusion::logical_expr::{Aggregate, Distinct, Expr, LogicalPlan, Projection};
 
 use super::Pass;
+use super::identity::distinguishable_columns;
 use super::outputs::computed_once;
 use crate::sql::expr::comparison;
 use crate::sql::types::SqlType;
@@ -43,6 +44,7 @@ impl Pass<'_> {
 
     /// Each row once.
     pub(super) fn distinct(&self, input: Arc<LogicalPlan>) -> Result<LogicalPlan> {
+        distinguishable_columns(&input)?;
         let schema = input.schema().clone();
         if schema.fields().iter().any(|field| SqlType::of_field(field) == SqlType::Interval) {
             let columns = schema.columns().into_iter().map(Expr::Column).collect();

@@ -6,7 +6,9 @@
 mod aggregate;
 mod array;
 mod cast;
+mod chains;
 mod conditional;
+mod identity;
 mod intervals;
 mod node;
 mod outputs;
@@ -105,7 +107,7 @@ impl Pass<'_> {
     }
 
     fn expression(&self, expr: Expr, schema: &DFSchema) -> Result<Expr> {
-        Ok(expr.transform_up(|expr| self.typed(expr, schema).map(Transformed::yes))?.data)
+        chains::guarded(expr.transform_up(|expr| self.typed(expr, schema).map(Transformed::yes))?.data)
     }
 
     /// Types what stands in a lateral sub-query, now that the other side is typed.

@@ -167,6 +167,11 @@ impl Pass<'_> {
                 }
                 _ => Err(raised(function::missing(name, &operands))),
             },
+            Meaning::Truth(clause) => match operands.pop() {
+                Some(operand) => self.truth(operand.expr, clause, schema),
+                None => Err(raised(wrong_count(&meaning))),
+            },
+            Meaning::Missing(name) => Err(raised(function::missing(name, &operands))),
             Meaning::Value => match operands.pop() {
                 Some(operand) => Ok(operand.expr),
                 None => Err(raised(wrong_count(&meaning))),

@@ -113,6 +113,7 @@ impl Pass<'_> {
     pub(super) fn ordered(&self, order: &mut [SortExpr], schema: &DFSchema) -> Result<()> {
         for item in order {
             let operand = self.operand(item.expr.clone(), schema)?;
+            Self::orderable(operand.sql_type())?;
             if *operand.sql_type() == SqlType::Interval {
                 item.expr = comparison::span(operand.expr);
             }

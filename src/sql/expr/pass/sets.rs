@@ -5,6 +5,7 @@ use std::sync::Arc;
 use datafusion::common::{Column, JoinType, NullEquality, Result};
 use datafusion::logical_expr::{Distinct, Expr, Join, LogicalPlan, Projection, Union};
 
+use super::identity::distinguishable_columns;
 use super::{Pass, raised};
 use crate::sql::expr::operand::{Operand, is_untyped, relabelled};
 use crate::sql::expr::typed::ValueType;
@@ -26,6 +27,7 @@ impl Pass<'_> {
         };
         let targets = self.met(&[output_operands(&left)?, output_operands(&join.right)?], name)?;
         let left = self.as_columns(left, &targets)?;
+        distinguishable_columns(&left)?;
         join.left = match is_distinct {
             true => Arc::new(LogicalPlan::Distinct(Distinct::All(left))),
             false => left,

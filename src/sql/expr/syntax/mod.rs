@@ -3,6 +3,7 @@
 //! [`precedence`] sets right what the parser binds otherwise; then each form becomes a call that waits for the types of its
 //! arguments ([`super::pending`]).
 
+mod conditions;
 mod numbers;
 mod precedence;
 mod sorted_sets;
@@ -38,6 +39,7 @@ impl VisitorMut for Lowering {
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
         values::keep_types(&mut query.body);
+        conditions::keep_types(&mut query.body);
         ControlFlow::Continue(())
     }
 
@@ -87,11 +89,10 @@ fn lower_one(expr: &mut Expr) -> SqlResult<()> {
             *expr = call("timezone", vec![take(time_zone), take(timestamp)]);
         }
         Expr::Function(function) if is_average(function) => *expr = average(function),
-        Expr::Function(function) => {
-            if let Some(apart) = sorted_sets::apart(function)? {
-                *expr = apart;
-            }
-        }
+        Expr::Function(function) => match sorted_sets::apart(function)? {
+            Some(apart) => *expr = apart,
+            None => sorted_sets::order_by_constants(function),
+        },
         Expr::Value(ValueWithSpan { value: Value::UnicodeStringLiteral(text), span }) => {
             let value = Value::SingleQuotedString(std::mem::take(text));
             *expr = Expr::Value(ValueWithSpan { value, span: *span });

@@ -4,11 +4,24 @@ use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments,
 };
 
-use super::object_name;
+use super::{is_number, object_name};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::expr::pending::SortedSet;
+use crate::sql::expr::pending::{SortedSet, VALUE};
 use crate::sql::statement::fold;
-use crate::sql::syntax::call;
+use crate::sql::syntax::{call, take};
+
+/// A number in the order of an aggregate is a constant: the planner would take it for the place of a column.
+pub(super) fn order_by_constants(function: &mut Function) {
+    let FunctionArguments::List(list) = &mut function.args else { return };
+    let clauses = list.clauses.iter_mut().filter_map(|clause| match clause {
+        FunctionArgumentClause::OrderBy(order) => Some(order),
+        _ => None,
+    });
+    let orders = clauses.flatten().chain(&mut function.within_group);
+    for item in orders.filter(|item| is_number(&item.expr)) {
+        item.expr = call(VALUE, vec![take(&mut item.expr)]);
+    }
+}
 
 /// Takes such an aggregate apart; `None` for every other function.
 ///
@@ -48,6 +61,7 @@ pub(super) fn apart(function: &mut Function) -> SqlResult<Option<Expr>> {
             right: Box::new(is_there),
         },
     }));
+    order_by_constants(function);
     let mut arguments = vec![Expr::Function(function.clone())];
     for fraction in fractions {
         if let FunctionArg::Unnamed(FunctionArgExpr::Expr(fraction)) = fraction {
