@@ -47,7 +47,8 @@ impl Difference {
 
     /// The values of an INSERT are checked against their columns one after the other; PostgreSQL checks all types first.
     fn is_other_error_of_insert(&self) -> bool {
-        let is_of_data = |code: &str| ["22", "23", "428", "427", "21"].iter().any(|class| code.starts_with(class));
+        let is_of_data =
+            |code: &str| ["22", "23", "428", "427", "21", "42P10"].iter().any(|class| code.starts_with(class));
         let Kind::Codes(there, here) = &self.kind else { return false };
         self.sql().starts_with("INSERT ") && is_of_data(there) && is_of_data(here)
     }

@@ -10,7 +10,7 @@ use crate::queries::Query;
 use crate::wire::Answer;
 
 /// Most questions of one kind about a statement.
-const QUESTIONS: usize = 60;
+const QUESTIONS: usize = 40;
 /// Fewer about one whose script must run anew each time.
 const SCRIPTS: usize = 16;
 

@@ -269,6 +269,9 @@ fn from_execution_text(text: String) -> Box<SqlError> {
         let message = "more than one row returned by a subquery used as an expression";
         return SqlError::new(ErrorKind::CardinalityViolation, message);
     }
+    if text.starts_with("Cannot cast Date32 value") {
+        return SqlError::new(ErrorKind::DatetimeOverflow, "date out of range for timestamp");
+    }
     SqlError::new(ErrorKind::DataException, first_line(&text))
 }
 

@@ -6,7 +6,8 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::LogicalPlan;
 
 use crate::sql::edm;
-use crate::sql::error::SqlResult;
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::expr::conversion::name as type_name;
 use crate::sql::expr::{constants, is_immutable_cast};
 use crate::sql::types::SqlType;
 
@@ -24,8 +25,18 @@ pub(crate) struct Receiver {
 impl Receiver {
     fn check_type(&self, field: &Field) -> SqlResult<()> {
         let none = new_empty_array(field.data_type());
-        let assigned = edm::assign(&none, &SqlType::of_field(field), &self.sql_type, false);
-        assigned.map(|_| ()).map_err(|error| error.for_column(&self.name))
+        let from = SqlType::of_field(field);
+        let Err(error) = edm::assign(&none, &from, &self.sql_type, false) else { return Ok(()) };
+        if error.kind != ErrorKind::DatatypeMismatch {
+            return Err(error.for_column(&self.name));
+        }
+        let message = format!(
+            "column \"{}\" is of type {} but expression is of type {}",
+            self.name,
+            type_name(&self.sql_type),
+            type_name(&from)
+        );
+        Err(SqlError::new(error.kind, message).with_hint("You will need to rewrite or cast the expression."))
     }
 
     fn check_value(&self, value: &ScalarValue, from: &SqlType) -> SqlResult<()> {

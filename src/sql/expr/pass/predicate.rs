@@ -165,7 +165,7 @@ pub(super) fn may_fail(expr: &Expr) -> bool {
     fails
 }
 
-/// Whether something is computed that may raise an error of any kind.
+/// Whether something is computed of rows that may raise an error of any kind. Constants are computed in any case.
 pub(super) fn computes(expr: &Expr) -> bool {
     let is_computation = |part: &Expr| match part {
         Expr::ScalarFunction(call) => {
@@ -173,7 +173,9 @@ pub(super) fn computes(expr: &Expr) -> bool {
         }
         _ => false,
     };
-    expr.exists(|part| Ok(is_computation(part))).unwrap_or(true)
+    let is_of_rows = |part: &Expr| matches!(part, Expr::Column(_) | Expr::OuterReferenceColumn(..));
+    let has = |wanted: &dyn Fn(&Expr) -> bool| expr.exists(|part| Ok(wanted(part))).unwrap_or(true);
+    has(&is_computation) && has(&is_of_rows)
 }
 
 /// Whether a type is one of the numbers.
