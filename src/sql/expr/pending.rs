@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, FieldRef};
-use datafusion::common::{Result, ScalarValue, internal_err};
+use datafusion::common::{DataFusionError, Result, ScalarValue, internal_err};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature,
     Volatility,
@@ -250,6 +250,9 @@ impl Pending {
             (Meaning::Any(_) | Meaning::All(_), _) => Some(ValueType::boolean()),
             (Meaning::TypeOf, _) => Some(ValueType::of(SqlType::Regtype)),
             (Meaning::CastTo(sql_type), _) => Some(ValueType::of(sql_type.clone())),
+            (Meaning::OfSorted(set), [values, fractions]) if matches!(fractions.sql_type(), SqlType::Array(_)) => {
+                sorted_set_type(*set, values).map(|item| array_of(&item))
+            }
             (Meaning::OfSorted(set), [values, ..]) => sorted_set_type(*set, values),
             (Meaning::NullIf | Meaning::Rounded, [left, _]) => Some(left.value_type.clone()),
             (Meaning::Coalesce | Meaning::Greatest | Meaning::Least, operands) => likely_common(operands),
@@ -280,6 +283,12 @@ pub(super) fn sorted_set_type(set: SortedSet, values: &Operand) -> Option<ValueT
         (SortedSet::PercentileCont, _) => ValueType::of(SqlType::Float8),
         (_, item) => ValueType { sql_type: item.clone(), data_type: field.data_type().clone() },
     })
+}
+
+/// An array of values laid out like this.
+pub(super) fn array_of(item: &ValueType) -> ValueType {
+    let field = Field::new_list_field(item.data_type.clone(), true);
+    ValueType { sql_type: SqlType::Array(Box::new(item.sql_type.clone())), data_type: DataType::List(Arc::new(field)) }
 }
 
 fn likely_common(operands: &[Operand]) -> Option<ValueType> {
@@ -324,6 +333,15 @@ impl ScalarUDFImpl for Pending {
         let constants = args.scalar_arguments.iter().copied();
         let operands: Vec<Operand> =
             args.arg_fields.iter().zip(constants).map(|(field, constant)| likely_operand(field, constant)).collect();
+        // Planned as rows of nothing it would be refused in the engine's words.
+        if let (Meaning::Function("unnest_items"), [operand]) = (&self.meaning, operands.as_slice())
+            && !matches!(
+                operand.sql_type(),
+                SqlType::Array(_) | SqlType::Unknown | SqlType::Int2Vector | SqlType::OidVector
+            )
+        {
+            return Err(DataFusionError::External(function::missing("unnest_items", &operands)));
+        }
         Ok(Arc::new(match self.likely_type(&operands) {
             Some(value_type) => value_type.field(&self.name, true),
             None => Field::new(&self.name, DataType::Null, true),

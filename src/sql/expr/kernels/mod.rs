@@ -57,7 +57,7 @@ pub(super) use self::interval::{
     INTERVAL_ADD, INTERVAL_DIVIDE, INTERVAL_MULTIPLY, INTERVAL_NEGATE, INTERVAL_SPAN, INTERVAL_SUBTRACT,
 };
 pub(super) use self::precision::ROUND_TIME;
-pub(super) use self::sorted_set::{MODE, PERCENTILE_CONT, PERCENTILE_DISC};
+pub(super) use self::sorted_set::{MODE, PERCENTILE_CONT, PERCENTILE_DISC, PERCENTILES_CONT, PERCENTILES_DISC};
 pub(super) use self::text::{BYTEA_CONCATENATE, STARTS_WITH};
 
 /// Computes the values of one batch; their Arrow type is the one given.

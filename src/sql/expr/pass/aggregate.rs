@@ -9,15 +9,17 @@ use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction, WindowFu
 use datafusion::logical_expr::utils::COUNT_STAR_EXPANSION;
 use datafusion::logical_expr::{AggregateUDF, Case, Cast, Expr};
 
-use super::predicate::{is_number, may_fail};
+use super::predicate::is_number;
 use super::{Pass, raised};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::expr::aggregates::{Aggregate, Deviation, RealSum, SUM_OF, Variance};
+use crate::sql::expr::aggregates::{
+    Aggregate, Deviation, NUMBERS_OF, SORTED_OF, SUM_OF, Variance, array_agg, of_floats, string_agg, sum_of_reals,
+};
 use crate::sql::expr::comparison;
 use crate::sql::expr::conversion::{is_text, name};
-use crate::sql::expr::operand::Operand;
+use crate::sql::expr::operand::{Operand, relabelled};
 use crate::sql::expr::operation;
-use crate::sql::expr::typed::{Shape, ValueType, digits_of};
+use crate::sql::expr::typed::{Shape, digits_of};
 use crate::sql::types::SqlType;
 
 /// Digits that the sum of many values has more than each of them: enough for ten thousand million.
@@ -31,13 +33,25 @@ impl Pass<'_> {
             function.params.filter = Some(Box::new(self.truth(*filter, "FILTER", schema)?));
         }
         self.ordered(&mut function.params.order_by, schema)?;
-        let distinct = function.params.distinct;
-        let (func, args) = self.aggregate_call(&function.func, args, distinct, schema)?;
+        let (func, args) = self.aggregate_call(&function.func, args, schema)?;
         function.func = func;
-        function.params.args = behind_filter(args, function.params.filter.as_deref());
+        let filter = function.params.filter.as_deref();
+        function.params.args = args.into_iter().map(|arg| self.behind(filter, arg, schema)).collect::<Result<_>>()?;
+        for by in &mut function.params.order_by {
+            by.expr = self.behind(filter, std::mem::take(&mut by.expr), schema)?;
+        }
         self.longest(&mut function, schema)?;
         sorted_when_distinct(&mut function);
         Ok(Expr::AggregateFunction(function))
+    }
+
+    /// What is computed for an aggregate is computed for the rows that FILTER leaves; the engine computes it for every row.
+    fn behind(&self, filter: Option<&Expr>, expr: Expr, schema: &DFSchema) -> Result<Expr> {
+        let Some(filter) = filter.filter(|_| computes(&expr)) else { return Ok(expr) };
+        let operand = self.operand(expr, schema)?;
+        let branches = vec![(Box::new(filter.clone()), Box::new(operand.expr))];
+        let guarded = Expr::Case(Case::new(None, branches, None));
+        Ok(if operand.value_type.is_obvious() { guarded } else { relabelled(guarded, &operand.value_type) })
     }
 
     /// The longest or shortest interval is the first in their order, which the engine's `max` does not know.
@@ -68,12 +82,13 @@ impl Pass<'_> {
                 *by = comparison::span(operand.expr);
             }
         }
-        let distinct = function.params.distinct;
         match &function.fun {
             WindowFunctionDefinition::AggregateUDF(udaf) => {
-                let (func, args) = self.aggregate_call(udaf, args, distinct, schema)?;
+                let (func, args) = self.aggregate_call(udaf, args, schema)?;
                 function.fun = WindowFunctionDefinition::AggregateUDF(func);
-                function.params.args = behind_filter(args, function.params.filter.as_deref());
+                let filter = function.params.filter.as_deref();
+                function.params.args =
+                    args.into_iter().map(|arg| self.behind(filter, arg, schema)).collect::<Result<_>>()?;
             }
             WindowFunctionDefinition::WindowUDF(udwf) => {
                 function.params.args = self.window_arguments(udwf.name(), args, schema)?;
@@ -91,8 +106,7 @@ impl Pass<'_> {
             let operand = self.operand(argument, schema)?;
             if index == 0 && takes_value {
                 if operand.is_unknown() {
-                    let message = "could not determine polymorphic type because input has type unknown";
-                    return Err(raised(SqlError::new(ErrorKind::DatatypeMismatch, message)));
+                    return Err(raised(undetermined()));
                 }
                 value = Some(operand.clone());
                 typed.push(operand.expr);
@@ -113,7 +127,6 @@ impl Pass<'_> {
         &self,
         udaf: &Arc<AggregateUDF>,
         args: Vec<Expr>,
-        distinct: bool,
         schema: &DFSchema,
     ) -> Result<(Arc<AggregateUDF>, Vec<Expr>)> {
         let mut operands = Vec::with_capacity(args.len());
@@ -123,14 +136,13 @@ impl Pass<'_> {
         let Some(aggregate) = udaf.inner().downcast_ref::<Aggregate>() else {
             return Ok((udaf.clone(), other_arguments(udaf.name(), operands)));
         };
-        self.known_aggregate(aggregate.name(), operands, distinct).map_err(raised)
+        self.known_aggregate(aggregate.name(), operands).map_err(raised)
     }
 
     fn known_aggregate(
         &self,
         function: &'static str,
         mut operands: Vec<Operand>,
-        distinct: bool,
     ) -> SqlResult<(Arc<AggregateUDF>, Vec<Expr>)> {
         let refused = unfit(if function == SUM_OF { "avg" } else { function }, &operands);
         let parameters = self.parameters();
@@ -141,8 +153,20 @@ impl Pass<'_> {
         match function {
             "sum" | SUM_OF => {
                 let (Some(operand), true) = (operands.pop(), operands.is_empty()) else { return Err(refused) };
-                if function == "sum" && *operand.sql_type() == SqlType::Float4 && !distinct {
-                    return Ok((Arc::new(AggregateUDF::new_from_impl(RealSum::default())), vec![operand.expr]));
+                let of_floats = match operand.sql_type() {
+                    SqlType::Float4 if function == "sum" => sum_of_reals(),
+                    SqlType::Float4 | SqlType::Float8 => of_floats(function),
+                    // PostgreSQL adds up times as intervals.
+                    SqlType::Time => {
+                        return Ok((
+                            aggregates::sum::sum_udaf(),
+                            vec![operand.coerced(&SqlType::Interval, parameters)?],
+                        ));
+                    }
+                    _ => None,
+                };
+                if let Some(udaf) = of_floats {
+                    return Ok((udaf, vec![operand.coerced(&SqlType::Float8, parameters)?]));
                 }
                 Ok((aggregates::sum::sum_udaf(), vec![summand(operand).ok_or(refused)?]))
             }
@@ -191,30 +215,40 @@ impl Pass<'_> {
                 if operands.len() != 2 || !operands.iter().all(|operand| is_text(operand.sql_type())) {
                     return Err(refused);
                 }
-                Ok((aggregates::string_agg::string_agg_udaf(), all(operands, &SqlType::Text)?))
+                Ok((string_agg(), all(operands, &SqlType::Text)?))
             }
             "stddev" | "stddev_samp" | "stddev_pop" | "variance" | "var_samp" | "var_pop" => {
                 let (Some(operand), true, true) = (operands.pop(), operands.is_empty(), numbers) else {
                     return Err(refused);
                 };
-                let (variance, of_floats) = deviation(function);
-                match operand.shape() {
-                    Some(shape) => {
-                        if distinct {
-                            return Err(SqlError::not_supported(format!(
-                                "{function}(DISTINCT {})",
-                                name(operand.sql_type())
-                            ))
-                            .with_hint("Aggregate over a sub-query with SELECT DISTINCT."));
+                let Some(shape) = operand.shape() else {
+                    let udaf = of_floats(function).ok_or(refused)?;
+                    return Ok((udaf, vec![operand.coerced(&SqlType::Float8, parameters)?]));
+                };
+                let udaf = AggregateUDF::new_from_impl(Variance::new(function, deviation(function), shape));
+                Ok((Arc::new(udaf), vec![operand.expr]))
+            }
+            "array_agg" | SORTED_OF | NUMBERS_OF => {
+                let (Some(operand), true) = (operands.pop(), operands.is_empty()) else { return Err(refused) };
+                if operand.is_unknown() {
+                    return match function {
+                        NUMBERS_OF => {
+                            Ok((array_agg(&SqlType::Float8), vec![operand.coerced(&SqlType::Float8, parameters)?]))
                         }
-                        let udaf = AggregateUDF::new_from_impl(Variance::new(function, variance, shape));
-                        Ok((Arc::new(udaf), vec![operand.expr]))
-                    }
-                    None => Ok((of_floats, vec![operand.coerced(&SqlType::Float8, parameters)?])),
+                        SORTED_OF => Err(undetermined()),
+                        _ => Err(refused),
+                    };
                 }
+                Ok((array_agg(operand.sql_type()), vec![operand.expr]))
+            }
+            "regr_count" => {
+                if operands.len() != 2 || !numbers {
+                    return Err(refused);
+                }
+                Ok((aggregates::regr::regr_count_udaf(), all(operands, &SqlType::Float8)?))
             }
             _ => {
-                let Some(udaf) = of_two_floats(function) else { return Err(refused) };
+                let Some(udaf) = of_floats(function) else { return Err(refused) };
                 if operands.len() != 2 || !numbers {
                     return Err(refused);
                 }
@@ -233,24 +267,22 @@ impl Pass<'_> {
                 return operation::binary("/", Operand { expr: sum, value_type: shape }, count, self.parameters())
                     .map_err(raised);
             }
-            SqlType::Float8 | SqlType::Float4 => {
-                let expr = count.coerced(&SqlType::Float8, self.parameters()).map_err(raised)?;
-                Operand { expr, value_type: ValueType::of(SqlType::Float8) }
-            }
+            // Of floats the average is what was asked for.
+            SqlType::Float8 => return Ok(sum.expr),
             _ => count,
         };
         operation::binary("/", sum, count, self.parameters()).map_err(raised)
     }
 }
 
-/// Arguments are computed for the rows that FILTER leaves; the engine computes them for every row.
-fn behind_filter(args: Vec<Expr>, filter: Option<&Expr>) -> Vec<Expr> {
-    let Some(filter) = filter else { return args };
-    let guarded = |arg: Expr| match may_fail(&arg) {
-        true => Expr::Case(Case::new(None, vec![(Box::new(filter.clone()), Box::new(arg))], None)),
-        false => arg,
-    };
-    args.into_iter().map(guarded).collect()
+/// Whether more is done than to read a column.
+fn computes(expr: &Expr) -> bool {
+    match expr {
+        Expr::Column(_) | Expr::Literal(..) | Expr::Placeholder(_) | Expr::OuterReferenceColumn(..) => false,
+        Expr::Cast(cast) => computes(&cast.expr),
+        Expr::Alias(alias) => computes(&alias.expr),
+        _ => true,
+    }
 }
 
 /// PostgreSQL sorts values to find those that are distinct, and lists them so.
@@ -291,40 +323,20 @@ fn summand(operand: Operand) -> Option<Expr> {
             }
             as_decimal(operand, DataType::Decimal256(precision, scale))
         }
-        SqlType::Float4 => as_decimal(operand, DataType::Float64),
-        SqlType::Float8 | SqlType::Interval => Some(operand.expr),
+        SqlType::Interval => Some(operand.expr),
         _ => None,
     }
 }
 
-/// What of the values' deviation a function gives, and the engine's function of it for floats.
-fn deviation(function: &str) -> (Deviation, Arc<AggregateUDF>) {
-    let (root, population) = (function.starts_with("stddev"), function.ends_with("_pop"));
-    let udaf = match (root, population) {
-        (true, true) => aggregates::stddev::stddev_pop_udaf(),
-        (true, false) => aggregates::stddev::stddev_udaf(),
-        (false, true) => aggregates::variance::var_pop_udaf(),
-        (false, false) => aggregates::variance::var_samp_udaf(),
-    };
-    (Deviation { root, population }, udaf)
+/// What of the values' deviation a function gives.
+fn deviation(function: &str) -> Deviation {
+    Deviation { root: function.starts_with("stddev"), population: function.ends_with("_pop") }
 }
 
-fn of_two_floats(function: &str) -> Option<Arc<AggregateUDF>> {
-    Some(match function {
-        "corr" => aggregates::correlation::corr_udaf(),
-        "covar_pop" => aggregates::covariance::covar_pop_udaf(),
-        "covar_samp" => aggregates::covariance::covar_samp_udaf(),
-        "regr_avgx" => aggregates::regr::regr_avgx_udaf(),
-        "regr_avgy" => aggregates::regr::regr_avgy_udaf(),
-        "regr_count" => aggregates::regr::regr_count_udaf(),
-        "regr_intercept" => aggregates::regr::regr_intercept_udaf(),
-        "regr_r2" => aggregates::regr::regr_r2_udaf(),
-        "regr_slope" => aggregates::regr::regr_slope_udaf(),
-        "regr_sxx" => aggregates::regr::regr_sxx_udaf(),
-        "regr_sxy" => aggregates::regr::regr_sxy_udaf(),
-        "regr_syy" => aggregates::regr::regr_syy_udaf(),
-        _ => return None,
-    })
+/// A polymorphic function of a literal without a type (42804).
+fn undetermined() -> Box<SqlError> {
+    let message = "could not determine polymorphic type because input has type unknown";
+    SqlError::new(ErrorKind::DatatypeMismatch, message)
 }
 
 /// No aggregate of this name takes such arguments (42883), or several do (42725).

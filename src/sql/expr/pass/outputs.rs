@@ -29,7 +29,9 @@ pub(super) fn computed_once(aggregate: Aggregate) -> Result<LogicalPlan> {
     let computed = Aggregate::try_new(input, group_expr, kept)?;
     let first = computed.schema.fields().len() - computed.aggr_expr.len();
     let column = |place: usize| Expr::Column(Column::from(computed.schema.qualified_field(place)));
-    let groups = (0..first).map(column);
+    // The number of the grouping set is the engine's own affair: GROUPING is not computed from it here.
+    let is_own = |place: &usize| computed.schema.field(*place).name() == Aggregate::INTERNAL_GROUPING_ID;
+    let groups = (0..first).filter(|place| !is_own(place)).map(column);
     let aggregates = aggr_expr.iter().zip(places).map(|(expr, place)| {
         let name = expr.schema_name().to_string();
         let computed = column(first + place);

@@ -1,14 +1,16 @@
 //! Aggregates WITHIN GROUP: functions of the array of the sorted values.
 
+use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments,
+    CaseWhen, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Value,
 };
 
 use super::object_name;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::expr::aggregates::{NUMBERS_OF, SORTED_OF};
 use crate::sql::expr::pending::SortedSet;
 use crate::sql::statement::fold;
-use crate::sql::syntax::call;
+use crate::sql::syntax::{call, value as value_of};
 
 /// Takes such an aggregate apart; `None` for every other function.
 ///
@@ -37,15 +39,19 @@ pub(super) fn apart(function: &mut Function) -> SqlResult<Option<Expr>> {
     };
     let value = sorted.expr.clone();
     let is_there = Expr::IsNotNull(Box::new(Expr::Nested(Box::new(value.clone()))));
+    let collecting = if set == SortedSet::PercentileCont { NUMBERS_OF } else { SORTED_OF };
     let fractions = std::mem::replace(&mut list.args, vec![FunctionArg::Unnamed(FunctionArgExpr::Expr(value))]);
     list.clauses = vec![FunctionArgumentClause::OrderBy(order)];
-    function.name = object_name("array_agg");
+    function.name = object_name(collecting);
     function.filter = Some(Box::new(match function.filter.take() {
         None => is_there,
-        Some(filter) => Expr::BinaryOp {
-            left: Box::new(Expr::Nested(filter)),
-            op: datafusion::sql::sqlparser::ast::BinaryOperator::And,
-            right: Box::new(is_there),
+        // The value is computed where the filter holds.
+        Some(filter) => Expr::Case {
+            case_token: AttachedToken::empty(),
+            end_token: AttachedToken::empty(),
+            operand: None,
+            conditions: vec![CaseWhen { condition: *filter, result: is_there }],
+            else_result: Some(Box::new(value_of(Value::Boolean(false)))),
         },
     }));
     let mut arguments = vec![Expr::Function(function.clone())];
