@@ -10,6 +10,7 @@ mod changes;
 mod edm_types;
 mod forms;
 mod frames;
+mod in_turn;
 mod labels;
 mod multisets;
 mod names;

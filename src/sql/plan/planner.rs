@@ -21,7 +21,7 @@ use futures::StreamExt;
 use super::around::Around;
 use super::names::Source;
 use super::tables::{Mentions, TableEntry, Tables, schema_and_table};
-use super::{changes, edm_types, frames, multisets, names, row_value, unnest};
+use super::{changes, edm_types, frames, in_turn, multisets, names, row_value, unnest};
 use crate::sql::engine::Engine;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::expr::{self, Parameters};
@@ -201,7 +201,7 @@ impl Planner<'_> {
         let state = self.engine.state_with(self.reads.clone());
         let plan = state.optimize(&plan)?;
         let physical = state.query_planner().create_physical_plan(&plan, &state).await?;
-        Ok((state, physical))
+        Ok((state, in_turn::keep_order(physical)?))
     }
 
     /// Runs a planned query on this planner's snapshot. Dropping the stream stops it.
