@@ -18,6 +18,7 @@ const OF_ARGUMENTS: &[(&str, usize, &str, &str)] = &[
     ("jsonb_agg", 1, "json_item", "jsonb_of_items"),
     ("json_object_agg", 2, "json_member", "json_of_members"),
     ("jsonb_object_agg", 2, "json_member", "jsonb_of_members"),
+    ("string_agg", 2, "string_agg_of_item", "string_agg_of_items"),
 ];
 
 /// Whether [`rewritten`] gives an expression.
@@ -48,7 +49,7 @@ pub(super) fn order_distinct(function: &mut Function) {
 }
 
 /// Whether the expression may differ from row to row. The planner forgets an order that is the same for all.
-fn names_a_column(expr: &Expr) -> bool {
+pub(super) fn names_a_column(expr: &Expr) -> bool {
     struct Names;
     impl Visitor for Names {
         type Break = ();
@@ -62,7 +63,12 @@ fn names_a_column(expr: &Expr) -> bool {
 
 fn of_arguments(function: &Function) -> Option<(&'static str, &'static str)> {
     let name = last_name(function)?;
-    let count = arguments(function)?.len();
+    let arguments = arguments(function)?;
+    let count = arguments.len();
+    // The engine joins texts by a delimiter that is the same for all.
+    if name == "string_agg" && arguments.last().is_none_or(|delimiter| matches!(delimiter, Expr::Value(_))) {
+        return None;
+    }
     let found = OF_ARGUMENTS.iter().find(|(known, takes, ..)| *known == name && *takes == count);
     found.filter(|_| function.within_group.is_empty()).map(|(.., of_row, of_all)| (*of_row, *of_all))
 }

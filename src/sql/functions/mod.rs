@@ -9,6 +9,7 @@ mod call;
 mod collected;
 mod datetime;
 mod formatting;
+mod hypothetical;
 mod json;
 mod math;
 mod misc;

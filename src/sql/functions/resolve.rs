@@ -8,6 +8,10 @@ use crate::sql::expr::candidates::{self, Candidate, Unresolved};
 use crate::sql::expr::conversion::{common_type, is_implicit, is_same, item_of, name as type_name, without_parameters};
 use crate::sql::types::SqlType;
 
+/// Functions that PostgreSQL has for types that are not here too, so that a literal without a type is of none of them:
+/// `unnest` of a text search vector, `trunc` of a MAC address, `bit_count` of bits.
+const HAS_OTHERS: &[&str] = &["unnest_items", "trunc", "bit_count"];
+
 /// What a function asks of an argument.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::sql) enum Asked {
@@ -37,8 +41,9 @@ pub(super) fn resolve(name: &str, overloads: &[&'static Overload], given: &[SqlT
         return Ok(resolved(exact, given));
     }
     match candidates::best(takers, given) {
-        // PostgreSQL has another unnest, of text search vectors.
-        Ok(best) if is_undetermined(best, given) && best.name == "unnest_items" => Err(ambiguous(name, given)),
+        Ok(best) if given.iter().all(|given| *given == SqlType::Unknown) && HAS_OTHERS.contains(&best.name) => {
+            Err(ambiguous(name, given))
+        }
         Ok(best) if is_undetermined(best, given) => {
             let message = "could not determine polymorphic type because input has type unknown";
             Err(SqlError::new(ErrorKind::DatatypeMismatch, message))
@@ -62,7 +67,11 @@ fn ambiguous(name: &str, given: &[SqlType]) -> Box<SqlError> {
 
 fn call_text(name: &str, given: &[SqlType]) -> String {
     // What its users call it.
-    let name = if name == "unnest_items" { "unnest" } else { name.strip_suffix("_of_items").unwrap_or(name) };
+    let name = if name == "unnest_items" {
+        "unnest"
+    } else {
+        name.trim_end_matches('s').strip_suffix("_of_item").unwrap_or(name)
+    };
     let types: Vec<String> = given.iter().map(type_name).collect();
     format!("{name}({})", types.join(", "))
 }

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use datafusion::sql::sqlparser::ast::{Expr, ObjectName, SelectItem, SetExpr, TrimWhereField};
+use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, ObjectName, SelectItem, SetExpr, TrimWhereField};
 
 use crate::sql::statement::fold;
 
@@ -83,6 +83,8 @@ fn naming(expr: &Expr) -> Option<Naming> {
         Expr::Trim { trim_where: Some(TrimWhereField::Trailing), .. } => own("rtrim"),
         Expr::Trim { .. } => own("btrim"),
         Expr::AtTimeZone { .. } => own("timezone"),
+        Expr::BinaryOp { op: BinaryOperator::Overlaps, .. } => own("overlaps"),
+        Expr::IsNormalized { negated: false, .. } => own("is_normalized"),
         Expr::Array(_) => own("array"),
         Expr::Tuple(_) => own("row"),
         Expr::Subquery(query) => first_label(&query.body),
