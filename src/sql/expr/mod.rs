@@ -32,7 +32,7 @@ mod planner;
 mod syntax;
 mod typed;
 
-pub(super) use aggregates::{FIRST_OF, ONLY_OF, find as find_aggregate};
+pub(super) use aggregates::{FIRST_OF, ITEMS_OF, ONLY_OF, find as find_aggregate};
 pub(super) use function::refused as refused_call;
 pub(super) use parameters::Parameters;
 pub(super) use pass::typed as type_plan;

@@ -122,17 +122,20 @@ impl Accumulator for Rectangular {
             && let Some(arrays) = list.value(0).as_list_opt::<i32>()
         {
             let refused = |kind, message| Err(DataFusionError::External(SqlError::new(kind, message)));
-            if arrays.null_count() > 0 {
-                return refused(ErrorKind::NullValueNotAllowed, "cannot accumulate null arrays");
-            }
             let mut lengths = arrays.offsets().lengths();
-            let first = lengths.next().unwrap_or(1);
-            if first == 0 {
-                return refused(ErrorKind::SubscriptError, "cannot accumulate empty arrays");
-            }
-            if lengths.any(|length| length != first) {
-                let message = "cannot accumulate arrays of different dimensionality";
-                return refused(ErrorKind::SubscriptError, message);
+            let first = arrays.offsets().lengths().next();
+            for array in 0..arrays.len() {
+                let length = lengths.next();
+                if arrays.is_null(array) {
+                    return refused(ErrorKind::NullValueNotAllowed, "cannot accumulate null arrays");
+                }
+                if first == Some(0) {
+                    return refused(ErrorKind::SubscriptError, "cannot accumulate empty arrays");
+                }
+                if length != first {
+                    let message = "cannot accumulate arrays of different dimensionality";
+                    return refused(ErrorKind::SubscriptError, message);
+                }
             }
         }
         Ok(collected)

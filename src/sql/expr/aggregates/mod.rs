@@ -23,6 +23,7 @@ pub(super) use self::variance::{Deviation, Variance};
 /// Aggregates whose meaning waits for their arguments' types.
 const WAITING: &[&str] = &[
     "array_agg",
+    ITEMS_OF,
     SORTED_OF,
     NUMBERS_OF,
     "sum",
@@ -80,6 +81,8 @@ const FOREIGN: &[&str] = &[
 
 /// The sum that an average takes. A statement can give no function such a name.
 pub(super) const SUM_OF: &str = "sum of";
+/// The array of what a sub-query gives: a column that nobody gave a type is text there.
+pub(in crate::sql) const ITEMS_OF: &str = "items of";
 /// The array that an aggregate WITHIN GROUP chooses from. A statement can give no function such a name.
 pub(super) const SORTED_OF: &str = "sorted values of";
 /// The same of what is computed between the values: a literal without a type is a double precision then.
@@ -138,7 +141,9 @@ impl AggregateUDFImpl for Aggregate {
                 DataType::Float32 => DataType::Float64,
                 other => other,
             },
-            "array_agg" | SORTED_OF | NUMBERS_OF => DataType::List(Arc::new(Field::new_list_field(argument, true))),
+            "array_agg" | ITEMS_OF | SORTED_OF | NUMBERS_OF => {
+                DataType::List(Arc::new(Field::new_list_field(argument, true)))
+            }
             "bool_and" | "bool_or" | "every" => DataType::Boolean,
             "string_agg" => DataType::Utf8,
             "min" | "max" | "bit_and" | "bit_or" | "bit_xor" => argument,

@@ -20,6 +20,10 @@ const SCALE: u8 = 36;
 /// No result has more.
 const SCALE_MAX: u8 = 40;
 
+/// Digits of a value that are computed with, and how many of them behind the point in any case. A quotient may have more.
+const VALUE_DIGITS: u8 = 32;
+const VALUE_SCALE: u8 = 20;
+
 /// Digits behind the point of the result for values of a scale.
 fn result_scale(scale: u8) -> u8 {
     (2 * scale).clamp(SCALE, SCALE_MAX)
@@ -46,7 +50,10 @@ pub(in crate::sql::expr) struct Variance {
 
 impl Variance {
     pub fn new(name: &'static str, deviation: Deviation, values: Shape) -> Self {
-        Self { name, deviation, scale: values.scale, signature: Signature::any(1, Volatility::Immutable) }
+        // The squares of a million values of so many digits have room.
+        let most = VALUE_SCALE.max(VALUE_DIGITS.saturating_sub(values.whole));
+        let signature = Signature::any(1, Volatility::Immutable);
+        Self { name, deviation, scale: values.scale.min(most), signature }
     }
 
     fn result(&self) -> ValueType {

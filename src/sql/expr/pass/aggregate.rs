@@ -13,7 +13,8 @@ use super::predicate::is_number;
 use super::{Pass, raised};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::expr::aggregates::{
-    Aggregate, Deviation, NUMBERS_OF, SORTED_OF, SUM_OF, Variance, array_agg, of_floats, string_agg, sum_of_reals,
+    Aggregate, Deviation, ITEMS_OF, NUMBERS_OF, SORTED_OF, SUM_OF, Variance, array_agg, of_floats, string_agg,
+    sum_of_reals,
 };
 use crate::sql::expr::comparison;
 use crate::sql::expr::conversion::{is_text, name};
@@ -228,13 +229,14 @@ impl Pass<'_> {
                 let udaf = AggregateUDF::new_from_impl(Variance::new(function, deviation(function), shape));
                 Ok((Arc::new(udaf), vec![operand.expr]))
             }
-            "array_agg" | SORTED_OF | NUMBERS_OF => {
+            "array_agg" | ITEMS_OF | SORTED_OF | NUMBERS_OF => {
                 let (Some(operand), true) = (operands.pop(), operands.is_empty()) else { return Err(refused) };
                 if operand.is_unknown() {
                     return match function {
                         NUMBERS_OF => {
                             Ok((array_agg(&SqlType::Float8), vec![operand.coerced(&SqlType::Float8, parameters)?]))
                         }
+                        ITEMS_OF => Ok((array_agg(&SqlType::Text), vec![operand.coerced(&SqlType::Text, parameters)?])),
                         SORTED_OF => Err(undetermined()),
                         _ => Err(refused),
                     };

@@ -8,6 +8,7 @@ use datafusion::sql::sqlparser::ast::{
 use super::collection;
 use super::forms::{arguments, call, column_name, last_name, literal, number, string, take};
 use super::unreached::{is_empty_source, null_list};
+use crate::sql::expr::ITEMS_OF;
 use crate::sql::pg_catalog::layout;
 use crate::sql::types::SqlType;
 
@@ -108,7 +109,7 @@ fn aggregate(query: &mut Query) -> bool {
             by
         })
         .collect();
-    let mut collected = call("array_agg", vec![take(item)]);
+    let mut collected = call(ITEMS_OF, vec![take(item)]);
     if let Expr::Function(Function { args: FunctionArguments::List(list), .. }) = &mut collected
         && !order.is_empty()
     {
