@@ -131,6 +131,7 @@ impl<'a> Values<'a> {
             SqlType::Time => array.as_primitive_opt().map(Values::Time),
             SqlType::Timestamp | SqlType::Timestamptz => array.as_primitive_opt().map(Values::Timestamp),
             SqlType::Interval => array.as_primitive_opt().map(Values::Interval),
+            SqlType::Limited(limits) => return Values::new(array, limits.of().bare()),
             SqlType::Int2Vector => list(array, &SqlType::Int2, VECTOR_START)?,
             SqlType::OidVector => list(array, &SqlType::Oid, VECTOR_START)?,
             SqlType::Array(item) => list(array, item, ARRAY_START)?,

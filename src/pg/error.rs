@@ -157,6 +157,7 @@ fn sqlstate(kind: ErrorKind) -> &'static str {
         ErrorKind::NumericOutOfRange => "22003",
         ErrorKind::InvalidDatetimeFormat => "22007",
         ErrorKind::DatetimeOverflow => "22008",
+        ErrorKind::IntervalFieldOverflow => "22015",
         ErrorKind::DivisionByZero => "22012",
         ErrorKind::InvalidPower => "2201F",
         ErrorKind::SequenceLimit => "2200H",

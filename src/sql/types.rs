@@ -4,7 +4,12 @@
 //! of its Arrow type carries the SQL name in its metadata under [`TYPE_KEY`]. The metadata is believed only when it
 //! agrees with the Arrow type, because DataFusion may carry it through a cast.
 
+mod time_limits;
+
+use std::borrow::Cow;
 use std::fmt;
+
+pub use self::time_limits::{IntervalFields, TimeLimits, TimeType};
 
 use arrow::datatypes::{DataType, Field, IntervalUnit, TimeUnit};
 
@@ -43,6 +48,8 @@ pub enum SqlType {
     Timestamp,
     Timestamptz,
     Interval,
+    /// A time type that keeps fewer digits or fields, as a column or a cast declares it: `timestamp(3)`.
+    Limited(TimeLimits),
     Oid,
     /// The catalogue's one-byte `"char"`.
     InternalChar,
@@ -94,6 +101,7 @@ impl SqlType {
             SqlType::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
             SqlType::Timestamptz => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
             SqlType::Interval => DataType::Interval(IntervalUnit::MonthDayNano),
+            SqlType::Limited(limits) => limits.of().bare().arrow(),
             SqlType::Oid => DataType::UInt32,
             SqlType::Int2Vector => SqlType::Array(Box::new(SqlType::Int2)).arrow(),
             SqlType::OidVector => SqlType::Array(Box::new(SqlType::Oid)).arrow(),
@@ -113,8 +121,26 @@ impl SqlType {
         }
     }
 
-    /// The SQL type of a field: its declared type, else the obvious one of its Arrow type.
+    /// The type of the values: a time type without its limits.
+    pub fn bare(&self) -> Cow<'_, Self> {
+        match self {
+            SqlType::Limited(limits) => Cow::Borrowed(limits.of().bare()),
+            SqlType::Array(item) => match item.bare() {
+                Cow::Borrowed(bare) if *bare == **item => Cow::Borrowed(self),
+                bare => Cow::Owned(SqlType::Array(Box::new(bare.into_owned()))),
+            },
+            other => Cow::Borrowed(other),
+        }
+    }
+
+    /// The SQL type of a field's values: its declared type, else the obvious one of its Arrow type. Limits of time types
+    /// are left out.
     pub fn of_field(field: &Field) -> Self {
+        SqlType::declared_in(field).bare().into_owned()
+    }
+
+    /// As [`SqlType::of_field`], with the limits of a time type.
+    pub fn declared_in(field: &Field) -> Self {
         let declared = field.metadata().get(TYPE_KEY).and_then(|text| SqlType::parse(text));
         match declared {
             Some(declared) if arrow_agrees(&declared.arrow(), field.data_type()) => declared,
@@ -212,8 +238,11 @@ impl SqlType {
                     let (p, s) = arguments.split_once(',')?;
                     Some(SqlType::Numeric(Some((p.parse().ok()?, s.parse().ok()?))))
                 }
-                _ => None,
+                _ => TimeLimits::parse(text).map(SqlType::Limited),
             };
+        }
+        if let Some(limits) = TimeLimits::parse(text) {
+            return Some(SqlType::Limited(limits));
         }
         UNPARAMETERISED.iter().find(|t| t.to_string() == text).cloned()
     }
@@ -294,6 +323,7 @@ impl fmt::Display for SqlType {
             SqlType::Timestamp => f.write_str("timestamp without time zone"),
             SqlType::Timestamptz => f.write_str("timestamp with time zone"),
             SqlType::Interval => f.write_str("interval"),
+            SqlType::Limited(limits) => write!(f, "{limits}"),
             SqlType::Oid => f.write_str("oid"),
             SqlType::InternalChar => f.write_str("\"char\""),
             SqlType::Regclass => f.write_str("regclass"),
@@ -326,6 +356,19 @@ mod tests {
                 continue;
             }
             assert_eq!(SqlType::of_field(&sql_type.field("c", true)), *sql_type);
+        }
+    }
+
+    #[test]
+    fn values_have_no_limits() {
+        let limited = SqlType::Limited(TimeLimits::digits(TimeType::Timestamp, 3));
+        for (declared, bare) in [
+            (limited.clone(), SqlType::Timestamp),
+            (SqlType::Array(Box::new(limited)), SqlType::Array(Box::new(SqlType::Timestamp))),
+        ] {
+            let field = declared.field("c", true);
+            assert_eq!(SqlType::declared_in(&field), declared);
+            assert_eq!(SqlType::of_field(&field), bare);
         }
     }
 

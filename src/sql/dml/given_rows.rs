@@ -19,11 +19,13 @@ pub(super) struct GivenRows {
     targets: Vec<TargetColumn>,
     /// Where each value stands in a batch, and whether it has no type of its own.
     columns: Vec<(usize, bool)>,
+    /// When the transaction began.
+    now: Option<i64>,
 }
 
 impl GivenRows {
-    pub fn new(relation: &Arc<Relation>, targets: Vec<TargetColumn>, untyped: Vec<bool>) -> Self {
-        Self { relation: relation.clone(), targets, columns: untyped.into_iter().enumerate().collect() }
+    pub fn new(relation: &Arc<Relation>, targets: Vec<TargetColumn>, untyped: Vec<bool>, now: Option<i64>) -> Self {
+        Self { relation: relation.clone(), targets, columns: untyped.into_iter().enumerate().collect(), now }
     }
 
     pub fn width(&self) -> usize {
@@ -35,12 +37,12 @@ impl GivenRows {
     /// # Errors
     /// What assigning them to their columns refuses.
     pub fn rows(&self, batch: &RecordBatch) -> SqlResult<RecordBatch> {
-        given_rows(&self.relation, &self.targets, &self.columns, &[], batch)
+        given_rows(&self.relation, &self.targets, &self.columns, &[], batch, self.now)
     }
 }
 
 /// A query's batch with each column as its target's type, or the own type that its values keep. `chosen` says for each
-/// target which column of the batch it takes, and whether that has no type of its own.
+/// target which column of the batch it takes, and whether that has no type of its own. The transaction began at `now`.
 ///
 /// # Errors
 /// What assigning the values to their columns refuses.
@@ -50,6 +52,7 @@ pub(super) fn given_rows(
     chosen: &[(usize, bool)],
     own_types: &[Option<SqlType>],
     batch: &RecordBatch,
+    now: Option<i64>,
 ) -> SqlResult<RecordBatch> {
     let mut fields = Vec::with_capacity(targets.len());
     let mut columns = Vec::with_capacity(targets.len());
@@ -59,7 +62,8 @@ pub(super) fn given_rows(
         let (values, sql_type) = match target.column(relation) {
             Some(column) => {
                 let to = own_types.get(position).and_then(Option::as_ref).unwrap_or(&column.sql_type);
-                let values = edm::assign(batch.column(*index), &from, to, *untyped).map_err(|e| e.for_column(name))?;
+                let values = edm::assign_at(batch.column(*index), &from, to, *untyped, now);
+                let values = values.map_err(|e| e.for_column(name))?;
                 (values, to.clone())
             }
             None => (batch.column(*index).clone(), from),

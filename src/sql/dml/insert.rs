@@ -150,7 +150,8 @@ impl PreparedInsert {
         match &self.source {
             Source::Values(values) => {
                 let computed = values.compute(planner, parameters).await?;
-                let meaning = CellValues { parameters, declared: &self.parameters, computed: &computed };
+                let meaning =
+                    CellValues { parameters, declared: &self.parameters, computed: &computed, now: planner.now() };
                 for chunk in values.rows().chunks(ROWS_PER_BATCH) {
                     let batch = self.listed(chunk, &meaning, &run.rows).await?;
                     self.write(planner, parameters, &batch, writes, &mut run).await?;
@@ -162,7 +163,8 @@ impl PreparedInsert {
                     batches = KeptRows::of(planner, "rows of INSERT", batches).await?.into_stream();
                 }
                 while let Some(batch) = batches.next().await {
-                    let batch = given_rows(&self.relation, &self.targets, columns, &self.own_types, &batch?)?;
+                    let batch =
+                        given_rows(&self.relation, &self.targets, columns, &self.own_types, &batch?, planner.now())?;
                     self.write(planner, parameters, &batch, writes, &mut run).await?;
                 }
             }

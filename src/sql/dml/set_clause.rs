@@ -33,6 +33,8 @@ pub(super) struct SetClause {
     assignments: Vec<Assigned>,
     /// Columns that the values are computed in.
     width: usize,
+    /// When the transaction began.
+    now: Option<i64>,
 }
 
 /// One column and where its value stands.
@@ -61,7 +63,7 @@ impl SetClause {
         assignments: &[Assignment],
         declared: &mut Vec<SqlType>,
     ) -> SqlResult<(Self, Vec<Expr>)> {
-        let mut set = Self { relation: relation.clone(), assignments: Vec::new(), width: 0 };
+        let mut set = Self { relation: relation.clone(), assignments: Vec::new(), width: 0, now: planner.now() };
         let mut values = Vec::new();
         for assignment in assignments {
             match &assignment.target {
@@ -129,7 +131,8 @@ impl SetClause {
             match assigned.target.column(&self.relation) {
                 Some(column) => {
                     let to = assigned.own_type.as_ref().unwrap_or(&column.sql_type);
-                    edm::assign(&values, &from, to, assigned.untyped).map_err(|e| e.for_column(&column.name))
+                    edm::assign_at(&values, &from, to, assigned.untyped, self.now)
+                        .map_err(|e| e.for_column(&column.name))
                 }
                 None => Ok(values),
             }

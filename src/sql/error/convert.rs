@@ -240,6 +240,9 @@ fn from_plan_text(text: String) -> Box<SqlError> {
 }
 
 fn from_execution_text(text: String) -> Box<SqlError> {
+    if text.starts_with("Cannot cast Date32 value ") {
+        return SqlError::new(ErrorKind::DatetimeOverflow, "date out of range for timestamp");
+    }
     if text.contains("more than one row") {
         let message = "more than one row returned by a subquery used as an expression";
         return SqlError::new(ErrorKind::CardinalityViolation, message);

@@ -39,6 +39,7 @@ pub(in crate::sql) fn category(sql_type: &SqlType) -> Category {
         | SqlType::Regproc => Category::Text,
         SqlType::Date | SqlType::Time | SqlType::Timestamp | SqlType::Timestamptz => Category::DateTime,
         SqlType::Interval => Category::Timespan,
+        SqlType::Limited(limits) => category(limits.of().bare()),
         SqlType::Array(_) | SqlType::Int2Vector | SqlType::OidVector => Category::Array,
         SqlType::Unknown => Category::Unknown,
         SqlType::Json | SqlType::Jsonb | SqlType::Bytea | SqlType::Uuid | SqlType::InternalChar | SqlType::Void => {

@@ -156,7 +156,7 @@ impl Operand {
     fn read(self, to: &SqlType, parameters: &Parameters) -> SqlResult<Expr> {
         Ok(match self.expr {
             Expr::Literal(value, _) => match value.try_as_str().flatten() {
-                Some(text) => literal::literal(literal::read(text, to)?, to),
+                Some(text) => literal::reading(text, to, parameters)?,
                 None => literal::null(&ValueType::of(to.clone()))?,
             },
             // The length in the type is that of no column.

@@ -49,8 +49,6 @@ pub(super) enum Meaning {
     CastTo(SqlType),
     /// An aggregate of sorted values, of the array of them.
     OfSorted(SortedSet),
-    /// A time with fewer digits of its seconds: what a cast to `timestamp(n)` does besides.
-    Rounded,
     /// One of the functions of this name.
     Function(&'static str),
     /// A type called as a function: `date(x)` is `x::date`.
@@ -127,7 +125,6 @@ impl Meaning {
             AVERAGE => Meaning::Average,
             VALUE => Meaning::Value,
             ARRAY => Meaning::Array,
-            ROUNDED => Meaning::Rounded,
             IS_DISTINCT | IS_NOT_DISTINCT => Meaning::Binary(name.to_owned()),
             _ => match name.strip_prefix(CAST) {
                 Some(sql_type) => Meaning::CastTo(SqlType::parse(sql_type)?),
@@ -168,7 +165,6 @@ impl Meaning {
             Meaning::Value => "VALUES",
             Meaning::CastTo(_) => "CAST",
             Meaning::OfSorted(set) => set.name(),
-            Meaning::Rounded => ROUNDED,
             Meaning::Function(name) | Meaning::Cast(name, _) => name,
         }
     }
@@ -178,7 +174,6 @@ impl Meaning {
 pub(super) const AVERAGE: &str = "average of";
 pub(super) const VALUE: &str = "value of";
 pub(super) const ARRAY: &str = "array of";
-pub(super) const ROUNDED: &str = "rounded to";
 pub(super) const IS_DISTINCT: &str = "IS DISTINCT FROM";
 pub(super) const IS_NOT_DISTINCT: &str = "IS NOT DISTINCT FROM";
 
@@ -222,12 +217,9 @@ impl Pending {
             Meaning::All(operator) => all_function(operator),
             Meaning::CastTo(sql_type) => cast_function(sql_type),
             Meaning::OfSorted(set) => set.function().to_owned(),
-            Meaning::Binary(_)
-            | Meaning::Array
-            | Meaning::TypeOf
-            | Meaning::Rounded
-            | Meaning::Function(_)
-            | Meaning::Cast(..) => meaning.name().to_owned(),
+            Meaning::Binary(_) | Meaning::Array | Meaning::TypeOf | Meaning::Function(_) | Meaning::Cast(..) => {
+                meaning.name().to_owned()
+            }
         };
         let anything = TypeSignature::OneOf(vec![TypeSignature::VariadicAny, TypeSignature::Nullary]);
         let signature = Signature::new(anything, Volatility::Immutable);
@@ -251,7 +243,7 @@ impl Pending {
             (Meaning::TypeOf, _) => Some(ValueType::of(SqlType::Regtype)),
             (Meaning::CastTo(sql_type), _) => Some(ValueType::of(sql_type.clone())),
             (Meaning::OfSorted(set), [values, ..]) => sorted_set_type(*set, values),
-            (Meaning::NullIf | Meaning::Rounded, [left, _]) => Some(left.value_type.clone()),
+            (Meaning::NullIf, [left, _]) => Some(left.value_type.clone()),
             (Meaning::Coalesce | Meaning::Greatest | Meaning::Least, operands) => likely_common(operands),
             (Meaning::Array, operands) => {
                 likely_common(operands).map(|item| ValueType::of(SqlType::Array(Box::new(item.sql_type))))

@@ -183,7 +183,7 @@ impl<'a> Cells<'a> {
             DataType::Timestamp(unit, stored_zone) => Cells::Timestamp {
                 values: timestamps(array, *unit),
                 unit: Unit::new(*unit),
-                zone: match sql_type {
+                zone: match &*sql_type.bare() {
                     SqlType::Timestamptz => true,
                     SqlType::Timestamp => false,
                     _ => stored_zone.is_some(),

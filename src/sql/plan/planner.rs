@@ -72,16 +72,23 @@ pub(crate) struct Planner<'a> {
     around: Around,
     /// Tables that are known by these names before any others.
     given: Tables,
+    /// What it plans is kept for later: nobody knows what time it is then.
+    is_kept: bool,
 }
 
 impl<'a> Planner<'a> {
     pub fn new(engine: &'a Engine, reads: Arc<Reads>, system: SystemCatalog) -> Self {
-        Self { engine, reads, system, around: Around::default(), given: Tables::default() }
+        Self { engine, reads, system, around: Around::default(), given: Tables::default(), is_kept: false }
     }
 
     /// The same, for a part of a statement with these surroundings.
     pub fn within(&self, around: Around) -> Self {
         Self { around, ..self.clone() }
+    }
+
+    /// The same, for expressions that are kept: words like `now` in literals are refused.
+    pub fn for_later(&self) -> Self {
+        Self { is_kept: true, ..self.clone() }
     }
 
     /// The same planner with these tables before any others.
@@ -159,12 +166,18 @@ impl Planner<'_> {
         names::resolve(&mut query, tables, state)?;
         expr::lower(&mut query)?;
         let statement = Statement::Query(Box::new(query));
-        let found = Parameters::new(declared);
+        let found = Parameters::new(declared).of_kept(self.is_kept);
         let mut plan = self.to_plan(state, tables, statement.clone(), &[], &found)?;
         let (parameters, named) = (found.types(), found.met());
         if !parameters.is_empty() {
             // Each parameter has one type wherever it stands: now that it is known, all that depends on it follows.
-            plan = self.to_plan(state, tables, statement, &parameters, &Parameters::new(&parameters))?;
+            plan = self.to_plan(
+                state,
+                tables,
+                statement,
+                &parameters,
+                &Parameters::new(&parameters).of_kept(self.is_kept),
+            )?;
         }
         let columns = result_columns(&plan);
         let plan = unnest::unnest(plan)?;
@@ -177,6 +190,11 @@ impl Planner<'_> {
             relations,
             reads_system_catalog: tables.has_system_relations() || self.system.has_seen(),
         })
+    }
+
+    /// When the transaction began, in microseconds since 1970-01-01.
+    pub fn now(&self) -> Option<i64> {
+        self.reads.moments.known_transaction()
     }
 
     /// What expressions outside a plan are evaluated with in this planner's statement.
@@ -328,7 +346,7 @@ fn relation_entry(relation: &Arc<Relation>, mentions: &Mentions) -> TableEntry {
 fn result_columns(plan: &LogicalPlan) -> Arc<[ResultColumn]> {
     let column = |field: &arrow::datatypes::FieldRef| ResultColumn {
         name: super::labels::shown(field.name()).to_owned(),
-        sql_type: SqlType::of_field(field),
+        sql_type: SqlType::declared_in(field),
         is_declared: SqlType::is_declared(field),
         table_oid: 0,
         attribute: 0,

@@ -272,6 +272,11 @@ impl Session {
         Arc::new(Reads::new(reader, catalog, own, moments).noted_in(log))
     }
 
+    /// When the transaction began, in microseconds since 1970-01-01; one that has not begun does so now.
+    pub fn transaction_time(&self) -> i64 {
+        self.engine.moments(self.transaction.began()).transaction()
+    }
+
     fn system_catalog(&self) -> SystemCatalog {
         SystemCatalog::new(&self.engine.config().database, &self.user)
             .with_settings(self.settings.all())

@@ -11,7 +11,6 @@ use crate::sql::error::SqlError;
 use crate::sql::expr::comparison;
 use crate::sql::expr::conversion;
 use crate::sql::expr::function;
-use crate::sql::expr::kernels::{self, Computation};
 use crate::sql::expr::literal;
 use crate::sql::expr::operand::Operand;
 use crate::sql::expr::operation;
@@ -140,10 +139,6 @@ impl Pass<'_> {
             }
             Meaning::Array => self.array(operands),
             Meaning::OfSorted(set) => self.of_sorted(*set, operands).map_err(raised),
-            Meaning::Rounded => {
-                let [value, digits] = pair(operands)?;
-                Ok(Computation::call(&kernels::ROUND_TIME, None, value.value_type, vec![value.expr, digits.expr]))
-            }
             Meaning::Average => {
                 let [sum, count] = pair(operands)?;
                 self.average(sum, count)
