@@ -117,7 +117,9 @@ fn binary(sql_type: &SqlType, bytes: &[u8]) -> Result<ScalarValue, Failure> {
         SqlType::Int2Vector => array(&SqlType::Int2, bytes)?,
         SqlType::OidVector => array(&SqlType::Oid, bytes)?,
         SqlType::Array(item) => array(item, bytes)?,
-        SqlType::Void => return Err(SqlError::not_supported("a parameter of type void").into()),
+        SqlType::Record(_) | SqlType::Void => {
+            return Err(SqlError::not_supported(format!("a parameter of type {sql_type}")).into());
+        }
     };
     Ok(value)
 }

@@ -52,6 +52,8 @@ const BPCHAR: (u32, u32) = (1042, 1014);
 /// A literal of no type yet.
 const UNKNOWN: u32 = 705;
 const TEXT: (u32, u32) = (25, 1009);
+/// A row of no table.
+const RECORD: (u32, u32) = (2249, 2287);
 /// Room for the length word in PostgreSQL's type modifiers.
 const MODIFIER_OFFSET: i32 = 4;
 
@@ -104,6 +106,7 @@ pub(super) fn modifier(sql_type: &SqlType) -> i32 {
 fn oids(sql_type: &SqlType) -> (u32, u32) {
     match sql_type {
         SqlType::Char(_) => BPCHAR,
+        SqlType::Record(row) => row.table.as_ref().map_or(RECORD, |table| (table.oid, table.array_oid)),
         other => find(other).map_or(TEXT, |entry| (entry.oid, entry.array_oid)),
     }
 }

@@ -4,11 +4,15 @@
 //! of its Arrow type carries the SQL name in its metadata under [`TYPE_KEY`]. The metadata is believed only when it
 //! agrees with the Arrow type, because DataFusion may carry it through a cast.
 
+mod row;
+
 use std::fmt;
 
 use arrow::datatypes::{DataType, Field, IntervalUnit, TimeUnit};
 
-/// Metadata key of a field's declared SQL type, as [`SqlType`]'s `Display` prints it.
+pub use self::row::{RowType, TableRow, row_field};
+
+/// Metadata key of a field's declared SQL type, as [`SqlType::tag`] writes it.
 pub const TYPE_KEY: &str = "pg_type";
 
 /// Precision of `numeric` without precision, in decimal digits: the most Arrow's Decimal256 holds.
@@ -58,6 +62,8 @@ pub enum SqlType {
     OidVector,
     /// One-dimensional array.
     Array(Box<SqlType>),
+    /// A row.
+    Record(RowType),
     Void,
     /// A literal or parameter whose type is not known yet; text on the wire.
     Unknown,
@@ -98,6 +104,7 @@ impl SqlType {
             SqlType::Int2Vector => SqlType::Array(Box::new(SqlType::Int2)).arrow(),
             SqlType::OidVector => SqlType::Array(Box::new(SqlType::Oid)).arrow(),
             SqlType::Array(item) => DataType::List(Field::new_list_field(item.arrow(), true).into()),
+            SqlType::Record(row) => row.arrow(),
             SqlType::Void => DataType::Null,
         }
     }
@@ -109,7 +116,16 @@ impl SqlType {
         if SqlType::of_arrow(field.data_type()) == *self && !matches!(self, SqlType::Numeric(Some(_))) {
             field
         } else {
-            field.with_metadata([(TYPE_KEY.to_owned(), self.to_string())].into())
+            field.with_metadata([(TYPE_KEY.to_owned(), self.tag())].into())
+        }
+    }
+
+    /// What a field's metadata says of this type: its name, and of a table's row type what `pg_type` has about it.
+    pub(crate) fn tag(&self) -> String {
+        match self {
+            SqlType::Record(RowType { table: Some(table), .. }) => RowType::tag(table).unwrap_or_default(),
+            SqlType::Array(item) => format!("{}[]", item.tag()),
+            other => other.to_string(),
         }
     }
 
@@ -117,8 +133,22 @@ impl SqlType {
     pub fn of_field(field: &Field) -> Self {
         let declared = field.metadata().get(TYPE_KEY).and_then(|text| SqlType::parse(text));
         match declared {
-            Some(declared) if arrow_agrees(&declared.arrow(), field.data_type()) => declared,
-            _ => SqlType::of_arrow(field.data_type()),
+            Some(declared) => declared.laid_out(field.data_type()),
+            None => SqlType::of_arrow(field.data_type()),
+        }
+    }
+
+    /// This type as the metadata of a field declares it, if it can be believed.
+    fn laid_out(self, data_type: &DataType) -> Self {
+        match (self, data_type) {
+            (SqlType::Record(row), DataType::Struct(fields)) => {
+                SqlType::Record(RowType { fields: fields.clone(), ..row })
+            }
+            (SqlType::Array(item), DataType::List(field)) if matches!(field.data_type(), DataType::Struct(_)) => {
+                SqlType::Array(Box::new(item.laid_out(field.data_type())))
+            }
+            (declared, data_type) if arrow_agrees(&declared.arrow(), data_type) => declared,
+            (_, data_type) => SqlType::of_arrow(data_type),
         }
     }
 
@@ -159,7 +189,8 @@ impl SqlType {
             DataType::Dictionary(_, values) => SqlType::of_arrow(values),
             DataType::RunEndEncoded(_, values) => SqlType::of_field(values),
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null => SqlType::Text,
-            DataType::Struct(_) | DataType::Union(..) | DataType::Map(..) => SqlType::Text,
+            DataType::Struct(fields) => SqlType::Record(RowType::of_fields(fields)),
+            DataType::Union(..) | DataType::Map(..) => SqlType::Text,
         }
     }
 
@@ -199,10 +230,14 @@ impl SqlType {
         })
     }
 
-    /// Reads what `Display` prints. `None` for anything else: user input goes through the SQL parser instead.
+    /// Reads what [`SqlType::tag`] writes, of rows without their fields. `None` for anything else: user input goes through
+    /// the SQL parser instead.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         if let Some(item) = text.strip_suffix("[]") {
             return Some(SqlType::Array(Box::new(SqlType::parse(item)?)));
+        }
+        if let Some(row) = RowType::of_tag(text) {
+            return Some(SqlType::Record(row));
         }
         if let Some((name, arguments)) = text.strip_suffix(')').and_then(|t| t.split_once('(')) {
             return match name {
@@ -302,6 +337,8 @@ impl fmt::Display for SqlType {
             SqlType::Int2Vector => f.write_str("int2vector"),
             SqlType::OidVector => f.write_str("oidvector"),
             SqlType::Array(item) => write!(f, "{item}[]"),
+            SqlType::Record(RowType { table: Some(table), .. }) => f.write_str(&table.name),
+            SqlType::Record(_) => f.write_str("record"),
             SqlType::Void => f.write_str("void"),
             SqlType::Unknown => f.write_str("unknown"),
         }

@@ -57,10 +57,6 @@ pub const ACCEPTED: &[Accepted] = &[
         covers: |d| d.sql().contains(" FULL JOIN ") && d.kind == Kind::OnlyThereFails("0A000".to_owned()),
     },
     Accepted {
-        reason: "the whole row of a table as a value",
-        covers: |d| d.is_refused_here() && d.message_here().contains("the whole row of"),
-    },
-    Accepted {
         reason: "`NaN` and `infinity` in numeric, `infinity` in dates and times",
         covers: |d| {
             let here = d.message_here().to_lowercase();

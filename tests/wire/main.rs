@@ -13,6 +13,7 @@ mod locks;
 mod lost_updates;
 mod malformed;
 mod portals;
+mod rows;
 mod shutdown;
 mod simple;
 mod snapshots;

@@ -26,8 +26,10 @@ use super::writes::Writes;
 use crate::model::EntityKey;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::outcome::{ResultColumn, RowStream};
+use crate::sql::pg_catalog::table_row;
 use crate::sql::plan::{Planner, TableEntry, Tables};
 use crate::sql::relation::{ColumnSource, Relation};
+use crate::sql::statement::fold;
 use crate::sql::types::SqlType;
 use crate::table::Written;
 
@@ -71,7 +73,7 @@ impl Returning {
         planned.learn(declared);
         let result = planned.plan.schema().inner().clone();
         let (columns, parameters) = (planned.columns, planned.parameters);
-        let shows_versions = shows_versions(relation, items);
+        let shows_versions = shows_versions(relation, alias, items);
         let relation = relation.clone();
         Ok(Some(Self { relation, others, query, columns, result, parameters, schema, shows_versions }))
     }
@@ -195,8 +197,10 @@ fn keep_unknown(old: &ArrayRef, new: ArrayRef) -> SqlResult<ArrayRef> {
 }
 
 /// Whether a clause names, or shows with `*`, one of the columns that the store sets.
-fn shows_versions(relation: &Relation, items: &[SelectItem]) -> bool {
-    let named = Named::of(items);
+fn shows_versions(relation: &Relation, alias: &Ident, items: &[SelectItem]) -> bool {
+    let alias = fold(alias);
+    let aliases = [alias.as_str()];
+    let named = Named::of(items, &aliases);
     let set_by_store =
         relation.columns.iter().filter(|c| matches!(c.source, ColumnSource::Timestamp | ColumnSource::ETag));
     set_by_store.into_iter().any(|column| named.shows(&column.name, column.hidden))
@@ -241,6 +245,7 @@ fn tables_of(relation: &Relation, others: &OtherColumns, rows: &[RecordBatch]) -
         add(&other_name(i), from, &table.columns, visible, hidden)?;
         from += table.columns.len();
     }
+    tables.set_row_type(WRITTEN, table_row(relation));
     Ok(tables)
 }
 

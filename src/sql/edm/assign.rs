@@ -51,7 +51,7 @@ fn parsed(array: &ArrayRef, to: &SqlType) -> SqlResult<ArrayRef> {
 fn as_declared(array: &ArrayRef, from: &SqlType) -> SqlResult<ArrayRef> {
     let declared = from.arrow();
     // A computed numeric has a layout of its own.
-    if *array.data_type() == declared || matches!(from, SqlType::Numeric(_)) {
+    if *array.data_type() == declared || matches!(from, SqlType::Numeric(_) | SqlType::Record(_)) {
         return Ok(array.clone());
     }
     // Exact where it can be: an unsigned 64-bit integer may be beyond int8.

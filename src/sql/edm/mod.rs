@@ -39,6 +39,7 @@ pub fn column_type(sql_type: &SqlType) -> ColumnType {
         | SqlType::Int2Vector
         | SqlType::OidVector
         | SqlType::Array(_)
+        | SqlType::Record(_)
         | SqlType::Void
         | SqlType::Unknown => ColumnType::Text,
     }

@@ -12,6 +12,7 @@ use super::literal;
 use super::operand::Operand;
 use super::operators::{self, missing};
 use super::parameters::Parameters;
+use super::record;
 use super::typed::{Shape, ValueType};
 use crate::sql::error::SqlResult;
 use crate::sql::types::SqlType;
@@ -61,6 +62,9 @@ pub(super) fn aligned(
         let Some(common) = common else { return Err(missing(name, Some(left.sql_type()), right.sql_type())) };
         let common = ValueType::of(common);
         return Ok((left.converted_to(&common, parameters)?, right.converted_to(&common, parameters)?));
+    }
+    if let Some(keys) = record::aligned(name, &left, &right, parameters)? {
+        return Ok(keys);
     }
     let chosen = operators::binary(name, left.sql_type(), right.sql_type())?;
     let asked = (chosen.left.unwrap_or_else(|| chosen.right.clone()), chosen.right);
@@ -140,6 +144,18 @@ fn narrowed(left: &Operand, right: &Operand) -> Option<(Expr, Expr)> {
 /// Intervals are compared by their length, a month being 30 days.
 pub(super) fn span(interval: Expr) -> Expr {
     Computation::call(&INTERVAL_SPAN, None, ValueType::of(SqlType::Numeric(Some(SPAN_DIGITS))), vec![interval])
+}
+
+/// What values are ordered and grouped by that are not their own order: intervals and rows; `None` for all others.
+///
+/// # Errors
+/// 42883 for a row with a field that cannot be compared.
+pub(super) fn sort_key(operand: Operand) -> SqlResult<Option<Expr>> {
+    match operand.sql_type() {
+        SqlType::Interval => Ok(Some(span(operand.expr))),
+        SqlType::Record(_) => record::key(operand).map(Some),
+        _ => Ok(None),
+    }
 }
 
 /// The type that two arrays are compared as; `Some(None)` when there is none, `None` when neither is an array.

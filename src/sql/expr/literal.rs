@@ -19,8 +19,7 @@ const MAX_DIGITS: usize = 76;
 /// that they would be literals without a type.
 pub(super) fn literal(value: ScalarValue, sql_type: &SqlType) -> Expr {
     let obvious = SqlType::of_arrow(&value.data_type()) == *sql_type && !is_text(sql_type) && !value.is_null();
-    let metadata =
-        || FieldMetadata::from(std::collections::BTreeMap::from([(TYPE_KEY.to_owned(), sql_type.to_string())]));
+    let metadata = || FieldMetadata::from(std::collections::BTreeMap::from([(TYPE_KEY.to_owned(), sql_type.tag())]));
     Expr::Literal(value, (!obvious).then(metadata))
 }
 

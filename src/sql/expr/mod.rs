@@ -29,6 +29,7 @@ mod pass;
 mod pattern;
 mod pending;
 mod planner;
+mod record;
 mod syntax;
 mod typed;
 
@@ -36,6 +37,7 @@ pub(super) use aggregates::{FIRST_OF, ONLY_OF, find as find_aggregate};
 pub(super) use function::refused as refused_call;
 pub(super) use parameters::Parameters;
 pub(super) use pass::typed as type_plan;
-pub(super) use pending::find as find_function;
+pub(super) use pending::{field_function, find as find_function, row_function};
 pub(super) use planner::{Operations, TypeNames};
+pub(super) use record::RowLayout;
 pub(super) use syntax::lower;

@@ -18,6 +18,7 @@ use super::function;
 use super::literal;
 use super::operand::Operand;
 use super::operation::{likely_prefix_type, likely_type};
+use super::record::{self, RowLayout};
 use super::typed::{Shape, ValueType};
 use crate::sql::functions;
 use crate::sql::types::{SqlType, TYPE_KEY};
@@ -39,6 +40,10 @@ pub(super) enum Meaning {
     Least,
     /// `ARRAY[...]`
     Array,
+    /// A row: whether it is there, then its fields.
+    Row(RowLayout),
+    /// The field of this name of a row.
+    Field(String),
     /// The average, of a sum and a count.
     Average,
     /// `pg_typeof`
@@ -114,6 +119,8 @@ const PREFIX: &str = "prefix ";
 const ANY: &str = "any ";
 const ALL: &str = "all ";
 const CAST: &str = "cast to ";
+const ROW: &str = "row of ";
+const FIELD: &str = "field ";
 
 impl Meaning {
     /// The function under a name, ours or PostgreSQL's.
@@ -150,6 +157,8 @@ impl Meaning {
             .map(Meaning::Prefix)
             .or_else(|| operator(ANY).map(Meaning::Any))
             .or_else(|| operator(ALL).map(Meaning::All))
+            .or_else(|| operator(FIELD).map(Meaning::Field))
+            .or_else(|| name.strip_prefix(ROW).and_then(|layout| serde_json::from_str(layout).ok()).map(Meaning::Row))
     }
 
     /// As messages and plans name it.
@@ -163,6 +172,8 @@ impl Meaning {
             Meaning::Greatest => "GREATEST",
             Meaning::Least => "LEAST",
             Meaning::Array => "ARRAY",
+            Meaning::Row(_) => "ROW",
+            Meaning::Field(name) => name,
             Meaning::Average => "avg",
             Meaning::TypeOf => "pg_typeof",
             Meaning::Value => "VALUES",
@@ -198,6 +209,16 @@ pub(super) fn cast_function(sql_type: &SqlType) -> String {
     format!("{CAST}{sql_type}")
 }
 
+/// The function of whether a row is there and of its fields.
+pub(in crate::sql) fn row_function(layout: &RowLayout) -> String {
+    format!("{ROW}{}", serde_json::to_string(layout).unwrap_or_default())
+}
+
+/// The function of a row that gives one of its fields.
+pub(in crate::sql) fn field_function(name: &str) -> String {
+    format!("{FIELD}{name}")
+}
+
 /// The function under a name, if its meaning waits for the types of its arguments.
 pub(in crate::sql) fn find(name: &str) -> Option<Arc<ScalarUDF>> {
     Meaning::of_function(name).map(Pending::function)
@@ -222,6 +243,8 @@ impl Pending {
             Meaning::All(operator) => all_function(operator),
             Meaning::CastTo(sql_type) => cast_function(sql_type),
             Meaning::OfSorted(set) => set.function().to_owned(),
+            Meaning::Row(layout) => row_function(layout),
+            Meaning::Field(name) => field_function(name),
             Meaning::Binary(_)
             | Meaning::Array
             | Meaning::TypeOf
@@ -263,6 +286,8 @@ impl Pending {
             (Meaning::Value, [value]) if matches!(value.sql_type(), SqlType::Array(_)) => {
                 Some(value.value_type.clone())
             }
+            (Meaning::Row(layout), operands) => Some(record::likely_type(layout, operands)),
+            (Meaning::Field(name), [row]) => record::likely_field_type(name, row),
             (Meaning::Function(name), operands) => function::likely_type(name, operands),
             (Meaning::Cast(_, to), _) => Some(ValueType::of(to.clone())),
             _ => None,

@@ -4,6 +4,7 @@
 
 use std::ops::ControlFlow;
 
+use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
     DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Ident,
     ObjectName, ObjectNamePart, OrderByExpr, OrderByOptions, Visit, Visitor,
@@ -60,6 +61,11 @@ fn names_a_column(expr: &Expr) -> bool {
     expr.visit(&mut Names).is_break()
 }
 
+/// `t.*` among the arguments of a function is one value.
+pub(super) fn whole_row(table: &ObjectName) -> Expr {
+    Expr::QualifiedWildcard(table.clone(), AttachedToken::empty())
+}
+
 fn of_arguments(function: &Function) -> Option<(&'static str, &'static str)> {
     let name = last_name(function)?;
     let count = arguments(function)?.len();
@@ -75,6 +81,7 @@ fn arguments(function: &Function) -> Option<Vec<Expr>> {
     };
     let argument = |argument: &FunctionArg| match argument {
         FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+        FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(name)) => Some(whole_row(name)),
         _ => None,
     };
     list.args.iter().map(argument).collect()

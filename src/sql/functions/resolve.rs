@@ -2,11 +2,13 @@
 //!
 //! "Typing of functions" in its manual. Among the functions that take the arguments, those of [`Candidate`]s decide.
 
+use arrow::datatypes::Fields;
+
 use super::signature::{Overload, Type};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::expr::candidates::{self, Candidate, Unresolved};
 use crate::sql::expr::conversion::{common_type, is_implicit, is_same, item_of, name as type_name, without_parameters};
-use crate::sql::types::SqlType;
+use crate::sql::types::{RowType, SqlType};
 
 /// What a function asks of an argument.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,6 +79,7 @@ fn fits(overload: &Overload, given: &[SqlType]) -> bool {
     given.iter().enumerate().all(|(index, given)| match (overload.argument(index), given) {
         (_, SqlType::Unknown) => true,
         (Type::Array | Type::CompatibleArray, given) => item_of(given).is_some(),
+        (Type::Record, given) => matches!(given, SqlType::Record(_)),
         (asked, given) => asked.concrete().is_none_or(|asked| is_implicit(given, &asked)),
     })
 }
@@ -126,6 +129,11 @@ fn resolved(overload: &'static Overload, given: &[SqlType]) -> Resolved {
         match overload.argument(index) {
             Type::Any if *given == SqlType::Unknown => Asked::Type(SqlType::Text),
             Type::Any => Asked::Type(given.clone()),
+            // Rows without a type have no fields.
+            Type::Record if *given == SqlType::Unknown => {
+                Asked::Type(SqlType::Record(RowType::of_fields(&Fields::empty())))
+            }
+            Type::Record => Asked::Type(given.clone()),
             Type::Element | Type::Compatible => Asked::Exactly(element()),
             Type::Array | Type::CompatibleArray => Asked::Exactly(SqlType::Array(Box::new(element()))),
             concrete => Asked::Type(concrete.concrete().unwrap_or(SqlType::Text)),

@@ -15,7 +15,7 @@ use super::sets::{SetColumn, columns_of};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::plan::label_of;
 use crate::sql::statement::fold;
-use crate::sql::syntax::{call, take, value};
+use crate::sql::syntax::{call, is_row_call, take, value};
 
 /// Functions whose arguments are called by name in practice, with the names.
 const NAMED_ARGUMENTS: &[(&str, &[&str])] =
@@ -79,6 +79,7 @@ impl VisitorMut for Rewriter {
                 }
             }
             Expr::Function(function) => {
+                place_whole_rows(function);
                 if let Err(error) = place_named_arguments(function) {
                     return ControlFlow::Break(error);
                 }
@@ -148,6 +149,19 @@ fn is_respelled(expr: &Expr) -> bool {
     match expr {
         Expr::Function(function) => set_columns(expr).is_some() || is_collected(function),
         _ => false,
+    }
+}
+
+/// `count(t.*)` takes a row; `ROW(t.*)` has its columns.
+fn place_whole_rows(function: &mut Function) {
+    if is_row_call(function) {
+        return;
+    }
+    let FunctionArguments::List(list) = &mut function.args else { return };
+    for argument in &mut list.args {
+        if let FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(table)) = argument {
+            *argument = FunctionArg::Unnamed(FunctionArgExpr::Expr(collected::whole_row(table)));
+        }
     }
 }
 

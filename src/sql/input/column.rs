@@ -177,7 +177,11 @@ impl Builder {
             Builder::Oid(b) => b.append_value(number::integer(sql_type, text)?),
             Builder::List(list) => list.push(text)?,
             Builder::Void => {
-                return Err(SqlError::new(ErrorKind::FeatureNotSupported, "cannot accept a value of type void"));
+                let message = match sql_type {
+                    SqlType::Record(_) => "input of composite types is not implemented",
+                    _ => "cannot accept a value of type void",
+                };
+                return Err(SqlError::new(ErrorKind::FeatureNotSupported, message));
             }
         }
         Ok(())

@@ -90,6 +90,7 @@ impl PartKind {
             | SqlType::Int2Vector
             | SqlType::OidVector
             | SqlType::Array(_)
+            | SqlType::Record(_)
             | SqlType::Void
             | SqlType::Unknown => return None,
         })

@@ -91,6 +91,7 @@ pub(super) fn type_oid(sql_type: &SqlType) -> u32 {
             let item = type_oid(item);
             types().iter().find(|t| t.is_array() && t.element() == item).map_or(1009, |t| t.oid)
         }
+        SqlType::Record(row) => row.table.as_ref().map_or(2249, |table| table.oid),
         SqlType::Void => 2278,
         SqlType::Unknown => 705,
     }

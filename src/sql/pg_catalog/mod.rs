@@ -23,6 +23,7 @@ use datafusion::sql::sqlparser::ast::Query;
 
 use self::functions::FunctionContext;
 use self::objects::Objects;
+pub(super) use self::objects::table_row;
 pub(super) use self::quoting::{quote_ident, split_name};
 use super::catalog::Sequence;
 use super::error::{ErrorKind, SqlError, SqlResult};

@@ -27,7 +27,7 @@ use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::expr::{self, Parameters};
 use crate::sql::functions;
 use crate::sql::outcome::{ResultColumn, RowStream};
-use crate::sql::pg_catalog::{CatalogSnapshot, SystemCatalog};
+use crate::sql::pg_catalog::{CatalogSnapshot, SystemCatalog, table_row};
 use crate::sql::reads::Reads;
 use crate::sql::relation::Relation;
 use crate::sql::scan::RelationProvider;
@@ -322,6 +322,7 @@ fn relation_entry(relation: &Arc<Relation>, mentions: &Mentions) -> TableEntry {
         hidden: names(true),
         provider: Arc::new(RelationProvider::new(shown.clone())) as Arc<dyn TableProvider>,
         relation: Some(relation.clone()),
+        row_type: Some(table_row(relation)),
     }
 }
 

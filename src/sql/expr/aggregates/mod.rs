@@ -3,6 +3,7 @@
 //! The planner asks for an aggregate by its name before the types of the arguments are final. So it gets an [`Aggregate`],
 //! which takes anything; the pass puts the engine's function for the types in its place, or one of ours.
 
+mod array_agg;
 mod real_sum;
 mod variance;
 
@@ -15,6 +16,7 @@ use datafusion::functions_aggregate::min_max::max_udaf;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, TypeSignature, Volatility};
 
+pub(super) use self::array_agg::ArrayAgg;
 pub(super) use self::real_sum::RealSum;
 pub(super) use self::variance::{Deviation, Variance};
 

@@ -6,6 +6,7 @@ use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int32Array, ListArray
 use arrow::datatypes::{DataType, Field, Int32Type};
 
 use super::Kernel;
+use super::record::rows;
 use crate::sql::edm;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::expr::conversion::is_text;
@@ -56,6 +57,7 @@ fn converted(values: &ArrayRef, from: &SqlType, to: &SqlType) -> SqlResult<Array
         }
         (T::Jsonb, _) => from_jsonb(values, to),
         (T::Array(from_item), T::Array(to_item)) => items(values, from_item, to_item),
+        (T::Record(from), T::Record(to)) => rows(values, from, to),
         _ => edm::assign(values, from, to, false),
     }
 }

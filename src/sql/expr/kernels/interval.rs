@@ -1,5 +1,8 @@
 //! Arithmetic of intervals, which are months, days and a time of any length, each on its own.
 
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray};
 use arrow::datatypes::{Decimal128Type, Float64Type, IntervalMonthDayNano, IntervalMonthDayNanoType};
 
 use super::Kernel;
@@ -49,22 +52,25 @@ pub static INTERVAL_DIVIDE: Kernel = Kernel {
     },
 };
 /// Microseconds, with 30 days to a month: intervals are compared by it.
-pub static INTERVAL_SPAN: Kernel = Kernel {
-    name: "interval_span",
-    evaluate: |o, t| {
-        let spans = o.map::<IntervalMonthDayNanoType, Decimal128Type>(|interval| {
-            let days = i128::from(interval.months) * DAYS_PER_MONTH + i128::from(interval.days);
-            Ok(days * MICROS_PER_DAY + i128::from(interval.nanoseconds / NANOS_PER_MICRO))
-        })?;
-        Ok(arrow::compute::cast(&spans, t)?)
-    },
-};
+pub static INTERVAL_SPAN: Kernel =
+    Kernel { name: "interval_span", evaluate: |o, t| Ok(arrow::compute::cast(&spans(&o.get(0)?.array)?, t)?) };
 
 const DAYS_PER_MONTH: i128 = 30;
 const MICROS_PER_DAY: i128 = 86_400_000_000;
 const NANOS_PER_MICRO: i64 = 1_000;
 const SECONDS_PER_DAY: f64 = 86_400.0;
 const MICROS_PER_SECOND: f64 = 1e6;
+
+/// The lengths of intervals in microseconds.
+pub(super) fn spans(intervals: &ArrayRef) -> SqlResult<ArrayRef> {
+    let intervals = intervals.as_primitive_opt::<IntervalMonthDayNanoType>();
+    let intervals = intervals.ok_or_else(|| SqlError::new(ErrorKind::Internal, "an operand holds no intervals"))?;
+    let spans = intervals.unary::<_, Decimal128Type>(|interval| {
+        let days = i128::from(interval.months) * DAYS_PER_MONTH + i128::from(interval.days);
+        days * MICROS_PER_DAY + i128::from(interval.nanoseconds / NANOS_PER_MICRO)
+    });
+    Ok(Arc::new(spans))
+}
 
 pub(super) fn by_part(
     left: IntervalMonthDayNano,

@@ -13,6 +13,7 @@ mod integer;
 mod interval;
 mod operands;
 mod precision;
+mod record;
 mod sorted_set;
 mod text;
 
@@ -57,6 +58,7 @@ pub(super) use self::interval::{
     INTERVAL_ADD, INTERVAL_DIVIDE, INTERVAL_MULTIPLY, INTERVAL_NEGATE, INTERVAL_SPAN, INTERVAL_SUBTRACT,
 };
 pub(super) use self::precision::ROUND_TIME;
+pub(super) use self::record::{RECORD_FIELD, RECORD_KEY};
 pub(super) use self::sorted_set::{MODE, PERCENTILE_CONT, PERCENTILE_DISC};
 pub(super) use self::text::{BYTEA_CONCATENATE, STARTS_WITH};
 

@@ -12,9 +12,9 @@ use datafusion::logical_expr::{AggregateUDF, Case, Cast, Expr};
 use super::predicate::{is_number, may_fail};
 use super::{Pass, raised};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::expr::aggregates::{Aggregate, Deviation, RealSum, SUM_OF, Variance};
+use crate::sql::expr::aggregates::{Aggregate, ArrayAgg, Deviation, RealSum, SUM_OF, Variance};
 use crate::sql::expr::comparison;
-use crate::sql::expr::conversion::{is_text, name};
+use crate::sql::expr::conversion::{is_text, name, without_parameters};
 use crate::sql::expr::operand::Operand;
 use crate::sql::expr::operation;
 use crate::sql::expr::typed::{Shape, ValueType, digits_of};
@@ -64,8 +64,8 @@ impl Pass<'_> {
         self.ordered(&mut function.params.order_by, schema)?;
         for by in &mut function.params.partition_by {
             let operand = self.operand(by.clone(), schema)?;
-            if *operand.sql_type() == SqlType::Interval {
-                *by = comparison::span(operand.expr);
+            if let Some(key) = comparison::sort_key(operand).map_err(raised)? {
+                *by = key;
             }
         }
         let distinct = function.params.distinct;
@@ -120,8 +120,20 @@ impl Pass<'_> {
         for argument in args {
             operands.push(self.operand(argument, schema)?);
         }
+        let is_row = |operand: &Operand| matches!(operand.sql_type(), SqlType::Record(_));
+        if distinct && udaf.name() == "array_agg" && operands.iter().any(is_row) {
+            return Err(raised(
+                SqlError::not_supported("array_agg(DISTINCT ...) of rows")
+                    .with_hint("Aggregate over a sub-query with SELECT DISTINCT."),
+            ));
+        }
         let Some(aggregate) = udaf.inner().downcast_ref::<Aggregate>() else {
-            return Ok((udaf.clone(), other_arguments(udaf.name(), operands)));
+            let udaf = match operands.first().and_then(listed_type).filter(|_| udaf.name() == "array_agg") {
+                Some(item) => Arc::new(AggregateUDF::new_from_impl(ArrayAgg::new(item))),
+                None => udaf.clone(),
+            };
+            let arguments = other_arguments(udaf.name(), operands);
+            return Ok((udaf, arguments));
         };
         self.known_aggregate(aggregate.name(), operands, distinct).map_err(raised)
     }
@@ -150,7 +162,12 @@ impl Pass<'_> {
                 let (Some(operand), true) = (operands.pop(), operands.is_empty()) else { return Err(refused) };
                 let is_unordered = matches!(
                     operand.sql_type(),
-                    SqlType::Bool | SqlType::Uuid | SqlType::Json | SqlType::Jsonb | SqlType::Bytea
+                    SqlType::Bool
+                        | SqlType::Uuid
+                        | SqlType::Json
+                        | SqlType::Jsonb
+                        | SqlType::Bytea
+                        | SqlType::Record(_)
                 );
                 if is_unordered {
                     return Err(refused);
@@ -251,6 +268,12 @@ fn behind_filter(args: Vec<Expr>, filter: Option<&Expr>) -> Vec<Expr> {
         false => arg,
     };
     args.into_iter().map(guarded).collect()
+}
+
+/// The type of the items of an array of such values, where their layout does not tell it. A list does not pad its items.
+fn listed_type(item: &Operand) -> Option<SqlType> {
+    let is_told = item.value_type.is_obvious() || matches!(item.sql_type(), SqlType::Unknown | SqlType::Char(_));
+    (!is_told).then(|| without_parameters(item.sql_type()))
 }
 
 /// PostgreSQL sorts values to find those that are distinct, and lists them so.

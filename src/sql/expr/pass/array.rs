@@ -88,6 +88,12 @@ impl Pass<'_> {
             }
             _ => list,
         };
+        if matches!(value.sql_type(), SqlType::Record(_)) {
+            return Err(raised(
+                SqlError::not_supported(format!("{name} {quantifier} of an array of rows"))
+                    .with_hint("Unnest the array in a sub-query."),
+            ));
+        }
         let Some(item) = item_of(list.sql_type()) else {
             let message = "op ANY/ALL (array) requires array on right side";
             return Err(raised(SqlError::new(ErrorKind::WrongObjectType, message)));

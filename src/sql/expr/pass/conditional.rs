@@ -14,6 +14,7 @@ use crate::sql::expr::conversion::common_type;
 use crate::sql::expr::literal;
 use crate::sql::expr::operand::{Operand, relabelled};
 use crate::sql::expr::pending::Meaning;
+use crate::sql::expr::record;
 use crate::sql::expr::typed::{Shape, ValueType};
 use crate::sql::types::SqlType;
 
@@ -25,6 +26,10 @@ impl Pass<'_> {
             && others.iter().all(|other| other.value_type == first.value_type)
         {
             return Ok(standard(first.value_type.clone()));
+        }
+        let rows = record::common_type(operands, context, &|fields| self.common(fields, context))?;
+        if let Some(common) = rows {
+            return Ok(common);
         }
         let common = common_type(operands.iter().map(|operand| operand.sql_type()), context)?;
         let SqlType::Numeric(_) = common else { return Ok(ValueType::of(common)) };

@@ -16,6 +16,7 @@ use crate::sql::expr::literal;
 use crate::sql::expr::operand::Operand;
 use crate::sql::expr::operation;
 use crate::sql::expr::pending::{Meaning, Pending};
+use crate::sql::expr::record;
 use crate::sql::types::SqlType;
 
 /// Digits of the largest unsigned integer of 64 bits.
@@ -51,6 +52,8 @@ impl Pass<'_> {
             Expr::IsNotUnknown(operand) => {
                 Ok(Expr::IsNotUnknown(Box::new(self.truth(*operand, "IS NOT UNKNOWN", schema)?)))
             }
+            Expr::IsNull(operand) => self.is_null(*operand, false, schema),
+            Expr::IsNotNull(operand) => self.is_null(*operand, true, schema),
             Expr::Between(between) => self.between(between, schema),
             Expr::InList(list) => self.in_list(list, schema),
             Expr::Like(like) => self.like(like, schema),
@@ -88,6 +91,16 @@ impl Pass<'_> {
             return comparison::compare(op, left, right, self.parameters()).map_err(raised);
         }
         operation::binary(&op.to_string(), left, right, self.parameters()).map_err(raised)
+    }
+
+    /// A row is NULL when all of its fields are.
+    fn is_null(&self, operand: Expr, negated: bool, schema: &DFSchema) -> Result<Expr> {
+        let operand = self.operand(operand, schema)?;
+        Ok(match record::all_null(&operand, negated) {
+            Some(all_null) => all_null,
+            None if negated => Expr::IsNotNull(Box::new(operand.expr)),
+            None => Expr::IsNull(Box::new(operand.expr)),
+        })
     }
 
     fn prefix(&self, name: &str, operand: Expr, schema: &DFSchema) -> Result<Expr> {
@@ -139,6 +152,11 @@ impl Pass<'_> {
                 self.null_if(left, right)
             }
             Meaning::Array => self.array(operands),
+            Meaning::Row(layout) => record::row(layout, operands, parameters).map_err(raised),
+            Meaning::Field(name) => match operands.pop() {
+                Some(row) => record::field(name, row).map_err(raised),
+                None => Err(raised(wrong_count(&meaning))),
+            },
             Meaning::OfSorted(set) => self.of_sorted(*set, operands).map_err(raised),
             Meaning::Rounded => {
                 let [value, digits] = pair(operands)?;

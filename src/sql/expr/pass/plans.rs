@@ -109,12 +109,12 @@ impl Pass<'_> {
         LogicalPlan::Sort(sort).recompute_schema()
     }
 
-    /// Intervals are ordered by their length.
+    /// Intervals are ordered by their length, rows by their fields.
     pub(super) fn ordered(&self, order: &mut [SortExpr], schema: &DFSchema) -> Result<()> {
         for item in order {
             let operand = self.operand(item.expr.clone(), schema)?;
-            if *operand.sql_type() == SqlType::Interval {
-                item.expr = comparison::span(operand.expr);
+            if let Some(key) = comparison::sort_key(operand).map_err(raised)? {
+                item.expr = key;
             }
         }
         Ok(())

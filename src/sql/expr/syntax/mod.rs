@@ -5,6 +5,7 @@
 
 mod numbers;
 mod precedence;
+mod rows;
 mod sorted_sets;
 mod values;
 
@@ -58,6 +59,10 @@ impl VisitorMut for Lowering {
 }
 
 fn lower_one(expr: &mut Expr) -> SqlResult<()> {
+    if let Some(row) = rows::of_values(expr) {
+        *expr = row;
+        return Ok(());
+    }
     match expr {
         // A minus before a number belongs to it.
         Expr::UnaryOp { op: UnaryOperator::Minus, expr: operand } if is_number(operand) => {}
