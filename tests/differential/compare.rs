@@ -65,7 +65,7 @@ pub fn difference(there: &Answer, here: &Answer, is_ordered: bool) -> Option<Kin
                 let told = |ty: Option<(u32, i32)>| ty.map_or("absent".to_owned(), format_type);
                 return Some(Kind::Types(told(at.map(|(a, _)| *a)), told(at.map(|(_, b)| *b))));
             }
-            if c1 != c2 {
+            if c1.iter().map(|column| &column.name).ne(c2.iter().map(|column| &column.name)) {
                 return Some(Kind::Names);
             }
             if r1.len() != r2.len() {
