@@ -18,7 +18,53 @@ pub struct Cli {
 enum Command {
     /// Serve until SIGINT or SIGTERM (what happens without a command)
     #[command(after_help = AFTER_HELP)]
+    Serve(Box<ServeArgs>),
+    /// Users: add, list, remove, passwd
+    User {
+        #[command(flatten)]
+        place: PlaceArgs,
+        #[command(subcommand)]
+        command: UserCommand,
+    },
+}
+
+/// What `user` does.
+#[derive(Debug, Subcommand)]
+pub enum UserCommand {
+    /// Let a user log in; the password is asked for, or the first line of stdin
+    Add {
+        name: String,
+        /// The user may read and not write
+        #[arg(long)]
+        read_only: bool,
+    },
+    /// Show the users and their roles
+    List,
+    /// No longer let a user log in
+    Remove { name: String },
+    /// Give a user a new password, asked for or the first line of stdin
+    Passwd { name: String },
+}
+
+/// Where the users are, as `serve` is told it.
+#[derive(Debug, Args)]
+pub struct PlaceArgs {
+    /// Folder of the data, which has the users file [default: ./tablegate-data]
+    #[arg(long, value_name = "DIR", global = true)]
+    data: Option<String>,
+    /// Users file [default: users.toml in the data folder]
+    #[arg(long, value_name = "FILE", global = true)]
+    users: Option<String>,
+    /// Configuration file (TOML)
+    #[arg(long, value_name = "FILE", global = true)]
+    config: Option<PathBuf>,
+}
+
+/// What is to be done, and the arguments of its configuration.
+#[derive(Debug)]
+pub enum Task {
     Serve(ServeArgs),
+    User(UserCommand, ServeArgs),
 }
 
 const AFTER_HELP: &str = "\
@@ -29,7 +75,7 @@ the environment, the environment over the file.";
 /// What `serve` takes.
 #[derive(Debug, Default, Args)]
 pub struct ServeArgs {
-    /// Address to listen on; loopback only [default: 127.0.0.1:5433]
+    /// Address to listen on; others than loopback need users and TLS [default: 127.0.0.1:5433]
     #[arg(long, value_name = "ADDR:PORT")]
     pub listen: Option<String>,
     /// Folder of the data, made on first start [default: ./tablegate-data]
@@ -53,6 +99,33 @@ pub struct ServeArgs {
     /// Clients served at one time [default: 100]
     #[arg(long, value_name = "N")]
     pub max_connections: Option<String>,
+    /// Clients of one user at one time; 0 for any number [default: 0]
+    #[arg(long, value_name = "N")]
+    pub max_connections_per_user: Option<String>,
+    /// Users file, see `tablegate user` [default: users.toml in the data folder]
+    #[arg(long, value_name = "FILE")]
+    pub users: Option<String>,
+    /// Who needs a password: scram, trust, auto (scram once there are users) [default: auto]
+    #[arg(long, value_name = "METHOD")]
+    pub auth: Option<String>,
+    /// Clients of this machine need no password
+    #[arg(long)]
+    pub trust_loopback: bool,
+    /// Time a client has to log in [default: 60s]
+    #[arg(long, value_name = "TIME")]
+    pub authentication_timeout: Option<String>,
+    /// Certificate of the server with its chain (PEM)
+    #[arg(long, value_name = "FILE")]
+    pub tls_cert: Option<String>,
+    /// Its private key (PEM)
+    #[arg(long, value_name = "FILE")]
+    pub tls_key: Option<String>,
+    /// Refuse connections without TLS
+    #[arg(long)]
+    pub require_tls: bool,
+    /// Serve others than this machine without TLS
+    #[arg(long)]
+    pub insecure: bool,
     /// Memory all queries together may use [default: 1GB]
     #[arg(long, value_name = "SIZE")]
     pub query_memory: Option<String>,
@@ -68,11 +141,14 @@ pub struct ServeArgs {
 }
 
 impl Cli {
-    /// The arguments of `serve`, named or not.
-    pub fn into_serve(self) -> ServeArgs {
+    /// The command, `serve` when none is named.
+    pub fn into_task(self) -> Task {
         match self.command {
-            Some(Command::Serve(args)) => args,
-            None => self.serve,
+            Some(Command::Serve(args)) => Task::Serve(*args),
+            Some(Command::User { place: PlaceArgs { data, users, config }, command }) => {
+                Task::User(command, ServeArgs { data, users, config, ..ServeArgs::default() })
+            }
+            None => Task::Serve(self.serve),
         }
     }
 }
@@ -85,16 +161,27 @@ mod tests {
     use crate::cli::settings;
 
     #[test]
-    fn help_fits_one_screen() {
+    fn help_fits_one_tall_screen() {
         let lines = Cli::command().render_help().to_string().lines().count();
-        assert!((24..=40).contains(&lines), "--help has {lines} lines");
+        assert!((24..=56).contains(&lines), "--help has {lines} lines");
     }
 
     #[test]
     fn serve_may_be_left_out() {
         for arguments in [["tablegate", "--memory"].as_slice(), &["tablegate", "serve", "--memory"]] {
-            assert!(Cli::try_parse_from(arguments).unwrap().into_serve().memory);
+            let task = Cli::try_parse_from(arguments).unwrap().into_task();
+            assert!(matches!(task, Task::Serve(ServeArgs { memory: true, .. })));
         }
+    }
+
+    #[test]
+    fn a_password_is_never_an_argument() {
+        let task = |arguments: &[&str]| Cli::try_parse_from(arguments).map(Cli::into_task);
+        let added = task(&["tablegate", "user", "add", "ann", "--read-only", "--users", "f"]).unwrap();
+        let Task::User(UserCommand::Add { name, read_only: true }, place) = added else { panic!("{added:?}") };
+        assert_eq!((name.as_str(), place.users.as_deref()), ("ann", Some("f")));
+        assert!(task(&["tablegate", "user", "add", "ann", "secret"]).is_err());
+        assert!(task(&["tablegate", "user", "passwd", "ann", "--password", "secret"]).is_err());
     }
 
     #[test]
@@ -105,7 +192,7 @@ mod tests {
     #[test]
     fn help_tells_the_defaults_that_hold() {
         let help = Cli::command().render_help().to_string();
-        for definition in settings::DEFINITIONS.iter().filter(|d| !matches!(d.key, "memory" | "sample")) {
+        for definition in settings::DEFINITIONS.iter().filter(|d| !matches!(d.default, "" | "true" | "false")) {
             let told = format!("[default: {}]", definition.default);
             assert!(help.contains(&told), "--help does not say {told} of {}", definition.key);
         }

@@ -7,13 +7,14 @@ use std::collections::HashMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use thiserror::Error;
 use tracing_subscriber::EnvFilter;
 
 use super::args::ServeArgs;
 use super::settings::{self, CONFIG_VARIABLE, DEFINITIONS, Definition, FsyncWhen, Reason, VARIABLE_PREFIX};
-use crate::pg::{ListenRefused, check_listen_address};
+use crate::pg::Method;
 use crate::sql::EgtMode;
 
 /// What `serve` runs on, checked.
@@ -23,6 +24,16 @@ pub struct Config {
     pub store: StoreConfig,
     pub sample: bool,
     pub max_connections: usize,
+    pub max_connections_per_user: Option<usize>,
+    /// Where the users are kept; a store in memory has no place of its own for them.
+    pub users: Option<PathBuf>,
+    pub auth: Method,
+    pub trust_loopback: bool,
+    pub authentication_timeout: Duration,
+    pub tls: Option<TlsFiles>,
+    pub require_tls: bool,
+    /// Others than this machine are served without TLS.
+    pub insecure: bool,
     pub query_memory: usize,
     pub transaction_memory: usize,
     /// What sessions begin with.
@@ -36,6 +47,13 @@ pub struct Config {
 pub enum StoreConfig {
     Memory,
     Embedded { folder: PathBuf, fsync: FsyncWhen, disk_reserve: u64 },
+}
+
+/// A certificate and its key, both PEM.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsFiles {
+    pub certificate: PathBuf,
+    pub key: PathBuf,
 }
 
 /// Why the configuration cannot be used.
@@ -53,8 +71,10 @@ pub enum ConfigError {
     UnknownVariable { name: String },
     #[error("{at}: both a data folder and memory are asked for; choose one")]
     TwoStores { at: Origin },
-    #[error("{at}: {refused}")]
-    Listen { at: Origin, refused: ListenRefused },
+    #[error("tls_cert and tls_key go together: both are needed, or neither")]
+    HalfTls,
+    #[error("{at}: TLS cannot be required without a certificate; give --tls-cert and --tls-key")]
+    NoTls { at: Origin },
     #[error("{at}: \"{value}\" is not valid, it must be {reason}")]
     Value { at: Origin, value: String, reason: Reason },
 }
@@ -96,11 +116,20 @@ impl Config {
 
     /// The first layer that has a key decides it.
     fn from_layers(layers: &[Layer]) -> Result<Self, ConfigError> {
+        let store = store(layers)?;
         let config = Self {
             listen: checked(layers, "listen", settings::address)?,
-            store: store(layers)?,
+            users: users(layers, &store),
+            store,
             sample: checked(layers, "sample", settings::boolean)?,
             max_connections: checked(layers, "max_connections", settings::max_connections)?,
+            max_connections_per_user: checked(layers, "max_connections_per_user", settings::max_connections_per_user)?,
+            auth: checked(layers, "auth", settings::auth)?,
+            trust_loopback: checked(layers, "trust_loopback", settings::boolean)?,
+            authentication_timeout: checked(layers, "authentication_timeout", settings::authentication_timeout)?,
+            tls: tls_files(layers)?,
+            require_tls: checked(layers, "require_tls", settings::boolean)?,
+            insecure: checked(layers, "insecure", settings::boolean)?,
             query_memory: checked(layers, "query_memory", settings::query_memory)?,
             transaction_memory: checked(layers, "transaction_memory", settings::transaction_memory)?,
             egt_mode: checked(layers, "egt_mode", settings::egt_mode)?,
@@ -110,8 +139,9 @@ impl Config {
                     .map_err(|_| "a filter such as info or tablegate=debug".to_owned())
             })?,
         };
-        let at = value(layers, "listen").1;
-        check_listen_address(config.listen).map_err(|refused| ConfigError::Listen { at, refused })?;
+        if config.require_tls && config.tls.is_none() {
+            return Err(ConfigError::NoTls { at: value(layers, "require_tls").1 });
+        }
         Ok(config)
     }
 }
@@ -142,6 +172,23 @@ fn store(layers: &[Layer]) -> Result<StoreConfig, ConfigError> {
     Ok(embedded(folder))
 }
 
+fn users(layers: &[Layer], store: &StoreConfig) -> Option<PathBuf> {
+    match (value(layers, "users"), store) {
+        ((file, Origin::Option(_) | Origin::Variable(_) | Origin::File(..)), _) => Some(PathBuf::from(file)),
+        ((_, Origin::Default(_)), StoreConfig::Embedded { folder, .. }) => Some(folder.join(settings::USERS_FILE)),
+        ((_, Origin::Default(_)), StoreConfig::Memory) => None,
+    }
+}
+
+fn tls_files(layers: &[Layer]) -> Result<Option<TlsFiles>, ConfigError> {
+    let file = |key| Some(value(layers, key).0).filter(|name| !name.is_empty()).map(PathBuf::from);
+    match (file("tls_cert"), file("tls_key")) {
+        (None, None) => Ok(None),
+        (Some(certificate), Some(key)) => Ok(Some(TlsFiles { certificate, key })),
+        _ => Err(ConfigError::HalfTls),
+    }
+}
+
 fn checked<T>(
     layers: &[Layer],
     key: &'static str,
@@ -170,6 +217,15 @@ fn from_args(args: &ServeArgs) -> Layer {
         ("disk_reserve", args.disk_reserve.clone()),
         ("egt_mode", args.egt_mode.clone()),
         ("max_connections", args.max_connections.clone()),
+        ("max_connections_per_user", args.max_connections_per_user.clone()),
+        ("users", args.users.clone()),
+        ("auth", args.auth.clone()),
+        ("trust_loopback", switch(args.trust_loopback, "true")),
+        ("authentication_timeout", args.authentication_timeout.clone()),
+        ("tls_cert", args.tls_cert.clone()),
+        ("tls_key", args.tls_key.clone()),
+        ("require_tls", switch(args.require_tls, "true")),
+        ("insecure", switch(args.insecure, "true")),
         ("query_memory", args.query_memory.clone()),
         ("transaction_memory", args.transaction_memory.clone()),
         ("log", args.log.clone()),

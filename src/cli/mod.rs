@@ -8,6 +8,7 @@ mod config;
 mod sample;
 mod serve;
 mod settings;
+mod user;
 mod wiring;
 
 use std::ffi::OsString;
@@ -16,7 +17,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use self::args::Cli;
+use self::args::{Cli, Task};
 use self::config::Config;
 
 /// The configuration cannot be used; also what clap exits with for wrong arguments.
@@ -33,11 +34,22 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             return if error.use_stderr() { ExitCode::from(EXIT_BAD_CONFIG) } else { ExitCode::SUCCESS };
         }
     };
-    let config = match Config::load(&cli.into_serve(), environment()) {
+    let (command, args) = match cli.into_task() {
+        Task::Serve(args) => (None, args),
+        Task::User(command, args) => (Some(command), args),
+    };
+    let config = match Config::load(&args, environment()) {
         Ok(config) => config,
         Err(error) => return fail(&error, EXIT_BAD_CONFIG),
     };
-    match serve::serve(&config) {
+    match command {
+        None => ended(serve::serve(&config)),
+        Some(command) => ended(user::run(&command, &config)),
+    }
+}
+
+fn ended<E: std::error::Error>(result: Result<(), E>) -> ExitCode {
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(&error, EXIT_FAILED),
     }

@@ -12,6 +12,7 @@ use super::config::{Config, StoreConfig};
 use super::sample;
 use super::settings::FsyncWhen;
 use super::wiring::{self, Opened, WiringError};
+use crate::pg::{ListenRefused, Method, TlsError, UsersError, UsersFile, check_listen_address};
 use crate::sql::SqlError;
 
 /// Why the server could not start, or stopped.
@@ -23,6 +24,12 @@ pub enum ServeError {
     AddressInUse(SocketAddr),
     #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, io::Error),
+    #[error(transparent)]
+    Refused(#[from] ListenRefused),
+    #[error(transparent)]
+    Users(#[from] UsersError),
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     #[error(transparent)]
     Wiring(#[from] WiringError),
     #[error("cannot make the sample tables (--no-sample starts without): {0}")]
@@ -49,6 +56,8 @@ pub fn serve(config: &Config) -> Result<(), ServeError> {
 }
 
 async fn run(config: &Config) -> Result<(), ServeError> {
+    let front_end = wiring::front_end(config)?;
+    check_listen_address(config.listen, &front_end)?;
     let stop = CancellationToken::new();
     cancel_on_signal(stop.clone()).map_err(ServeError::Start)?;
     // The address comes first: a port in use is found before anything is written.
@@ -57,12 +66,16 @@ async fn run(config: &Config) -> Result<(), ServeError> {
     let Opened { store, is_new, place } = wiring::open_store(&config.store)?;
     let engine = wiring::open_engine(store, config).await?;
     let with_sample = config.sample && is_new;
+    let user = first_user(config)?;
+    let name = user.clone().filter(|name| is_plain(name)).unwrap_or_else(user_name);
+    let psql = format!("psql -h {} -p {} -U {name} {}", address.ip(), address.port(), engine.config().database);
     if with_sample {
         sample::create(&engine).await.map_err(ServeError::Sample)?;
     }
     warn_of_lost_commits(config);
-    greet(address, &place, &engine.config().database, with_sample);
-    let served = crate::pg::serve(listener, engine.clone(), wiring::front_end(config), stop).await;
+    warn_of_closed_door(config, user.as_deref());
+    greet(address, &place, &psql, with_sample);
+    let served = crate::pg::serve(listener, engine.clone(), front_end, stop).await;
     engine.flush().await;
     served.map_err(ServeError::Stopped)?;
     tracing::info!("stopped");
@@ -91,9 +104,14 @@ fn warn_of_lost_commits(config: &Config) {
     }
 }
 
+fn warn_of_closed_door(config: &Config, user: Option<&str>) {
+    if config.auth == Method::Scram && user.is_none() {
+        tracing::warn!("there are no users yet, so nobody can log in; make one with `tablegate user add NAME`");
+    }
+}
+
 /// What to do next, on stdout. That nobody may be reading it is no reason to stop.
-fn greet(address: SocketAddr, place: &str, database: &str, with_sample: bool) {
-    let psql = format!("psql -h {} -p {} -U {} {database}", address.ip(), address.port(), user_name());
+fn greet(address: SocketAddr, place: &str, psql: &str, with_sample: bool) {
     let mut text = format!("tablegate listens on {address}, {place}\n\n  {psql}\n");
     if with_sample {
         text.push_str("\nSample tables to try: employees, airlines, airports, planes. For example:\n");
@@ -103,11 +121,20 @@ fn greet(address: SocketAddr, place: &str, database: &str, with_sample: bool) {
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-/// The user to show in the psql line: any name is let in, so the own one, where it needs no quoting.
+/// One of the users, if there are any.
+fn first_user(config: &Config) -> Result<Option<String>, UsersError> {
+    let Some(file) = &config.users else { return Ok(None) };
+    Ok(UsersFile::new(file).read()?.iter().next().map(|(name, _)| name.to_owned()))
+}
+
+/// The user to show in the psql line where any name is let in: the own one.
 fn user_name() -> String {
-    let plain =
-        |name: &String| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
-    std::env::var("USER").ok().filter(plain).unwrap_or_else(|| "tablegate".to_owned())
+    std::env::var("USER").ok().filter(|name| is_plain(name)).unwrap_or_else(|| "tablegate".to_owned())
+}
+
+/// Whether a name needs no quoting in a shell.
+fn is_plain(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
 }
 
 /// SIGINT and SIGTERM begin the drain.

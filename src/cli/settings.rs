@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use crate::pg::Method;
 use crate::sql::EgtMode;
 
 /// One setting. Its key is the line in the file; the environment variable and the option are spelled from it.
@@ -22,6 +23,15 @@ pub const DEFINITIONS: &[Definition] = &[
     Definition { key: "disk_reserve", default: "256MB" },
     Definition { key: "egt_mode", default: "strict" },
     Definition { key: "max_connections", default: "100" },
+    Definition { key: "max_connections_per_user", default: "0" },
+    Definition { key: "users", default: "users.toml in the data folder" },
+    Definition { key: "auth", default: "auto" },
+    Definition { key: "trust_loopback", default: "false" },
+    Definition { key: "authentication_timeout", default: "60s" },
+    Definition { key: "tls_cert", default: "" },
+    Definition { key: "tls_key", default: "" },
+    Definition { key: "require_tls", default: "false" },
+    Definition { key: "insecure", default: "false" },
     Definition { key: "query_memory", default: "1GB" },
     Definition { key: "transaction_memory", default: "64MB" },
     Definition { key: "log", default: "warn,tablegate=info" },
@@ -32,11 +42,13 @@ pub const VARIABLE_PREFIX: &str = "TABLEGATE_";
 /// Names the configuration file; the only variable that is no setting.
 pub const CONFIG_VARIABLE: &str = "TABLEGATE_CONFIG";
 
-/// How long a client may take to say who it is.
-pub const STARTUP_TIMEOUT: Duration = Duration::from_secs(60);
+/// Name of the users file in the data folder.
+pub const USERS_FILE: &str = "users.toml";
 /// How long running statements may take to end after SIGTERM.
 pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// PostgreSQL's own bounds, in seconds.
+const AUTHENTICATION_TIMEOUT: std::ops::RangeInclusive<u64> = 1..=600;
 const MAX_CONNECTIONS: std::ops::RangeInclusive<usize> = 1..=10_000;
 /// The most is for a disk that others fill too.
 const DISK_RESERVE: std::ops::RangeInclusive<u64> = 0..=(1 << 40);
@@ -120,6 +132,40 @@ pub fn max_connections(text: &str) -> Result<usize, Reason> {
     number.ok_or_else(|| format!("a number from {low} to {high}"))
 }
 
+/// The most connections of one user; `None` for any number.
+///
+/// # Errors
+/// When it is no number or out of bounds.
+pub fn max_connections_per_user(text: &str) -> Result<Option<usize>, Reason> {
+    if text == "0" { Ok(None) } else { max_connections(text).map(Some) }
+}
+
+/// # Errors
+/// When it is another word.
+pub fn auth(text: &str) -> Result<Method, Reason> {
+    match text {
+        "auto" => Ok(Method::Auto),
+        "trust" => Ok(Method::Trust),
+        "scram" => Ok(Method::Scram),
+        _ => Err("auto, trust or scram".to_owned()),
+    }
+}
+
+/// # Errors
+/// When it is no time or out of bounds.
+pub fn authentication_timeout(text: &str) -> Result<Duration, Reason> {
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (number, unit) = text.split_at(digits);
+    let factor = match unit.trim() {
+        "" | "s" => Some(1),
+        "min" => Some(60),
+        _ => None,
+    };
+    let seconds = number.parse::<u64>().ok().zip(factor).and_then(|(number, factor)| number.checked_mul(factor));
+    let seconds = seconds.filter(|seconds| AUTHENTICATION_TIMEOUT.contains(seconds));
+    seconds.map(Duration::from_secs).ok_or_else(|| "a time from 1s to 10min, such as 60s".to_owned())
+}
+
 /// # Errors
 /// When it is no size or out of bounds.
 pub fn query_memory(text: &str) -> Result<usize, Reason> {
@@ -162,6 +208,15 @@ mod tests {
         assert_eq!(query_memory("16 MiB"), Ok(16 << 20));
         for wrong in ["", "1", "15MB", "2TB", "1XB", "-1GB", "99999999999TB"] {
             assert!(query_memory(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn times_take_units_and_keep_bounds() {
+        assert_eq!(authentication_timeout("90"), Ok(Duration::from_secs(90)));
+        assert_eq!(authentication_timeout("10min"), Ok(Duration::from_secs(600)));
+        for wrong in ["", "0", "601s", "1h", "-1", "99999999999999999999min"] {
+            assert!(authentication_timeout(wrong).is_err(), "{wrong}");
         }
     }
 

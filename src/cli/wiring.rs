@@ -10,7 +10,7 @@ use super::settings::{self, FsyncWhen};
 use crate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync};
 use crate::backend::memory::MemoryStore;
 use crate::model::{Clock, SystemClock};
-use crate::pg::PgConfig;
+use crate::pg::{AuthConfig, PgConfig, Tls, TlsError};
 use crate::sql::{Engine, EngineConfig, SqlError};
 use crate::table::{StoreError, TableStore};
 
@@ -81,21 +81,34 @@ pub async fn open_engine(store: Arc<dyn TableStore>, config: &Config) -> Result<
     Engine::open(store, Arc::new(SystemClock), options).await.map_err(WiringError::Catalog)
 }
 
-pub fn front_end(config: &Config) -> PgConfig {
-    PgConfig {
+/// # Errors
+/// When the certificate or its key cannot be used.
+pub fn front_end(config: &Config) -> Result<PgConfig, TlsError> {
+    let tls = config.tls.as_ref().map(|files| Tls::load(&files.certificate, &files.key)).transpose()?;
+    Ok(PgConfig {
         max_connections: config.max_connections,
-        startup_timeout: settings::STARTUP_TIMEOUT,
+        max_connections_per_user: config.max_connections_per_user,
+        startup_timeout: config.authentication_timeout,
         drain_timeout: settings::DRAIN_TIMEOUT,
-    }
+        auth: AuthConfig { method: config.auth, trust_loopback: config.trust_loopback, users: config.users.clone() },
+        tls,
+        require_tls: config.require_tls,
+        insecure: config.insecure,
+    })
 }
 
-/// Whether there is nothing at this place, or an empty folder.
+/// Whether there is nothing at this place, or a folder with nothing in it but users.
 fn is_new(folder: &Path) -> std::io::Result<bool> {
     match std::fs::read_dir(folder) {
-        Ok(mut entries) => Ok(entries.next().is_none()),
+        Ok(mut entries) => Ok(entries.all(|entry| entry.is_ok_and(|entry| is_of_users(&entry.file_name())))),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(true),
         Err(error) => Err(error),
     }
+}
+
+/// The users file, or its lock.
+fn is_of_users(name: &std::ffi::OsStr) -> bool {
+    name.to_str().is_some_and(|name| name.starts_with(settings::USERS_FILE))
 }
 
 #[cfg(test)]
@@ -106,6 +119,8 @@ mod tests {
     fn a_folder_is_new_until_something_is_in_it() {
         let folder = tempfile::tempdir().unwrap();
         assert!(is_new(&folder.path().join("missing")).unwrap());
+        assert!(is_new(folder.path()).unwrap());
+        std::fs::write(folder.path().join("users.toml"), "").unwrap();
         assert!(is_new(folder.path()).unwrap());
         std::fs::write(folder.path().join("x"), "").unwrap();
         assert!(!is_new(folder.path()).unwrap());

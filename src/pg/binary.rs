@@ -1,14 +1,16 @@
 //! The binary form of a result column: its writer is chosen once, then called for each cell.
 
+use std::sync::Arc;
+
 use arrow::array::PrimitiveArray;
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryArray, BooleanArray, FixedSizeBinaryArray, Float32Array, Float64Array, Int16Array,
-    Int32Array, Int64Array, ListArray, StringArray, StringViewArray, UInt32Array,
+    Int32Array, Int64Array, ListArray, StringArray, StringViewArray, StructArray, UInt32Array,
 };
 use arrow::compute::cast;
 use arrow::datatypes::{
-    DataType, Date32Type, Decimal128Type, Decimal256Type, DecimalType, Float32Type, Float64Type, Int16Type, Int32Type,
-    Int64Type, IntervalMonthDayNanoType, Time64MicrosecondType, TimestampMicrosecondType, UInt32Type, i256,
+    DataType, Date32Type, Decimal128Type, Decimal256Type, DecimalType, Field, Float32Type, Float64Type, Int16Type,
+    Int32Type, Int64Type, IntervalMonthDayNanoType, Time64MicrosecondType, TimestampMicrosecondType, UInt32Type, i256,
 };
 use bytes::{BufMut, BytesMut};
 
@@ -33,14 +35,45 @@ const VECTOR_START: i32 = 0;
 /// When the array does not hold values of the type at all.
 pub(super) fn normalised(array: &ArrayRef, sql_type: &SqlType) -> SqlResult<ArrayRef> {
     let wanted = sql_type.arrow();
-    let as_it_is = array.data_type() == &wanted
+    let as_it_is = (array.data_type() == &wanted && !holds_rows(sql_type))
         || matches!((array.data_type(), &wanted), (DataType::Utf8View, DataType::Utf8) | (DataType::Null, _));
     if as_it_is {
         return Ok(array.clone());
     }
+    match (sql_type, array.as_struct_opt(), array.as_list_opt::<i32>()) {
+        (SqlType::Record(_), Some(rows), _) => return normalised_rows(rows),
+        (SqlType::Array(item), _, Some(list)) if matches!(**item, SqlType::Record(_)) => {
+            let items = normalised(list.values(), item)?;
+            let field = Arc::new(Field::new_list_field(items.data_type().clone(), true));
+            return Ok(Arc::new(ListArray::try_new(field, list.offsets().clone(), items, list.nulls().cloned())?));
+        }
+        _ => {}
+    }
     cast(array, &wanted).map_err(|error| {
         SqlError::new(ErrorKind::Internal, format!("a column of type {sql_type} holds {}: {error}", array.data_type()))
     })
+}
+
+/// Whether the layout of values says of parts of them that they are laid out otherwise than their types say.
+fn holds_rows(sql_type: &SqlType) -> bool {
+    match sql_type {
+        SqlType::Record(_) => true,
+        SqlType::Array(item) => holds_rows(item),
+        _ => false,
+    }
+}
+
+/// Rows with the columns of their fields normalised.
+fn normalised_rows(rows: &StructArray) -> SqlResult<ArrayRef> {
+    let mut fields = Vec::with_capacity(rows.num_columns());
+    let mut columns = Vec::with_capacity(rows.num_columns());
+    for (field, column) in rows.fields().iter().zip(rows.columns()) {
+        let sql_type = SqlType::of_field(field);
+        let column = normalised(column, &sql_type)?;
+        fields.push(field.as_ref().clone().with_data_type(column.data_type().clone()));
+        columns.push(column);
+    }
+    Ok(Arc::new(StructArray::try_new_with_length(fields.into(), columns, rows.nulls().cloned(), rows.len())?))
 }
 
 /// One column of a batch, ready to write cells.
@@ -70,6 +103,13 @@ enum Values<'a> {
     Timestamp(&'a PrimitiveArray<TimestampMicrosecondType>),
     Interval(&'a PrimitiveArray<IntervalMonthDayNanoType>),
     List(Box<List<'a>>),
+    Record(Vec<RecordField<'a>>),
+}
+
+/// The column of a field of rows.
+struct RecordField<'a> {
+    oid: u32,
+    column: BinaryColumn<'a>,
 }
 
 struct Decimals<'a, T: DecimalType> {
@@ -131,9 +171,11 @@ impl<'a> Values<'a> {
             SqlType::Time => array.as_primitive_opt().map(Values::Time),
             SqlType::Timestamp | SqlType::Timestamptz => array.as_primitive_opt().map(Values::Timestamp),
             SqlType::Interval => array.as_primitive_opt().map(Values::Interval),
+            SqlType::Limited(limits) => return Values::new(array, limits.of().bare()),
             SqlType::Int2Vector => list(array, &SqlType::Int2, VECTOR_START)?,
             SqlType::OidVector => list(array, &SqlType::Oid, VECTOR_START)?,
             SqlType::Array(item) => list(array, item, ARRAY_START)?,
+            SqlType::Record(_) => record(array)?,
             // Their values are names here, and only their OIDs have a binary form.
             SqlType::Regclass | SqlType::Regtype | SqlType::Regproc | SqlType::Void => {
                 return Err(SqlError::not_supported(format!("binary output of type {sql_type}"))
@@ -177,6 +219,13 @@ impl<'a> Values<'a> {
                 out.put_i32(interval.months);
             }
             Values::List(list) => list.write(row, out),
+            Values::Record(fields) => {
+                out.put_i32(i32::try_from(fields.len()).unwrap_or(i32::MAX));
+                for RecordField { oid, column } in fields {
+                    out.put_u32(*oid);
+                    put_cell(out, column.is_null(row), |out| column.write(row, out));
+                }
+            }
         }
     }
 }
@@ -235,6 +284,16 @@ fn list<'a>(array: &'a ArrayRef, item: &SqlType, first_index: i32) -> SqlResult<
     let Some(array) = array.as_list_opt::<i32>() else { return Ok(None) };
     let items = BinaryColumn::new(array.values(), item)?;
     Ok(Some(Values::List(Box::new(List { array, items, item_oid: types::oid(item), first_index }))))
+}
+
+fn record(array: &ArrayRef) -> SqlResult<Option<Values<'_>>> {
+    let Some(rows) = array.as_struct_opt() else { return Ok(None) };
+    let field = |(field, column)| {
+        let sql_type = SqlType::of_field(field);
+        Ok(RecordField { oid: types::oid(&sql_type), column: BinaryColumn::new(column, &sql_type)? })
+    };
+    let columns = rows.fields().iter().map(AsRef::as_ref).zip(rows.columns());
+    Ok(Some(Values::Record(columns.map(field).collect::<SqlResult<_>>()?)))
 }
 
 /// Offsets of a list are never negative.

@@ -60,6 +60,15 @@ pub(super) fn execute(body: Bytes) -> Result<Execute, Failure> {
     Ok(Execute::new(Some(portal), max_rows))
 }
 
+/// SASLInitialResponse: the mechanism, and the client's first message if it begins with one.
+pub(super) fn sasl_initial_response(body: Bytes) -> Result<(String, Option<Bytes>), Failure> {
+    let mut body = Body(body);
+    let mechanism = body.text()?;
+    let first = body.value()?;
+    body.end()?;
+    Ok((mechanism, first))
+}
+
 /// CopyFail: the client's reason.
 pub(super) fn copy_fail(body: Bytes) -> Result<String, Failure> {
     Body(body).text()

@@ -101,12 +101,23 @@ impl Connection {
     }
 
     async fn next_frame(&mut self) -> Result<Frame, Halt> {
+        let idle_limit = self.idle_limit();
         tokio::select! {
             biased;
             () = self.interrupts.killed() => Err(Halt::Fatal(Failure::shutdown())),
             () = asked_to_end(&self.shutdown, self.in_series) => Err(Halt::Fatal(Failure::shutdown())),
             frame = self.reader.frame() => frame,
+            failure = idled(idle_limit) => Err(Halt::Fatal(failure)),
         }
+    }
+
+    /// How long the next message is waited for. Inside a series the client is not idle.
+    fn idle_limit(&self) -> Option<(Duration, Failure)> {
+        let timeout = self.session.idle_timeout().filter(|_| !self.in_series)?;
+        Some(match self.session.transaction_status() {
+            TransactionStatus::Idle => (timeout, Failure::IdleSession),
+            TransactionStatus::InBlock | TransactionStatus::Failed => (timeout, Failure::IdleInTransaction),
+        })
     }
 
     /// Handles a message; an error of a statement is told to the client and is not an error of the connection.
@@ -255,6 +266,17 @@ async fn asked_to_end(shutdown: &CancellationToken, in_series: bool) {
     shutdown.cancelled().await;
     if in_series {
         tokio::time::sleep(SERIES_GRACE).await;
+    }
+}
+
+/// Resolves when the client was silent for too long.
+async fn idled(limit: Option<(Duration, Failure)>) -> Failure {
+    match limit {
+        Some((timeout, failure)) => {
+            tokio::time::sleep(timeout).await;
+            failure
+        }
+        None => std::future::pending().await,
     }
 }
 

@@ -1,5 +1,7 @@
 //! What went wrong, as a client reads it: the only place where SQLSTATEs are given.
 
+use std::borrow::Cow;
+
 use pgwire::messages::PgWireBackendMessage;
 use pgwire::messages::response::{ErrorResponse, NoticeResponse};
 
@@ -13,8 +15,18 @@ pub(super) enum Failure {
     Protocol(String),
     /// 53300
     TooManyConnections,
+    /// 53300, of one user.
+    TooManyConnectionsOf(String),
     /// 28000
     NoUser,
+    /// 28000: a connection that nobody may have.
+    NotAuthorized(String),
+    /// 28P01, also for a name that is no user's.
+    WrongPassword(String),
+    /// 57P05
+    IdleSession,
+    /// 25P03
+    IdleInTransaction,
 }
 
 /// Whether the connection survives the error.
@@ -48,7 +60,7 @@ impl Failure {
             (b'S', severity.to_owned()),
             (b'V', severity.to_owned()),
             (b'C', code.to_owned()),
-            (b'M', without_nul(text)),
+            (b'M', without_nul(&text)),
         ];
         if let Failure::Sql(error) = self {
             add_details(&mut fields, error);
@@ -56,12 +68,21 @@ impl Failure {
         PgWireBackendMessage::ErrorResponse(ErrorResponse::new(fields))
     }
 
-    fn code_and_text(&self) -> (&'static str, &str) {
+    fn code_and_text(&self) -> (&'static str, Cow<'_, str>) {
         match self {
-            Failure::Sql(error) => (sqlstate(error.kind), &error.message),
-            Failure::Protocol(text) => ("08P01", text),
-            Failure::TooManyConnections => ("53300", "sorry, too many clients already"),
-            Failure::NoUser => ("28000", "no PostgreSQL user name specified in startup packet"),
+            Failure::Sql(error) => (sqlstate(error.kind), error.message.as_str().into()),
+            Failure::Protocol(text) => ("08P01", text.into()),
+            Failure::TooManyConnections => ("53300", "sorry, too many clients already".into()),
+            Failure::TooManyConnectionsOf(user) => {
+                ("53300", format!("too many connections for role \"{user}\"").into())
+            }
+            Failure::NoUser => ("28000", "no PostgreSQL user name specified in startup packet".into()),
+            Failure::NotAuthorized(text) => ("28000", text.into()),
+            Failure::WrongPassword(user) => {
+                ("28P01", format!("password authentication failed for user \"{user}\"").into())
+            }
+            Failure::IdleSession => ("57P05", "terminating connection due to idle-session timeout".into()),
+            Failure::IdleInTransaction => ("25P03", "terminating connection due to idle-in-transaction timeout".into()),
         }
     }
 }
@@ -157,6 +178,7 @@ fn sqlstate(kind: ErrorKind) -> &'static str {
         ErrorKind::NumericOutOfRange => "22003",
         ErrorKind::InvalidDatetimeFormat => "22007",
         ErrorKind::DatetimeOverflow => "22008",
+        ErrorKind::IntervalFieldOverflow => "22015",
         ErrorKind::DivisionByZero => "22012",
         ErrorKind::InvalidPower => "2201F",
         ErrorKind::SequenceLimit => "2200H",

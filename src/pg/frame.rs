@@ -1,11 +1,12 @@
 //! Client messages are cut out of the byte stream here, with every length checked before anything is buffered for it.
 
 use bytes::{Buf, Bytes, BytesMut};
-use tokio::io::AsyncReadExt;
-use tokio::net::tcp::OwnedReadHalf;
+use futures::FutureExt;
+use tokio::io::{AsyncReadExt, ReadHalf};
 
 use super::error::Failure;
 use super::halt::Halt;
+use super::stream::Stream;
 
 /// Longest message with a statement or values. COPY data is never buffered whole and may be longer.
 const MAX_MESSAGE: usize = 64 << 20;
@@ -33,7 +34,7 @@ pub(super) enum Frame {
 
 /// Reads messages from a client.
 pub(super) struct FrameReader {
-    half: OwnedReadHalf,
+    half: ReadHalf<Stream>,
     buffer: BytesMut,
     /// Bytes left of the CopyData message being read.
     copy_left: usize,
@@ -41,7 +42,7 @@ pub(super) struct FrameReader {
 }
 
 impl FrameReader {
-    pub fn new(half: OwnedReadHalf) -> Self {
+    pub fn new(half: ReadHalf<Stream>) -> Self {
         Self { half, buffer: BytesMut::new(), copy_left: 0, gone: false }
     }
 
@@ -73,7 +74,8 @@ impl FrameReader {
     pub fn sync_is_next(&mut self) -> bool {
         if self.buffer.is_empty() {
             self.buffer.reserve(READ_SIZE);
-            if let Ok(0) = self.half.try_read_buf(&mut self.buffer) {
+            // What has not arrived is not waited for.
+            if let Some(Ok(0)) = self.half.read_buf(&mut self.buffer).now_or_never() {
                 self.gone = true;
             }
         }

@@ -4,10 +4,10 @@ use std::io;
 
 use bytes::{BufMut, BytesMut};
 use pgwire::messages::PgWireBackendMessage;
-use tokio::io::AsyncWriteExt;
-use tokio::net::tcp::OwnedWriteHalf;
+use tokio::io::{AsyncWriteExt, WriteHalf};
 
 use super::error::Failure;
+use super::stream::Stream;
 use crate::sql::error::ErrorKind;
 
 /// How much is collected before it is sent.
@@ -15,14 +15,14 @@ pub(super) const FLUSH_SIZE: usize = 64 << 10;
 
 /// Bytes on their way to a client.
 pub(super) struct Outbox {
-    half: OwnedWriteHalf,
+    half: WriteHalf<Stream>,
     buffer: BytesMut,
     /// Where the message being written began.
     open: Option<usize>,
 }
 
 impl Outbox {
-    pub fn new(half: OwnedWriteHalf) -> Self {
+    pub fn new(half: WriteHalf<Stream>) -> Self {
         Self { half, buffer: BytesMut::with_capacity(FLUSH_SIZE), open: None }
     }
 
@@ -77,7 +77,8 @@ impl Outbox {
                 return Err(io::ErrorKind::WriteZero.into());
             }
         }
-        Ok(())
+        // What was encrypted may not be on its way yet.
+        self.half.flush().await
     }
 
     /// Tells the client that nothing more will come.

@@ -1,23 +1,27 @@
 //! Accepts connections, keeps them within their number, and ends them in order.
 
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use pgwire::messages::PgWireBackendMessage;
 use pgwire::messages::startup::{Authentication, BackendKeyData, SecretKey};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinError, JoinSet};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::auth::Gate;
 use super::cancel::CancelRegistry;
 use super::connection::Connection;
 use super::error::Failure;
 use super::frame::FrameReader;
-use super::halt::Interrupts;
+use super::halt::{Halt, Interrupts};
 use super::outbox::Outbox;
+use super::seats::{Seat, Seats};
 use super::startup::{self, Request, Startup};
+use super::stream::Stream;
 use super::{PgConfig, check_listen_address};
 use crate::sql::Engine;
 use crate::sql::session::Session;
@@ -32,17 +36,19 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// Serves clients until `shutdown`: then idle connections end at once, and running statements have `drain_timeout`.
 ///
 /// # Errors
-/// When the listener does not listen on a loopback address.
+/// When the listener listens on an address that must not be served with this configuration.
 pub async fn serve(
     listener: TcpListener,
     engine: Arc<Engine>,
     config: PgConfig,
     shutdown: CancellationToken,
 ) -> io::Result<()> {
-    check_listen_address(listener.local_addr()?).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+    check_listen_address(listener.local_addr()?, &config)
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
     let server = Arc::new(Server {
         engine,
-        slots: Arc::new(Semaphore::new(config.max_connections.min(Semaphore::MAX_PERMITS))),
+        seats: Seats::new(config.max_connections, config.max_connections_per_user),
+        gate: Gate::new(&config.auth, config.tls.clone(), config.require_tls),
         cancels: Arc::default(),
         kill: CancellationToken::new(),
         shutdown,
@@ -58,7 +64,8 @@ pub async fn serve(
 struct Server {
     engine: Arc<Engine>,
     config: PgConfig,
-    slots: Arc<Semaphore>,
+    seats: Arc<Seats>,
+    gate: Gate,
     cancels: Arc<CancelRegistry>,
     shutdown: CancellationToken,
     kill: CancellationToken,
@@ -78,8 +85,8 @@ impl Server {
                 accepted = listener.accept() => accepted,
             };
             match accepted {
-                Ok((stream, _)) if connections.len() < most => {
-                    connections.spawn(self.clone().serve(stream));
+                Ok((stream, peer)) if connections.len() < most => {
+                    connections.spawn(self.clone().serve(stream, peer));
                 }
                 // Too many to be told so.
                 Ok(_) => tracing::warn!("a connection was closed: too many are starting up"),
@@ -107,20 +114,24 @@ impl Server {
         }
     }
 
-    async fn serve(self: Arc<Self>, mut stream: TcpStream) {
+    async fn serve(self: Arc<Self>, stream: TcpStream, peer: SocketAddr) {
         // Answers are sent in whole pieces already.
         let _ = stream.set_nodelay(true);
+        let mut stream = Stream::Plain(stream);
         let started = tokio::select! {
             biased;
-            () = self.shutdown.cancelled() => Err(Failure::shutdown()),
-            started = tokio::time::timeout(self.config.startup_timeout, self.start(&mut stream)) => match started {
-                Ok(Ok(Some(started))) => Ok(started),
-                Ok(Ok(None) | Err(_)) | Err(_) => return,
-            },
+            () = self.shutdown.cancelled() => Err(Halt::Fatal(Failure::shutdown())),
+            started = tokio::time::timeout(self.config.startup_timeout, self.start(&mut stream, peer)) => {
+                started.unwrap_or_else(|_| {
+                    tracing::info!(%peer, "a client took too long to log in");
+                    Err(Halt::Gone)
+                })
+            }
         };
         match started {
-            Ok(started) => self.run(stream, started).await,
-            Err(failure) => {
+            Ok(Some(started)) => self.run(stream, peer, started).await,
+            Ok(None) | Err(Halt::Gone) => {}
+            Err(Halt::Fatal(failure) | Halt::Statement(failure)) => {
                 // A client that is gone need not be told.
                 let _ = tokio::time::timeout(FAREWELL, startup::refuse(&mut stream, &failure)).await;
             }
@@ -128,8 +139,8 @@ impl Server {
     }
 
     /// Everything before the session; `None` when there will be none.
-    async fn start(&self, stream: &mut TcpStream) -> io::Result<Option<Started>> {
-        let Startup { options, negotiation } = match startup::receive(stream).await? {
+    async fn start(&self, stream: &mut Stream, peer: SocketAddr) -> Result<Option<Started>, Halt> {
+        let Startup { mut options, negotiation } = match startup::receive(stream, self.gate.tls()).await? {
             Request::Session(startup) => startup,
             Request::Cancel { pid, secret } => {
                 self.cancels.cancel(pid, secret);
@@ -137,28 +148,27 @@ impl Server {
             }
             Request::Nothing => return Ok(None),
         };
-        let Ok(slot) = self.slots.clone().try_acquire_owned() else {
-            startup::refuse(stream, &Failure::TooManyConnections).await?;
-            return Ok(None);
-        };
-        match Session::new(self.engine.clone(), options) {
-            Ok(session) => Ok(Some(Started { session, negotiation, _slot: slot })),
-            Err(error) => {
-                startup::refuse(stream, &Failure::Sql(error)).await?;
-                Ok(None)
-            }
+        if let Some(negotiation) = negotiation {
+            startup::send(stream, &negotiation).await?;
         }
+        options.role = self.gate.admit(stream, peer, &options).await?;
+        let seat = self.seats.take(&options.user).map_err(Halt::Fatal)?;
+        let encryption = stream.encryption();
+        let (user, database) = (options.user.clone(), options.database.clone());
+        options.encryption = encryption.clone().map(Arc::new);
+        let session = Session::new(self.engine.clone(), options)?;
+        let encryption = encryption.map_or("none", |encryption| encryption.version);
+        tracing::info!(%peer, ?user, ?database, encryption, "connected");
+        Ok(Some(Started { session, user, _seat: seat }))
     }
 
-    async fn run(&self, stream: TcpStream, started: Started) {
-        let Started { mut session, negotiation, _slot } = started;
+    async fn run(&self, stream: Stream, peer: SocketAddr, started: Started) {
+        let began = Instant::now();
+        let Started { mut session, user, _seat } = started;
         let registration = self.cancels.register();
         session.set_process(registration.pid);
-        let (read_half, write_half) = stream.into_split();
+        let (read_half, write_half) = tokio::io::split(stream);
         let mut outbox = Outbox::new(write_half);
-        if let Some(negotiation) = negotiation {
-            outbox.send(&negotiation);
-        }
         outbox.send(&PgWireBackendMessage::Authentication(Authentication::Ok));
         super::connection::send_parameters(&mut session, &mut outbox);
         let secret = SecretKey::I32(registration.secret);
@@ -166,14 +176,15 @@ impl Server {
         let interrupts = Interrupts::new(registration.running.clone(), self.kill.clone());
         let reader = FrameReader::new(read_half);
         Connection::new(session, reader, outbox, interrupts, self.shutdown.clone()).run().await;
+        tracing::info!(%peer, ?user, after = ?began.elapsed(), "disconnected");
     }
 }
 
 /// A client that was let in.
 struct Started {
     session: Session,
-    negotiation: Option<PgWireBackendMessage>,
-    _slot: OwnedSemaphorePermit,
+    user: String,
+    _seat: Seat,
 }
 
 fn log_panic(ended: Result<(), JoinError>) {

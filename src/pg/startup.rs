@@ -7,10 +7,11 @@ use pgwire::messages::PgWireBackendMessage;
 use pgwire::messages::response::{GssEncResponse, SslResponse};
 use pgwire::messages::startup::NegotiateProtocolVersion;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
 use super::body::utf8;
 use super::error::{Failure, Gravity};
+use super::stream::Stream;
+use super::tls::Tls;
 use crate::sql::error::{ErrorKind, SqlError};
 use crate::sql::session::SessionOptions;
 
@@ -46,27 +47,45 @@ pub(super) struct Startup {
     pub negotiation: Option<PgWireBackendMessage>,
 }
 
-/// Reads up to the startup packet, and refuses encryption on the way: the client decides whether it goes on without.
-pub(super) async fn receive(stream: &mut TcpStream) -> io::Result<Request> {
-    let (mut ssl_refused, mut gss_refused) = (false, false);
+/// Reads up to the startup packet, and encrypts the connection on the way where the client wants it and it can be.
+/// Where it cannot, the client decides whether it goes on without.
+pub(super) async fn receive(stream: &mut Stream, tls: Option<&Tls>) -> io::Result<Request> {
+    if let Some(tls) = tls
+        && stream.begins_with_tls().await?
+    {
+        stream.encrypt(tls).await?;
+        if !stream.agreed_on_protocol() {
+            let message = "received direct SSL connection request without ALPN protocol negotiation extension";
+            refuse(stream, &Failure::protocol(message)).await?;
+            return Ok(Request::Nothing);
+        }
+    }
+    let is_encrypted = stream.encryption().is_some();
+    // Each is answered once; a second one is a version of the protocol that there is not.
+    let (mut ssl_answered, mut gss_answered) = (is_encrypted, is_encrypted);
     loop {
         let Some(mut packet) = read_packet(stream).await? else { return Ok(Request::Nothing) };
-        match packet.get_u32() {
-            SSL_REQUEST if !ssl_refused => {
-                ssl_refused = true;
+        match (packet.get_u32(), tls) {
+            (SSL_REQUEST, Some(tls)) if !ssl_answered => {
+                (ssl_answered, gss_answered) = (true, true);
+                send(stream, &PgWireBackendMessage::SslResponse(SslResponse::Accept)).await?;
+                stream.encrypt(tls).await?;
+            }
+            (SSL_REQUEST, None) if !ssl_answered => {
+                ssl_answered = true;
                 send(stream, &PgWireBackendMessage::SslResponse(SslResponse::Refuse)).await?;
             }
-            GSSENC_REQUEST if !gss_refused => {
-                gss_refused = true;
+            (GSSENC_REQUEST, _) if !gss_answered => {
+                gss_answered = true;
                 send(stream, &PgWireBackendMessage::GssEncResponse(GssEncResponse::Refuse)).await?;
             }
-            CANCEL_REQUEST => {
+            (CANCEL_REQUEST, _) => {
                 return Ok(match (packet.try_get_i32(), packet.try_get_i32(), packet.is_empty()) {
                     (Ok(pid), Ok(secret), true) => Request::Cancel { pid, secret },
                     _ => Request::Nothing,
                 });
             }
-            version => match startup(version, packet) {
+            (version, _) => match startup(version, packet) {
                 Ok(startup) => return Ok(Request::Session(startup)),
                 Err(failure) => {
                     refuse(stream, &failure).await?;
@@ -78,13 +97,13 @@ pub(super) async fn receive(stream: &mut TcpStream) -> io::Result<Request> {
 }
 
 /// Tells a client why its connection ends before it began.
-pub(super) async fn refuse(stream: &mut TcpStream, failure: &Failure) -> io::Result<()> {
+pub(super) async fn refuse(stream: &mut Stream, failure: &Failure) -> io::Result<()> {
     send(stream, &failure.message(Gravity::Fatal)).await?;
     stream.shutdown().await
 }
 
-/// The packet after its length; `None` when the length cannot be one.
-async fn read_packet(stream: &mut TcpStream) -> io::Result<Option<Bytes>> {
+/// The packet after its length; `None` when the length cannot be one. What follows it is left unread: a handshake may.
+async fn read_packet(stream: &mut Stream) -> io::Result<Option<Bytes>> {
     let length = stream.read_u32().await?;
     let length = usize::try_from(length).unwrap_or(usize::MAX);
     if !(MIN_PACKET..=MAX_PACKET).contains(&length) {
@@ -95,10 +114,12 @@ async fn read_packet(stream: &mut TcpStream) -> io::Result<Option<Bytes>> {
     Ok(Some(packet.into()))
 }
 
-async fn send(stream: &mut TcpStream, message: &PgWireBackendMessage) -> io::Result<()> {
+/// Sends a message at once, outside a session.
+pub(super) async fn send(stream: &mut Stream, message: &PgWireBackendMessage) -> io::Result<()> {
     let mut bytes = BytesMut::new();
     message.encode(&mut bytes).map_err(io::Error::other)?;
-    stream.write_all(&bytes).await
+    stream.write_all(&bytes).await?;
+    stream.flush().await
 }
 
 fn startup(version: u32, packet: Bytes) -> Result<Startup, Failure> {

@@ -52,6 +52,8 @@ const BPCHAR: (u32, u32) = (1042, 1014);
 /// A literal of no type yet.
 const UNKNOWN: u32 = 705;
 const TEXT: (u32, u32) = (25, 1009);
+/// A row of no table.
+const RECORD: (u32, u32) = (2249, 2287);
 /// Room for the length word in PostgreSQL's type modifiers.
 const MODIFIER_OFFSET: i32 = 4;
 
@@ -95,6 +97,7 @@ pub(super) fn modifier(sql_type: &SqlType) -> i32 {
         SqlType::Numeric(Some((precision, scale))) => {
             ((i32::from(*precision) << 16) | (i32::from(*scale) & 0x7ff)) + MODIFIER_OFFSET
         }
+        SqlType::Limited(limits) => limits.modifier(),
         SqlType::Array(item) => modifier(item),
         _ => -1,
     }
@@ -104,6 +107,7 @@ pub(super) fn modifier(sql_type: &SqlType) -> i32 {
 fn oids(sql_type: &SqlType) -> (u32, u32) {
     match sql_type {
         SqlType::Char(_) => BPCHAR,
+        SqlType::Record(row) => row.table.as_ref().map_or(RECORD, |table| (table.oid, table.array_oid)),
         other => find(other).map_or(TEXT, |entry| (entry.oid, entry.array_oid)),
     }
 }
@@ -112,6 +116,7 @@ fn find(sql_type: &SqlType) -> Option<&'static Entry> {
     let bare = match sql_type {
         SqlType::Varchar(_) => &SqlType::Varchar(None),
         SqlType::Numeric(_) => &SqlType::Numeric(None),
+        SqlType::Limited(limits) => limits.of().bare(),
         other => other,
     };
     TYPES.iter().find(|entry| entry.sql_type == *bare)
@@ -120,6 +125,7 @@ fn find(sql_type: &SqlType) -> Option<&'static Entry> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sql::types::{TimeLimits, TimeType};
 
     #[test]
     fn every_oid_is_read_back() {
@@ -166,6 +172,8 @@ mod tests {
         assert_eq!(modifier(&SqlType::Numeric(Some((12, 2)))), (12 << 16 | 2) + 4);
         assert_eq!(modifier(&SqlType::Array(Box::new(SqlType::Char(3)))), 7);
         assert_eq!(modifier(&SqlType::Int4), -1);
+        let limited = SqlType::Limited(TimeLimits::digits(TimeType::Timestamptz, 3));
+        assert_eq!((oid(&limited), size(&limited), modifier(&limited)), (1184, 8, 3));
         assert_eq!((oid(&SqlType::Char(3)), size(&SqlType::Int4), size(&SqlType::Text)), (1042, 4, -1));
         assert_eq!(oid(&SqlType::Unknown), 25);
     }

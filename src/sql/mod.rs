@@ -17,6 +17,7 @@ pub mod key_codec;
 pub mod key_range;
 pub mod key_set;
 mod locking;
+mod login;
 mod observe;
 pub mod outcome;
 pub mod output;

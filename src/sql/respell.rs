@@ -20,7 +20,8 @@ pub(super) const SYMMETRIC: &str = "symmetric#";
 /// Respells one statement.
 ///
 /// # Errors
-/// 0A000 for EXCLUDE in a window frame and for an alias behind USING, which nothing stands for.
+/// 0A000 for EXCLUDE in a window frame, for an alias behind USING and for the fields of an expression, which nothing stands
+/// for.
 pub(super) fn respell(tokens: Vec<TokenWithSpan>) -> SqlResult<Vec<TokenWithSpan>> {
     let first = tokens.iter().find(|t| is_significant(t)).and_then(keyword);
     let is_query = matches!(
@@ -37,6 +38,10 @@ pub(super) fn respell(tokens: Vec<TokenWithSpan>) -> SqlResult<Vec<TokenWithSpan
     let mut in_merge = first == Some(Keyword::MERGE);
     while let Some(token) = source.next() {
         in_merge |= keyword(&token) == Some(Keyword::MERGE);
+        if token.token == Token::Mul && kept.last().is_some_and(|before| before.token == Token::Period) {
+            whole_row(&mut kept, token, source.peek())?;
+            continue;
+        }
         match keyword(&token) {
             Some(Keyword::TABLE) if begins_query(kept.last(), is_query) && source.peek().is_some_and(is_word) => {
                 kept.extend([word(&token, "SELECT", Keyword::SELECT), symbol(&token, Token::Mul)]);
@@ -89,6 +94,48 @@ pub(super) fn respell(tokens: Vec<TokenWithSpan>) -> SqlResult<Vec<TokenWithSpan
         }
     }
     Ok(kept)
+}
+
+/// The star of `t.*`: `(t).*` is spelled without parentheses, and where the row is one value it stands in them.
+fn whole_row(kept: &mut Vec<TokenWithSpan>, star: TokenWithSpan, next: Option<&TokenWithSpan>) -> SqlResult<()> {
+    let is = |token: &TokenWithSpan, wanted: Token| token.token == wanted;
+    match kept.as_slice() {
+        [before @ .., open, table, close, point]
+            if is(close, Token::RParen) && is(open, Token::LParen) && is_word(table) && !names_function(before) =>
+        {
+            let row = [table.clone(), point.clone()];
+            kept.truncate(kept.len() - 4);
+            kept.extend(row);
+        }
+        [.., close, _] if is(close, Token::RParen) => {
+            return Err(
+                SqlError::not_supported("the fields of an expression as .*").with_hint("Name each: (row).field.")
+            );
+        }
+        _ => {}
+    }
+    let is_value = next.is_some_and(|next| {
+        is(next, Token::DoubleColon)
+            || keyword(next) == Some(Keyword::IS)
+            || is_called(next, "ISNULL")
+            || is_called(next, "NOTNULL")
+    });
+    if !is_value {
+        kept.push(star);
+        return Ok(());
+    }
+    let dotted = kept.iter().rev().take_while(|t| is_word(t) || t.token == Token::Period).count();
+    let leading =
+        kept[kept.len() - dotted..].windows(2).take_while(|pair| is_word(&pair[0]) && is_word(&pair[1])).count();
+    kept.insert(kept.len() - dotted + leading, symbol(&star, Token::LParen));
+    let close = symbol(&star, Token::RParen);
+    kept.extend([star, close]);
+    Ok(())
+}
+
+/// Whether what comes next in parentheses are arguments.
+fn names_function(before: &[TokenWithSpan]) -> bool {
+    matches!(before.last(), Some(TokenWithSpan { token: Token::Word(word), .. }) if word.keyword == Keyword::NoKeyword)
 }
 
 /// Whether TABLE here is a query of its own, and not part of a command's name.
@@ -245,6 +292,14 @@ mod tests {
     }
 
     #[test]
+    fn whole_rows_are_values() {
+        assert_eq!(respelled("SELECT (t).*, u.* FROM t, u"), "SELECT t . * , u . * FROM t , u");
+        assert_eq!(respelled("SELECT a, t.*::text FROM t"), "SELECT a , ( t . * ) :: text FROM t");
+        assert_eq!(respelled("SELECT s.t.* IS NULL FROM t"), "SELECT ( s . t . * ) IS NULL FROM t");
+        assert_eq!(respelled("SELECT count(t.*) * 2"), "SELECT count ( t . * ) * 2");
+    }
+
+    #[test]
     fn actions_of_merge() {
         assert_eq!(
             respelled("MERGE INTO t USING u ON a = b WHEN MATCHED THEN DO NOTHING WHEN NOT MATCHED THEN DO NOTHING"),
@@ -259,9 +314,11 @@ mod tests {
 
     #[test]
     fn what_nothing_stands_for_is_refused() {
-        for sql in
-            ["SELECT sum(a) OVER (ROWS 1 PRECEDING EXCLUDE TIES) FROM t", "SELECT 1 FROM t JOIN u USING (a) AS x"]
-        {
+        for sql in [
+            "SELECT f(1).*",
+            "SELECT sum(a) OVER (ROWS 1 PRECEDING EXCLUDE TIES) FROM t",
+            "SELECT 1 FROM t JOIN u USING (a) AS x",
+        ] {
             let tokens = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize_with_location().unwrap();
             assert!(respell(tokens).is_err(), "{sql}");
         }

@@ -47,6 +47,8 @@ const fn reported(name: &'static str, default: &'static str, domain: Domain) -> 
     Definition { name, default, domain, reported: true }
 }
 
+const READ_ONLY: &str = "default_transaction_read_only";
+
 const MESSAGE_LEVELS: &[&str] =
     &["debug5", "debug4", "debug3", "debug2", "debug1", "debug", "log", "info", "notice", "warning", "error"];
 
@@ -69,6 +71,7 @@ static DEFINITIONS: &[Definition] = &[
     def("extra_float_digits", "1", Domain::Int(-15, 3)),
     def("geqo", "on", Domain::Bool),
     def("idle_in_transaction_session_timeout", "0", Domain::Duration),
+    def("idle_session_timeout", "0", Domain::Duration),
     reported("in_hot_standby", "off", Domain::ReadOnly),
     reported("integer_datetimes", "on", Domain::ReadOnly),
     reported("IntervalStyle", "postgres", Domain::Choice(&["postgres"])),
@@ -130,6 +133,8 @@ pub struct Settings {
     undo_at_rollback: Vec<(&'static str, String)>,
     undo_at_end: Vec<(&'static str, String)>,
     changed: Vec<&'static str>,
+    /// The user may not write, whatever the session asks for.
+    reads_only: bool,
     /// What RESET goes back to: the defaults, then what start-up set.
     reset_values: HashMap<&'static str, String>,
 }
@@ -140,7 +145,23 @@ impl Settings {
         let mut values: HashMap<_, _> = DEFINITIONS.iter().map(|d| (d.name, d.default.to_owned())).collect();
         values.insert("session_authorization", user.to_owned());
         let changed = DEFINITIONS.iter().filter(|d| d.reported).map(|d| d.name).collect();
-        Self { reset_values: values.clone(), values, undo_at_rollback: vec![], undo_at_end: vec![], changed }
+        Self {
+            reset_values: values.clone(),
+            values,
+            undo_at_rollback: vec![],
+            undo_at_end: vec![],
+            changed,
+            reads_only: false,
+        }
+    }
+
+    /// For a user who may not write: transactions are read-only, and no setting makes them otherwise.
+    pub fn allow_reading_only(&mut self) {
+        self.reads_only = true;
+        for values in [&mut self.values, &mut self.reset_values] {
+            values.insert(READ_ONLY, "on".to_owned());
+            values.insert("is_superuser", "off".to_owned());
+        }
     }
 
     /// Sets from the server's configuration, then the start-up packet: these become what RESET goes back to.
@@ -157,9 +178,9 @@ impl Settings {
     /// SET, until the session ends; undone when the open block rolls back.
     ///
     /// # Errors
-    /// 42704 for an unknown name, 22023 for a value outside the setting's domain.
+    /// 42704 for an unknown name, 22023 for a value outside the setting's domain, 42501 for one the user may not set.
     pub fn set(&mut self, name: &str, value: &str) -> SqlResult<()> {
-        let (definition, value) = checked(name, value)?;
+        let (definition, value) = self.allowed(name, value)?;
         let old = self.replace(definition, value);
         self.undo_at_rollback.push((definition.name, old));
         Ok(())
@@ -170,7 +191,7 @@ impl Settings {
     /// # Errors
     /// As [`Settings::set`].
     pub fn set_local(&mut self, name: &str, value: &str) -> SqlResult<()> {
-        let (definition, value) = checked(name, value)?;
+        let (definition, value) = self.allowed(name, value)?;
         let old = self.replace(definition, value);
         self.undo_at_end.push((definition.name, old));
         Ok(())
@@ -243,6 +264,16 @@ impl Settings {
         self.duration("statement_timeout")
     }
 
+    /// How long the client may be silent outside a block.
+    pub fn idle_session_timeout(&self) -> Option<Duration> {
+        self.duration("idle_session_timeout")
+    }
+
+    /// How long the client may be silent inside a block.
+    pub fn idle_in_transaction_timeout(&self) -> Option<Duration> {
+        self.duration("idle_in_transaction_session_timeout")
+    }
+
     /// How long a statement waits for each lock.
     pub fn lock_timeout(&self) -> Option<Duration> {
         self.duration("lock_timeout")
@@ -274,6 +305,14 @@ impl Settings {
         }
     }
 
+    fn allowed(&self, name: &str, value: &str) -> SqlResult<(&'static Definition, String)> {
+        let (definition, value) = checked(name, value)?;
+        if self.reads_only && definition.name == READ_ONLY && value == "off" {
+            return Err(may_only_read(READ_ONLY));
+        }
+        Ok((definition, value))
+    }
+
     /// A duration; `None` when it is 0.
     fn duration(&self, name: &str) -> Option<Duration> {
         let millis = parse_duration(self.value(name)).unwrap_or(0);
@@ -290,6 +329,14 @@ impl Settings {
         }
         self.values.insert(definition.name, value).unwrap_or_default()
     }
+}
+
+/// 42501: what would let a user write who may not.
+pub(super) fn may_only_read(parameter: &str) -> Box<SqlError> {
+    let message = format!("permission denied to set parameter \"{parameter}\"");
+    SqlError::new(ErrorKind::InsufficientPrivilege, message)
+        .with_detail("The user's role is read-only.")
+        .with_hint("Connect as a user whose role is read-write.")
 }
 
 fn find(name: &str) -> SqlResult<&'static Definition> {
@@ -430,6 +477,20 @@ mod tests {
         settings.set_local("jit", "off").unwrap();
         settings.end_transaction(true);
         assert_eq!(settings.show("jit").unwrap().1, "on");
+    }
+
+    #[test]
+    fn a_user_who_may_only_read_stays_so() {
+        let mut settings = Settings::new("me");
+        settings.allow_reading_only();
+        let denied = Some(ErrorKind::InsufficientPrivilege);
+        assert_eq!(settings.set(READ_ONLY, "off").err().map(|e| e.kind), denied);
+        assert_eq!(settings.set_local(READ_ONLY, "false").err().map(|e| e.kind), denied);
+        assert_eq!(settings.set_at_startup(READ_ONLY, "0").err().map(|e| e.kind), denied);
+        settings.set(READ_ONLY, "on").unwrap();
+        settings.reset(None).unwrap();
+        assert!(settings.default_modes().read_only);
+        assert_eq!(settings.show("is_superuser").unwrap().1, "off");
     }
 
     #[test]

@@ -8,6 +8,8 @@ use datafusion::sql::sqlparser::ast::{
 };
 use datafusion::sql::sqlparser::tokenizer::Span;
 
+use super::statement::fold;
+
 /// An identifier that means exactly this.
 pub(super) fn quoted(name: &str) -> Ident {
     Ident::with_quote('"', name)
@@ -62,6 +64,13 @@ pub(super) fn any(conditions: impl IntoIterator<Item = Expr>) -> Expr {
 /// `name(arguments)`
 pub(super) fn call(name: &str, arguments: Vec<Expr>) -> Expr {
     Expr::Function(function(name, arguments))
+}
+
+/// Whether a call is `ROW(...)`, which is no function.
+pub(super) fn is_row_call(function: &Function) -> bool {
+    let [name] = function.name.0.as_slice() else { return false };
+    let is_row = name.as_ident().is_some_and(|ident| ident.quote_style.is_none() && fold(ident) == "row");
+    is_row && function.over.is_none()
 }
 
 /// `name() OVER (PARTITION BY ... ORDER BY ...)`

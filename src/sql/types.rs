@@ -4,11 +4,19 @@
 //! of its Arrow type carries the SQL name in its metadata under [`TYPE_KEY`]. The metadata is believed only when it
 //! agrees with the Arrow type, because DataFusion may carry it through a cast.
 
+mod row;
+mod time_limits;
+
+use std::borrow::Cow;
 use std::fmt;
+
+pub use self::time_limits::{IntervalFields, TimeLimits, TimeType};
 
 use arrow::datatypes::{DataType, Field, IntervalUnit, TimeUnit};
 
-/// Metadata key of a field's declared SQL type, as [`SqlType`]'s `Display` prints it.
+pub use self::row::{RowType, TableRow, row_field};
+
+/// Metadata key of a field's declared SQL type, as [`SqlType::tag`] writes it.
 pub const TYPE_KEY: &str = "pg_type";
 
 /// Precision of `numeric` without precision, in decimal digits: the most Arrow's Decimal256 holds.
@@ -43,6 +51,8 @@ pub enum SqlType {
     Timestamp,
     Timestamptz,
     Interval,
+    /// A time type that keeps fewer digits or fields, as a column or a cast declares it: `timestamp(3)`.
+    Limited(TimeLimits),
     Oid,
     /// The catalogue's one-byte `"char"`.
     InternalChar,
@@ -58,6 +68,8 @@ pub enum SqlType {
     OidVector,
     /// One-dimensional array.
     Array(Box<SqlType>),
+    /// A row.
+    Record(RowType),
     Void,
     /// A literal or parameter whose type is not known yet; text on the wire.
     Unknown,
@@ -94,10 +106,12 @@ impl SqlType {
             SqlType::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
             SqlType::Timestamptz => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
             SqlType::Interval => DataType::Interval(IntervalUnit::MonthDayNano),
+            SqlType::Limited(limits) => limits.of().bare().arrow(),
             SqlType::Oid => DataType::UInt32,
             SqlType::Int2Vector => SqlType::Array(Box::new(SqlType::Int2)).arrow(),
             SqlType::OidVector => SqlType::Array(Box::new(SqlType::Oid)).arrow(),
             SqlType::Array(item) => DataType::List(Field::new_list_field(item.arrow(), true).into()),
+            SqlType::Record(row) => row.arrow(),
             SqlType::Void => DataType::Null,
         }
     }
@@ -106,25 +120,75 @@ impl SqlType {
     /// whether its precision is declared, or that of a computation.
     pub fn field(&self, name: &str, nullable: bool) -> Field {
         let field = Field::new(name, self.arrow(), nullable);
-        if SqlType::of_arrow(field.data_type()) == *self && !matches!(self, SqlType::Numeric(Some(_))) {
+        if SqlType::of_arrow(field.data_type()) == *self && (!self.is_of_numerics() || *self == SqlType::Numeric(None))
+        {
             field
         } else {
-            field.with_metadata([(TYPE_KEY.to_owned(), self.to_string())].into())
+            field.with_metadata([(TYPE_KEY.to_owned(), self.tag())].into())
         }
     }
 
-    /// The SQL type of a field: its declared type, else the obvious one of its Arrow type.
+    /// What a field's metadata says of this type: its name, and of a table's row type what `pg_type` has about it.
+    pub(crate) fn tag(&self) -> String {
+        match self {
+            SqlType::Record(RowType { table: Some(table), .. }) => RowType::tag(table).unwrap_or_default(),
+            SqlType::Array(item) => format!("{}[]", item.tag()),
+            other => other.to_string(),
+        }
+    }
+
+    /// The type of the values: a time type without its limits.
+    pub fn bare(&self) -> Cow<'_, Self> {
+        match self {
+            SqlType::Limited(limits) => Cow::Borrowed(limits.of().bare()),
+            SqlType::Array(item) => match item.bare() {
+                Cow::Borrowed(bare) if *bare == **item => Cow::Borrowed(self),
+                bare => Cow::Owned(SqlType::Array(Box::new(bare.into_owned()))),
+            },
+            other => Cow::Borrowed(other),
+        }
+    }
+
+    /// The SQL type of a field's values: its declared type, else the obvious one of its Arrow type. Limits of time types
+    /// are left out.
     pub fn of_field(field: &Field) -> Self {
+        SqlType::declared_in(field).bare().into_owned()
+    }
+
+    /// As [`SqlType::of_field`], with the limits of a time type.
+    pub fn declared_in(field: &Field) -> Self {
         let declared = field.metadata().get(TYPE_KEY).and_then(|text| SqlType::parse(text));
         match declared {
-            Some(declared) if arrow_agrees(&declared.arrow(), field.data_type()) => declared,
-            _ => SqlType::of_arrow(field.data_type()),
+            Some(declared) => declared.laid_out(field.data_type()),
+            None => SqlType::of_arrow(field.data_type()),
+        }
+    }
+
+    /// This type as the metadata of a field declares it, if it can be believed.
+    fn laid_out(self, data_type: &DataType) -> Self {
+        match (self, data_type) {
+            (SqlType::Record(row), DataType::Struct(fields)) => {
+                SqlType::Record(RowType { fields: fields.clone(), ..row })
+            }
+            (SqlType::Array(item), DataType::List(field)) if matches!(field.data_type(), DataType::Struct(_)) => {
+                SqlType::Array(Box::new(item.laid_out(field.data_type())))
+            }
+            (declared, data_type) if arrow_agrees(&declared.arrow(), data_type) => declared,
+            (_, data_type) => SqlType::of_arrow(data_type),
         }
     }
 
     /// Whether the length or precision in the type of a field was declared.
     pub fn is_declared(field: &Field) -> bool {
-        !matches!(SqlType::of_field(field), SqlType::Numeric(_)) || field.metadata().contains_key(TYPE_KEY)
+        !SqlType::of_field(field).is_of_numerics() || field.metadata().contains_key(TYPE_KEY)
+    }
+
+    fn is_of_numerics(&self) -> bool {
+        match self {
+            SqlType::Numeric(_) => true,
+            SqlType::Array(item) => item.is_of_numerics(),
+            _ => false,
+        }
     }
 
     /// The SQL type that an Arrow type shows as when nothing was declared.
@@ -159,7 +223,8 @@ impl SqlType {
             DataType::Dictionary(_, values) => SqlType::of_arrow(values),
             DataType::RunEndEncoded(_, values) => SqlType::of_field(values),
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null => SqlType::Text,
-            DataType::Struct(_) | DataType::Union(..) | DataType::Map(..) => SqlType::Text,
+            DataType::Struct(fields) => SqlType::Record(RowType::of_fields(fields)),
+            DataType::Union(..) | DataType::Map(..) => SqlType::Text,
         }
     }
 
@@ -199,10 +264,14 @@ impl SqlType {
         })
     }
 
-    /// Reads what `Display` prints. `None` for anything else: user input goes through the SQL parser instead.
+    /// Reads what [`SqlType::tag`] writes, of rows without their fields. `None` for anything else: user input goes through
+    /// the SQL parser instead.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         if let Some(item) = text.strip_suffix("[]") {
             return Some(SqlType::Array(Box::new(SqlType::parse(item)?)));
+        }
+        if let Some(row) = RowType::of_tag(text) {
+            return Some(SqlType::Record(row));
         }
         if let Some((name, arguments)) = text.strip_suffix(')').and_then(|t| t.split_once('(')) {
             return match name {
@@ -212,8 +281,11 @@ impl SqlType {
                     let (p, s) = arguments.split_once(',')?;
                     Some(SqlType::Numeric(Some((p.parse().ok()?, s.parse().ok()?))))
                 }
-                _ => None,
+                _ => TimeLimits::parse(text).map(SqlType::Limited),
             };
+        }
+        if let Some(limits) = TimeLimits::parse(text) {
+            return Some(SqlType::Limited(limits));
         }
         UNPARAMETERISED.iter().find(|t| t.to_string() == text).cloned()
     }
@@ -294,6 +366,7 @@ impl fmt::Display for SqlType {
             SqlType::Timestamp => f.write_str("timestamp without time zone"),
             SqlType::Timestamptz => f.write_str("timestamp with time zone"),
             SqlType::Interval => f.write_str("interval"),
+            SqlType::Limited(limits) => write!(f, "{limits}"),
             SqlType::Oid => f.write_str("oid"),
             SqlType::InternalChar => f.write_str("\"char\""),
             SqlType::Regclass => f.write_str("regclass"),
@@ -302,6 +375,8 @@ impl fmt::Display for SqlType {
             SqlType::Int2Vector => f.write_str("int2vector"),
             SqlType::OidVector => f.write_str("oidvector"),
             SqlType::Array(item) => write!(f, "{item}[]"),
+            SqlType::Record(RowType { table: Some(table), .. }) => f.write_str(&table.name),
+            SqlType::Record(_) => f.write_str("record"),
             SqlType::Void => f.write_str("void"),
             SqlType::Unknown => f.write_str("unknown"),
         }
@@ -326,6 +401,19 @@ mod tests {
                 continue;
             }
             assert_eq!(SqlType::of_field(&sql_type.field("c", true)), *sql_type);
+        }
+    }
+
+    #[test]
+    fn values_have_no_limits() {
+        let limited = SqlType::Limited(TimeLimits::digits(TimeType::Timestamp, 3));
+        for (declared, bare) in [
+            (limited.clone(), SqlType::Timestamp),
+            (SqlType::Array(Box::new(limited)), SqlType::Array(Box::new(SqlType::Timestamp))),
+        ] {
+            let field = declared.field("c", true);
+            assert_eq!(SqlType::declared_in(&field), declared);
+            assert_eq!(SqlType::of_field(&field), bare);
         }
     }
 

@@ -12,6 +12,7 @@ mod families;
 mod fixture;
 mod gateway;
 mod node;
+mod order;
 mod postgres;
 mod queries;
 mod recorded;

@@ -94,14 +94,40 @@ impl Node {
         self.is_column || self.children().any(Node::names_columns)
     }
 
-    /// The expressions in it that can be asked for alone, the smallest first.
+    /// The expressions in it that can be asked for alone, the smallest first; those that name columns behind the others.
     pub fn expressions(&self) -> Vec<Node> {
         let mut found = Vec::new();
         self.each(&mut |node| {
-            if node.ty.is_some() && !node.label.is_empty() && !node.names_columns() {
+            if node.ty.is_some() && !node.label.is_empty() {
                 found.push(node.clone());
             }
         });
+        found.sort_by_cached_key(|node| (node.names_columns(), node.render().len()));
+        found
+    }
+
+    /// Trees in which one part is left out, or NULL of its type, those with the largest part first.
+    pub fn without_parts(&self) -> Vec<Node> {
+        let mut found = Vec::new();
+        for (i, part) in self.parts.iter().enumerate() {
+            match part {
+                Part::Text(_) => {}
+                Part::Node(node) => found.extend(lessened(node).into_iter().map(|n| self.with(i, Part::Node(n)))),
+                Part::Optional(node) => {
+                    found.push(self.with(i, Part::Text(Cow::Borrowed(""))));
+                    found.extend(lessened(node).into_iter().map(|n| self.with(i, Part::Optional(n))));
+                }
+                Part::List(separator, items) => {
+                    for (at, item) in items.iter().enumerate() {
+                        for lessened in lessened(item) {
+                            let mut same = items.clone();
+                            same[at] = lessened;
+                            found.push(self.with(i, Part::List(separator, same)));
+                        }
+                    }
+                }
+            }
+        }
         found.sort_by_cached_key(|node| node.render().len());
         found
     }
@@ -146,6 +172,12 @@ impl Node {
         copy.parts[at] = part;
         copy
     }
+}
+
+/// NULL in place of an expression, and the expression without one of its parts.
+fn lessened(node: &Node) -> Vec<Node> {
+    let null = node.ty.filter(|_| !node.is_column).map(|ty| Node::leaf(Some(ty), format!("NULL::{}", ty.sql())));
+    null.into_iter().chain(node.without_parts()).collect()
 }
 
 /// What a node can be replaced by: what it holds of the same type, a plain value, or itself with one part smaller.

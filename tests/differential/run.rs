@@ -5,11 +5,12 @@ use std::sync::Mutex;
 use crate::accepted::{self, Difference};
 use crate::compare::{Kind, difference};
 use crate::expressions::Scope;
+use crate::order;
 use crate::queries::{Query, SHAPES};
 use crate::recorded::{self, Recorded};
 use crate::report::{Counts, Group};
 use crate::rng::Rng;
-use crate::shrink::{alone, shrink};
+use crate::shrink::shrink;
 use crate::wire::{Answer, Client};
 use crate::writes;
 
@@ -191,14 +192,27 @@ impl<'a> Servers<'a> {
         self.here.ask_all(&statements)
     }
 
+    /// The answers of both to the last statements of some scripts of a case, each run anew.
+    fn ask_both(&mut self, case: usize, scripts: &[Vec<Query>]) -> Vec<(Answer, Answer)> {
+        let mut asked: Vec<Vec<String>> = scripts.iter().map(|script| texts(script)).collect();
+        for script in asked.iter_mut().filter(|script| script.len() > 1) {
+            script.insert(0, writes::cleanup(case));
+        }
+        let mut answers = Vec::new();
+        for scripts in asked.chunks(CHUNK) {
+            let there = self.ask_there(scripts);
+            let mut here = self.ask_here(&scripts.concat()).into_iter();
+            for (mut there, script) in there.into_iter().zip(scripts) {
+                answers.extend(there.pop().zip(here.by_ref().take(script.len()).last()));
+            }
+        }
+        answers
+    }
+
     /// The difference that the last statement of a script makes when it runs anew.
     fn ask_again(&mut self, case: usize, script: &[Query]) -> Option<(Kind, Answer, Answer)> {
-        let mut texts = texts(script);
-        if texts.len() > 1 {
-            texts.insert(0, writes::cleanup(case));
-        }
-        let there = self.ask_there(std::slice::from_ref(&texts)).pop()?.pop()?;
-        let here = self.ask_here(&texts).pop()?;
+        let copy = script.iter().map(Query::copy).collect();
+        let (there, here) = self.ask_both(case, &[copy]).pop()?;
         let kind = difference(&there, &here, script.last()?.is_ordered)?;
         Some((kind, there, here))
     }
@@ -235,11 +249,11 @@ fn group(
         }
         let mut smallest = failure.difference;
         if can_ask && groups.len() < GROUPS {
-            if is_order_of_evaluation(&mut servers, &failure.script, &smallest.kind) {
+            let case = failure.case;
+            if order::differs_only(&failure.script, &smallest.kind, |scripts| servers.ask_both(case, &scripts)) {
                 accepted = Some(accepted::ORDER_OF_EVALUATION);
             }
             let kind = smallest.kind.clone();
-            let case = failure.case;
             let script = shrink(failure.script, &kind, |script| servers.ask_again(case, script).map(|(kind, ..)| kind));
             if let Some((kind, there, here)) = servers.ask_again(case, &script) {
                 smallest = describe(&script, kind, there, here);
@@ -262,22 +276,6 @@ fn group(
     }
     groups.sort_by_key(|group| std::cmp::Reverse(group.count));
     groups
-}
-
-/// Whether two parts of a statement fail, each alike on both servers, and only which fails first differs.
-fn is_order_of_evaluation(servers: &mut Servers<'_>, script: &[Query], kind: &Kind) -> bool {
-    let (Kind::Codes(first, second), [query]) = (kind, script) else { return false };
-    let expressions: Vec<String> =
-        query.tree.expressions().into_iter().map(|expression| alone(expression).tree.render()).collect();
-    let there = servers.ask_there(std::slice::from_ref(&expressions)).pop().unwrap_or_default();
-    let here = servers.here.ask_all(&expressions);
-    let both = |wanted: &String| {
-        there.iter().zip(&here).any(|(there, here)| match (there, here) {
-            (Answer::Error { code: a, .. }, Answer::Error { code: b, .. }) => a == wanted && b == wanted,
-            _ => false,
-        })
-    };
-    both(first) && both(second)
 }
 
 /// Asks PostgreSQL for the answers to the first cases of a plan, as lines of the file of recorded answers.

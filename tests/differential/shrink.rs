@@ -1,7 +1,7 @@
 //! Makes a script that fails as small as it gets while it fails in the same way.
 
 use crate::compare::Kind;
-use crate::node::{Node, Part};
+use crate::order::alone;
 use crate::queries::Query;
 
 /// Questions to the servers that one failure is worth.
@@ -50,10 +50,4 @@ fn smaller(script: &[Query], is_same: &mut impl FnMut(&[Query]) -> bool) -> Opti
         }
     }
     None
-}
-
-/// The expressions of a query, each as a query of its own.
-pub fn alone(expression: Node) -> Query {
-    let parts = vec![Part::Text("SELECT ".into()), Part::Node(expression)];
-    Query { tree: Node::clause("", parts), is_ordered: true }
 }

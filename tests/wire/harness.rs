@@ -11,7 +11,7 @@ use tablegate::model::{Clock, SystemClock};
 use tablegate::pg::{self, PgConfig};
 use tablegate::sql::{Engine, EngineConfig};
 use tablegate::table::TableStore;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -60,7 +60,7 @@ impl Server {
 
     /// A connection that has said nothing yet.
     pub async fn socket(&self) -> Client {
-        Client { stream: TcpStream::connect(self.address).await.unwrap(), pid: 0, secret: 0 }
+        Client::over(TcpStream::connect(self.address).await.unwrap())
     }
 
     pub async fn driver(&self) -> tokio_postgres::Client {
@@ -73,11 +73,7 @@ impl Server {
     /// Sends a cancel request for a client's statement, and waits until it was taken.
     pub async fn cancel(&self, pid: i32, secret: i32) {
         let mut socket = self.socket().await;
-        let mut bytes = 16_i32.to_be_bytes().to_vec();
-        for number in [80_877_102, pid, secret] {
-            bytes.extend(number.to_be_bytes());
-        }
-        socket.write(&bytes).await;
+        socket.write(&cancel_request(pid, secret)).await;
         assert!(socket.is_closed().await);
     }
 
@@ -265,23 +261,41 @@ pub fn startup(version: u32, parameters: &[(&str, &str)]) -> Vec<u8> {
     bytes
 }
 
+pub fn cancel_request(pid: i32, secret: i32) -> Vec<u8> {
+    [16, 80_877_102, pid, secret].into_iter().flat_map(i32::to_be_bytes).collect()
+}
+
 pub const VERSION_3_0: u32 = 3 << 16;
 
+/// A connection's bytes, encrypted or not.
+pub trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
+
 pub struct Client {
-    pub stream: TcpStream,
+    pub stream: Box<dyn Wire>,
     pub pid: i32,
     pub secret: i32,
 }
 
 impl Client {
+    pub fn over(stream: impl Wire + 'static) -> Self {
+        Self { stream: Box::new(stream), pid: 0, secret: 0 }
+    }
+
     /// Sends the startup packet and reads to the first ReadyForQuery.
     pub async fn start(&mut self, parameters: &[(&str, &str)]) -> Vec<Message> {
         self.write(&startup(VERSION_3_0, parameters)).await;
         let messages = self.until_ready().await;
+        self.note_key(&messages);
+        messages
+    }
+
+    /// Remembers what a cancel request needs.
+    pub fn note_key(&mut self, messages: &[Message]) {
         let key = messages.iter().find(|message| message.tag == 'K').unwrap();
         self.pid = i32::from_be_bytes(key.body[..4].try_into().unwrap());
         self.secret = i32::from_be_bytes(key.body[4..].try_into().unwrap());
-        messages
     }
 
     pub async fn write(&mut self, bytes: &[u8]) {

@@ -101,7 +101,36 @@ fn the_mode_of_transactions_is_one_of_two() {
 }
 
 #[test]
-fn other_than_loopback_is_refused() {
-    let args = ServeArgs { listen: Some("0.0.0.0:5433".to_owned()), ..ServeArgs::default() };
-    assert!(message(load(&args, &[])).contains("loopback"));
+fn the_users_are_in_the_data_folder_or_where_they_are_said_to_be() {
+    let users = |args: ServeArgs| load(&args, &[]).unwrap().users;
+    let (data, file) = (Some("d".to_owned()), Some("f".to_owned()));
+    assert_eq!(users(ServeArgs { data: data.clone(), ..ServeArgs::default() }), Some("d/users.toml".into()));
+    assert_eq!(users(ServeArgs { memory: true, ..ServeArgs::default() }), None);
+    assert_eq!(users(ServeArgs { memory: true, users: file.clone(), ..ServeArgs::default() }), Some("f".into()));
+    assert_eq!(users(ServeArgs { data, users: file, ..ServeArgs::default() }), Some("f".into()));
+}
+
+#[test]
+fn tls_needs_a_certificate_and_its_key() {
+    let file = || Some("f".to_owned());
+    let both = ServeArgs { tls_cert: file(), tls_key: file(), require_tls: true, ..ServeArgs::default() };
+    let config = load(&both, &[]).unwrap();
+    assert_eq!(config.tls, Some(TlsFiles { certificate: "f".into(), key: "f".into() }));
+    assert!(config.require_tls);
+    for half in
+        [ServeArgs { tls_cert: file(), ..ServeArgs::default() }, ServeArgs { tls_key: file(), ..ServeArgs::default() }]
+    {
+        assert!(message(load(&half, &[])).contains("tls_cert and tls_key go together"));
+    }
+    let without = ServeArgs { require_tls: true, ..ServeArgs::default() };
+    assert!(message(load(&without, &[])).starts_with("option --require-tls: "));
+}
+
+#[test]
+fn how_clients_log_in_is_checked() {
+    let args = ServeArgs { auth: Some("md5".to_owned()), ..ServeArgs::default() };
+    assert!(message(load(&args, &[])).contains("auto, trust or scram"));
+    let config = load(&ServeArgs::default(), &[("TABLEGATE_MAX_CONNECTIONS_PER_USER", "3")]).unwrap();
+    assert_eq!((config.auth, config.max_connections_per_user), (Method::Auto, Some(3)));
+    assert_eq!(config.authentication_timeout, Duration::from_secs(60));
 }

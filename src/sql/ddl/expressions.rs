@@ -78,7 +78,7 @@ pub(crate) fn check_value(
         Place::Default => Arc::new(arrow::datatypes::Schema::empty()),
         Place::Check | Place::Generated => visible_schema(relation),
     };
-    let planned = RowExpressions::plan(planner, &relation.name, &schema, vec![expression.clone()])?;
+    let planned = RowExpressions::plan(&planner.for_later(), &relation.name, &schema, vec![expression.clone()])?;
     if place == Place::Generated && !planned.are_immutable() {
         return Err(SqlError::new(ErrorKind::InvalidObjectDefinition, "generation expression is not immutable"));
     }
@@ -115,7 +115,12 @@ fn without_length(sql_type: &SqlType) -> SqlType {
 /// As [`check_expressions`].
 pub(crate) fn check_condition(planner: &Planner<'_>, relation: &Relation, expression: &Expr) -> SqlResult<()> {
     check_form(planner, expression, Place::Check)?;
-    let planned = RowExpressions::plan(planner, &relation.name, &visible_schema(relation), vec![expression.clone()])?;
+    let planned = RowExpressions::plan(
+        &planner.for_later(),
+        &relation.name,
+        &visible_schema(relation),
+        vec![expression.clone()],
+    )?;
     match planned.types() {
         [SqlType::Bool] => Ok(()),
         _ if is_untyped(expression) => Ok(()),

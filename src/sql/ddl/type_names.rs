@@ -6,7 +6,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::statement::fold;
-use crate::sql::types::SqlType;
+use crate::sql::types::{IntervalFields, SqlType, TimeLimits, TimeType};
 
 /// Longest `varchar(n)` PostgreSQL declares, in characters.
 const MAX_CHARACTERS: u64 = 10_485_760;
@@ -33,10 +33,19 @@ pub(in crate::sql) fn sql_type(data_type: &DataType) -> SqlResult<SqlType> {
         DataType::JSON => SqlType::Json,
         DataType::JSONB => SqlType::Jsonb,
         DataType::Date => SqlType::Date,
-        DataType::Time(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => SqlType::Time,
-        DataType::Timestamp(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => SqlType::Timestamp,
-        DataType::Timestamp(_, TimezoneInfo::WithTimeZone | TimezoneInfo::Tz) => SqlType::Timestamptz,
-        DataType::Interval { .. } => SqlType::Interval,
+        DataType::Time(digits, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => of_time(TimeType::Time, *digits),
+        DataType::Timestamp(digits, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
+            of_time(TimeType::Timestamp, *digits)
+        }
+        DataType::Timestamp(digits, TimezoneInfo::WithTimeZone | TimezoneInfo::Tz) => {
+            of_time(TimeType::Timestamptz, *digits)
+        }
+        DataType::Interval { fields: None, precision } => of_time(TimeType::Interval, *precision),
+        DataType::Interval { fields: Some(fields), precision } => {
+            let known = IntervalFields::named(&fields.to_string())
+                .ok_or_else(|| SqlError::not_supported(format!("type interval {fields}")))?;
+            SqlType::Limited(TimeLimits::interval(known, *precision))
+        }
         DataType::Array(
             ArrayElemTypeDef::SquareBracket(item, _)
             | ArrayElemTypeDef::AngleBracket(item)
@@ -62,7 +71,8 @@ pub(super) fn serial_type(data_type: &DataType) -> Option<SqlType> {
 fn custom(name: &ObjectName, arguments: &[String]) -> SqlResult<SqlType> {
     let last = name.0.last().and_then(|p| p.as_ident()).map(fold).unwrap_or_default();
     match (last.as_str(), arguments) {
-        ("timestamptz", _) => Ok(SqlType::Timestamptz),
+        ("timestamptz", []) => Ok(SqlType::Timestamptz),
+        ("timestamptz", [digits]) => Ok(of_time(TimeType::Timestamptz, digits.parse().ok())),
         ("bpchar", _) => Ok(SqlType::Text),
         ("name", []) => Ok(SqlType::Name),
         ("oid", []) => Ok(SqlType::Oid),
@@ -72,6 +82,14 @@ fn custom(name: &ObjectName, arguments: &[String]) -> SqlResult<SqlType> {
             _,
         ) => Err(SqlError::not_supported(format!("type {last}")).with_hint("Store it as text.")),
         _ => Err(SqlError::new(ErrorKind::UndefinedObject, format!("type \"{last}\" does not exist"))),
+    }
+}
+
+/// A time type, perhaps with so many digits of its seconds.
+fn of_time(of: TimeType, digits: Option<u64>) -> SqlType {
+    match digits {
+        Some(digits) => SqlType::Limited(TimeLimits::digits(of, digits)),
+        None => of.bare().clone(),
     }
 }
 

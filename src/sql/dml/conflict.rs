@@ -20,7 +20,7 @@ use super::target::{TargetColumn, and, equal, labelled, select, target_column};
 use super::writes::Writes;
 use crate::model::{EntityKey, StoredEntity};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::plan::{Planner, TableEntry, Tables};
+use crate::sql::plan::{PlannedQuery, Planner, TableEntry, Tables};
 use crate::sql::relation::{ColumnSource, Relation};
 use crate::sql::scan::relation_rows;
 use crate::sql::types::SqlType;
@@ -42,7 +42,8 @@ pub(super) enum OnConflict {
 pub(super) struct UpdateExisting {
     rows: RowUpdate,
     query: Query,
-    parameters: Vec<SqlType>,
+    /// The query over no rows.
+    planned: PlannedQuery,
 }
 
 /// What became of a batch of rows.
@@ -75,7 +76,7 @@ const ORDINAL: &str = "\u{2}row";
 
 impl OnConflict {
     /// # Errors
-    /// 42P10 when the target is not the primary key, and what is wrong with SET and WHERE.
+    /// 42703 for an unknown column of the target, and what is wrong with SET and WHERE.
     pub async fn prepare(
         planner: &Planner<'_>,
         relation: &Arc<Relation>,
@@ -86,7 +87,7 @@ impl OnConflict {
         declared: &mut Vec<SqlType>,
     ) -> SqlResult<Self> {
         let Some(on) = on else { return Ok(if replace { OnConflict::Replace } else { OnConflict::Refuse }) };
-        check_target(relation, on.conflict_target.as_ref())?;
+        target_columns(relation, on.conflict_target.as_ref())?;
         match &on.action {
             OnConflictAction::DoNothing => Ok(OnConflict::DoNothing),
             OnConflictAction::DoUpdate(_) if on.conflict_target.is_none() => Err(SqlError::new(
@@ -106,6 +107,17 @@ impl OnConflict {
     /// Whether it may change the keys of rows.
     pub fn assigns_key(&self) -> bool {
         matches!(self, OnConflict::DoUpdate(update) if update.rows.assigns_key())
+    }
+
+    /// Computes what is constant in SET and WHERE, whether or not a key is there.
+    ///
+    /// # Errors
+    /// What it raises.
+    pub fn check(&self, planner: &Planner<'_>, parameters: &[ScalarValue]) -> SqlResult<()> {
+        match self {
+            OnConflict::DoUpdate(update) => planner.check(&update.planned, parameters),
+            _ => Ok(()),
+        }
     }
 
     /// Writes the rows of one batch.
@@ -191,8 +203,10 @@ impl UpdateExisting {
         let query = select(items, from, Some(condition));
         let empty = RecordBatch::new_empty(Returning::row_schema(relation));
         let planned = planner.plan_with(&query, &conflict_tables(&empty, &empty)?, declared).await?;
+        let planned = planned.assigned_to(set.receivers(1))?;
         planned.learn(declared);
-        Ok(Self { rows: RowUpdate::prepare(planner, relation, set)?, query, parameters: planned.parameters })
+        set.check_assigned_once()?;
+        Ok(Self { rows: RowUpdate::prepare(planner, relation, set)?, query, planned })
     }
 
     /// Whether every inserted column but the key is set from EXCLUDED, and nothing else: then Insert Or Merge does it.
@@ -232,7 +246,7 @@ impl UpdateExisting {
         let stored: Vec<&StoredEntity> = existing.iter().map(|(_, stored)| stored).collect();
         let before = relation_rows(self.rows.relation(), &stored)?;
         let tables = conflict_tables(&before, &pick(incoming, &rows)?)?;
-        let planned = planner.plan_with(&self.query, &tables, &self.parameters).await?;
+        let planned = planner.plan_with(&self.query, &tables, &self.planned.parameters).await?;
         let changes = self.rows.changes.bind(&planner.moment())?;
         let mut batches = planner.run(&planned, parameters).await?;
         let mut after = Vec::new();
@@ -255,8 +269,12 @@ impl UpdateExisting {
     }
 }
 
-/// The conflict target must be the primary key: it is the only unique thing there is.
-fn check_target(relation: &Relation, target: Option<&ConflictTarget>) -> SqlResult<()> {
+/// The conflict target must be the primary key: it is the only unique thing there is. PostgreSQL looks for it once all
+/// else is right.
+///
+/// # Errors
+/// 42P10 when it is not.
+pub(super) fn check_target(relation: &Relation, target: Option<&ConflictTarget>) -> SqlResult<()> {
     let no_match = || {
         SqlError::new(
             ErrorKind::InvalidColumnReference,
@@ -266,27 +284,33 @@ fn check_target(relation: &Relation, target: Option<&ConflictTarget>) -> SqlResu
     };
     match target {
         None => Ok(()),
+        Some(ConflictTarget::OnConstraint(_)) => target_columns(relation, target).map(|_| ()),
+        Some(ConflictTarget::Columns(_)) => {
+            let key = relation.key_columns();
+            let named = target_columns(relation, target)?;
+            let is_key = |column: &TargetColumn| matches!(column, TargetColumn::Known(index) if key.contains(index));
+            let same = named.len() == key.len()
+                && named.iter().all(is_key)
+                && key.iter().all(|index| named.contains(&TargetColumn::Known(*index)));
+            if same { Ok(()) } else { Err(no_match()) }
+        }
+    }
+}
+
+/// The columns that a conflict target names; none where it names a constraint.
+fn target_columns(relation: &Relation, target: Option<&ConflictTarget>) -> SqlResult<Vec<TargetColumn>> {
+    match target {
+        None => Ok(Vec::new()),
         Some(ConflictTarget::OnConstraint(name)) => {
             let named = name.0.last().and_then(|p| p.as_ident()).map(crate::sql::statement::fold);
             if named.as_deref() == Some(&relation.primary_key_name()) {
-                return Ok(());
+                return Ok(Vec::new());
             }
             let message =
                 format!("constraint \"{}\" for table \"{}\" does not exist", named.unwrap_or_default(), relation.name);
             Err(SqlError::new(ErrorKind::UndefinedObject, message))
         }
-        Some(ConflictTarget::Columns(columns)) => {
-            let key = relation.key_columns();
-            let mut named = Vec::new();
-            for ident in columns {
-                match target_column(relation, ident)? {
-                    TargetColumn::Known(index) => named.push(index),
-                    TargetColumn::New(_) => return Err(no_match()),
-                }
-            }
-            let same = named.len() == key.len() && key.iter().all(|k| named.contains(k));
-            if same { Ok(()) } else { Err(no_match()) }
-        }
+        Some(ConflictTarget::Columns(columns)) => columns.iter().map(|ident| target_column(relation, ident)).collect(),
     }
 }
 

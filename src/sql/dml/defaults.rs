@@ -18,6 +18,7 @@ use super::target::TargetColumn;
 use super::untyped::is_untyped;
 use crate::sql::edm;
 use crate::sql::error::SqlResult;
+use crate::sql::functions::Moments;
 use crate::sql::plan::Planner;
 use crate::sql::relation::{Relation, RelationColumn};
 use crate::sql::sequence::{SessionSequences, next_call, take_next_calls};
@@ -92,7 +93,8 @@ impl Defaults {
     pub fn bind(&self, moment: &ExecutionProps, counting: &Arc<SessionSequences>) -> SqlResult<BoundDefaults> {
         let expressions = self.expressions.as_ref().map(|e| e.bind(moment)).transpose()?;
         let types = self.expressions.as_ref().map_or_else(Vec::new, |e| e.types().to_vec());
-        Ok(BoundDefaults { plan: self.clone(), types, expressions, counting: counting.clone() })
+        let now = moment.config_options.as_ref().and_then(|options| Moments::of(options).known_transaction());
+        Ok(BoundDefaults { plan: self.clone(), types, expressions, counting: counting.clone(), now })
     }
 }
 
@@ -102,6 +104,8 @@ pub(crate) struct BoundDefaults {
     types: Vec<SqlType>,
     expressions: Option<BoundExpressions>,
     counting: Arc<SessionSequences>,
+    /// When the transaction began.
+    now: Option<i64>,
 }
 
 impl BoundDefaults {
@@ -125,7 +129,7 @@ impl BoundDefaults {
             });
         }
         let values = expressions.evaluate(position, &batch_of(self.plan.schema.clone(), counted, rows)?)?;
-        edm::assign(&values, &self.types[position], &described.sql_type, described.untyped)
+        edm::assign_at(&values, &self.types[position], &described.sql_type, described.untyped, self.now)
             .map_err(|e| e.for_column(&described.name))
     }
 }

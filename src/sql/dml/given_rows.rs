@@ -10,6 +10,7 @@ use super::checks::batch_of;
 use super::target::{TargetColumn, target_column};
 use crate::sql::edm;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::plan::Receiver;
 use crate::sql::relation::Relation;
 use crate::sql::types::SqlType;
 
@@ -19,15 +20,22 @@ pub(super) struct GivenRows {
     targets: Vec<TargetColumn>,
     /// Where each value stands in a batch, and whether it has no type of its own.
     columns: Vec<(usize, bool)>,
+    /// When the transaction began.
+    now: Option<i64>,
 }
 
 impl GivenRows {
-    pub fn new(relation: &Arc<Relation>, targets: Vec<TargetColumn>, untyped: Vec<bool>) -> Self {
-        Self { relation: relation.clone(), targets, columns: untyped.into_iter().enumerate().collect() }
+    pub fn new(relation: &Arc<Relation>, targets: Vec<TargetColumn>, untyped: Vec<bool>, now: Option<i64>) -> Self {
+        Self { relation: relation.clone(), targets, columns: untyped.into_iter().enumerate().collect(), now }
     }
 
     pub fn width(&self) -> usize {
         self.targets.len()
+    }
+
+    /// The columns that take the values, which begin at `first` in a query.
+    pub fn receivers(&self, first: usize) -> Vec<Receiver> {
+        receivers(&self.relation, &self.targets, &self.columns, first)
     }
 
     /// A batch of given values with each column as its target's type.
@@ -35,12 +43,28 @@ impl GivenRows {
     /// # Errors
     /// What assigning them to their columns refuses.
     pub fn rows(&self, batch: &RecordBatch) -> SqlResult<RecordBatch> {
-        given_rows(&self.relation, &self.targets, &self.columns, &[], batch)
+        given_rows(&self.relation, &self.targets, &self.columns, &[], batch, self.now)
     }
 }
 
+/// The columns that take the values of a query, whose columns they take begin at `first`. What is not declared takes
+/// values of all types.
+pub(super) fn receivers(
+    relation: &Relation,
+    targets: &[TargetColumn],
+    chosen: &[(usize, bool)],
+    first: usize,
+) -> Vec<Receiver> {
+    let receiver = |(target, (index, untyped)): (&TargetColumn, &(usize, bool))| {
+        let column = target.column(relation).filter(|column| column.observed.is_none())?;
+        let (name, sql_type) = (column.name.clone(), column.sql_type.clone());
+        Some(Receiver { place: first + index, name, sql_type, untyped: *untyped })
+    };
+    targets.iter().zip(chosen).filter_map(receiver).collect()
+}
+
 /// A query's batch with each column as its target's type, or the own type that its values keep. `chosen` says for each
-/// target which column of the batch it takes, and whether that has no type of its own.
+/// target which column of the batch it takes, and whether that has no type of its own. The transaction began at `now`.
 ///
 /// # Errors
 /// What assigning the values to their columns refuses.
@@ -50,6 +74,7 @@ pub(super) fn given_rows(
     chosen: &[(usize, bool)],
     own_types: &[Option<SqlType>],
     batch: &RecordBatch,
+    now: Option<i64>,
 ) -> SqlResult<RecordBatch> {
     let mut fields = Vec::with_capacity(targets.len());
     let mut columns = Vec::with_capacity(targets.len());
@@ -59,7 +84,8 @@ pub(super) fn given_rows(
         let (values, sql_type) = match target.column(relation) {
             Some(column) => {
                 let to = own_types.get(position).and_then(Option::as_ref).unwrap_or(&column.sql_type);
-                let values = edm::assign(batch.column(*index), &from, to, *untyped).map_err(|e| e.for_column(name))?;
+                let values = edm::assign_at(batch.column(*index), &from, to, *untyped, now);
+                let values = values.map_err(|e| e.for_column(name))?;
                 (values, to.clone())
             }
             None => (batch.column(*index).clone(), from),

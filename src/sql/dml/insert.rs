@@ -10,9 +10,9 @@ use futures::StreamExt;
 
 use super::Changed;
 use super::checks::batch_of;
-use super::conflict::OnConflict;
+use super::conflict::{OnConflict, check_target};
 use super::generated::check_not_given;
-use super::given_rows::{fit, given_rows, targets_of};
+use super::given_rows::{fit, given_rows, receivers, targets_of};
 use super::kept_rows::KeptRows;
 use super::new_rows::{BoundRows, NewRows};
 use super::others::OtherColumns;
@@ -76,6 +76,7 @@ impl PreparedInsert {
         let mut declared = declared.to_vec();
         let mut source = source(planner, &relation, &mut targets, insert, &mut declared).await?;
         leave_out_own(&relation, &mut targets, &mut source, command.overriding)?;
+        source = source.assigned_to(&relation, &targets)?;
         let rows = Arc::new(NewRows::prepare(planner, &relation, &targets, &source.asked_defaults(&targets))?);
         let alias = insert
             .table_alias
@@ -96,6 +97,9 @@ impl PreparedInsert {
         let stored = targets.iter().zip(&own_types).filter_map(|(target, own)| Some((target, own.clone()?)));
         let shown = evolved(&relation, stored);
         let returning = Returning::prepare(planner, &shown, &alias, clause, others, &mut declared).await?;
+        if let Some(on) = on {
+            check_target(&relation, on.conflict_target.as_ref())?;
+        }
         Ok(Self { relation, targets, source, own_types, shown, rows, conflict, returning, parameters: declared })
     }
 
@@ -147,10 +151,12 @@ impl PreparedInsert {
         }
         let mut run =
             Run { rows: self.rows.bind(planner)?, changed: 0, kept: KeptRows::new(planner, "rows of RETURNING") };
+        self.conflict.check(planner, parameters)?;
         match &self.source {
             Source::Values(values) => {
                 let computed = values.compute(planner, parameters).await?;
-                let meaning = CellValues { parameters, declared: &self.parameters, computed: &computed };
+                let meaning =
+                    CellValues { parameters, declared: &self.parameters, computed: &computed, now: planner.now() };
                 for chunk in values.rows().chunks(ROWS_PER_BATCH) {
                     let batch = self.listed(chunk, &meaning, &run.rows).await?;
                     self.write(planner, parameters, &batch, writes, &mut run).await?;
@@ -162,7 +168,8 @@ impl PreparedInsert {
                     batches = KeptRows::of(planner, "rows of INSERT", batches).await?.into_stream();
                 }
                 while let Some(batch) = batches.next().await {
-                    let batch = given_rows(&self.relation, &self.targets, columns, &self.own_types, &batch?)?;
+                    let batch =
+                        given_rows(&self.relation, &self.targets, columns, &self.own_types, &batch?, planner.now())?;
                     self.write(planner, parameters, &batch, writes, &mut run).await?;
                 }
             }
@@ -244,6 +251,13 @@ struct Run {
 }
 
 impl Source {
+    /// The source, whose columns go to these of the table.
+    fn assigned_to(self, relation: &Relation, targets: &[TargetColumn]) -> SqlResult<Self> {
+        let Source::Query { input, columns } = self else { return Ok(self) };
+        let receivers = receivers(relation, targets, &columns, 0);
+        Ok(Source::Query { input: Box::new(input.assigned_to(receivers)?), columns })
+    }
+
     fn remove_column(&mut self, position: usize) {
         match self {
             Source::Values(values) => values.remove_column(position),

@@ -4,7 +4,9 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use datafusion::common::DFSchema;
-use datafusion::sql::sqlparser::ast::{Expr, Ident, SelectItem, TableWithJoins, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, SelectItem, TableWithJoins, Visit, Visitor,
+};
 
 use super::target::{item, one, select};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
@@ -47,7 +49,8 @@ impl OtherTables {
     /// 0A000 for `*` over a function whose columns are not named.
     pub fn columns_for(&self, returning: Option<&[SelectItem]>) -> SqlResult<OtherColumns> {
         let Some(items) = returning else { return Ok(OtherColumns::default()) };
-        let named = Named::of(items);
+        let aliases: Vec<&str> = self.sources.iter().map(|source| source.alias.as_str()).collect();
+        let named = Named::of(items, &aliases);
         let mut tables = Vec::new();
         for source in &self.sources {
             if source.is_open && source.visible.is_empty() && named.all {
@@ -120,14 +123,17 @@ impl OtherColumns {
 
 /// The column names in a RETURNING clause, folded.
 #[derive(Default)]
-pub(super) struct Named {
+pub(super) struct Named<'a> {
     all: bool,
     names: HashSet<String>,
+    /// Tables that may be named as whole rows.
+    tables: &'a [&'a str],
 }
 
-impl Named {
-    pub fn of(items: &[SelectItem]) -> Self {
-        let mut named = Self::default();
+impl<'a> Named<'a> {
+    /// What is named in `items`; the name of one of the tables shows all that `*` does.
+    pub fn of(items: &[SelectItem], tables: &'a [&'a str]) -> Self {
+        let mut named = Self { tables, ..Self::default() };
         for item in items {
             named.all |= matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
             let _ = item.visit(&mut named);
@@ -141,16 +147,24 @@ impl Named {
     }
 }
 
-impl Visitor for Named {
+impl Visitor for Named<'_> {
     type Break = ();
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
         match expr {
             Expr::Identifier(ident) => {
+                self.all |= self.tables.contains(&fold(ident).as_str());
                 self.names.insert(ident.value.to_lowercase());
             }
             Expr::CompoundIdentifier(parts) => {
                 self.names.extend(parts.last().map(|ident| ident.value.to_lowercase()));
+            }
+            Expr::QualifiedWildcard(..) => self.all = true,
+            Expr::Function(Function { args: FunctionArguments::List(list), .. }) => {
+                let is_row = |argument: &FunctionArg| {
+                    matches!(argument, FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(_)))
+                };
+                self.all |= list.args.iter().any(is_row);
             }
             _ => {}
         }

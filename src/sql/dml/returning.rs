@@ -26,8 +26,10 @@ use super::writes::Writes;
 use crate::model::EntityKey;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::outcome::{ResultColumn, RowStream};
-use crate::sql::plan::{Planner, TableEntry, Tables};
+use crate::sql::pg_catalog::table_row;
+use crate::sql::plan::{PlannedQuery, Planner, TableEntry, Tables};
 use crate::sql::relation::{ColumnSource, Relation};
+use crate::sql::statement::fold;
 use crate::sql::types::SqlType;
 use crate::table::Written;
 
@@ -41,9 +43,8 @@ pub(super) struct Returning {
     relation: Arc<Relation>,
     others: OtherColumns,
     query: Query,
-    columns: Arc<[ResultColumn]>,
-    result: SchemaRef,
-    parameters: Vec<SqlType>,
+    /// The query over no rows.
+    planned: PlannedQuery,
     /// Of the rows the clause takes.
     schema: SchemaRef,
     shows_versions: bool,
@@ -69,20 +70,18 @@ impl Returning {
         let tables = tables_of(relation, &others, &[RecordBatch::new_empty(schema.clone())])?;
         let planned = planner.plan_with(&query, &tables, declared).await?;
         planned.learn(declared);
-        let result = planned.plan.schema().inner().clone();
-        let (columns, parameters) = (planned.columns, planned.parameters);
-        let shows_versions = shows_versions(relation, items);
+        let shows_versions = shows_versions(relation, alias, items);
         let relation = relation.clone();
-        Ok(Some(Self { relation, others, query, columns, result, parameters, schema, shows_versions }))
+        Ok(Some(Self { relation, others, query, planned, schema, shows_versions }))
     }
 
     pub fn columns(&self) -> Arc<[ResultColumn]> {
-        self.columns.clone()
+        self.planned.columns.clone()
     }
 
     /// The columns as the plan has them: no two of one name.
     pub fn result_schema(&self) -> SchemaRef {
-        self.result.clone()
+        self.planned.plan.schema().inner().clone()
     }
 
     /// The schema of rows of the target: all columns of the relation, NULLs allowed.
@@ -132,6 +131,7 @@ impl Returning {
         };
         let (rows, memory) = rows.into_parts();
         let stream = if clause.shows_versions {
+            planner.check(&clause.planned, parameters)?;
             let versions = writes.finish().await?;
             let known = |batch| clause.with_versions(batch, &versions);
             clause.evaluate(planner, parameters, rows.into_iter().map(known).collect::<SqlResult<_>>()?).await?
@@ -141,7 +141,7 @@ impl Returning {
             writes.finish().await?;
             returned.into_stream()
         };
-        Ok(Some((clause.columns.clone(), held(stream, memory))))
+        Ok(Some((clause.columns(), held(stream, memory))))
     }
 
     async fn evaluate(
@@ -154,7 +154,7 @@ impl Returning {
             rows.push(RecordBatch::new_empty(self.schema.clone()));
         }
         let tables = tables_of(&self.relation, &self.others, &rows)?;
-        let planned = planner.plan_with(&self.query, &tables, &self.parameters).await?;
+        let planned = planner.plan_with(&self.query, &tables, &self.planned.parameters).await?;
         planner.run(&planned, parameters).await
     }
 
@@ -195,8 +195,10 @@ fn keep_unknown(old: &ArrayRef, new: ArrayRef) -> SqlResult<ArrayRef> {
 }
 
 /// Whether a clause names, or shows with `*`, one of the columns that the store sets.
-fn shows_versions(relation: &Relation, items: &[SelectItem]) -> bool {
-    let named = Named::of(items);
+fn shows_versions(relation: &Relation, alias: &Ident, items: &[SelectItem]) -> bool {
+    let alias = fold(alias);
+    let aliases = [alias.as_str()];
+    let named = Named::of(items, &aliases);
     let set_by_store =
         relation.columns.iter().filter(|c| matches!(c.source, ColumnSource::Timestamp | ColumnSource::ETag));
     set_by_store.into_iter().any(|column| named.shows(&column.name, column.hidden))
@@ -241,6 +243,7 @@ fn tables_of(relation: &Relation, others: &OtherColumns, rows: &[RecordBatch]) -
         add(&other_name(i), from, &table.columns, visible, hidden)?;
         from += table.columns.len();
     }
+    tables.set_row_type(WRITTEN, table_row(relation));
     Ok(tables)
 }
 

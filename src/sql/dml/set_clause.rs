@@ -21,7 +21,7 @@ use super::target::{TargetColumn, target_column, undefined_column};
 use super::untyped::is_untyped;
 use crate::sql::edm;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::plan::{Planner, resolve_column, row_of_query};
+use crate::sql::plan::{Planner, Receiver, resolve_column, row_of_query};
 use crate::sql::relation::Relation;
 use crate::sql::statement::fold;
 use crate::sql::types::SqlType;
@@ -33,6 +33,8 @@ pub(super) struct SetClause {
     assignments: Vec<Assigned>,
     /// Columns that the values are computed in.
     width: usize,
+    /// When the transaction began.
+    now: Option<i64>,
 }
 
 /// One column and where its value stands.
@@ -53,15 +55,14 @@ impl SetClause {
     /// Reads a SET clause. Also the expressions to compute; types of parameters in them are added to `declared`.
     ///
     /// # Errors
-    /// 42703 for an unknown column, 42601 for one that is assigned twice and for a wrong number of values, 428C9 for a
-    /// generated column.
+    /// 42703 for an unknown column, 42601 for a wrong number of values, 428C9 for a generated column.
     pub async fn read(
         planner: &Planner<'_>,
         relation: &Arc<Relation>,
         assignments: &[Assignment],
         declared: &mut Vec<SqlType>,
     ) -> SqlResult<(Self, Vec<Expr>)> {
-        let mut set = Self { relation: relation.clone(), assignments: Vec::new(), width: 0 };
+        let mut set = Self { relation: relation.clone(), assignments: Vec::new(), width: 0, now: planner.now() };
         let mut values = Vec::new();
         for assignment in assignments {
             match &assignment.target {
@@ -82,7 +83,6 @@ impl SetClause {
                 },
             }
         }
-        set.check_assigned_once()?;
         set.width = values.len();
         Ok((set, values))
     }
@@ -100,6 +100,20 @@ impl SetClause {
     pub fn assigns_key(&self) -> bool {
         let key_columns = self.relation.key_columns();
         self.targets().any(|target| key_columns.iter().any(|c| *target == TargetColumn::Known(*c)))
+    }
+
+    /// The columns that take the values, which begin at `first`. What is not declared takes values of all types.
+    pub fn receivers(&self, first: usize) -> Vec<Receiver> {
+        let receiver = |assigned: &Assigned| {
+            let column = assigned.target.column(&self.relation)?;
+            (assigned.field.is_none() && column.observed.is_none()).then(|| Receiver {
+                place: first + assigned.column,
+                name: column.name.clone(),
+                sql_type: column.sql_type.clone(),
+                untyped: assigned.untyped,
+            })
+        };
+        self.assignments.iter().filter_map(receiver).collect()
     }
 
     /// Lets values of undeclared properties keep their own types, which a plan's schema tells; the values begin at
@@ -129,7 +143,8 @@ impl SetClause {
             match assigned.target.column(&self.relation) {
                 Some(column) => {
                     let to = assigned.own_type.as_ref().unwrap_or(&column.sql_type);
-                    edm::assign(&values, &from, to, assigned.untyped).map_err(|e| e.for_column(&column.name))
+                    edm::assign_at(&values, &from, to, assigned.untyped, self.now)
+                        .map_err(|e| e.for_column(&column.name))
                 }
                 None => Ok(values),
             }
@@ -166,7 +181,11 @@ impl SetClause {
         Ok(())
     }
 
-    fn check_assigned_once(&self) -> SqlResult<()> {
+    /// What PostgreSQL says once everything else of the statement is right.
+    ///
+    /// # Errors
+    /// 42601 for a column that is assigned twice.
+    pub fn check_assigned_once(&self) -> SqlResult<()> {
         let mut names = HashSet::new();
         for target in self.targets() {
             let name = target.name(&self.relation);

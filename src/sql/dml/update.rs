@@ -66,13 +66,23 @@ impl PreparedUpdate {
         items.extend(shown.items(OTHER_LABELS));
         let mut tables = vec![update.table.clone()];
         tables.extend_from_slice(from);
-        let query = select(items, tables, update.selection.clone());
-        let input = planner.plan(&query, &declared).await?;
+        let query = select(items, tables.clone(), update.selection.clone());
+        let input = match planner.plan(&query, &declared).await {
+            Ok(input) => input,
+            Err(error) => {
+                // PostgreSQL reads the condition before the values.
+                let condition = select(vec![item(&alias, "PartitionKey", 0)], tables, update.selection.clone());
+                planner.plan(&condition, &declared).await?;
+                return Err(error);
+            }
+        };
         input.learn(&mut declared);
         let shown = shown.typed(input.plan.schema());
         let clause = update.returning.as_deref();
         let (rows, evolved) = rows.keep_own_types(planner, input.plan.schema().as_arrow(), IDENTITY_COLUMNS)?;
         let returning = Returning::prepare(planner, &evolved, &alias, clause, shown, &mut declared).await?;
+        let input = input.assigned_to(rows.set.receivers(IDENTITY_COLUMNS))?;
+        rows.set.check_assigned_once()?;
         let evolution = own_types::notice(&relation, &evolved);
         Ok(Self { input, rows, joins: !from.is_empty(), returning, parameters: declared, evolution })
     }

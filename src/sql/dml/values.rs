@@ -10,7 +10,7 @@ use super::target::{labelled, select};
 use super::untyped::is_untyped;
 use crate::sql::edm;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::input::parse_text;
+use crate::sql::input::{parse_text, parse_text_at};
 use crate::sql::plan::{PlannedQuery, Planner};
 use crate::sql::types::SqlType;
 
@@ -223,6 +223,8 @@ pub(super) struct CellValues<'a> {
     pub parameters: &'a [ScalarValue],
     pub declared: &'a [SqlType],
     pub computed: &'a [Computed],
+    /// When the transaction began.
+    pub now: Option<i64>,
 }
 
 impl CellValues<'_> {
@@ -233,7 +235,7 @@ impl CellValues<'_> {
     pub fn value(&self, cell: &Cell, sql_type: &SqlType) -> SqlResult<ScalarValue> {
         match cell {
             Cell::Null | Cell::Default => Ok(ScalarValue::try_from(sql_type.arrow())?),
-            Cell::Text(text) => parse_text(sql_type, text),
+            Cell::Text(text) => parse_text_at(sql_type, text, self.now),
             Cell::Number(text) => match sql_type {
                 SqlType::Float4 | SqlType::Float8 | SqlType::Numeric(_) => parse_text(sql_type, text),
                 _ => {
@@ -249,7 +251,8 @@ impl CellValues<'_> {
             }
             Cell::Computed(index) => {
                 let computed = self.computed(*index)?;
-                let value = edm::assign(&computed.value, &computed.sql_type, sql_type, computed.untyped)?;
+                let (from, untyped) = (&computed.sql_type, computed.untyped);
+                let value = edm::assign_at(&computed.value, from, sql_type, untyped, self.now)?;
                 Ok(ScalarValue::try_from_array(&value, 0)?)
             }
         }

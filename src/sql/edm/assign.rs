@@ -15,7 +15,7 @@ use super::numbers;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::input::{ColumnParser, TextRule};
 use crate::sql::output::TextColumn;
-use crate::sql::types::SqlType;
+use crate::sql::types::{SqlType, TimeLimits, TimeType};
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
@@ -26,23 +26,62 @@ const MICROS_PER_DAY: i64 = 86_400_000_000;
 /// 42804 when PostgreSQL has no assignment cast, 22003, 22001, 22008 for values that do not fit, and for untyped ones
 /// what the type's input function says.
 pub fn assign(array: &ArrayRef, from: &SqlType, to: &SqlType, untyped: bool) -> SqlResult<ArrayRef> {
+    assign_at(array, from, to, untyped, None)
+}
+
+/// As [`assign`], in a transaction that began at `now`, in microseconds since 1970-01-01: what untyped literals may name.
+///
+/// # Errors
+/// As [`assign`].
+pub(in crate::sql) fn assign_at(
+    array: &ArrayRef,
+    from: &SqlType,
+    to: &SqlType,
+    untyped: bool,
+    now: Option<i64>,
+) -> SqlResult<ArrayRef> {
     if array.data_type() == &DataType::Null {
         return Ok(new_null_array(&to.arrow(), array.len()));
     }
     let is_text = matches!(SqlType::of_arrow(array.data_type()), SqlType::Text);
     if (untyped || *from == SqlType::Unknown) && is_text {
-        return parsed(array, to);
+        return parsed(array, to, now);
     }
     if from == to && *array.data_type() == to.arrow() {
         return Ok(array.clone());
     }
     let values = as_declared(array, from)?;
-    converted(&values, from, to)
+    match to {
+        SqlType::Limited(limits) => {
+            let values = converted(&values, &from.bare(), limits.of().bare())?;
+            Ok(limited(&values, *limits))
+        }
+        _ => converted(&values, &from.bare(), to),
+    }
 }
 
-fn parsed(array: &ArrayRef, to: &SqlType) -> SqlResult<ArrayRef> {
+/// Values of a time type with what its limits keep of them.
+pub(in crate::sql) fn limited(values: &ArrayRef, limits: TimeLimits) -> ArrayRef {
+    match limits.of() {
+        TimeType::Time => Arc::new(
+            values.as_primitive::<Time64MicrosecondType>().unary::<_, Time64MicrosecondType>(|t| limits.time(t)),
+        ),
+        TimeType::Timestamp | TimeType::Timestamptz => {
+            let moments = values.as_primitive::<TimestampMicrosecondType>();
+            let kept = moments.unary::<_, TimestampMicrosecondType>(|t| limits.timestamp(t));
+            Arc::new(kept.with_timezone_opt(moments.timezone().map(Arc::<str>::from)))
+        }
+        TimeType::Interval => Arc::new(
+            values
+                .as_primitive::<IntervalMonthDayNanoType>()
+                .unary::<_, IntervalMonthDayNanoType>(|interval| limits.interval_of(interval)),
+        ),
+    }
+}
+
+fn parsed(array: &ArrayRef, to: &SqlType, now: Option<i64>) -> SqlResult<ArrayRef> {
     let texts = cast(array, &DataType::Utf8)?;
-    let mut column = ColumnParser::new(to);
+    let mut column = ColumnParser::new(to).at(now);
     texts.as_string::<i32>().iter().try_for_each(|text| column.push(text))?;
     Ok(column.finish())
 }
@@ -51,7 +90,7 @@ fn parsed(array: &ArrayRef, to: &SqlType) -> SqlResult<ArrayRef> {
 fn as_declared(array: &ArrayRef, from: &SqlType) -> SqlResult<ArrayRef> {
     let declared = from.arrow();
     // A computed numeric has a layout of its own.
-    if *array.data_type() == declared || matches!(from, SqlType::Numeric(_)) {
+    if *array.data_type() == declared || matches!(from, SqlType::Numeric(_) | SqlType::Record(_)) {
         return Ok(array.clone());
     }
     // Exact where it can be: an unsigned 64-bit integer may be beyond int8.

@@ -76,8 +76,9 @@ impl<T: arrow::datatypes::ArrowPrimitiveType> ArrayValues for arrow::array::Prim
 }
 
 fn from_instants(array: &ArrayRef, to: &SqlType) -> SqlResult<ArrayRef> {
+    let bare = to.bare();
     let instants = array.as_primitive::<TimestampMicrosecondType>();
-    match to {
+    match &*bare {
         SqlType::Timestamp => Ok(Arc::new(instants.clone().with_timezone_opt(None::<Arc<str>>))),
         SqlType::Timestamptz => Ok(Arc::new(instants.clone().with_timezone("UTC"))),
         SqlType::Date => {

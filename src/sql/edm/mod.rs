@@ -6,7 +6,7 @@ mod numbers;
 mod save;
 
 pub use self::assign::assign;
-pub(in crate::sql) use self::assign::texts;
+pub(in crate::sql) use self::assign::{assign_at, limited, texts};
 pub use self::load::to_sql;
 pub use self::save::to_edm;
 use super::types::SqlType;
@@ -21,6 +21,7 @@ pub fn column_type(sql_type: &SqlType) -> ColumnType {
         SqlType::Float4 | SqlType::Float8 => ColumnType::Double,
         SqlType::Bool => ColumnType::Boolean,
         SqlType::Timestamp | SqlType::Timestamptz | SqlType::Date => ColumnType::DateTime,
+        SqlType::Limited(limits) => column_type(limits.of().bare()),
         SqlType::Uuid => ColumnType::Guid,
         SqlType::Bytea => ColumnType::Binary,
         SqlType::Numeric(_)
@@ -39,6 +40,7 @@ pub fn column_type(sql_type: &SqlType) -> ColumnType {
         | SqlType::Int2Vector
         | SqlType::OidVector
         | SqlType::Array(_)
+        | SqlType::Record(_)
         | SqlType::Void
         | SqlType::Unknown => ColumnType::Text,
     }

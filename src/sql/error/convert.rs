@@ -236,13 +236,44 @@ fn from_plan_text(text: String) -> Box<SqlError> {
     } else {
         ErrorKind::Syntax
     };
+    if let (ErrorKind::UndefinedFunction, Some(call)) = (kind, call_in(&text)) {
+        return SqlError::new(kind, format!("function {call} does not exist")).with_hint(
+            "No function matches the given name and argument types. You might need to add explicit type casts.",
+        );
+    }
     SqlError::new(kind, first_line(&text))
 }
 
+/// The call that `No function matches the given name and argument types 'f(Int32)'.` names, its types as PostgreSQL's.
+fn call_in(text: &str) -> Option<String> {
+    let (_, call) = text.split_once("argument types '")?;
+    let (name, types) = call.split_once("'.")?.0.split_once('(')?;
+    let types = types.strip_suffix(')')?.split(", ").map(|arrow| match arrow {
+        "Int16" => "smallint",
+        "Int32" => "integer",
+        "Int64" => "bigint",
+        "Float32" => "real",
+        "Float64" => "double precision",
+        "Utf8" => "text",
+        "Boolean" => "boolean",
+        "Binary" => "bytea",
+        "Date32" => "date",
+        "Null" => "unknown",
+        other => other,
+    });
+    Some(format!("{name}({})", types.collect::<Vec<_>>().join(", ")))
+}
+
 fn from_execution_text(text: String) -> Box<SqlError> {
+    if text.starts_with("Cannot cast Date32 value ") {
+        return SqlError::new(ErrorKind::DatetimeOverflow, "date out of range for timestamp");
+    }
     if text.contains("more than one row") {
         let message = "more than one row returned by a subquery used as an expression";
         return SqlError::new(ErrorKind::CardinalityViolation, message);
+    }
+    if text.starts_with("Cannot cast Date32 value") {
+        return SqlError::new(ErrorKind::DatetimeOverflow, "date out of range for timestamp");
     }
     SqlError::new(ErrorKind::DataException, first_line(&text))
 }

@@ -114,6 +114,8 @@ pub enum ErrorKind {
     InvalidDatetimeFormat,
     /// 22008
     DatetimeOverflow,
+    /// 22015
+    IntervalFieldOverflow,
     /// 22012
     DivisionByZero,
     /// 2201F

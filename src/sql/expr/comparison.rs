@@ -1,23 +1,21 @@
 //! Comparisons become the planner's own: scans read key ranges out of them, and joins are planned from them.
 //!
 //! So a column is left as it is wherever that is possible: a constant of another numeric type becomes one of the column's
-//! type if that holds it exactly.
+//! type if that holds it exactly. Values that the engine compares otherwise than PostgreSQL are compared by their keys.
 
 use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 
 use super::conversion::{Category, category, is_implicit, is_same};
-use super::kernels::{Computation, INTERVAL_SPAN};
 use super::literal;
 use super::operand::Operand;
 use super::operators::{self, missing};
 use super::parameters::Parameters;
+use super::record;
+use super::sort_key::{Purpose, keyed};
 use super::typed::{Shape, ValueType};
 use crate::sql::error::SqlResult;
 use crate::sql::types::SqlType;
-
-/// Digits of the longest interval in microseconds.
-const SPAN_DIGITS: (u8, i8) = (38, 0);
 
 /// PostgreSQL's name of a comparison; `None` for other operators. To be distinct is to be not equal.
 pub(super) fn symbol(operator: Operator) -> Option<&'static str> {
@@ -56,22 +54,52 @@ pub(super) fn aligned(
     right: Operand,
     parameters: &Parameters<'_>,
 ) -> SqlResult<(Expr, Expr)> {
+    let (left, right, common) = converted(operator, left, right, parameters)?;
+    let keyed = |side: Expr| match &common {
+        Some(common) => keyed(side, common, purpose(operator)),
+        None => side,
+    };
+    Ok((keyed(left), keyed(right)))
+}
+
+/// What an operator compares for.
+pub(super) fn purpose(operator: Operator) -> Purpose {
+    match operator {
+        Operator::Eq | Operator::NotEq | Operator::IsDistinctFrom | Operator::IsNotDistinctFrom => Purpose::Equality,
+        _ => Purpose::Order,
+    }
+}
+
+/// Both operands in one type, and that type unless they are numbers.
+///
+/// # Errors
+/// As [`compare`].
+pub(super) fn converted(
+    operator: Operator,
+    left: Operand,
+    right: Operand,
+    parameters: &Parameters<'_>,
+) -> SqlResult<(Expr, Expr, Option<SqlType>)> {
     let name = symbol(operator).unwrap_or("=");
     if let Some(common) = array_type(&left, &right) {
         let Some(common) = common else { return Err(missing(name, Some(left.sql_type()), right.sql_type())) };
-        let common = ValueType::of(common);
-        return Ok((left.converted_to(&common, parameters)?, right.converted_to(&common, parameters)?));
+        let target = ValueType::of(common.clone());
+        return Ok((left.converted_to(&target, parameters)?, right.converted_to(&target, parameters)?, Some(common)));
+    }
+    if let Some((left, right, rows)) = record::aligned(name, &left, &right, parameters)? {
+        return Ok((left, right, Some(rows)));
     }
     let chosen = operators::binary(name, left.sql_type(), right.sql_type())?;
     let asked = (chosen.left.unwrap_or_else(|| chosen.right.clone()), chosen.right);
-    match asked {
-        (SqlType::Numeric(_), SqlType::Numeric(_)) => numerics(left, right, parameters),
+    let (left, right) = match asked {
+        (SqlType::Numeric(_), SqlType::Numeric(_)) => numerics(left, right, parameters)?,
         (left_type, right_type) if is_same(&left_type, &right_type) => {
-            let sides = (left.coerced(&left_type, parameters)?, right.coerced(&right_type, parameters)?);
-            Ok(if left_type == SqlType::Interval { (span(sides.0), span(sides.1)) } else { sides })
+            let (left, right) = (left.coerced(&left_type, parameters)?, right.coerced(&right_type, parameters)?);
+            return Ok((left, right, Some(left_type)));
         }
-        (left_type, right_type) => mixed(left, right, &left_type, &right_type, parameters),
-    }
+        (left_type, right_type) => mixed(left, right, &left_type, &right_type, parameters)?,
+    };
+    Ok((left, right, None))
 }
 
 /// Operands of two types that are compared as they are: the narrower one is widened, unless a constant can be narrowed.
@@ -135,11 +163,6 @@ fn narrowed(left: &Operand, right: &Operand) -> Option<(Expr, Expr)> {
         return Some((left.expr.clone(), constant));
     }
     narrow(right, left).map(|constant| (constant, right.expr.clone()))
-}
-
-/// Intervals are compared by their length, a month being 30 days.
-pub(super) fn span(interval: Expr) -> Expr {
-    Computation::call(&INTERVAL_SPAN, None, ValueType::of(SqlType::Numeric(Some(SPAN_DIGITS))), vec![interval])
 }
 
 /// The type that two arrays are compared as; `Some(None)` when there is none, `None` when neither is an array.

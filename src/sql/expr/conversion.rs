@@ -39,11 +39,16 @@ pub(in crate::sql) fn category(sql_type: &SqlType) -> Category {
         | SqlType::Regproc => Category::Text,
         SqlType::Date | SqlType::Time | SqlType::Timestamp | SqlType::Timestamptz => Category::DateTime,
         SqlType::Interval => Category::Timespan,
+        SqlType::Limited(limits) => category(limits.of().bare()),
         SqlType::Array(_) | SqlType::Int2Vector | SqlType::OidVector => Category::Array,
         SqlType::Unknown => Category::Unknown,
-        SqlType::Json | SqlType::Jsonb | SqlType::Bytea | SqlType::Uuid | SqlType::InternalChar | SqlType::Void => {
-            Category::Other
-        }
+        SqlType::Json
+        | SqlType::Jsonb
+        | SqlType::Bytea
+        | SqlType::Uuid
+        | SqlType::InternalChar
+        | SqlType::Record(_)
+        | SqlType::Void => Category::Other,
     }
 }
 
@@ -63,6 +68,7 @@ pub(in crate::sql) fn is_text(sql_type: &SqlType) -> bool {
 pub(in crate::sql) fn is_same(a: &SqlType, b: &SqlType) -> bool {
     match (a, b) {
         (SqlType::Array(a), SqlType::Array(b)) => is_same(a, b),
+        (SqlType::Record(a), SqlType::Record(b)) => a.table == b.table,
         _ => std::mem::discriminant(a) == std::mem::discriminant(b),
     }
 }
@@ -87,6 +93,8 @@ pub(in crate::sql) fn is_implicit(from: &SqlType, to: &SqlType) -> bool {
         | (T::Date, T::Timestamp | T::Timestamptz)
         | (T::Timestamp, T::Timestamptz)
         | (T::Time, T::Interval) => true,
+        // A table's row is a row.
+        (T::Record(_), T::Record(row)) => row.table.is_none(),
         (T::Int2Vector, T::Array(item)) => **item == T::Int2,
         (T::OidVector, T::Array(item)) => **item == T::Oid,
         (T::Array(from), T::Array(to)) => is_implicit(from, to),

@@ -6,9 +6,10 @@ use datafusion::common::metadata::FieldMetadata;
 use datafusion::logical_expr::Expr;
 
 use super::conversion::is_text;
-use super::kernels::convert;
+use super::kernels::{Computation, RELABEL, convert};
+use super::parameters::Parameters;
 use super::typed::{Shape, ValueType, digits_of};
-use crate::sql::error::SqlResult;
+use crate::sql::error::{ErrorKind, SqlResult};
 use crate::sql::input::parse_text;
 use crate::sql::types::{SqlType, TYPE_KEY};
 
@@ -19,14 +20,15 @@ const MAX_DIGITS: usize = 76;
 /// that they would be literals without a type.
 pub(super) fn literal(value: ScalarValue, sql_type: &SqlType) -> Expr {
     let obvious = SqlType::of_arrow(&value.data_type()) == *sql_type && !is_text(sql_type) && !value.is_null();
-    let metadata =
-        || FieldMetadata::from(std::collections::BTreeMap::from([(TYPE_KEY.to_owned(), sql_type.to_string())]));
+    let metadata = || FieldMetadata::from(std::collections::BTreeMap::from([(TYPE_KEY.to_owned(), sql_type.tag())]));
     Expr::Literal(value, (!obvious).then(metadata))
 }
 
-/// NULL of a type.
+/// NULL of a type. The precision of a numeric is one that nobody declared.
 pub(super) fn null(value_type: &ValueType) -> SqlResult<Expr> {
-    Ok(literal(ScalarValue::try_from(&value_type.data_type)?, &value_type.sql_type))
+    let null = literal(ScalarValue::try_from(&value_type.data_type)?, &value_type.sql_type);
+    let has_precision = matches!(value_type.sql_type, SqlType::Numeric(Some(_)));
+    Ok(if has_precision { Computation::call(&RELABEL, None, value_type.clone(), vec![null]) } else { null })
 }
 
 /// The value that the text of a literal stands for where a type is asked for. Lengths that nobody declared are none.
@@ -39,6 +41,21 @@ pub(super) fn read(text: &str, sql_type: &SqlType) -> SqlResult<ScalarValue> {
         SqlType::Char(_) => Ok(ScalarValue::from(text.trim_end_matches(' '))),
         SqlType::Numeric(None) => read_numeric(text),
         _ => parse_text(sql_type, text),
+    }
+}
+
+/// As [`read`], as an expression: words like `now` are read when the statement runs.
+///
+/// # Errors
+/// As [`read`].
+pub(super) fn reading(text: &str, sql_type: &SqlType, parameters: &Parameters) -> SqlResult<Expr> {
+    match read(text, sql_type) {
+        Ok(value) => Ok(literal(value, sql_type)),
+        Err(error) if error.kind == ErrorKind::FeatureNotSupported && !parameters.is_kept() => {
+            let text = literal(text.into(), &SqlType::Text);
+            Ok(Computation::reading(ValueType::of(sql_type.clone()), text))
+        }
+        Err(error) => Err(error),
     }
 }
 
@@ -86,7 +103,7 @@ pub(super) fn integer(value: i64) -> ScalarValue {
 /// # Errors
 /// What CAST says of the value.
 pub(super) fn cast(value: &ScalarValue, from: &SqlType, to: &ValueType) -> SqlResult<ScalarValue> {
-    let converted = convert(&value.to_array()?, from, to)?;
+    let converted = convert(&value.to_array()?, from, to, None)?;
     Ok(ScalarValue::try_from_array(&converted, 0)?)
 }
 

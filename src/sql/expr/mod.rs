@@ -8,6 +8,7 @@
 //! pending   operators and functions of any types are planned as calls that wait
 //! pass      over the finished plan, leaves first: literals get the types that the places where they
 //!           stand ask for, waiting calls become comparisons, computations (kernels) or functions
+//! fold      once the parameters are values: what is constant is computed, before anything is read
 //! ```
 //!
 //! What is left are expressions whose types are exact, to which the engine's own coercions have nothing to add. Comparisons
@@ -16,8 +17,10 @@
 mod aggregates;
 mod arithmetic;
 pub(super) mod candidates;
+mod chosen;
 mod comparison;
 pub(super) mod conversion;
+mod fold;
 mod function;
 mod kernels;
 mod literal;
@@ -29,13 +32,17 @@ mod pass;
 mod pattern;
 mod pending;
 mod planner;
+mod record;
+mod sort_key;
 mod syntax;
 mod typed;
 
-pub(super) use aggregates::{FIRST_OF, ONLY_OF, find as find_aggregate};
+pub(super) use aggregates::{FIRST_OF, ITEMS_OF, ONLY_OF, find as find_aggregate};
+pub(super) use fold::{constants, folded, is_foldable, is_immutable_cast};
 pub(super) use function::refused as refused_call;
 pub(super) use parameters::Parameters;
 pub(super) use pass::typed as type_plan;
-pub(super) use pending::find as find_function;
+pub(super) use pending::{field_function, find as find_function, missing as missing_function, row_function};
 pub(super) use planner::{Operations, TypeNames};
+pub(super) use record::RowLayout;
 pub(super) use syntax::lower;

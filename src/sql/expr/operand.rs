@@ -126,7 +126,9 @@ impl Operand {
             return Ok(relabelled(self.expr, to));
         }
         if self.is_widened_by_arrow(to) {
-            return Ok(Expr::Cast(Cast::new_from_field(Box::new(self.expr), to.field("", true).into())));
+            // A field of its own would say of the cast that it may be NULL, which the plan knows better.
+            let cast = Expr::Cast(Cast::new(Box::new(self.expr), to.data_type.clone()));
+            return Ok(if to.is_obvious() { cast } else { relabelled(cast, to) });
         }
         Ok(Computation::call(&CAST, None, to.clone(), vec![self.expr]))
     }
@@ -156,7 +158,7 @@ impl Operand {
     fn read(self, to: &SqlType, parameters: &Parameters) -> SqlResult<Expr> {
         Ok(match self.expr {
             Expr::Literal(value, _) => match value.try_as_str().flatten() {
-                Some(text) => literal::literal(literal::read(text, to)?, to),
+                Some(text) => literal::reading(text, to, parameters)?,
                 None => literal::null(&ValueType::of(to.clone()))?,
             },
             // The length in the type is that of no column.

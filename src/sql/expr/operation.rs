@@ -1,13 +1,13 @@
 //! Operators: by the types of its operands each becomes a comparison, a computation or a call of a function.
 
-use datafusion::logical_expr::{BinaryExpr, Expr, Like, Operator};
+use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 
 use super::conversion::{Category, category, common_type, is_same, is_text};
 use super::operand::Operand;
 use super::operators::{self, missing};
 use super::parameters::Parameters;
 use super::typed::ValueType;
-use super::{arithmetic, comparison, function};
+use super::{arithmetic, comparison, function, pattern};
 use crate::sql::error::{SqlError, SqlResult};
 use crate::sql::types::SqlType;
 
@@ -163,9 +163,9 @@ impl Pattern {
     fn matching(self, text: Operand, pattern: Operand, parameters: &Parameters<'_>) -> SqlResult<Expr> {
         match self {
             Pattern::Like { negated, case_insensitive } => {
-                let text = Box::new(text.coerced(&SqlType::Text, parameters)?);
-                let pattern = Box::new(pattern.coerced(&SqlType::Text, parameters)?);
-                Ok(Expr::Like(Like::new(negated, text, pattern, None, case_insensitive)))
+                let text = text.coerced(&SqlType::Text, parameters)?;
+                let pattern = pattern.coerced(&SqlType::Text, parameters)?;
+                Ok(pattern::like(text, pattern, negated, case_insensitive))
             }
             Pattern::Regex(function) => function::call(function, vec![text, pattern], parameters),
         }

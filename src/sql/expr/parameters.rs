@@ -14,12 +14,25 @@ use crate::sql::types::SqlType;
 pub(in crate::sql) struct Parameters<'a> {
     /// `$1` first; `Unknown` where the client left it open.
     given: &'a [SqlType],
+    /// What is planned is kept for later: nobody knows what time it is then.
+    is_kept: bool,
     found: RefCell<BTreeMap<usize, SqlType>>,
 }
 
 impl<'a> Parameters<'a> {
     pub fn new(given: &'a [SqlType]) -> Self {
-        Self { given, found: RefCell::new(BTreeMap::new()) }
+        Self { given, is_kept: false, found: RefCell::new(BTreeMap::new()) }
+    }
+
+    /// The same, of an expression that is kept for later or is not.
+    pub fn of_kept(mut self, is_kept: bool) -> Self {
+        self.is_kept = is_kept;
+        self
+    }
+
+    /// Whether the expression is kept for later: words like `now` mean nothing then.
+    pub fn is_kept(&self) -> bool {
+        self.is_kept
     }
 
     /// A parameter with the type it has by now.

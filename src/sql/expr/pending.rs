@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, FieldRef};
-use datafusion::common::{Result, ScalarValue, internal_err};
+use datafusion::common::{DataFusionError, Result, ScalarValue, internal_err};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature,
     Volatility,
@@ -18,6 +18,7 @@ use super::function;
 use super::literal;
 use super::operand::Operand;
 use super::operation::{likely_prefix_type, likely_type};
+use super::record::{self, RowLayout};
 use super::typed::{Shape, ValueType};
 use crate::sql::functions;
 use crate::sql::types::{SqlType, TYPE_KEY};
@@ -39,6 +40,10 @@ pub(super) enum Meaning {
     Least,
     /// `ARRAY[...]`
     Array,
+    /// A row: whether it is there, then its fields.
+    Row(RowLayout),
+    /// The field of this name of a row.
+    Field(String),
     /// The average, of a sum and a count.
     Average,
     /// `pg_typeof`
@@ -49,12 +54,14 @@ pub(super) enum Meaning {
     CastTo(SqlType),
     /// An aggregate of sorted values, of the array of them.
     OfSorted(SortedSet),
-    /// A time with fewer digits of its seconds: what a cast to `timestamp(n)` does besides.
-    Rounded,
     /// One of the functions of this name.
     Function(&'static str),
     /// A type called as a function: `date(x)` is `x::date`.
     Cast(&'static str, SqlType),
+    /// A condition of this clause.
+    Truth(String),
+    /// There is no function of this name. That is said when the call's arguments are known to be right.
+    Missing(String),
 }
 
 /// What there is WITHIN GROUP for.
@@ -114,6 +121,9 @@ const PREFIX: &str = "prefix ";
 const ANY: &str = "any ";
 const ALL: &str = "all ";
 const CAST: &str = "cast to ";
+const TRUTH: &str = "condition of ";
+const ROW: &str = "row of ";
+const FIELD: &str = "field ";
 
 impl Meaning {
     /// The function under a name, ours or PostgreSQL's.
@@ -127,7 +137,6 @@ impl Meaning {
             AVERAGE => Meaning::Average,
             VALUE => Meaning::Value,
             ARRAY => Meaning::Array,
-            ROUNDED => Meaning::Rounded,
             IS_DISTINCT | IS_NOT_DISTINCT => Meaning::Binary(name.to_owned()),
             _ => match name.strip_prefix(CAST) {
                 Some(sql_type) => Meaning::CastTo(SqlType::parse(sql_type)?),
@@ -150,6 +159,9 @@ impl Meaning {
             .map(Meaning::Prefix)
             .or_else(|| operator(ANY).map(Meaning::Any))
             .or_else(|| operator(ALL).map(Meaning::All))
+            .or_else(|| operator(TRUTH).map(Meaning::Truth))
+            .or_else(|| operator(FIELD).map(Meaning::Field))
+            .or_else(|| name.strip_prefix(ROW).and_then(|layout| serde_json::from_str(layout).ok()).map(Meaning::Row))
     }
 
     /// As messages and plans name it.
@@ -163,13 +175,16 @@ impl Meaning {
             Meaning::Greatest => "GREATEST",
             Meaning::Least => "LEAST",
             Meaning::Array => "ARRAY",
+            Meaning::Row(_) => "ROW",
+            Meaning::Field(name) => name,
             Meaning::Average => "avg",
             Meaning::TypeOf => "pg_typeof",
             Meaning::Value => "VALUES",
             Meaning::CastTo(_) => "CAST",
             Meaning::OfSorted(set) => set.name(),
-            Meaning::Rounded => ROUNDED,
             Meaning::Function(name) | Meaning::Cast(name, _) => name,
+            Meaning::Truth(clause) => clause,
+            Meaning::Missing(name) => name,
         }
     }
 }
@@ -178,7 +193,6 @@ impl Meaning {
 pub(super) const AVERAGE: &str = "average of";
 pub(super) const VALUE: &str = "value of";
 pub(super) const ARRAY: &str = "array of";
-pub(super) const ROUNDED: &str = "rounded to";
 pub(super) const IS_DISTINCT: &str = "IS DISTINCT FROM";
 pub(super) const IS_NOT_DISTINCT: &str = "IS NOT DISTINCT FROM";
 
@@ -196,6 +210,26 @@ pub(super) fn all_function(operator: &str) -> String {
 
 pub(super) fn cast_function(sql_type: &SqlType) -> String {
     format!("{CAST}{sql_type}")
+}
+
+/// The function of a condition of a clause.
+pub(super) fn truth_function(clause: &str) -> String {
+    format!("{TRUTH}{clause}")
+}
+
+/// What stands for a function that there is not.
+pub(in crate::sql) fn missing(name: &str) -> Arc<ScalarUDF> {
+    Pending::function(Meaning::Missing(name.to_owned()))
+}
+
+/// The function of whether a row is there and of its fields.
+pub(in crate::sql) fn row_function(layout: &RowLayout) -> String {
+    format!("{ROW}{}", serde_json::to_string(layout).unwrap_or_default())
+}
+
+/// The function of a row that gives one of its fields.
+pub(in crate::sql) fn field_function(name: &str) -> String {
+    format!("{FIELD}{name}")
 }
 
 /// The function under a name, if its meaning waits for the types of its arguments.
@@ -222,10 +256,13 @@ impl Pending {
             Meaning::All(operator) => all_function(operator),
             Meaning::CastTo(sql_type) => cast_function(sql_type),
             Meaning::OfSorted(set) => set.function().to_owned(),
-            Meaning::Binary(_)
+            Meaning::Truth(clause) => truth_function(clause),
+            Meaning::Row(layout) => row_function(layout),
+            Meaning::Field(name) => field_function(name),
+            Meaning::Missing(_)
+            | Meaning::Binary(_)
             | Meaning::Array
             | Meaning::TypeOf
-            | Meaning::Rounded
             | Meaning::Function(_)
             | Meaning::Cast(..) => meaning.name().to_owned(),
         };
@@ -247,11 +284,14 @@ impl Pending {
         match (&self.meaning, operands) {
             (Meaning::Binary(name), [left, right]) => likely_type(name, left, right),
             (Meaning::Prefix(name), [operand]) => likely_prefix_type(name, operand),
-            (Meaning::Any(_) | Meaning::All(_), _) => Some(ValueType::boolean()),
+            (Meaning::Any(_) | Meaning::All(_) | Meaning::Truth(_), _) => Some(ValueType::boolean()),
             (Meaning::TypeOf, _) => Some(ValueType::of(SqlType::Regtype)),
             (Meaning::CastTo(sql_type), _) => Some(ValueType::of(sql_type.clone())),
+            (Meaning::OfSorted(set), [values, fractions]) if matches!(fractions.sql_type(), SqlType::Array(_)) => {
+                sorted_set_type(*set, values).map(|item| array_of(&item))
+            }
             (Meaning::OfSorted(set), [values, ..]) => sorted_set_type(*set, values),
-            (Meaning::NullIf | Meaning::Rounded, [left, _]) => Some(left.value_type.clone()),
+            (Meaning::NullIf, [left, _]) => Some(left.value_type.clone()),
             (Meaning::Coalesce | Meaning::Greatest | Meaning::Least, operands) => likely_common(operands),
             (Meaning::Array, operands) => {
                 likely_common(operands).map(|item| ValueType::of(SqlType::Array(Box::new(item.sql_type))))
@@ -263,6 +303,8 @@ impl Pending {
             (Meaning::Value, [value]) if matches!(value.sql_type(), SqlType::Array(_)) => {
                 Some(value.value_type.clone())
             }
+            (Meaning::Row(layout), operands) => Some(record::likely_type(layout, operands)),
+            (Meaning::Field(name), [row]) => record::likely_field_type(name, row),
             (Meaning::Function(name), operands) => function::likely_type(name, operands),
             (Meaning::Cast(_, to), _) => Some(ValueType::of(to.clone())),
             _ => None,
@@ -280,6 +322,12 @@ pub(super) fn sorted_set_type(set: SortedSet, values: &Operand) -> Option<ValueT
         (SortedSet::PercentileCont, _) => ValueType::of(SqlType::Float8),
         (_, item) => ValueType { sql_type: item.clone(), data_type: field.data_type().clone() },
     })
+}
+
+/// An array of values laid out like this.
+pub(super) fn array_of(item: &ValueType) -> ValueType {
+    let field = Field::new_list_field(item.data_type.clone(), true);
+    ValueType { sql_type: SqlType::Array(Box::new(item.sql_type.clone())), data_type: DataType::List(Arc::new(field)) }
 }
 
 fn likely_common(operands: &[Operand]) -> Option<ValueType> {
@@ -324,6 +372,15 @@ impl ScalarUDFImpl for Pending {
         let constants = args.scalar_arguments.iter().copied();
         let operands: Vec<Operand> =
             args.arg_fields.iter().zip(constants).map(|(field, constant)| likely_operand(field, constant)).collect();
+        // Planned as rows of nothing it would be refused in the engine's words.
+        if let (Meaning::Function("unnest_items"), [operand]) = (&self.meaning, operands.as_slice())
+            && !matches!(
+                operand.sql_type(),
+                SqlType::Array(_) | SqlType::Unknown | SqlType::Int2Vector | SqlType::OidVector
+            )
+        {
+            return Err(DataFusionError::External(function::missing("unnest_items", &operands)));
+        }
         Ok(Arc::new(match self.likely_type(&operands) {
             Some(value_type) => value_type.field(&self.name, true),
             None => Field::new(&self.name, DataType::Null, true),

@@ -10,8 +10,12 @@ use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExp
 use datafusion::logical_expr::{Expr, ExprSchemable, GetFieldAccess, lit};
 use datafusion::sql::sqlparser::ast::{BinaryOperator, DataType};
 
+use super::conversion::name;
+use super::literal;
 use super::pending::{Meaning, Pending, find};
+use super::typed::ValueType;
 use crate::sql::ddl::sql_type;
+use crate::sql::error::{ErrorKind, SqlError};
 use crate::sql::types::{SqlType, TYPE_KEY};
 
 /// Plans operators as calls that wait for their types.
@@ -34,7 +38,12 @@ impl ExprPlanner for Operations {
         expr: RawFieldAccessExpr,
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawFieldAccessExpr>> {
-        let sql_type = SqlType::of_field(&expr.expr.to_field(schema)?.1);
+        let sql_type = match &expr.expr {
+            Expr::Literal(ScalarValue::Int64(Some(value)), None) => {
+                SqlType::of_arrow(&literal::integer(*value).data_type())
+            }
+            other => ValueType::of_field(&other.to_field(schema)?.1).sql_type,
+        };
         let RawFieldAccessExpr { field_access, expr } = expr;
         let (name, arguments) = match (sql_type, field_access) {
             (SqlType::Array(_) | SqlType::Int2Vector | SqlType::OidVector, GetFieldAccess::ListIndex { key }) => {
@@ -48,7 +57,29 @@ impl ExprPlanner for Operations {
                 };
                 ("array_part", vec![expr, *start, last])
             }
-            (_, field_access) => return Ok(PlannerResult::Original(RawFieldAccessExpr { field_access, expr })),
+            (SqlType::Jsonb, GetFieldAccess::ListIndex { key }) => {
+                let step = Pending::call(Meaning::CastTo(SqlType::Text), vec![*key]);
+                ("jsonb_extract_path", vec![expr, step])
+            }
+            (SqlType::Jsonb, GetFieldAccess::NamedStructField { name }) => {
+                ("jsonb_extract_path", vec![expr, Expr::Literal(name, None)])
+            }
+            // Its type is not known yet, or that of a column of the catalogue.
+            (SqlType::Unknown | SqlType::Int2Vector | SqlType::OidVector, field_access)
+                if !matches!(expr, Expr::Literal(..)) =>
+            {
+                return Ok(PlannerResult::Original(RawFieldAccessExpr { field_access, expr }));
+            }
+            (sql_type, _) => {
+                let is_untyped = matches!(&expr, Expr::Literal(_, None));
+                let sql_type = if is_untyped && sql_type == SqlType::Text { SqlType::Unknown } else { sql_type };
+                let message = match sql_type {
+                    SqlType::Jsonb => "jsonb subscript does not support slices".to_owned(),
+                    other => format!("cannot subscript type {} because it does not support subscripting", name(&other)),
+                };
+                let error = SqlError::new(ErrorKind::DatatypeMismatch, message);
+                return Err(DataFusionError::External(error));
+            }
         };
         match find(name) {
             Some(function) => Ok(PlannerResult::Planned(function.call(arguments))),

@@ -54,7 +54,7 @@ impl ValueType {
         if SqlType::of_arrow(&self.data_type) == self.sql_type {
             return field;
         }
-        field.with_metadata([(TYPE_KEY.to_owned(), self.sql_type.to_string())].into())
+        field.with_metadata([(TYPE_KEY.to_owned(), self.sql_type.tag())].into())
     }
 
     /// Whether a field of the Arrow type alone says all.

@@ -46,7 +46,7 @@ pub(super) fn findings(table: &Relation, found: &mut Vec<Finding>) {
         "Keep long values elsewhere, in blobs, and their address here.",
     );
     say(
-        of(|t| matches!(t, SqlType::Date | SqlType::Timestamp | SqlType::Timestamptz)),
+        of(|t| matches!(*t.bare(), SqlType::Date | SqlType::Timestamp | SqlType::Timestamptz)),
         Kind::TimeRange,
         Severity::Info,
         "Edm.DateTime holds 1601-01-01 to 9999-12-31: earlier and later times, and infinity, are refused (22008).",
@@ -67,7 +67,7 @@ pub(super) fn findings(table: &Relation, found: &mut Vec<Finding>) {
 /// Types that the store has no type for.
 fn is_text_inside(sql_type: &SqlType) -> bool {
     matches!(
-        sql_type,
+        *sql_type.bare(),
         SqlType::Numeric(_) | SqlType::Json | SqlType::Jsonb | SqlType::Time | SqlType::Interval | SqlType::Array(_)
     )
 }

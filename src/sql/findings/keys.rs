@@ -64,7 +64,7 @@ fn rising(table: &Relation, parts: usize, say: &mut impl FnMut(Kind, Severity, S
     let counted = column.is_some_and(|column| {
         column.identity.is_some() || column.default.as_ref().is_some_and(|default| default.starts_with("nextval("))
     });
-    let timed = matches!(first.sql_type, SqlType::Date | SqlType::Timestamp | SqlType::Timestamptz);
+    let timed = matches!(*first.sql_type.bare(), SqlType::Date | SqlType::Timestamp | SqlType::Timestamptz);
     if !counted && !timed {
         return;
     }

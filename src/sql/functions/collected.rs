@@ -4,6 +4,7 @@
 
 use std::ops::ControlFlow;
 
+use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
     DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Ident,
     ObjectName, ObjectNamePart, OrderByExpr, OrderByOptions, Visit, Visitor,
@@ -18,6 +19,7 @@ const OF_ARGUMENTS: &[(&str, usize, &str, &str)] = &[
     ("jsonb_agg", 1, "json_item", "jsonb_of_items"),
     ("json_object_agg", 2, "json_member", "json_of_members"),
     ("jsonb_object_agg", 2, "json_member", "jsonb_of_members"),
+    ("string_agg", 2, "string_agg_of_item", "string_agg_of_items"),
 ];
 
 /// Whether [`rewritten`] gives an expression.
@@ -48,7 +50,7 @@ pub(super) fn order_distinct(function: &mut Function) {
 }
 
 /// Whether the expression may differ from row to row. The planner forgets an order that is the same for all.
-fn names_a_column(expr: &Expr) -> bool {
+pub(super) fn names_a_column(expr: &Expr) -> bool {
     struct Names;
     impl Visitor for Names {
         type Break = ();
@@ -60,9 +62,19 @@ fn names_a_column(expr: &Expr) -> bool {
     expr.visit(&mut Names).is_break()
 }
 
+/// `t.*` among the arguments of a function is one value.
+pub(super) fn whole_row(table: &ObjectName) -> Expr {
+    Expr::QualifiedWildcard(table.clone(), AttachedToken::empty())
+}
+
 fn of_arguments(function: &Function) -> Option<(&'static str, &'static str)> {
     let name = last_name(function)?;
-    let count = arguments(function)?.len();
+    let arguments = arguments(function)?;
+    let count = arguments.len();
+    // The engine joins texts by a delimiter that is the same for all.
+    if name == "string_agg" && arguments.last().is_none_or(|delimiter| matches!(delimiter, Expr::Value(_))) {
+        return None;
+    }
     let found = OF_ARGUMENTS.iter().find(|(known, takes, ..)| *known == name && *takes == count);
     found.filter(|_| function.within_group.is_empty()).map(|(.., of_row, of_all)| (*of_row, *of_all))
 }
@@ -75,6 +87,7 @@ fn arguments(function: &Function) -> Option<Vec<Expr>> {
     };
     let argument = |argument: &FunctionArg| match argument {
         FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+        FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(name)) => Some(whole_row(name)),
         _ => None,
     };
     list.args.iter().map(argument).collect()

@@ -9,6 +9,7 @@ mod call;
 mod collected;
 mod datetime;
 mod formatting;
+mod hypothetical;
 mod json;
 mod math;
 mod misc;
@@ -26,6 +27,7 @@ mod udf;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+pub(super) use self::json::sort_key as jsonb_sort_key;
 pub(super) use self::moments::Moments;
 pub(super) use self::resolve::{Asked, missing as missing_function};
 pub(super) use self::sets::{Sets, column_names};

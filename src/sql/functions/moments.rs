@@ -40,6 +40,11 @@ impl Moments {
         Self { transaction: None, statement: Arc::new(OnceLock::new()), clock: None }
     }
 
+    /// When the transaction began; `None` where nobody knows.
+    pub fn known_transaction(&self) -> Option<i64> {
+        if self.transaction.is_none() && self.clock.is_none() { None } else { Some(self.transaction()) }
+    }
+
     /// When the transaction began.
     pub fn transaction(&self) -> i64 {
         self.transaction.unwrap_or_else(|| self.statement())

@@ -2,11 +2,17 @@
 //!
 //! "Typing of functions" in its manual. Among the functions that take the arguments, those of [`Candidate`]s decide.
 
+use arrow::datatypes::Fields;
+
 use super::signature::{Overload, Type};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::expr::candidates::{self, Candidate, Unresolved};
 use crate::sql::expr::conversion::{common_type, is_implicit, is_same, item_of, name as type_name, without_parameters};
-use crate::sql::types::SqlType;
+use crate::sql::types::{RowType, SqlType};
+
+/// Functions that PostgreSQL has for types that are not here too, so that a literal without a type is of none of them:
+/// `unnest` of a text search vector, `trunc` of a MAC address, `bit_count` of bits.
+const HAS_OTHERS: &[&str] = &["unnest_items", "trunc", "bit_count"];
 
 /// What a function asks of an argument.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,8 +43,9 @@ pub(super) fn resolve(name: &str, overloads: &[&'static Overload], given: &[SqlT
         return Ok(resolved(exact, given));
     }
     match candidates::best(takers, given) {
-        // PostgreSQL has another unnest, of text search vectors.
-        Ok(best) if is_undetermined(best, given) && best.name == "unnest_items" => Err(ambiguous(name, given)),
+        Ok(best) if given.iter().all(|given| *given == SqlType::Unknown) && HAS_OTHERS.contains(&best.name) => {
+            Err(ambiguous(name, given))
+        }
         Ok(best) if is_undetermined(best, given) => {
             let message = "could not determine polymorphic type because input has type unknown";
             Err(SqlError::new(ErrorKind::DatatypeMismatch, message))
@@ -62,7 +69,11 @@ fn ambiguous(name: &str, given: &[SqlType]) -> Box<SqlError> {
 
 fn call_text(name: &str, given: &[SqlType]) -> String {
     // What its users call it.
-    let name = if name == "unnest_items" { "unnest" } else { name.strip_suffix("_of_items").unwrap_or(name) };
+    let name = if name == "unnest_items" {
+        "unnest"
+    } else {
+        name.trim_end_matches('s').strip_suffix("_of_item").unwrap_or(name)
+    };
     let types: Vec<String> = given.iter().map(type_name).collect();
     format!("{name}({})", types.join(", "))
 }
@@ -77,6 +88,7 @@ fn fits(overload: &Overload, given: &[SqlType]) -> bool {
     given.iter().enumerate().all(|(index, given)| match (overload.argument(index), given) {
         (_, SqlType::Unknown) => true,
         (Type::Array | Type::CompatibleArray, given) => item_of(given).is_some(),
+        (Type::Record, given) => matches!(given, SqlType::Record(_)),
         (asked, given) => asked.concrete().is_none_or(|asked| is_implicit(given, &asked)),
     })
 }
@@ -126,6 +138,11 @@ fn resolved(overload: &'static Overload, given: &[SqlType]) -> Resolved {
         match overload.argument(index) {
             Type::Any if *given == SqlType::Unknown => Asked::Type(SqlType::Text),
             Type::Any => Asked::Type(given.clone()),
+            // Rows without a type have no fields.
+            Type::Record if *given == SqlType::Unknown => {
+                Asked::Type(SqlType::Record(RowType::of_fields(&Fields::empty())))
+            }
+            Type::Record => Asked::Type(given.clone()),
             Type::Element | Type::Compatible => Asked::Exactly(element()),
             Type::Array | Type::CompatibleArray => Asked::Exactly(SqlType::Array(Box::new(element()))),
             concrete => Asked::Type(concrete.concrete().unwrap_or(SqlType::Text)),

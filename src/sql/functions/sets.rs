@@ -55,15 +55,12 @@ const SET_FUNCTIONS: &[SetFunction] = &[
     set("jsonb_array_elements_text", &[column(Some("value"), "jsonb_array_elements_text", None)]),
     set("json_object_keys", &[column(None, "json_object_keys", None)]),
     set("jsonb_object_keys", &[column(None, "jsonb_object_keys", None)]),
-    set("json_each", &[column(Some("key"), "json_object_keys", None), column(Some("value"), "json_each", JSON)]),
-    set("jsonb_each", &[column(Some("key"), "jsonb_object_keys", None), column(Some("value"), "jsonb_each", JSONB)]),
-    set(
-        "json_each_text",
-        &[column(Some("key"), "json_object_keys", None), column(Some("value"), "json_each_text", None)],
-    ),
+    set("json_each", &[column(Some("key"), "json_each_key", None), column(Some("value"), "json_each", JSON)]),
+    set("jsonb_each", &[column(Some("key"), "jsonb_each_key", None), column(Some("value"), "jsonb_each", JSONB)]),
+    set("json_each_text", &[column(Some("key"), "json_each_key", None), column(Some("value"), "json_each_text", None)]),
     set(
         "jsonb_each_text",
-        &[column(Some("key"), "jsonb_object_keys", None), column(Some("value"), "jsonb_each_text", None)],
+        &[column(Some("key"), "jsonb_each_text_key", None), column(Some("value"), "jsonb_each_text", None)],
     ),
 ];
 

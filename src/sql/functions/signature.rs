@@ -31,6 +31,8 @@ pub(super) enum Type {
     Timestamptz,
     Interval,
     ArrayOf(&'static Type),
+    /// `record`: a row of any fields.
+    Record,
     /// `"any"`: each argument of a type of its own.
     Any,
     /// `anyelement`: one type wherever it stands, and the items of `anyarray`.
@@ -65,7 +67,9 @@ impl Type {
             Type::Timestamptz => SqlType::Timestamptz,
             Type::Interval => SqlType::Interval,
             Type::ArrayOf(item) => SqlType::Array(Box::new(item.concrete()?)),
-            Type::Any | Type::Element | Type::Array | Type::Compatible | Type::CompatibleArray => return None,
+            Type::Record | Type::Any | Type::Element | Type::Array | Type::Compatible | Type::CompatibleArray => {
+                return None;
+            }
         })
     }
 }

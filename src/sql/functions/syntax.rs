@@ -5,21 +5,25 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
-    ObjectNamePart, Query, Select, SelectItem, Subscript, TableFactor, TableWithJoins, Value, Visit, VisitMut, Visitor,
-    VisitorMut,
+    AccessExpr, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
+    FunctionArguments, Ident, ObjectName, ObjectNamePart, OrderByExpr, Query, Select, SelectItem, Subscript,
+    TableFactor, TableWithJoins, UnaryOperator, Value, Visit, VisitMut, Visitor, VisitorMut,
 };
 
 use super::collected::{self, is_collected};
+use super::hypothetical::{self, is_hypothetical};
 use super::sets::{SetColumn, columns_of};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::plan::label_of;
 use crate::sql::statement::fold;
-use crate::sql::syntax::{call, take, value};
+use crate::sql::syntax::{call, is_row_call, take, value};
 
 /// Functions whose arguments are called by name in practice, with the names.
 const NAMED_ARGUMENTS: &[(&str, &[&str])] =
     &[("make_interval", &["years", "months", "weeks", "days", "hours", "mins", "secs"])];
+
+/// The forms that `normalize` knows.
+const FORMS: &[&str] = &["NFC", "NFD", "NFKC", "NFKD"];
 
 /// # Errors
 /// 42883 for an argument that the function does not have.
@@ -78,13 +82,27 @@ impl VisitorMut for Rewriter {
                     }
                 }
             }
+            Expr::IsNormalized { expr: text, form, negated } => {
+                let form = form.map(|form| value(Value::SingleQuotedString(form.to_string())));
+                let is_normalized = call("is_normalized", std::iter::once(take(text)).chain(form).collect());
+                *expr = match *negated {
+                    true => Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(is_normalized) },
+                    false => is_normalized,
+                };
+            }
             Expr::Function(function) => {
-                if let Err(error) = place_named_arguments(function) {
+                place_whole_rows(function);
+                if let Err(error) = place_named_arguments(function).and_then(|()| name_form(function)) {
                     return ControlFlow::Break(error);
                 }
+                order_by_constants(function);
                 collected::order_distinct(function);
-                if let Some(collected) = collected::rewritten(function) {
-                    *expr = collected;
+                let rewritten = match hypothetical::rewritten(function) {
+                    Ok(counted) => counted.or_else(|| collected::rewritten(function)),
+                    Err(error) => return ControlFlow::Break(error),
+                };
+                if let Some(rewritten) = rewritten {
+                    *expr = rewritten;
                 }
             }
             _ => {}
@@ -146,8 +164,22 @@ pub(super) fn last_name(function: &Function) -> Option<String> {
 /// Whether the expression will be computed by functions of other names.
 fn is_respelled(expr: &Expr) -> bool {
     match expr {
-        Expr::Function(function) => set_columns(expr).is_some() || is_collected(function),
+        Expr::Function(function) => set_columns(expr).is_some() || is_collected(function) || is_hypothetical(function),
+        Expr::IsNormalized { .. } | Expr::BinaryOp { op: BinaryOperator::Overlaps, .. } => true,
         _ => false,
+    }
+}
+
+/// `count(t.*)` takes a row; `ROW(t.*)` has its columns.
+fn place_whole_rows(function: &mut Function) {
+    if is_row_call(function) {
+        return;
+    }
+    let FunctionArguments::List(list) = &mut function.args else { return };
+    for argument in &mut list.args {
+        if let FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(table)) = argument {
+            *argument = FunctionArg::Unnamed(FunctionArgExpr::Expr(collected::whole_row(table)));
+        }
     }
 }
 
@@ -174,6 +206,44 @@ fn place_named_arguments(function: &mut Function) -> SqlResult<()> {
     let zero = || FunctionArgExpr::Expr(value(Value::Number("0".to_owned(), false)));
     list.args = places.into_iter().map(|place| FunctionArg::Unnamed(place.unwrap_or_else(zero))).collect();
     Ok(())
+}
+
+/// The form of `normalize(x, NFD)` is a word of the syntax.
+fn name_form(function: &mut Function) -> SqlResult<()> {
+    let is_normalize =
+        matches!(function.name.0.as_slice(), [part] if part.as_ident().map(fold).as_deref() == Some("normalize"));
+    let FunctionArguments::List(list) = &mut function.args else { return Ok(()) };
+    let (true, [_, FunctionArg::Unnamed(FunctionArgExpr::Expr(form))]) = (is_normalize, list.args.as_mut_slice())
+    else {
+        return Ok(());
+    };
+    let named = match form {
+        Expr::Identifier(ident) if ident.quote_style.is_none() => Some(ident.value.to_ascii_uppercase()),
+        _ => None,
+    };
+    let named = named.filter(|name| FORMS.contains(&name.as_str()));
+    let Some(name) = named else {
+        let message = format!("syntax error at or near \"{form}\"");
+        return Err(SqlError::new(ErrorKind::Syntax, message));
+    };
+    *form = value(Value::SingleQuotedString(name));
+    Ok(())
+}
+
+/// A number in ORDER BY of an aggregate is a constant, and not the number of a column.
+fn order_by_constants(function: &mut Function) {
+    let mut orders: Vec<&mut OrderByExpr> = function.within_group.iter_mut().collect();
+    if let FunctionArguments::List(list) = &mut function.args {
+        orders.extend(list.clauses.iter_mut().flat_map(|clause| match clause {
+            FunctionArgumentClause::OrderBy(order) => order.iter_mut(),
+            _ => [].iter_mut(),
+        }));
+    }
+    for by in orders {
+        if matches!(&by.expr, Expr::Value(_)) {
+            by.expr = Expr::Nested(Box::new(take(&mut by.expr)));
+        }
+    }
 }
 
 fn no_such_argument(function: &str) -> Box<SqlError> {

@@ -154,7 +154,8 @@ fn argument(value: &ColumnarValue, sql_type: &SqlType) -> SqlResult<Argument> {
         ColumnarValue::Scalar(scalar) => (scalar.to_array()?, true),
         ColumnarValue::Array(array) => (array.clone(), false),
     };
-    let is_laid_out = *array.data_type() == sql_type.arrow() || matches!(sql_type, SqlType::Numeric(_));
+    let is_laid_out =
+        *array.data_type() == sql_type.arrow() || matches!(sql_type, SqlType::Numeric(_) | SqlType::Record(_));
     let array = if is_laid_out { array } else { assign(&array, sql_type, sql_type, false)? };
     Ok(Argument { array, sql_type: sql_type.clone(), constant })
 }
@@ -210,7 +211,7 @@ impl ScalarUDFImpl for Function {
         if SqlType::of_arrow(field.data_type()) == self.shown {
             return Ok(Arc::new(field));
         }
-        Ok(Arc::new(field.with_metadata([(TYPE_KEY.to_owned(), self.shown.to_string())].into())))
+        Ok(Arc::new(field.with_metadata([(TYPE_KEY.to_owned(), self.shown.tag())].into())))
     }
 
     fn simplify(&self, args: Vec<Expr>, _info: &SimplifyContext) -> Result<ExprSimplifyResult> {

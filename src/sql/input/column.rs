@@ -13,9 +13,9 @@ use arrow::datatypes::Field;
 
 use super::decimal::Digits;
 use super::text::TextRule;
-use super::{bytes, interval, json, list, number, temporal};
+use super::{bytes, datetime, json, list, number};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::types::SqlType;
+use crate::sql::types::{IntervalFields, SqlType, TimeLimits, TimeType};
 
 /// A column under construction.
 #[derive(Debug)]
@@ -23,6 +23,8 @@ pub struct ColumnParser {
     sql_type: SqlType,
     builder: Builder,
     len: usize,
+    /// When the transaction began, if that is known.
+    now: Option<i64>,
 }
 
 #[derive(Debug)]
@@ -39,10 +41,10 @@ enum Builder {
     Bytea(BinaryBuilder, Vec<u8>),
     Uuid(FixedSizeBinaryBuilder),
     Date(Date32Builder),
-    Time(Time64MicrosecondBuilder),
-    Timestamp(TimestampMicrosecondBuilder),
-    Timestamptz(TimestampMicrosecondBuilder),
-    Interval(IntervalMonthDayNanoBuilder),
+    Time(Time64MicrosecondBuilder, Option<TimeLimits>),
+    Timestamp(TimestampMicrosecondBuilder, Option<TimeLimits>),
+    Timestamptz(TimestampMicrosecondBuilder, Option<TimeLimits>),
+    Interval(IntervalMonthDayNanoBuilder, Option<TimeLimits>),
     Oid(UInt32Builder),
     List(Box<Items>),
     Void,
@@ -65,7 +67,17 @@ impl Items {
 
 impl ColumnParser {
     pub fn new(sql_type: &SqlType) -> Self {
-        Self { sql_type: sql_type.clone(), builder: Builder::new(sql_type), len: 0 }
+        Self { sql_type: sql_type.clone(), builder: Builder::new(sql_type), len: 0, now: None }
+    }
+
+    /// The same, in a transaction that began so many microseconds after 1970-01-01: that is `now` in a cell.
+    #[must_use]
+    pub fn at(mut self, now: Option<i64>) -> Self {
+        self.now = now;
+        if let Builder::List(list) = &mut self.builder {
+            list.items.now = now;
+        }
+        self
     }
 
     /// Cells so far.
@@ -83,7 +95,7 @@ impl ColumnParser {
     /// What the type's input function says: 22P02, 22003, 22001, 22007, 22008, ...
     pub fn push(&mut self, text: Option<&str>) -> SqlResult<()> {
         match text {
-            Some(text) => self.builder.push(&self.sql_type, text)?,
+            Some(text) => self.builder.push(&self.sql_type, text, self.now)?,
             None => self.builder.push_null(),
         }
         self.len += 1;
@@ -137,12 +149,11 @@ impl Builder {
             SqlType::Bytea => Builder::Bytea(BinaryBuilder::new(), Vec::new()),
             SqlType::Uuid => Builder::Uuid(FixedSizeBinaryBuilder::new(16)),
             SqlType::Date => Builder::Date(Date32Builder::new()),
-            SqlType::Time => Builder::Time(Time64MicrosecondBuilder::new()),
-            SqlType::Timestamp => Builder::Timestamp(TimestampMicrosecondBuilder::new()),
-            SqlType::Timestamptz => {
-                Builder::Timestamptz(TimestampMicrosecondBuilder::new().with_data_type(sql_type.arrow()))
-            }
-            SqlType::Interval => Builder::Interval(IntervalMonthDayNanoBuilder::new()),
+            SqlType::Time => Builder::of_time(TimeType::Time, None),
+            SqlType::Timestamp => Builder::of_time(TimeType::Timestamp, None),
+            SqlType::Timestamptz => Builder::of_time(TimeType::Timestamptz, None),
+            SqlType::Interval => Builder::of_time(TimeType::Interval, None),
+            SqlType::Limited(limits) => Builder::of_time(limits.of(), Some(*limits)),
             SqlType::Oid => Builder::Oid(UInt32Builder::new()),
             SqlType::Int2Vector => Builder::List(Items::new(&SqlType::Int2, true)),
             SqlType::OidVector => Builder::List(Items::new(&SqlType::Oid, true)),
@@ -152,7 +163,19 @@ impl Builder {
         }
     }
 
-    fn push(&mut self, sql_type: &SqlType, text: &str) -> SqlResult<()> {
+    fn of_time(of: TimeType, limits: Option<TimeLimits>) -> Self {
+        match of {
+            TimeType::Time => Builder::Time(Time64MicrosecondBuilder::new(), limits),
+            TimeType::Timestamp => Builder::Timestamp(TimestampMicrosecondBuilder::new(), limits),
+            TimeType::Timestamptz => {
+                let builder = TimestampMicrosecondBuilder::new().with_data_type(of.bare().arrow());
+                Builder::Timestamptz(builder, limits)
+            }
+            TimeType::Interval => Builder::Interval(IntervalMonthDayNanoBuilder::new(), limits),
+        }
+    }
+
+    fn push(&mut self, sql_type: &SqlType, text: &str, now: Option<i64>) -> SqlResult<()> {
         match self {
             Builder::Bool(b) => b.append_value(number::boolean(text)?),
             Builder::Int2(b) => b.append_value(number::integer(sql_type, text)?),
@@ -169,15 +192,32 @@ impl Builder {
                 b.append_value(&scratch);
             }
             Builder::Uuid(b) => b.append_value(bytes::uuid(text)?)?,
-            Builder::Date(b) => b.append_value(temporal::date(text)?),
-            Builder::Time(b) => b.append_value(temporal::time(text)?),
-            Builder::Timestamp(b) => b.append_value(temporal::timestamp(text, false)?),
-            Builder::Timestamptz(b) => b.append_value(temporal::timestamp(text, true)?),
-            Builder::Interval(b) => b.append_value(interval::interval(text)?),
+            Builder::Date(b) => b.append_value(datetime::date(text, now)?),
+            Builder::Time(b, limits) => {
+                let time = datetime::time(text, now)?;
+                b.append_value(limits.map_or(time, |limits| limits.time(time)));
+            }
+            Builder::Timestamp(b, limits) => {
+                let moment = datetime::timestamp(text, false, now)?;
+                b.append_value(limits.map_or(moment, |limits| limits.timestamp(moment)));
+            }
+            Builder::Timestamptz(b, limits) => {
+                let moment = datetime::timestamp(text, true, now)?;
+                b.append_value(limits.map_or(moment, |limits| limits.timestamp(moment)));
+            }
+            Builder::Interval(b, limits) => {
+                let fields = limits.map_or(IntervalFields::ALL, TimeLimits::fields);
+                let interval = datetime::interval(text, fields)?;
+                b.append_value(limits.map_or(interval, |limits| limits.interval_of(interval)));
+            }
             Builder::Oid(b) => b.append_value(number::integer(sql_type, text)?),
             Builder::List(list) => list.push(text)?,
             Builder::Void => {
-                return Err(SqlError::new(ErrorKind::FeatureNotSupported, "cannot accept a value of type void"));
+                let message = match sql_type {
+                    SqlType::Record(_) => "input of composite types is not implemented",
+                    _ => "cannot accept a value of type void",
+                };
+                return Err(SqlError::new(ErrorKind::FeatureNotSupported, message));
             }
         }
         Ok(())
@@ -197,9 +237,9 @@ impl Builder {
             Builder::Bytea(b, _) => b.append_null(),
             Builder::Uuid(b) => b.append_null(),
             Builder::Date(b) => b.append_null(),
-            Builder::Time(b) => b.append_null(),
-            Builder::Timestamp(b) | Builder::Timestamptz(b) => b.append_null(),
-            Builder::Interval(b) => b.append_null(),
+            Builder::Time(b, _) => b.append_null(),
+            Builder::Timestamp(b, _) | Builder::Timestamptz(b, _) => b.append_null(),
+            Builder::Interval(b, _) => b.append_null(),
             Builder::Oid(b) => b.append_null(),
             Builder::List(list) => {
                 list.lengths.push(0);
@@ -223,9 +263,9 @@ impl Builder {
             Builder::Bytea(b, _) => Arc::new(b.finish()),
             Builder::Uuid(b) => Arc::new(b.finish()),
             Builder::Date(b) => Arc::new(b.finish()),
-            Builder::Time(b) => Arc::new(b.finish()),
-            Builder::Timestamp(b) | Builder::Timestamptz(b) => Arc::new(b.finish()),
-            Builder::Interval(b) => Arc::new(b.finish()),
+            Builder::Time(b, _) => Arc::new(b.finish()),
+            Builder::Timestamp(b, _) | Builder::Timestamptz(b, _) => Arc::new(b.finish()),
+            Builder::Interval(b, _) => Arc::new(b.finish()),
             Builder::Oid(b) => Arc::new(b.finish()),
             Builder::List(list) => list.finish(),
             Builder::Void => Arc::new(NullArray::new(len)),

@@ -28,11 +28,13 @@ fn out_of_range(sql_type: &SqlType, text: &str) -> Box<SqlError> {
 }
 
 pub(super) fn float8(text: &str) -> SqlResult<f64> {
-    float(&SqlType::Float8, text, f64::is_infinite, |v| *v == 0.0)
+    float(&SqlType::Float8, text, f64::is_infinite, |v| *v == 0.0, |v| v)
 }
 
 pub(super) fn float4(text: &str) -> SqlResult<f32> {
-    float(&SqlType::Float4, text, f32::is_infinite, |v| *v == 0.0)
+    #[expect(clippy::cast_possible_truncation, reason = "rounding is what float4 means")]
+    let narrow = |v: f64| v as f32;
+    float(&SqlType::Float4, text, f32::is_infinite, |v| *v == 0.0, narrow)
 }
 
 fn float<T: FromStr + Copy>(
@@ -40,9 +42,11 @@ fn float<T: FromStr + Copy>(
     text: &str,
     is_infinite: impl Fn(T) -> bool,
     is_zero: impl Fn(&T) -> bool,
+    narrow: impl Fn(f64) -> T,
 ) -> SqlResult<T> {
     let trimmed = trim(text);
-    let value: T = trimmed.parse().map_err(|_| invalid(sql_type, text))?;
+    let read = trimmed.parse().ok().or_else(|| hexadecimal(trimmed).map(narrow));
+    let value: T = read.ok_or_else(|| invalid(sql_type, text))?;
     let has_digits = || trimmed.bytes().any(|b| b.is_ascii_digit());
     let mantissa = || trimmed.split(['e', 'E']).next().unwrap_or_default();
     let vanished = is_zero(&value) && mantissa().bytes().any(|b| matches!(b, b'1'..=b'9'));
@@ -51,6 +55,40 @@ fn float<T: FromStr + Copy>(
         return Err(SqlError::new(ErrorKind::NumericOutOfRange, message));
     }
     Ok(value)
+}
+
+/// `0x1F`, `-0x1.8p3`: C's hexadecimal form of a float, whose exponent is one of two.
+fn hexadecimal(text: &str) -> Option<f64> {
+    const BITS_PER_DIGIT: i32 = 4;
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let digits = unsigned.strip_prefix("0x").or_else(|| unsigned.strip_prefix("0X"))?;
+    let (digits, exponent) = match digits.split_once(['p', 'P']) {
+        Some((digits, exponent)) => (digits, exponent.parse::<i32>().ok()?),
+        None => (digits, 0),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let (mut mantissa, mut exponent) = (0_u64, exponent);
+    for (place, digit) in whole.chars().chain(fraction.chars()).enumerate() {
+        let digit = u64::from(digit.to_digit(16)?);
+        let is_fraction = place >= whole.len();
+        if mantissa.leading_zeros() >= BITS_PER_DIGIT.unsigned_abs() {
+            mantissa = mantissa << BITS_PER_DIGIT | digit;
+            exponent = exponent.saturating_sub(if is_fraction { BITS_PER_DIGIT } else { 0 });
+        } else {
+            // What there is no room for only says which way to round.
+            mantissa |= u64::from(digit != 0);
+            exponent = exponent.saturating_add(if is_fraction { 0 } else { BITS_PER_DIGIT });
+        }
+    }
+    #[expect(clippy::cast_precision_loss, reason = "rounding to the nearest is what is asked for")]
+    let mantissa = mantissa as f64;
+    // In two steps, each of which a double holds.
+    let half = exponent.clamp(-4_000, 4_000) / 2;
+    let value = mantissa * 2_f64.powi(half) * 2_f64.powi(exponent.clamp(-4_000, 4_000) - half);
+    Some(if text.starts_with('-') { -value } else { value })
 }
 
 /// `t`, `true`, `y`, `yes`, `on`, `1` and their opposites, and every prefix that is unique.
@@ -107,6 +145,17 @@ mod tests {
         assert_eq!(float8("inf").unwrap(), f64::INFINITY);
         assert!(float8("nan").unwrap().is_nan());
         assert_eq!(float8("0e-999").unwrap(), 0.0);
+        assert_eq!(float8("0x10").unwrap(), 16.0);
+        assert_eq!(float8("-0X1.8p3").unwrap(), -12.0);
+        assert_eq!(float8("0x.8").unwrap(), 0.5);
+        assert_eq!(float8("0x1fffffffffffff").unwrap(), 9_007_199_254_740_991.0);
+        assert_eq!(float8("0x1p-1074").unwrap(), 5e-324);
+        assert_eq!(float4("0x1.000001p0").unwrap(), 1.0);
+        assert_eq!(message(float8("0x1p1024")), "\"0x1p1024\" is out of range for type double precision");
+        assert_eq!(message(float8("0x1p-2000")), "\"0x1p-2000\" is out of range for type double precision");
+        for text in ["0x", "0x.", "0xg", "0x1p", "0x1.2.3"] {
+            assert_eq!(message(float8(text)), format!("invalid input syntax for type double precision: \"{text}\""));
+        }
         assert_eq!(message(float8("1e400")), "\"1e400\" is out of range for type double precision");
         assert_eq!(message(float8("1e-400")), "\"1e-400\" is out of range for type double precision");
         assert_eq!(message(float4("1e40")), "\"1e40\" is out of range for type real");

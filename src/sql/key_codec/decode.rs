@@ -127,7 +127,7 @@ fn build(sql_type: &SqlType, values: &[KeyValue<'_>]) -> Option<ArrayRef> {
             Arc::new(collect!($array, KeyValue::Number(n) => <$native>::try_from(*n).ok()?))
         };
     }
-    Some(match sql_type {
+    Some(match &*sql_type.bare() {
         SqlType::Bool => Arc::new(collect!(BooleanArray, KeyValue::Bool(b) => *b)),
         SqlType::Int2 => integers!(Int16Array, i16),
         SqlType::Int4 => integers!(Int32Array, i32),

@@ -201,7 +201,7 @@ pub(super) fn hex_complement(c: char) -> char {
 }
 
 fn value_at<'a>(sql_type: &SqlType, array: &'a ArrayRef, row: usize) -> KeyValue<'a> {
-    match sql_type {
+    match &*sql_type.bare() {
         SqlType::Bool => KeyValue::Bool(array.as_boolean().value(row)),
         SqlType::Int2 => KeyValue::Number(array.as_primitive::<Int16Type>().value(row).into()),
         SqlType::Int4 => KeyValue::Number(array.as_primitive::<Int32Type>().value(row).into()),

@@ -77,6 +77,7 @@ impl PartKind {
             SqlType::Time => PartKind::Time,
             SqlType::Timestamp => PartKind::Timestamp { tz: false },
             SqlType::Timestamptz => PartKind::Timestamp { tz: true },
+            SqlType::Limited(limits) => return PartKind::of(limits.of().bare()),
             SqlType::Text | SqlType::Varchar(_) | SqlType::Name => PartKind::Text { trim: false },
             SqlType::Char(_) => PartKind::Text { trim: true },
             SqlType::Numeric(None)
@@ -90,6 +91,7 @@ impl PartKind {
             | SqlType::Int2Vector
             | SqlType::OidVector
             | SqlType::Array(_)
+            | SqlType::Record(_)
             | SqlType::Void
             | SqlType::Unknown => return None,
         })

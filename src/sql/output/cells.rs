@@ -19,6 +19,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use super::list::ListCells;
 use super::number::{write_decimal, write_f32, write_f64, write_i64, write_u64};
+use super::record::RecordCells;
 use super::temporal::{write_date, write_interval, write_time, write_timestamp};
 use crate::sql::types::SqlType;
 
@@ -68,6 +69,7 @@ pub(super) enum Cells<'a> {
     Interval(&'a [IntervalMonthDayNano]),
     Duration(&'a [i64], Unit),
     List(ListCells<'a>),
+    Record(RecordCells<'a>),
     /// Each row's place among the values of a dictionary or of runs.
     Indirect {
         places: Vec<usize>,
@@ -118,6 +120,9 @@ impl<'a> Cells<'a> {
         }
         if let Some(list) = ListCells::new(array, sql_type) {
             return Cells::List(list);
+        }
+        if let Some(rows) = RecordCells::new(array) {
+            return Cells::Record(rows);
         }
         Cells::indirect(array, sql_type).unwrap_or_else(|| Cells::other(array))
     }
@@ -183,7 +188,7 @@ impl<'a> Cells<'a> {
             DataType::Timestamp(unit, stored_zone) => Cells::Timestamp {
                 values: timestamps(array, *unit),
                 unit: Unit::new(*unit),
-                zone: match sql_type {
+                zone: match &*sql_type.bare() {
                     SqlType::Timestamptz => true,
                     SqlType::Timestamp => false,
                     _ => stored_zone.is_some(),
@@ -271,6 +276,7 @@ impl<'a> Cells<'a> {
                 write_interval(out, IntervalMonthDayNano::new(0, 0, nanos))
             }
             Cells::List(list) => list.write(row, out),
+            Cells::Record(rows) => rows.write(row, out),
             Cells::Indirect { places, values } => values.write(places[row], out),
             Cells::Other(formatter) => write!(out, "{}", formatter.value(row)),
         }

@@ -8,6 +8,7 @@ use arrow::datatypes::DataType;
 
 use super::TextColumn;
 use super::cells::Cells;
+use super::escape::{Escape, Mark};
 use crate::sql::types::SqlType;
 
 /// An array column: which items each row has, and the items' own column.
@@ -70,7 +71,7 @@ impl<'a> ListCells<'a> {
             return self.items.write_to(item, &mut out);
         }
         out.write_char('"')?;
-        self.items.write_to(item, &mut (&mut Escape(out) as &mut dyn fmt::Write))?;
+        self.items.write_to(item, &mut (&mut Escape { out, mark: Mark::Backslash } as &mut dyn fmt::Write))?;
         out.write_char('"')
     }
 }
@@ -135,25 +136,6 @@ impl fmt::Write for Look {
                 self.null += 1;
             }
             self.len += 1;
-        }
-        Ok(())
-    }
-}
-
-/// Puts a backslash before quotes and backslashes.
-struct Escape<'w>(&'w mut dyn fmt::Write);
-
-impl fmt::Write for Escape<'_> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        for piece in text.split_inclusive(['"', '\\']) {
-            match piece.char_indices().next_back() {
-                Some((at, special @ ('"' | '\\'))) => {
-                    self.0.write_str(&piece[..at])?;
-                    self.0.write_char('\\')?;
-                    self.0.write_char(special)?;
-                }
-                _ => self.0.write_str(piece)?,
-            }
         }
         Ok(())
     }

@@ -4,8 +4,10 @@
 //! object of its own.
 
 mod cells;
+mod escape;
 mod list;
 mod number;
+mod record;
 mod stack;
 mod temporal;
 

@@ -13,6 +13,8 @@ const DECIMAL_BYTES: usize = 240;
 const FLOAT_BYTES: usize = 40;
 /// Digits behind the first that tell every float8 from its neighbours.
 const MAX_FLOAT8_PRECISION: usize = 16;
+/// The same of float4.
+const MAX_FLOAT4_PRECISION: usize = 8;
 /// From this exponent up PostgreSQL prints a float8 with an exponent.
 const FLOAT8_LIMIT: i32 = 15;
 /// From this exponent up PostgreSQL prints a float4 with an exponent.
@@ -59,6 +61,15 @@ pub(crate) fn write_f32(out: &mut impl fmt::Write, value: f32) -> fmt::Result {
     }
     let mut text = StackText::<FLOAT_BYTES>::new();
     write!(text, "{value:e}")?;
+    if is_halfway_between_reals(text.as_str(), value) {
+        for precision in 1..=MAX_FLOAT4_PRECISION {
+            text = StackText::new();
+            write!(text, "{value:.precision$e}")?;
+            if text.as_str().parse() == Ok(value) && !is_halfway_between_reals(text.as_str(), value) {
+                break;
+            }
+        }
+    }
     write_scientific(out, text.as_str(), FLOAT4_LIMIT)
 }
 
@@ -89,6 +100,15 @@ fn is_halfway(scientific: &str, value: f64) -> bool {
     let half = 1_u128 << (shift - 1);
     let exact = u128::from(mantissa) << shift;
     decimal == exact + half || decimal == exact - half
+}
+
+/// The same of reals: what lies between two of them is a double.
+fn is_halfway_between_reals(scientific: &str, value: f32) -> bool {
+    let Ok(read) = scientific.trim_start_matches('-').parse::<f64>() else { return false };
+    let magnitude = value.abs();
+    let bits = magnitude.to_bits();
+    let between = |neighbour: u32| f64::midpoint(f32::from_bits(neighbour).into(), magnitude.into());
+    read == between(bits + 1) || bits.checked_sub(1).is_some_and(|below| read == between(below))
 }
 
 /// `-1.5e3` as 1500: the magnitude, when it is an integer that fits.

@@ -155,3 +155,24 @@ fn arrays_of_other_items() {
     let sql_type = SqlType::Array(Box::new(SqlType::Array(Box::new(SqlType::Int4))));
     assert_eq!(texts(Arc::new(nested.finish()), &sql_type), some(&["{{1,2},{3,NULL}}"]));
 }
+
+#[test]
+fn rows_quote_what_they_must() {
+    let fields = Fields::from(vec![
+        Field::new("a", DataType::Int32, true),
+        Field::new("b", DataType::Utf8, true),
+        Field::new("c", DataType::Boolean, true),
+    ]);
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(Int32Array::from(vec![Some(1), None, Some(3), Some(4), None])),
+        Arc::new(StringArray::from(vec![Some("abc"), Some(""), Some("x \"y\" (\\)"), None, None])),
+        Arc::new(BooleanArray::from(vec![Some(true), None, Some(false), None, None])),
+    ];
+    let nulls = arrow::buffer::NullBuffer::from(vec![true, true, true, true, false]);
+    let rows: ArrayRef = Arc::new(StructArray::new(fields.clone(), columns, Some(nulls)));
+    let sql_type = SqlType::of_arrow(&DataType::Struct(fields));
+    let expected = ["(1,abc,t)", "(,\"\",)", "(3,\"x \"\"y\"\" (\\\\)\",f)", "(4,,)"];
+    let mut wanted = some(&expected);
+    wanted.push(None);
+    assert_eq!(texts(rows, &sql_type), wanted);
+}

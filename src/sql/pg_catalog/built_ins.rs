@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use super::objects::Objects;
 use super::quoting::quote_ident;
-use crate::sql::types::SqlType;
+use crate::sql::types::{SqlType, TimeLimits, TimeType};
 
 const TYPES: &str = include_str!("data/types.txt");
 const FUNCTIONS: &str = include_str!("data/functions.txt");
@@ -80,6 +80,7 @@ pub(super) fn type_oid(sql_type: &SqlType) -> u32 {
         SqlType::Timestamp => 1114,
         SqlType::Timestamptz => 1184,
         SqlType::Interval => 1186,
+        SqlType::Limited(limits) => type_oid(limits.of().bare()),
         SqlType::Oid => 26,
         SqlType::InternalChar => 18,
         SqlType::Regclass => 2205,
@@ -91,6 +92,7 @@ pub(super) fn type_oid(sql_type: &SqlType) -> u32 {
             let item = type_oid(item);
             types().iter().find(|t| t.is_array() && t.element() == item).map_or(1009, |t| t.oid)
         }
+        SqlType::Record(row) => row.table.as_ref().map_or(2249, |table| table.oid),
         SqlType::Void => 2278,
         SqlType::Unknown => 705,
     }
@@ -101,6 +103,7 @@ pub(super) fn type_modifier(sql_type: &SqlType) -> i32 {
     match sql_type {
         SqlType::Varchar(Some(n)) | SqlType::Char(n) => i32::try_from(*n).map_or(-1, |n| n + MODIFIER_HEADER),
         SqlType::Numeric(Some((p, s))) => (i32::from(*p) << 16) + i32::from(*s) + MODIFIER_HEADER,
+        SqlType::Limited(limits) => limits.modifier(),
         SqlType::Array(item) => type_modifier(item),
         _ => -1,
     }
@@ -109,6 +112,10 @@ pub(super) fn type_modifier(sql_type: &SqlType) -> i32 {
 /// What `format_type` prints for an OID and a modifier.
 pub(super) fn format_type(objects: &Objects, oid: u32, modifier: Option<i64>) -> String {
     let bare = |text: &str| text.to_owned();
+    let given = modifier.unwrap_or(-1);
+    let of_time = |of: TimeType| {
+        TimeLimits::of_modifier(of, given).map_or_else(|| of.bare().to_string(), |limits| limits.to_string())
+    };
     let modifier = modifier.filter(|m| *m >= i64::from(MODIFIER_HEADER)).map(|m| m - i64::from(MODIFIER_HEADER));
     let with_length = |name: &str| modifier.map_or_else(|| name.to_owned(), |n| format!("{name}({n})"));
     let Some(row) = type_by_oid(oid) else {
@@ -118,7 +125,7 @@ pub(super) fn format_type(objects: &Objects, oid: u32, modifier: Option<i64>) ->
         };
     };
     if row.is_array() && row.element() != 0 {
-        return format_type(objects, row.element(), modifier.map(|m| m + i64::from(MODIFIER_HEADER))) + "[]";
+        return format_type(objects, row.element(), Some(given)) + "[]";
     }
     match row.name {
         "bool" => bare("boolean"),
@@ -130,10 +137,11 @@ pub(super) fn format_type(objects: &Objects, oid: u32, modifier: Option<i64>) ->
         "varchar" => with_length("character varying"),
         "bpchar" => with_length(if modifier.is_some() { "character" } else { "bpchar" }),
         "numeric" => modifier.map_or_else(|| bare("numeric"), |m| format!("numeric({},{})", m >> 16, m & 0x7ff)),
-        "time" => bare("time without time zone"),
+        "time" => of_time(TimeType::Time),
         "timetz" => bare("time with time zone"),
-        "timestamp" => bare("timestamp without time zone"),
-        "timestamptz" => bare("timestamp with time zone"),
+        "timestamp" => of_time(TimeType::Timestamp),
+        "timestamptz" => of_time(TimeType::Timestamptz),
+        "interval" => of_time(TimeType::Interval),
         "varbit" => with_length("bit varying"),
         "bit" => with_length("bit"),
         "char" => bare("\"char\""),
@@ -145,6 +153,7 @@ pub(super) fn format_type(objects: &Objects, oid: u32, modifier: Option<i64>) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sql::types::IntervalFields;
 
     #[test]
     fn types_print_as_declared() {
@@ -156,6 +165,9 @@ mod tests {
             SqlType::Numeric(Some((12, 2))),
             SqlType::Numeric(None),
             SqlType::Timestamptz,
+            SqlType::Limited(TimeLimits::digits(TimeType::Time, 0)),
+            SqlType::Limited(TimeLimits::interval(IntervalFields::YEAR_TO_MONTH, None)),
+            SqlType::Array(Box::new(SqlType::Limited(TimeLimits::digits(TimeType::Timestamptz, 3)))),
             SqlType::InternalChar,
             SqlType::Array(Box::new(SqlType::Varchar(Some(3)))),
             SqlType::Array(Box::new(SqlType::Int4)),

@@ -50,7 +50,7 @@ fn typed_literal(expr: &Expr, sql_type: &SqlType) -> Option<String> {
         SqlType::Varchar(_) => format!("{expr}::character varying"),
         SqlType::Char(_) => format!("{expr}::bpchar"),
         SqlType::Numeric(_) => format!("{expr}::numeric"),
-        other => format!("{expr}::{other}"),
+        other => format!("{expr}::{}", other.bare()),
     })
 }
 

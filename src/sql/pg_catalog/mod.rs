@@ -23,9 +23,11 @@ use datafusion::sql::sqlparser::ast::Query;
 
 use self::functions::FunctionContext;
 use self::objects::Objects;
+pub(super) use self::objects::table_row;
 pub(super) use self::quoting::{quote_ident, split_name};
 use super::catalog::Sequence;
 use super::error::{ErrorKind, SqlError, SqlResult};
+use super::login::Login;
 use super::observe::Observations;
 use super::relation::Relation;
 use super::sequence::{self, SessionSequences};
@@ -54,6 +56,7 @@ impl CatalogSnapshot {
 pub struct SystemCatalog {
     database: String,
     user: String,
+    login: Arc<Login>,
     settings: Arc<[(String, String)]>,
     sequences: Option<Arc<SessionSequences>>,
     /// Set when the statement reads the catalogue, through a relation or a function.
@@ -63,7 +66,14 @@ pub struct SystemCatalog {
 impl SystemCatalog {
     pub fn new(database: &str, user: &str) -> Self {
         let (database, user) = (database.to_owned(), user.to_owned());
-        Self { database, user, settings: Arc::new([]), sequences: None, seen: OnceLock::new() }
+        Self { database, user, login: Arc::default(), settings: Arc::new([]), sequences: None, seen: OnceLock::new() }
+    }
+
+    /// The session's client, for `pg_roles`, `pg_stat_ssl` and their kin.
+    #[must_use]
+    pub(in crate::sql) fn with_login(mut self, login: Arc<Login>) -> Self {
+        self.login = login;
+        self
     }
 
     /// The session's settings, for `current_setting` and `pg_settings`.
@@ -154,6 +164,7 @@ impl SystemCatalog {
             objects,
             database: self.database.as_str().into(),
             user: self.user.as_str().into(),
+            login: self.login.clone(),
             settings: self.settings.clone(),
             observations: Arc::default(),
         }

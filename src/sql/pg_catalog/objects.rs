@@ -7,6 +7,7 @@ use super::layout::{self, Layout};
 use super::quoting::{quote_ident, split_name};
 use crate::sql::catalog::Sequence;
 use crate::sql::relation::{Relation, RelationColumn};
+use crate::sql::types::TableRow;
 
 /// Schemas that are always there.
 pub(super) const PG_CATALOG: u32 = 11;
@@ -196,6 +197,12 @@ pub(super) fn row_type_oid(table: &Relation) -> u32 {
 
 pub(super) fn row_array_oid(table: &Relation) -> u32 {
     table.oid.wrapping_add(4)
+}
+
+/// The type of a table's rows.
+pub(in crate::sql) fn table_row(table: &Relation) -> TableRow {
+    let (oid, array_oid) = (row_type_oid(table), row_array_oid(table));
+    TableRow { oid, array_oid, name: quote_ident(&table.name) }
 }
 
 /// OID of the default of a numbered column.

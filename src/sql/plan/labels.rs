@@ -5,7 +5,9 @@
 
 use std::collections::HashSet;
 
-use datafusion::sql::sqlparser::ast::{Expr, ObjectName, SelectItem, SetExpr, TrimWhereField};
+use datafusion::sql::sqlparser::ast::{
+    AccessExpr, BinaryOperator, Expr, ObjectName, SelectItem, SetExpr, TrimWhereField,
+};
 
 use crate::sql::statement::fold;
 
@@ -59,7 +61,14 @@ fn naming(expr: &Expr) -> Option<Naming> {
     match expr {
         Expr::Identifier(ident) => Some(Naming::Own(fold(ident))),
         Expr::CompoundIdentifier(parts) => parts.last().map(fold).map(Naming::Own),
-        Expr::CompoundFieldAccess { root, .. } => naming(root),
+        Expr::CompoundFieldAccess { root, access_chain } => {
+            let field = access_chain.iter().rev().find_map(|access| match access {
+                AccessExpr::Dot(Expr::Identifier(field)) => Some(Naming::Own(fold(field))),
+                _ => None,
+            });
+            field.or_else(|| naming(root))
+        }
+        Expr::QualifiedWildcard(name, _) => last_part(name).map(Naming::Own),
         Expr::Function(function) => last_part(&function.name).map(Naming::Own),
         Expr::Cast { expr, data_type, .. } => match naming(expr) {
             Some(Naming::Own(label)) => Some(Naming::Own(label)),
@@ -83,6 +92,8 @@ fn naming(expr: &Expr) -> Option<Naming> {
         Expr::Trim { trim_where: Some(TrimWhereField::Trailing), .. } => own("rtrim"),
         Expr::Trim { .. } => own("btrim"),
         Expr::AtTimeZone { .. } => own("timezone"),
+        Expr::BinaryOp { op: BinaryOperator::Overlaps, .. } => own("overlaps"),
+        Expr::IsNormalized { negated: false, .. } => own("is_normalized"),
         Expr::Array(_) => own("array"),
         Expr::Tuple(_) => own("row"),
         Expr::Subquery(query) => first_label(&query.body),

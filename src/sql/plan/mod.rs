@@ -6,10 +6,13 @@
 //! joins of the sub-queries.
 
 mod around;
+mod assigned;
 mod changes;
+mod earliest;
 mod edm_types;
 mod forms;
 mod frames;
+mod in_turn;
 mod labels;
 mod multisets;
 mod names;
@@ -19,6 +22,7 @@ mod tables;
 mod unnest;
 
 pub(super) use around::Around;
+pub(super) use assigned::Receiver;
 pub(super) use edm_types::column_name as edm_type_column;
 pub(super) use labels::{label_of, shown_labels};
 pub(super) use names::{Source, resolve_column};

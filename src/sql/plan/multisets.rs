@@ -38,11 +38,12 @@ fn is_all(join: &Join) -> bool {
 
 fn count(join: Join) -> Result<LogicalPlan> {
     let columns: Vec<Expr> = join.left.schema().columns().into_iter().map(Expr::Column).collect();
+    let (left_by, right_by): (Vec<Expr>, Vec<Expr>) = join.on.iter().cloned().unzip();
     let mut on = join.on;
     on.push((Expr::Column(Column::from_name(LEFT_COPY)), Expr::Column(Column::from_name(RIGHT_COPY))));
     let joined = Join::try_new(
-        Arc::new(with_copy_numbers(&join.left, LEFT_COPY)?),
-        Arc::new(with_copy_numbers(&join.right, RIGHT_COPY)?),
+        Arc::new(with_copy_numbers(&join.left, left_by, LEFT_COPY)?),
+        Arc::new(with_copy_numbers(&join.right, right_by, RIGHT_COPY)?),
         on,
         join.filter,
         join.join_type,
@@ -53,10 +54,10 @@ fn count(join: Join) -> Result<LogicalPlan> {
     LogicalPlanBuilder::from(LogicalPlan::Join(joined)).project(columns)?.build()
 }
 
-/// The rows of a plan, and for each which of its copies it is.
-fn with_copy_numbers(plan: &Arc<LogicalPlan>, name: &str) -> Result<LogicalPlan> {
+/// The rows of a plan, and for each which it is of those that are equal in what they are joined by.
+fn with_copy_numbers(plan: &Arc<LogicalPlan>, by: Vec<Expr>, name: &str) -> Result<LogicalPlan> {
     let columns: Vec<Expr> = plan.schema().columns().into_iter().map(Expr::Column).collect();
-    let number = row_number().partition_by(columns.clone()).build()?;
+    let number = row_number().partition_by(by).build()?;
     let numbered = number.schema_name().to_string();
     let copy = Expr::Column(Column::from_name(numbered)).alias(name);
     let all = columns.into_iter().chain([copy]).collect::<Vec<_>>();

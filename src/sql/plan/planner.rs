@@ -19,15 +19,16 @@ use datafusion::sql::sqlparser::ast::{Query, Statement};
 use futures::StreamExt;
 
 use super::around::Around;
+use super::assigned::{Receiver, check_constants, check_types};
 use super::names::Source;
 use super::tables::{Mentions, TableEntry, Tables, schema_and_table};
-use super::{changes, edm_types, frames, multisets, names, row_value, unnest};
+use super::{changes, earliest, edm_types, frames, in_turn, multisets, names, row_value, unnest};
 use crate::sql::engine::Engine;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::expr::{self, Parameters};
 use crate::sql::functions;
 use crate::sql::outcome::{ResultColumn, RowStream};
-use crate::sql::pg_catalog::{CatalogSnapshot, SystemCatalog};
+use crate::sql::pg_catalog::{CatalogSnapshot, SystemCatalog, table_row};
 use crate::sql::reads::Reads;
 use crate::sql::relation::Relation;
 use crate::sql::scan::RelationProvider;
@@ -46,9 +47,20 @@ pub(crate) struct PlannedQuery {
     pub relations: Vec<Arc<Relation>>,
     /// Reads system relations, whose content is part of the plan.
     pub reads_system_catalog: bool,
+    /// What its columns are assigned to.
+    receivers: Vec<Receiver>,
 }
 
 impl PlannedQuery {
+    /// The query, whose columns are assigned to these of a table.
+    ///
+    /// # Errors
+    /// 42804 for a type that is not assigned to the column's, and what the column's type says of a literal without one.
+    pub fn assigned_to(self, receivers: Vec<Receiver>) -> SqlResult<Self> {
+        check_types(&self.plan, &receivers)?;
+        Ok(Self { receivers, ..self })
+    }
+
     /// Takes over the types of the parameters that the query names, where they were not known before.
     pub fn learn(&self, known: &mut Vec<SqlType>) {
         for index in self.named.iter().filter_map(|number| number.checked_sub(1)) {
@@ -72,16 +84,23 @@ pub(crate) struct Planner<'a> {
     around: Around,
     /// Tables that are known by these names before any others.
     given: Tables,
+    /// What it plans is kept for later: nobody knows what time it is then.
+    is_kept: bool,
 }
 
 impl<'a> Planner<'a> {
     pub fn new(engine: &'a Engine, reads: Arc<Reads>, system: SystemCatalog) -> Self {
-        Self { engine, reads, system, around: Around::default(), given: Tables::default() }
+        Self { engine, reads, system, around: Around::default(), given: Tables::default(), is_kept: false }
     }
 
     /// The same, for a part of a statement with these surroundings.
     pub fn within(&self, around: Around) -> Self {
         Self { around, ..self.clone() }
+    }
+
+    /// The same, for expressions that are kept: words like `now` in literals are refused.
+    pub fn for_later(&self) -> Self {
+        Self { is_kept: true, ..self.clone() }
     }
 
     /// The same planner with these tables before any others.
@@ -114,7 +133,10 @@ impl Planner<'_> {
             self.system.see(&self.engine.catalog_snapshot(&self.reads).await?);
         }
         let tables = self.tables_with(&mentions, given).await?;
-        self.plan_over(&query, &tables, declared)
+        self.plan_over(&query, &tables, declared).map_err(|error| {
+            let earlier = earliest::error(&query, |beginning| self.plan_over(beginning, &tables, declared).err());
+            earlier.unwrap_or(error)
+        })
     }
 
     /// The tables of a query's FROM clause, in which another table must not be named.
@@ -159,12 +181,18 @@ impl Planner<'_> {
         names::resolve(&mut query, tables, state)?;
         expr::lower(&mut query)?;
         let statement = Statement::Query(Box::new(query));
-        let found = Parameters::new(declared);
+        let found = Parameters::new(declared).of_kept(self.is_kept);
         let mut plan = self.to_plan(state, tables, statement.clone(), &[], &found)?;
         let (parameters, named) = (found.types(), found.met());
         if !parameters.is_empty() {
             // Each parameter has one type wherever it stands: now that it is known, all that depends on it follows.
-            plan = self.to_plan(state, tables, statement, &parameters, &Parameters::new(&parameters))?;
+            plan = self.to_plan(
+                state,
+                tables,
+                statement,
+                &parameters,
+                &Parameters::new(&parameters).of_kept(self.is_kept),
+            )?;
         }
         let columns = result_columns(&plan);
         let plan = unnest::unnest(plan)?;
@@ -176,7 +204,13 @@ impl Planner<'_> {
             columns,
             relations,
             reads_system_catalog: tables.has_system_relations() || self.system.has_seen(),
+            receivers: Vec::new(),
         })
+    }
+
+    /// When the transaction began, in microseconds since 1970-01-01.
+    pub fn now(&self) -> Option<i64> {
+        self.reads.moments.known_transaction()
     }
 
     /// What expressions outside a plan are evaluated with in this planner's statement.
@@ -193,15 +227,34 @@ impl Planner<'_> {
         query: &PlannedQuery,
         parameters: &[ScalarValue],
     ) -> SqlResult<(SessionState, Arc<dyn ExecutionPlan>)> {
+        let plan = self.bound(query, parameters)?;
+        let state = self.engine.state_with(self.reads.clone());
+        let plan = state.optimize(&plan)?;
+        let physical = state.query_planner().create_physical_plan(&plan, &state).await?;
+        Ok((state, in_turn::keep_order(physical)?))
+    }
+
+    /// The plan of a query with its parameters bound and its constant parts computed.
+    fn bound(&self, query: &PlannedQuery, parameters: &[ScalarValue]) -> SqlResult<LogicalPlan> {
         let plan = if query.parameters.is_empty() {
             query.plan.clone()
         } else {
             query.plan.clone().replace_params_with_values(&ParamValues::from(parameters.to_vec()))?
         };
-        let state = self.engine.state_with(self.reads.clone());
-        let plan = state.optimize(&plan)?;
-        let physical = state.query_planner().create_physical_plan(&plan, &state).await?;
-        Ok((state, physical))
+        let plan = expr::folded(plan, self.engine.state().execution_props())?;
+        check_constants(&plan, &query.receivers)?;
+        Ok(plan)
+    }
+
+    /// Computes the constant parts of a query that will run later, or never.
+    ///
+    /// # Errors
+    /// What they raise.
+    pub fn check(&self, query: &PlannedQuery, parameters: &[ScalarValue]) -> SqlResult<()> {
+        if query.named.is_empty() && !expr::is_foldable(&query.plan)? {
+            return check_constants(&query.plan, &query.receivers);
+        }
+        self.bound(query, parameters).map(|_| ())
     }
 
     /// Runs a planned query on this planner's snapshot. Dropping the stream stops it.
@@ -322,13 +375,14 @@ fn relation_entry(relation: &Arc<Relation>, mentions: &Mentions) -> TableEntry {
         hidden: names(true),
         provider: Arc::new(RelationProvider::new(shown.clone())) as Arc<dyn TableProvider>,
         relation: Some(relation.clone()),
+        row_type: Some(table_row(relation)),
     }
 }
 
 fn result_columns(plan: &LogicalPlan) -> Arc<[ResultColumn]> {
     let column = |field: &arrow::datatypes::FieldRef| ResultColumn {
         name: super::labels::shown(field.name()).to_owned(),
-        sql_type: SqlType::of_field(field),
+        sql_type: SqlType::declared_in(field),
         is_declared: SqlType::is_declared(field),
         table_oid: 0,
         attribute: 0,
@@ -355,6 +409,15 @@ impl<'a> StatementContext<'a> {
 
     fn function(&self, name: &str) -> Option<Arc<ScalarUDF>> {
         self.system.function(name).or_else(|| self.state.scalar_functions().get(name).cloned())
+    }
+
+    /// Whether the name is of nothing that is called.
+    fn is_no_function(&self, name: &str) -> bool {
+        let rows = ["unnest", "unnest_outer"];
+        self.get_aggregate_meta(name).is_none()
+            && self.get_window_meta(name).is_none()
+            && self.get_higher_order_meta(name).is_none()
+            && !rows.contains(&name)
     }
 }
 
@@ -396,7 +459,8 @@ impl ContextProvider for StatementContext<'_> {
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
-        expr::find_function(name).or_else(|| row_value::function(name)).or_else(|| self.function(name))
+        let known = expr::find_function(name).or_else(|| row_value::function(name)).or_else(|| self.function(name));
+        known.or_else(|| self.is_no_function(name).then(|| expr::missing_function(name)))
     }
 
     fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {

@@ -11,6 +11,7 @@ use super::edm_types;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::relation::Relation;
 use crate::sql::statement::fold;
+use crate::sql::types::TableRow;
 
 /// One table a statement reads.
 #[derive(Clone)]
@@ -25,13 +26,15 @@ pub(crate) struct TableEntry {
     pub provider: Arc<dyn TableProvider>,
     /// The user's relation, if it is one.
     pub relation: Option<Arc<Relation>>,
+    /// The type of its rows, if they are those of a user's relation.
+    pub row_type: Option<TableRow>,
 }
 
 impl TableEntry {
     /// Rows held in memory under a table's name.
     pub fn of_provider(key: &str, provider: Arc<dyn TableProvider>) -> Self {
         let visible = provider.schema().fields().iter().map(|f| f.name().clone()).collect();
-        Self { key: key.to_owned(), visible, hidden: Vec::new(), provider, relation: None }
+        Self { key: key.to_owned(), visible, hidden: Vec::new(), provider, relation: None, row_type: None }
     }
 }
 
@@ -44,6 +47,13 @@ pub(crate) struct Tables {
 impl Tables {
     pub fn insert(&mut self, name: &str, entry: TableEntry) {
         self.entries.insert(name.to_owned(), entry);
+    }
+
+    /// Says that the rows of a table are those of a user's relation.
+    pub fn set_row_type(&mut self, name: &str, row_type: TableRow) {
+        if let Some(entry) = self.entries.get_mut(name) {
+            entry.row_type = Some(row_type);
+        }
     }
 
     /// Adds others, which come before those of the same name.

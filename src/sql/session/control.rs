@@ -2,7 +2,9 @@
 
 use super::Session;
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
+use crate::sql::login::Role;
 use crate::sql::outcome::{CommandTag, Outcome};
+use crate::sql::settings::may_only_read;
 use crate::sql::statement::TransactionCommand;
 use crate::sql::tx::{Collected, Isolation, NamedModes, Snapshot, TransactionModes, TransactionState};
 
@@ -59,7 +61,8 @@ impl Session {
 
     /// The modes of the open block, or those of the statements outside one.
     pub(super) fn modes(&self) -> TransactionModes {
-        self.transaction.modes().unwrap_or_else(|| self.settings.default_modes())
+        let modes = self.transaction.modes().unwrap_or_else(|| self.settings.default_modes());
+        TransactionModes { read_only: modes.read_only || self.login.role == Role::ReadOnly, ..modes }
     }
 
     /// Commits what a block or an implicit transaction has collected, and ends it.
@@ -85,7 +88,24 @@ impl Session {
         committed
     }
 
+    /// Gives the open block modes.
+    ///
+    /// # Errors
+    /// 25001 for what cannot change any more, 42501 for writes of a user who may only read.
+    pub(super) fn set_block_modes(&mut self, modes: NamedModes) -> SqlResult<()> {
+        self.check_role(modes)?;
+        self.transaction.set_modes(modes)
+    }
+
+    fn check_role(&self, modes: NamedModes) -> SqlResult<()> {
+        if self.login.role == Role::ReadOnly && modes.read_only == Some(false) {
+            return Err(may_only_read("transaction_read_only"));
+        }
+        Ok(())
+    }
+
     fn begin(&mut self, modes: NamedModes, tag: &'static str) -> SqlResult<&'static str> {
+        self.check_role(modes)?;
         if self.transaction.in_block() {
             self.notice(Notice::warning("there is already a transaction in progress"));
         } else {
@@ -99,7 +119,7 @@ impl Session {
         if !self.transaction.in_block() {
             self.notice(Notice::warning("SET TRANSACTION can only be used in transaction blocks"));
         }
-        self.transaction.set_modes(modes)?;
+        self.set_block_modes(modes)?;
         Ok("SET")
     }
 

@@ -34,6 +34,8 @@ pub use self::statements::{NamedStatement, NamedStatements};
 use super::cursor::Cursors;
 use super::engine::Engine;
 use super::error::{ErrorKind, Notice, SqlError, SqlResult};
+use super::login::Login;
+pub use super::login::{Encryption, Role};
 use super::outcome::{CommandTag, Outcome};
 use super::output::OutputStyle;
 use super::pg_catalog::SystemCatalog;
@@ -52,6 +54,10 @@ pub struct SessionOptions {
     pub database: String,
     /// Settings from the startup packet, `options=-c name=value` among them, in order.
     pub settings: Vec<(String, String)>,
+    /// What the user may do.
+    pub role: Role,
+    /// `None` for a connection that is not encrypted.
+    pub encryption: Option<Arc<Encryption>>,
 }
 
 /// The status byte of ReadyForQuery.
@@ -77,8 +83,7 @@ pub struct Session {
     user: String,
     settings: Settings,
     transaction: Transaction,
-    /// The number its clients know it by.
-    process: i32,
+    login: Arc<Login>,
     notices: Vec<Notice>,
     copy: Option<CopyInProgress>,
     told_about_timestamp: bool,
@@ -92,19 +97,22 @@ impl Session {
     /// 42704 or 22023 for a start-up setting that is not one.
     pub fn new(engine: Arc<Engine>, options: SessionOptions) -> SqlResult<Self> {
         let mut settings = Settings::new(&options.user);
+        if options.role == Role::ReadOnly {
+            settings.allow_reading_only();
+        }
         settings.set_at_startup("egt.mode", engine.config().egt_mode.name())?;
         for (name, value) in &options.settings {
             settings.set_at_startup(name, value)?;
         }
-        let process = 0;
-        let transaction = Transaction::new(engine.new_claims(process), engine.write_space().clone());
+        let login = Login { process: 0, role: options.role, encryption: options.encryption };
+        let transaction = Transaction::new(engine.new_claims(login.process), engine.write_space().clone());
         Ok(Self {
             sequences: Arc::new(SessionSequences::new(engine.sequences().clone())),
             engine,
             user: options.user,
             settings,
             transaction,
-            process,
+            login: Arc::new(login),
             notices: Vec::new(),
             copy: None,
             told_about_timestamp: false,
@@ -115,7 +123,7 @@ impl Session {
 
     /// Gives the session the number that clients know it by: errors about other sessions name them so.
     pub fn set_process(&mut self, process: i32) {
-        self.process = process;
+        self.login = Arc::new(Login { process, ..Login::clone(&self.login) });
         self.transaction = Transaction::new(self.engine.new_claims(process), self.engine.write_space().clone());
     }
 
@@ -240,6 +248,14 @@ impl Session {
         self.settings.statement_timeout()
     }
 
+    /// How long the session may wait for its client in the state it is in.
+    pub fn idle_timeout(&self) -> Option<Duration> {
+        match self.transaction_status() {
+            TransactionStatus::Idle => self.settings.idle_session_timeout(),
+            TransactionStatus::InBlock | TransactionStatus::Failed => self.settings.idle_in_transaction_timeout(),
+        }
+    }
+
     fn check_not_failed(&self, statement: &Statement) -> SqlResult<()> {
         if self.transaction.state() == TransactionState::Failed && !statement.is_allowed_in_failed_block() {
             return Err(SqlError::new(
@@ -291,8 +307,14 @@ impl Session {
         Arc::new(Reads::new(reader, catalog, own, moments).noted_in(log))
     }
 
+    /// When the transaction began, in microseconds since 1970-01-01; one that has not begun does so now.
+    pub fn transaction_time(&self) -> i64 {
+        self.engine.moments(self.transaction.began()).transaction()
+    }
+
     fn system_catalog(&self) -> SystemCatalog {
         SystemCatalog::new(&self.engine.config().database, &self.user)
+            .with_login(self.login.clone())
             .with_settings(self.settings.all())
             .with_sequences(self.sequences.clone())
     }

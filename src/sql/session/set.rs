@@ -35,7 +35,7 @@ impl Session {
 
     pub(super) fn assign_setting(&mut self, name: &str, value: &str, local: bool) -> SqlResult<()> {
         if let Some(modes) = transaction_mode(name, value)? {
-            return self.transaction.set_modes(modes);
+            return self.set_block_modes(modes);
         }
         if !local {
             return self.settings.set(name, value);

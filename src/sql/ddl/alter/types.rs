@@ -86,6 +86,7 @@ fn stays_as_stored(from: &SqlType, to: &SqlType) -> bool {
         (T::Varchar(Some(old)), T::Varchar(Some(new))) => old <= new,
         (T::Numeric(Some((old, scale))), T::Numeric(Some((new, same)))) => old <= new && scale == same,
         (T::Date, T::Timestamp) => true,
+        (T::Limited(limits), to) => limits.of().bare() == to,
         _ => false,
     }
 }

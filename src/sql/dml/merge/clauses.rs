@@ -17,7 +17,7 @@ use crate::sql::dml::set_clause::{SetClause, declare_parameter};
 use crate::sql::dml::target::and;
 use crate::sql::dml::untyped::is_untyped;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::plan::Planner;
+use crate::sql::plan::{Planner, Receiver};
 use crate::sql::relation::Relation;
 use crate::sql::respell::{DEFAULT_VALUES, DO_NOTHING};
 use crate::sql::types::SqlType;
@@ -52,6 +52,15 @@ impl Clause {
 
     pub fn needs_whole_rows(&self) -> bool {
         matches!(&self.action, Action::Update(rows) if rows.need_whole_rows())
+    }
+
+    /// The columns that take its values; those of all clauses begin at `first`.
+    pub fn receivers(&self, first: usize) -> Vec<Receiver> {
+        match &self.action {
+            Action::Nothing | Action::Delete => Vec::new(),
+            Action::Update(rows) => rows.set.receivers(first + self.first),
+            Action::Insert { given, .. } => given.receivers(first + self.first),
+        }
     }
 
     pub fn assigns_key(&self) -> bool {
@@ -121,6 +130,7 @@ pub(super) async fn read(
             MergeAction::Insert(insert) if is_marked(&insert.columns, DO_NOTHING) => (Action::Nothing, Vec::new()),
             MergeAction::Update(update) => {
                 let (set, values) = SetClause::read(planner, relation, &update.assignments, declared).await?;
+                set.check_assigned_once()?;
                 (Action::Update(Box::new(RowUpdate::prepare(planner, relation, set)?)), values)
             }
             MergeAction::Insert(insert) => insertion(planner, relation, scope, insert, declared).await?,
@@ -183,7 +193,7 @@ async fn insertion(
     let untyped = given.iter().map(|(_, value)| is_untyped(value)).collect();
     let (targets, values): (Vec<_>, Vec<_>) = given.into_iter().unzip();
     let rows = Arc::new(NewRows::prepare(planner, relation, &targets, &[])?);
-    Ok((Action::Insert { given: GivenRows::new(relation, targets, untyped), rows }, values))
+    Ok((Action::Insert { given: GivenRows::new(relation, targets, untyped, planner.now()), rows }, values))
 }
 
 /// A value that is computed only for rows that take the clause: for others it might fail.

@@ -60,6 +60,7 @@ impl PreparedMerge {
             clauses::read(planner, &relation, &alias, &scope, &merge.clauses, &mut declared).await?;
         let mut items = vec![item(&alias, "PartitionKey", 0), item(&alias, "RowKey", 1), item(&alias, "etag", 2)];
         items.push(labelled(which, items.len()));
+        let first = items.len();
         for value in values {
             items.push(labelled(value, items.len()));
         }
@@ -75,7 +76,8 @@ impl PreparedMerge {
         };
         let join = Join { relation: merge.table.clone(), global: false, join_operator };
         let from = TableWithJoins { relation: merge.source.clone(), joins: vec![join] };
-        let input = planner.plan(&select(items, vec![from], None), &declared).await?;
+        let receivers = clauses.iter().flat_map(|clause| clause.receivers(first)).collect();
+        let input = planner.plan(&select(items, vec![from], None), &declared).await?.assigned_to(receivers)?;
         input.learn(&mut declared);
         Ok(Self { relation, input, clauses, target, parameters: declared })
     }

@@ -3,7 +3,10 @@
 //! The planner asks for an aggregate by its name before the types of the arguments are final. So it gets an [`Aggregate`],
 //! which takes anything; the pass puts the engine's function for the types in its place, or one of ours.
 
-mod real_sum;
+mod extreme;
+mod float_extreme;
+mod floats;
+mod lists;
 mod variance;
 
 use std::sync::Arc;
@@ -15,11 +18,18 @@ use datafusion::functions_aggregate::min_max::max_udaf;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, TypeSignature, Volatility};
 
-pub(super) use self::real_sum::RealSum;
+pub(super) use self::extreme::Extreme;
+pub(super) use self::float_extreme::FloatExtreme;
+pub(super) use self::floats::{of_floats, sum_of_reals};
+pub(super) use self::lists::{array_agg, string_agg};
 pub(super) use self::variance::{Deviation, Variance};
 
 /// Aggregates whose meaning waits for their arguments' types.
 const WAITING: &[&str] = &[
+    "array_agg",
+    ITEMS_OF,
+    SORTED_OF,
+    NUMBERS_OF,
     "sum",
     SUM_OF,
     "min",
@@ -75,6 +85,12 @@ const FOREIGN: &[&str] = &[
 
 /// The sum that an average takes. A statement can give no function such a name.
 pub(super) const SUM_OF: &str = "sum of";
+/// The array of what a sub-query gives: a column that nobody gave a type is text there.
+pub(in crate::sql) const ITEMS_OF: &str = "items of";
+/// The array that an aggregate WITHIN GROUP chooses from. A statement can give no function such a name.
+pub(super) const SORTED_OF: &str = "sorted values of";
+/// The same of what is computed between the values: a literal without a type is a double precision then.
+pub(super) const NUMBERS_OF: &str = "sorted numbers of";
 /// The only one of at most one value. A statement can give no function such a name.
 pub(in crate::sql) const ONLY_OF: &str = "only value of";
 /// The first value in the order asked for.
@@ -129,6 +145,9 @@ impl AggregateUDFImpl for Aggregate {
                 DataType::Float32 => DataType::Float64,
                 other => other,
             },
+            "array_agg" | ITEMS_OF | SORTED_OF | NUMBERS_OF => {
+                DataType::List(Arc::new(Field::new_list_field(argument, true)))
+            }
             "bool_and" | "bool_or" | "every" => DataType::Boolean,
             "string_agg" => DataType::Utf8,
             "min" | "max" | "bit_and" | "bit_or" | "bit_xor" => argument,

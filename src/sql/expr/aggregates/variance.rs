@@ -1,8 +1,9 @@
 //! Variance and standard deviation of integers and numerics: exact sums, one division (`numeric_stddev_internal`).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Decimal256Type, Field, FieldRef, Int64Type, i256};
 use datafusion::common::{DataFusionError, Result, ScalarValue, internal_err};
@@ -14,8 +15,19 @@ use crate::sql::expr::kernels::{Number, overflow};
 use crate::sql::expr::typed::{Shape, ValueType};
 use crate::sql::types::BARE_NUMERIC_PRECISION;
 
-/// Digits behind the point of the result.
+/// Digits behind the point of the result, unless the squares of the values have more.
 const SCALE: u8 = 36;
+/// No result has more.
+const SCALE_MAX: u8 = 40;
+
+/// Digits of a value that are computed with, and how many of them behind the point in any case. A quotient may have more.
+const VALUE_DIGITS: u8 = 32;
+const VALUE_SCALE: u8 = 20;
+
+/// Digits behind the point of the result for values of a scale.
+fn result_scale(scale: u8) -> u8 {
+    (2 * scale).clamp(SCALE, SCALE_MAX)
+}
 
 /// What is computed of how far the values are from their average.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -38,11 +50,15 @@ pub(in crate::sql::expr) struct Variance {
 
 impl Variance {
     pub fn new(name: &'static str, deviation: Deviation, values: Shape) -> Self {
-        Self { name, deviation, scale: values.scale, signature: Signature::any(1, Volatility::Immutable) }
+        // The squares of a million values of so many digits have room.
+        let most = VALUE_SCALE.max(VALUE_DIGITS.saturating_sub(values.whole));
+        let signature = Signature::any(1, Volatility::Immutable);
+        Self { name, deviation, scale: values.scale.min(most), signature }
     }
 
-    fn result() -> ValueType {
-        Shape { whole: BARE_NUMERIC_PRECISION - SCALE, scale: SCALE, fixed: false }.value_type()
+    fn result(&self) -> ValueType {
+        let scale = result_scale(self.scale);
+        Shape { whole: BARE_NUMERIC_PRECISION - scale, scale, fixed: false }.value_type()
     }
 }
 
@@ -56,25 +72,23 @@ impl AggregateUDFImpl for Variance {
     }
 
     fn return_type(&self, _arg_types: &[DataType]) -> Result<DataType> {
-        Ok(Self::result().data_type)
+        Ok(self.result().data_type)
     }
 
     fn return_field(&self, _arg_fields: &[FieldRef]) -> Result<FieldRef> {
-        Ok(Arc::new(Self::result().field(self.name, true)))
+        Ok(Arc::new(self.result().field(self.name, true)))
     }
 
-    fn accumulator(&self, _args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        Ok(Box::new(Sums {
-            deviation: self.deviation,
-            scale: self.scale,
-            count: 0,
-            sum: i256::ZERO,
-            squares: i256::ZERO,
-        }))
+    fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        let sums = Sums::new(self.deviation, self.scale);
+        Ok(if args.is_distinct { Box::new(Distinct { sums, seen: BTreeSet::new() }) } else { Box::new(sums) })
     }
 
     fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
         let field = |state: &str, data_type| Arc::new(Field::new(format!("{}[{state}]", args.name), data_type, true));
+        if args.is_distinct {
+            return Ok(vec![field("distinct", DataType::List(Arc::new(Field::new_list_field(long(), true))))]);
+        }
         Ok(vec![field("count", DataType::Int64), field("sum", long()), field("squares", long())])
     }
 }
@@ -94,6 +108,17 @@ struct Sums {
 }
 
 impl Sums {
+    fn new(deviation: Deviation, scale: u8) -> Self {
+        Self { deviation, scale, count: 0, sum: i256::ZERO, squares: i256::ZERO }
+    }
+
+    /// The values of a batch, in digits of the scale that all of them have.
+    fn values(&self, values: &[ArrayRef]) -> Result<PrimitiveArray<Decimal256Type>> {
+        let Some(values) = values.first() else { return internal_err!("a variance of nothing") };
+        let decimals = cast(values, &DataType::Decimal256(BARE_NUMERIC_PRECISION, self.scale.cast_signed()))?;
+        Ok(decimals.as_primitive().clone())
+    }
+
     fn add(&mut self, value: i256, sign: i64) -> SqlResult<()> {
         let square = value.checked_mul(value).ok_or_else(overflow)?;
         self.count += sign;
@@ -108,9 +133,7 @@ impl Sums {
     }
 
     fn add_all(&mut self, values: &[ArrayRef], sign: i64) -> Result<()> {
-        let Some(values) = values.first() else { return internal_err!("a variance of nothing") };
-        let decimals = cast(values, &DataType::Decimal256(BARE_NUMERIC_PRECISION, self.scale.cast_signed()))?;
-        for value in decimals.as_primitive::<Decimal256Type>().iter().flatten() {
+        for value in self.values(values)?.iter().flatten() {
             self.add(value, sign).map_err(|error| DataFusionError::External(error))?;
         }
         Ok(())
@@ -133,9 +156,9 @@ impl Sums {
         let scale = (2 * self.scale).cast_signed();
         let (dividend, divisor) = (Number::new(difference, scale, Some(scale)), Number::new(divisor, 0, Some(0)));
         if self.deviation.root {
-            return dividend.root_of_quotient(divisor, SCALE.into()).map(Some);
+            return dividend.root_of_quotient(divisor, result_scale(self.scale).into()).map(Some);
         }
-        dividend.divided_by(divisor, SCALE.into()).map(Some)
+        dividend.divided_by(divisor, result_scale(self.scale).into()).map(Some)
     }
 }
 
@@ -175,11 +198,57 @@ impl Accumulator for Sums {
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
         let value = self.result().map_err(|error| DataFusionError::External(error))?;
-        Ok(ScalarValue::Decimal256(value, BARE_NUMERIC_PRECISION, SCALE.cast_signed()))
+        Ok(ScalarValue::Decimal256(value, BARE_NUMERIC_PRECISION, result_scale(self.scale).cast_signed()))
     }
 
     fn size(&self) -> usize {
         size_of_val(self)
+    }
+}
+
+/// Values that count once, however often they are there.
+#[derive(Debug)]
+struct Distinct {
+    sums: Sums,
+    seen: BTreeSet<i256>,
+}
+
+impl Distinct {
+    fn add_all(&mut self, values: &PrimitiveArray<Decimal256Type>) -> Result<()> {
+        for value in values.iter().flatten() {
+            if self.seen.insert(value) {
+                self.sums.add(value, 1).map_err(|error| DataFusionError::External(error))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Accumulator for Distinct {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        let values = self.sums.values(values)?;
+        self.add_all(&values)
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        let Some(lists) = states.first().and_then(|states| states.as_list_opt::<i32>()) else {
+            return internal_err!("distinct values are merged with something else");
+        };
+        lists.iter().flatten().try_for_each(|list| self.add_all(list.as_primitive()))
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        let digit = |value: &i256| ScalarValue::Decimal256(Some(*value), BARE_NUMERIC_PRECISION, 0);
+        let values: Vec<ScalarValue> = self.seen.iter().map(digit).collect();
+        Ok(vec![ScalarValue::List(ScalarValue::new_list_nullable(&values, &long()))])
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        self.sums.evaluate()
+    }
+
+    fn size(&self) -> usize {
+        size_of_val(self) + self.seen.len() * size_of::<i256>()
     }
 }
 
@@ -191,7 +260,7 @@ mod tests {
 
     fn computed(values: &[i32], root: bool, population: bool) -> Option<String> {
         let deviation = Deviation { root, population };
-        let mut sums = Sums { deviation, scale: 0, count: 0, sum: i256::ZERO, squares: i256::ZERO };
+        let mut sums = Sums::new(deviation, 0);
         sums.update_batch(&[Arc::new(Int32Array::from(values.to_vec()))]).unwrap();
         let value = sums.result().unwrap()?;
         let mut text = String::new();
@@ -211,9 +280,22 @@ mod tests {
     }
 
     #[test]
+    fn distinct_values_count_once_wherever_they_come_from() {
+        let distinct =
+            || Distinct { sums: Sums::new(Deviation { root: false, population: true }, 0), seen: BTreeSet::new() };
+        let batch = |values: Vec<i32>| -> Vec<ArrayRef> { vec![Arc::new(Int32Array::from(values))] };
+        let (mut one, mut two) = (distinct(), distinct());
+        one.update_batch(&batch(vec![1, 1, 2])).unwrap();
+        two.update_batch(&batch(vec![2, 4])).unwrap();
+        let state: Vec<ArrayRef> = two.state().unwrap().iter().map(|part| part.to_array().unwrap()).collect();
+        one.merge_batch(&state).unwrap();
+        assert_eq!((one.sums.count, one.sums.sum), (3, i256::from_i128(7)));
+    }
+
+    #[test]
     fn values_can_leave_again() {
         let deviation = Deviation { root: false, population: false };
-        let mut sums = Sums { deviation, scale: 0, count: 0, sum: i256::ZERO, squares: i256::ZERO };
+        let mut sums = Sums::new(deviation, 0);
         let batch = |values: Vec<i32>| -> Vec<ArrayRef> { vec![Arc::new(Int32Array::from(values))] };
         sums.update_batch(&batch(vec![100, 1, 2, 4])).unwrap();
         sums.retract_batch(&batch(vec![100])).unwrap();

@@ -6,6 +6,7 @@ use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int32Array, ListArray
 use arrow::datatypes::{DataType, Field, Int32Type};
 
 use super::Kernel;
+use super::record::rows;
 use crate::sql::edm;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::expr::conversion::is_text;
@@ -13,31 +14,56 @@ use crate::sql::expr::typed::ValueType;
 use crate::sql::input::{ColumnParser, TextRule};
 use crate::sql::types::SqlType;
 
+/// A time type with what its limits keep, which are those of the result's type.
+pub static LIMIT: Kernel = Kernel {
+    name: "limit",
+    evaluate: |operands, _| {
+        let values = operands.get(0)?.array;
+        Ok(match &operands.result().sql_type {
+            SqlType::Limited(limits) => edm::limited(&values, *limits),
+            _ => values,
+        })
+    },
+};
 /// What an explicit cast does.
 pub static CAST: Kernel = Kernel {
     name: "cast",
     evaluate: |operands, _| {
         let operand = operands.get(0)?;
-        convert(&operand.array, &operands.type_of(0), operands.result())
+        let now = if is_time(&operands.result().sql_type) { operands.now() } else { None };
+        convert(&operand.array, &operands.type_of(0), operands.result(), now)
     },
 };
 /// The same values under another name.
 pub static RELABEL: Kernel = Kernel { name: "relabel", evaluate: |operands, _| Ok(operands.get(0)?.array) };
 
-/// Values of type `from` as CAST makes them values of type `to`.
+/// Whether the value of a text depends on the time, as that of `now` does.
+pub(in crate::sql::expr) fn is_time(sql_type: &SqlType) -> bool {
+    match sql_type {
+        SqlType::Array(item) => is_time(item),
+        other => matches!(*other.bare(), SqlType::Date | SqlType::Time | SqlType::Timestamp | SqlType::Timestamptz),
+    }
+}
+
+/// Values of type `from` as CAST makes them values of type `to`, in a transaction that began at `now`.
 ///
 /// # Errors
 /// 22P02, 22003, 22007, 22008, ... for values that the type does not have, 42804 when there is no cast.
-pub(in crate::sql::expr) fn convert(values: &ArrayRef, from: &SqlType, to: &ValueType) -> SqlResult<ArrayRef> {
+pub(in crate::sql::expr) fn convert(
+    values: &ArrayRef,
+    from: &SqlType,
+    to: &ValueType,
+    now: Option<i64>,
+) -> SqlResult<ArrayRef> {
     // A numeric without precision is computed in a layout of its own.
     let layout = match &to.sql_type {
         SqlType::Numeric(_) => SqlType::of_arrow(&to.data_type),
         other => other.clone(),
     };
-    converted(values, from, &layout)
+    converted(values, from, &layout, now)
 }
 
-fn converted(values: &ArrayRef, from: &SqlType, to: &SqlType) -> SqlResult<ArrayRef> {
+fn converted(values: &ArrayRef, from: &SqlType, to: &SqlType, now: Option<i64>) -> SqlResult<ArrayRef> {
     use SqlType as T;
     if values.data_type() == &DataType::Null {
         return Ok(new_null_array(&to.arrow(), values.len()));
@@ -45,7 +71,7 @@ fn converted(values: &ArrayRef, from: &SqlType, to: &SqlType) -> SqlResult<Array
     match (from, to) {
         (_, _) if is_text_inside(to) => shortened(&edm::texts(values, from)?, to),
         (_, T::Json | T::Jsonb) => ruled(&edm::texts(values, from)?, to),
-        (_, _) if is_text_inside(from) => parsed(values, to),
+        (_, _) if is_text_inside(from) => parsed(values, to, now),
         (T::Bool, T::Int4) => {
             let values = values.as_boolean();
             Ok(Arc::new(values.iter().map(|value| value.map(i32::from)).collect::<Int32Array>()))
@@ -55,7 +81,8 @@ fn converted(values: &ArrayRef, from: &SqlType, to: &SqlType) -> SqlResult<Array
             Ok(Arc::new(values.iter().map(|value| value.map(|value| value != 0)).collect::<BooleanArray>()))
         }
         (T::Jsonb, _) => from_jsonb(values, to),
-        (T::Array(from_item), T::Array(to_item)) => items(values, from_item, to_item),
+        (T::Array(from_item), T::Array(to_item)) => items(values, from_item, to_item, now),
+        (T::Record(from), T::Record(to)) => rows(values, from, to, now),
         _ => edm::assign(values, from, to, false),
     }
 }
@@ -65,9 +92,9 @@ fn is_text_inside(sql_type: &SqlType) -> bool {
     is_text(sql_type) || matches!(sql_type, SqlType::InternalChar)
 }
 
-fn parsed(values: &ArrayRef, to: &SqlType) -> SqlResult<ArrayRef> {
+fn parsed(values: &ArrayRef, to: &SqlType, now: Option<i64>) -> SqlResult<ArrayRef> {
     let texts = arrow::compute::cast(values, &DataType::Utf8)?;
-    let mut column = ColumnParser::new(to);
+    let mut column = ColumnParser::new(to).at(now);
     texts.as_string::<i32>().iter().try_for_each(|text| column.push(text))?;
     Ok(column.finish())
 }
@@ -144,9 +171,9 @@ fn json_kind(text: &str) -> &'static str {
     }
 }
 
-fn items(values: &ArrayRef, from: &SqlType, to: &SqlType) -> SqlResult<ArrayRef> {
+fn items(values: &ArrayRef, from: &SqlType, to: &SqlType, now: Option<i64>) -> SqlResult<ArrayRef> {
     let list = values.as_list::<i32>();
-    let items = converted(list.values(), from, to)?;
+    let items = converted(list.values(), from, to, now)?;
     let field = Arc::new(Field::new_list_field(items.data_type().clone(), true));
     Ok(Arc::new(ListArray::new(field, list.offsets().clone(), items, list.nulls().cloned())))
 }

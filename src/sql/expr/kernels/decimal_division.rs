@@ -5,6 +5,7 @@
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, Decimal256Type, i256};
+use num_bigint::BigUint;
 
 use super::decimal::{from_long, long, overflow, scale_of, stripped};
 use super::operands::pairs;
@@ -89,7 +90,7 @@ impl Number {
     pub fn root_of_quotient(self, divisor: Self, scale: i32) -> SqlResult<i256> {
         let (quotient, rounded_to) = self.quotient(divisor, scale)?;
         // The root of a number with twice as many digits behind the point has as many as are wanted.
-        rescaled(rounded_root(rescaled(quotient, rounded_to)?), scale - rounded_to)
+        rescaled(rounded_root(quotient, rounded_to)?, scale - rounded_to)
     }
 
     /// The quotient rounded as PostgreSQL rounds it, and how many digits it then has behind the point.
@@ -109,21 +110,18 @@ fn rescaled(value: i256, zeros: i32) -> SqlResult<i256> {
     scaled.filter(|scaled| decimal_digits(*scaled) <= BARE_NUMERIC_PRECISION.into()).ok_or_else(overflow)
 }
 
-/// The nearest integer to the root of a number that is not negative, by Newton's method from above.
-fn rounded_root(value: i256) -> i256 {
-    if value == i256::ZERO {
-        return value;
-    }
-    let mut root = power_of_ten((decimal_digits(value) + 1) / 2).unwrap_or(i256::MAX);
-    loop {
-        let next = root.wrapping_add(value.wrapping_div(root)).wrapping_div(i256::from_i128(2));
-        if next >= root {
-            break;
-        }
-        root = next;
-    }
-    let rest = value.wrapping_sub(root.wrapping_mul(root));
-    if rest > root { root.wrapping_add(i256::ONE) } else { root }
+/// The nearest integer to the root of a number that is not negative, with so many zeros more at its end.
+fn rounded_root(value: i256, zeros: i32) -> SqlResult<i256> {
+    let zeros = u32::try_from(zeros).unwrap_or(0);
+    let value = BigUint::from_bytes_le(&value.to_le_bytes()) * BigUint::from(10_u32).pow(zeros);
+    let root = value.sqrt();
+    let rest = value - &root * &root;
+    let nearest = if rest > root { root + 1_u32 } else { root };
+    let mut bytes = nearest.to_bytes_le();
+    bytes.resize(size_of::<i256>(), 0);
+    let bytes = bytes.try_into().map_err(|_| overflow())?;
+    let root = i256::from_le_bytes(bytes);
+    if root.is_negative() { Err(overflow()) } else { Ok(root) }
 }
 
 /// `dividend * 10^shift / divisor`, rounded half away from zero.

@@ -1,5 +1,8 @@
 //! Arithmetic of intervals, which are months, days and a time of any length, each on its own.
 
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, PrimitiveArray};
 use arrow::datatypes::{Decimal128Type, Float64Type, IntervalMonthDayNano, IntervalMonthDayNanoType};
 
 use super::Kernel;
@@ -49,22 +52,31 @@ pub static INTERVAL_DIVIDE: Kernel = Kernel {
     },
 };
 /// Microseconds, with 30 days to a month: intervals are compared by it.
-pub static INTERVAL_SPAN: Kernel = Kernel {
-    name: "interval_span",
-    evaluate: |o, t| {
-        let spans = o.map::<IntervalMonthDayNanoType, Decimal128Type>(|interval| {
-            let days = i128::from(interval.months) * DAYS_PER_MONTH + i128::from(interval.days);
-            Ok(days * MICROS_PER_DAY + i128::from(interval.nanoseconds / NANOS_PER_MICRO))
-        })?;
-        Ok(arrow::compute::cast(&spans, t)?)
-    },
-};
+pub static INTERVAL_SPAN: Kernel = Kernel { name: "interval_span", evaluate: |o, _| spans(&o.get(0)?.array) };
 
+/// Digits of the longest interval in microseconds.
+pub const SPAN_DIGITS: (u8, i8) = (38, 0);
 const DAYS_PER_MONTH: i128 = 30;
 const MICROS_PER_DAY: i128 = 86_400_000_000;
 const NANOS_PER_MICRO: i64 = 1_000;
 const SECONDS_PER_DAY: f64 = 86_400.0;
 const MICROS_PER_SECOND: f64 = 1e6;
+
+/// The lengths of intervals.
+///
+/// # Errors
+/// XX000 when they are none.
+pub(super) fn spans(intervals: &ArrayRef) -> SqlResult<ArrayRef> {
+    let Some(intervals) = intervals.as_primitive_opt::<IntervalMonthDayNanoType>() else {
+        return Err(SqlError::new(ErrorKind::Internal, "an interval is something else"));
+    };
+    let spans: PrimitiveArray<Decimal128Type> = intervals.unary(|interval| {
+        let days = i128::from(interval.months) * DAYS_PER_MONTH + i128::from(interval.days);
+        days * MICROS_PER_DAY + i128::from(interval.nanoseconds / NANOS_PER_MICRO)
+    });
+    let (precision, scale) = SPAN_DIGITS;
+    Ok(Arc::new(spans.with_precision_and_scale(precision, scale)?))
+}
 
 pub(super) fn by_part(
     left: IntervalMonthDayNano,

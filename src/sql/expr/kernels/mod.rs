@@ -1,7 +1,8 @@
 //! The computations that operators and casts become: functions on whole columns, named as PostgreSQL names theirs.
 //!
 //! A [`Computation`] is made for values of certain types and gives values of one type. It is strict (NULL for any NULL)
-//! and immutable, so that the optimizer can compute it where its operands are constants.
+//! and immutable, so that the optimizer can compute it where its operands are constants; only what a text means as a date
+//! may depend on the time of the statement.
 
 mod bits;
 mod cast;
@@ -12,7 +13,8 @@ mod float;
 mod integer;
 mod interval;
 mod operands;
-mod precision;
+mod record;
+mod sort_key;
 mod sorted_set;
 mod text;
 
@@ -34,7 +36,7 @@ use crate::sql::error::SqlResult;
 use crate::sql::types::SqlType;
 
 pub(super) use self::bits::{BIT_AND, BIT_NOT, BIT_OR, BIT_XOR, SHIFT_LEFT, SHIFT_RIGHT};
-pub(super) use self::cast::{CAST, RELABEL, convert};
+pub(super) use self::cast::{CAST, LIMIT, RELABEL, convert};
 pub(super) use self::clock::{
     DATE_ADD_DAYS, DATE_ADD_INTERVAL, DATE_ADD_TIME, DATE_SUBTRACT, DATE_SUBTRACT_DAYS, DATE_SUBTRACT_INTERVAL,
     TIME_ADD_INTERVAL, TIME_SUBTRACT, TIME_SUBTRACT_INTERVAL, TIMESTAMP_ADD_INTERVAL, TIMESTAMP_SUBTRACT,
@@ -54,11 +56,12 @@ pub(super) use self::integer::{
     INTEGER_SUBTRACT,
 };
 pub(super) use self::interval::{
-    INTERVAL_ADD, INTERVAL_DIVIDE, INTERVAL_MULTIPLY, INTERVAL_NEGATE, INTERVAL_SPAN, INTERVAL_SUBTRACT,
+    INTERVAL_ADD, INTERVAL_DIVIDE, INTERVAL_MULTIPLY, INTERVAL_NEGATE, INTERVAL_SPAN, INTERVAL_SUBTRACT, SPAN_DIGITS,
 };
-pub(super) use self::precision::ROUND_TIME;
-pub(super) use self::sorted_set::{MODE, PERCENTILE_CONT, PERCENTILE_DISC};
-pub(super) use self::text::{BYTEA_CONCATENATE, STARTS_WITH};
+pub(super) use self::record::{RECORD_FIELD, RECORD_KEY};
+pub(super) use self::sort_key::{ARRAY_KEY, ITEM_KEYS, JSONB_KEY, UNREPEATED};
+pub(super) use self::sorted_set::{MODE, PERCENTILE_CONT, PERCENTILE_DISC, PERCENTILES_CONT, PERCENTILES_DISC};
+pub(super) use self::text::{BYTEA_CONCATENATE, ILIKE_UNENDED, LIKE_UNENDED, STARTS_WITH};
 
 /// Computes the values of one batch; their Arrow type is the one given.
 pub(super) type Evaluate = fn(&Operands<'_>, &DataType) -> SqlResult<ArrayRef>;
@@ -89,6 +92,21 @@ impl Computation {
         Self { kernel, symbol, result, is_declared: false, signature }.on(operands)
     }
 
+    /// CAST of a text, whose value may depend on the time.
+    pub fn reading(result: ValueType, text: Expr) -> Expr {
+        let is_time = cast::is_time(&result.sql_type);
+        let volatility = if is_time { Volatility::Stable } else { Volatility::Immutable };
+        let signature = Signature::any(1, volatility);
+        Self { kernel: &CAST, symbol: None, result, is_declared: false, signature }.on(vec![text])
+    }
+
+    /// The operand with what the limits of a declared type keep of it.
+    pub fn limited(sql_type: &SqlType, operand: Expr) -> Expr {
+        let signature = Signature::any(1, Volatility::Immutable);
+        let result = ValueType::of(sql_type.clone());
+        Self { kernel: &LIMIT, symbol: None, result, is_declared: true, signature }.on(vec![operand])
+    }
+
     /// The operand, said to be of a declared type whose layout it has.
     pub fn declared(sql_type: &SqlType, operand: Expr) -> Expr {
         let signature = Signature::any(1, Volatility::Immutable);
@@ -112,6 +130,11 @@ impl Computation {
 /// The kernel of a function that is a computation.
 pub(super) fn kernel_of(function: &ScalarUDF) -> Option<&'static Kernel> {
     function.inner().downcast_ref::<Computation>().map(|computation| computation.kernel)
+}
+
+/// The type that a function gives that is a computation.
+pub(super) fn result_of(function: &ScalarUDF) -> Option<&ValueType> {
+    function.inner().downcast_ref::<Computation>().map(|computation| &computation.result)
 }
 
 /// Whether the kernel refuses a second operand of zero.

@@ -6,10 +6,12 @@ use arrow::array::{Array, ArrayRef, AsArray, Datum, PrimitiveArray, Scalar};
 use arrow::compute::{binary, try_binary};
 use arrow::datatypes::{ArrowPrimitiveType, DataType, FieldRef};
 use arrow::error::ArrowError;
+use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs};
 
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::expr::typed::ValueType;
+use crate::sql::functions::Moments;
 use crate::sql::types::SqlType;
 
 /// The operands of one call.
@@ -18,6 +20,7 @@ pub(in crate::sql::expr) struct Operands<'a> {
     fields: &'a [FieldRef],
     result: &'a ValueType,
     rows: usize,
+    options: &'a ConfigOptions,
 }
 
 /// One operand.
@@ -29,12 +32,23 @@ pub(in crate::sql::expr) struct Operand {
 
 impl<'a> Operands<'a> {
     pub fn new(call: &'a ScalarFunctionArgs, result: &'a ValueType) -> Self {
-        Self { values: &call.args, fields: &call.arg_fields, result, rows: call.number_rows }
+        Self {
+            values: &call.args,
+            fields: &call.arg_fields,
+            result,
+            rows: call.number_rows,
+            options: &call.config_options,
+        }
     }
 
     /// The type of the results.
     pub fn result(&self) -> &ValueType {
         self.result
+    }
+
+    /// When the transaction began, if that is known.
+    pub fn now(&self) -> Option<i64> {
+        Moments::of(self.options).known_transaction()
     }
 
     /// The SQL type of an operand.

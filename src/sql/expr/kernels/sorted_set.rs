@@ -5,12 +5,15 @@ use std::sync::Arc;
 use arrow::array::{
     Array, ArrayRef, AsArray, Float64Array, IntervalMonthDayNanoArray, ListArray, UInt32Array, make_comparator,
 };
+use arrow::buffer::OffsetBuffer;
 use arrow::compute::{SortOptions, take};
 use arrow::datatypes::{DataType, Float64Type, IntervalMonthDayNano, IntervalMonthDayNanoType};
 
 use super::interval::{by_part, scaled};
+use super::sort_key::comparable;
 use super::{Kernel, Operands};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::types::SqlType;
 
 /// The first of the most frequent values.
 pub static MODE: Kernel = Kernel { name: "mode", evaluate: |operands, _| mode(operands) };
@@ -21,10 +24,20 @@ pub static PERCENTILE_DISC: Kernel =
 pub static PERCENTILE_CONT: Kernel =
     Kernel { name: "percentile_cont", evaluate: |operands, t| percentile_cont(operands, t) };
 
+/// The same of several fractions: arrays.
+pub static PERCENTILES_DISC: Kernel =
+    Kernel { name: "percentiles_disc", evaluate: |operands, t| percentiles_disc(operands, t) };
+pub static PERCENTILES_CONT: Kernel =
+    Kernel { name: "percentiles_cont", evaluate: |operands, t| percentiles_cont(operands, t) };
+
 fn mode(operands: &Operands<'_>) -> SqlResult<ArrayRef> {
     let lists = operands.get(0)?;
     let sorted = Sorted::of(&lists.array)?;
-    let order = make_comparator(sorted.values(), sorted.values(), SortOptions::default())?;
+    let keys = match operands.type_of(0) {
+        SqlType::Array(item) => comparable(sorted.values(), &item)?,
+        _ => sorted.values().clone(),
+    };
+    let order = make_comparator(&keys, &keys, SortOptions::default())?;
     let mut places = Vec::with_capacity(operands.rows());
     for row in 0..operands.rows() {
         let (first, end) = sorted.bounds(lists.place(row));
@@ -48,11 +61,7 @@ fn percentile_disc(operands: &Operands<'_>) -> SqlResult<ArrayRef> {
     let mut places = Vec::with_capacity(operands.rows());
     for row in 0..operands.rows() {
         let (first, end) = sorted.bounds(lists.place(row));
-        let place = fraction(operands, row)?.filter(|_| first < end).map(|fraction| {
-            let behind = (fraction * count(end - first)).ceil();
-            first + index(behind).saturating_sub(1)
-        });
-        places.push(place);
+        places.push(fraction(operands, row)?.filter(|_| first < end).map(|fraction| place(first, end, fraction)));
     }
     sorted.take(places)
 }
@@ -63,16 +72,39 @@ fn percentile_cont(operands: &Operands<'_>, result: &DataType) -> SqlResult<Arra
     let mut ways = Vec::with_capacity(operands.rows());
     for row in 0..operands.rows() {
         let (first, end) = sorted.bounds(lists.place(row));
-        let way = fraction(operands, row)?.filter(|_| first < end);
-        ways.push(way.map(|fraction| {
-            let way = fraction * count(end - first - 1);
-            (first + index(way.floor()), first + index(way.ceil()), way - way.floor())
-        }));
+        ways.push(fraction(operands, row)?.filter(|_| first < end).map(|fraction| Way::of(first, end, fraction)));
     }
-    let values = sorted.values();
+    between(sorted.values(), ways, result)
+}
+
+/// The place of the first value at or behind a fraction of those between two places.
+fn place(first: usize, end: usize, fraction: f64) -> usize {
+    first + index((fraction * count(end - first)).ceil()).saturating_sub(1)
+}
+
+/// The way from one value to the next, and how much of it is gone.
+#[derive(Clone, Copy)]
+struct Way {
+    low: usize,
+    high: usize,
+    part: f64,
+}
+
+impl Way {
+    fn of(first: usize, end: usize, fraction: f64) -> Self {
+        let way = fraction * count(end - first - 1);
+        Self { low: first + index(way.floor()), high: first + index(way.ceil()), part: way - way.floor() }
+    }
+}
+
+fn between(values: &ArrayRef, ways: Vec<Option<Way>>, result: &DataType) -> SqlResult<ArrayRef> {
     if *result == DataType::Float64 {
         let values = values.as_primitive::<Float64Type>();
-        let between = |(low, high, part): (usize, usize, f64)| {
+        let between = |Way { low, high, part }: Way| {
+            // Of one value there is nothing between: infinity stays what it is.
+            if low == high {
+                return values.value(low);
+            }
             let (low, high) = (values.value(low), values.value(high));
             low + part * (high - low)
         };
@@ -80,13 +112,69 @@ fn percentile_cont(operands: &Operands<'_>, result: &DataType) -> SqlResult<Arra
         return Ok(Arc::new(results.collect::<Float64Array>()));
     }
     let values = values.as_primitive::<IntervalMonthDayNanoType>();
-    let between = |(low, high, part): (usize, usize, f64)| -> SqlResult<IntervalMonthDayNano> {
+    let between = |Way { low, high, part }: Way| -> SqlResult<IntervalMonthDayNano> {
         let (low, high) = (values.value(low), values.value(high));
         let distance = by_part(high, low, i32::checked_sub, i64::checked_sub)?;
         by_part(scaled(distance, |whole| whole * part)?, low, i32::checked_add, i64::checked_add)
     };
     let results = ways.into_iter().map(|way| way.map(between).transpose());
     Ok(Arc::new(results.collect::<SqlResult<IntervalMonthDayNanoArray>>()?))
+}
+
+fn percentiles_disc(operands: &Operands<'_>, result: &DataType) -> SqlResult<ArrayRef> {
+    let lists = operands.get(0)?;
+    let sorted = Sorted::of(&lists.array)?;
+    let asked = Asked::of(operands, &sorted, place)?;
+    asked.array(sorted.take(asked.items.clone())?, result)
+}
+
+fn percentiles_cont(operands: &Operands<'_>, result: &DataType) -> SqlResult<ArrayRef> {
+    let lists = operands.get(0)?;
+    let sorted = Sorted::of(&lists.array)?;
+    let asked = Asked::of(operands, &sorted, Way::of)?;
+    let item = match result {
+        DataType::List(item) => item.data_type(),
+        other => other,
+    };
+    asked.array(between(sorted.values(), asked.items.clone(), item)?, result)
+}
+
+/// What arrays of fractions ask for, of the rows one after the other.
+struct Asked<T> {
+    items: Vec<Option<T>>,
+    lengths: Vec<usize>,
+    /// Rows whose result is not NULL: those with values, and an array of fractions.
+    valid: Vec<bool>,
+}
+
+impl<T> Asked<T> {
+    fn of(operands: &Operands<'_>, sorted: &Sorted<'_>, item: fn(usize, usize, f64) -> T) -> SqlResult<Self> {
+        let (lists, arrays) = (operands.get(0)?, operands.get(1)?);
+        let fractions = Sorted::of(&arrays.array)?;
+        let values = fractions.values().as_primitive::<Float64Type>();
+        let mut asked = Self { items: Vec::new(), lengths: Vec::new(), valid: Vec::new() };
+        for row in 0..operands.rows() {
+            let (first, end) = sorted.bounds(lists.place(row));
+            let array = arrays.place(row);
+            let is_valid = first < end && fractions.lists.is_valid(array);
+            let (from, to) = if is_valid { fractions.bounds(array) } else { (0, 0) };
+            for at in from..to {
+                let fraction = if values.is_null(at) { None } else { Some(checked(values.value(at))?) };
+                asked.items.push(fraction.map(|fraction| item(first, end, fraction)));
+            }
+            asked.lengths.push(to - from);
+            asked.valid.push(is_valid);
+        }
+        Ok(asked)
+    }
+
+    fn array(&self, items: ArrayRef, result: &DataType) -> SqlResult<ArrayRef> {
+        let DataType::List(field) = result else {
+            return Err(SqlError::new(ErrorKind::Internal, "percentiles of several fractions are a list"));
+        };
+        let offsets = OffsetBuffer::from_lengths(self.lengths.iter().copied());
+        Ok(Arc::new(ListArray::try_new(field.clone(), offsets, items, Some(self.valid.clone().into()))?))
+    }
 }
 
 /// Lists of sorted values.
@@ -124,12 +212,15 @@ fn fraction(operands: &Operands<'_>, row: usize) -> SqlResult<Option<f64>> {
     if values.is_null(place) {
         return Ok(None);
     }
-    let fraction = values.value(place);
-    if !(0.0..=1.0).contains(&fraction) {
-        let message = format!("percentile value {fraction} is not between 0 and 1");
-        return Err(SqlError::new(ErrorKind::NumericOutOfRange, message));
+    checked(values.value(place)).map(Some)
+}
+
+fn checked(fraction: f64) -> SqlResult<f64> {
+    if (0.0..=1.0).contains(&fraction) {
+        return Ok(fraction);
     }
-    Ok(Some(fraction))
+    let message = format!("percentile value {fraction} is not between 0 and 1");
+    Err(SqlError::new(ErrorKind::NumericOutOfRange, message))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "PostgreSQL computes the place in double precision too")]

@@ -2,15 +2,31 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BinaryBuilder};
+use arrow::array::{Array, ArrayRef, AsArray, BinaryBuilder, BooleanArray, Datum};
 use arrow::compute::kernels::comparison;
 use arrow::datatypes::DataType;
+use arrow::error::ArrowError;
 
 use super::{Kernel, Operands};
-use crate::sql::error::SqlResult;
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 
 pub static BYTEA_CONCATENATE: Kernel = Kernel { name: "bytea_concatenate", evaluate: |o, _| concatenate(o) };
 pub static STARTS_WITH: Kernel = Kernel { name: "starts_with", evaluate: |o, _| starts_with(o) };
+/// Whether a text matches the start of a pattern that ends with a backslash: an error where it reaches that.
+pub static LIKE_UNENDED: Kernel = Kernel { name: "like_unended", evaluate: |o, _| unended(o, comparison::like) };
+pub static ILIKE_UNENDED: Kernel = Kernel { name: "ilike_unended", evaluate: |o, _| unended(o, comparison::ilike) };
+
+type Compare = fn(&dyn Datum, &dyn Datum) -> Result<BooleanArray, ArrowError>;
+
+fn unended(operands: &Operands<'_>, like: Compare) -> SqlResult<ArrayRef> {
+    let (text, start) = (operands.get(0)?.cast(&DataType::Utf8)?, operands.get(1)?.cast(&DataType::Utf8)?);
+    let reached = like(&*text.datum(), &*start.datum())?;
+    if reached.true_count() > 0 {
+        let message = "LIKE pattern must not end with escape character";
+        return Err(SqlError::new(ErrorKind::InvalidEscape, message));
+    }
+    Ok(Arc::new(reached))
+}
 
 fn concatenate(operands: &Operands<'_>) -> SqlResult<ArrayRef> {
     let (left, right) = (operands.get(0)?.cast(&DataType::Binary)?, operands.get(1)?.cast(&DataType::Binary)?);

@@ -9,15 +9,18 @@ use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction, WindowFu
 use datafusion::logical_expr::utils::COUNT_STAR_EXPANSION;
 use datafusion::logical_expr::{AggregateUDF, Case, Cast, Expr};
 
-use super::predicate::{is_number, may_fail};
+use super::predicate::{computes, is_number};
 use super::{Pass, raised};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::expr::aggregates::{Aggregate, Deviation, RealSum, SUM_OF, Variance};
-use crate::sql::expr::comparison;
+use crate::sql::expr::aggregates::{
+    Aggregate, Deviation, Extreme, FloatExtreme, ITEMS_OF, NUMBERS_OF, SORTED_OF, SUM_OF, Variance, array_agg,
+    of_floats, string_agg, sum_of_reals,
+};
 use crate::sql::expr::conversion::{is_text, name};
-use crate::sql::expr::operand::Operand;
+use crate::sql::expr::operand::{Operand, relabelled};
 use crate::sql::expr::operation;
-use crate::sql::expr::typed::{Shape, ValueType, digits_of};
+use crate::sql::expr::sort_key::{Purpose, key, keyed};
+use crate::sql::expr::typed::{Shape, digits_of};
 use crate::sql::types::SqlType;
 
 /// Digits that the sum of many values has more than each of them: enough for ten thousand million.
@@ -32,26 +35,43 @@ impl Pass<'_> {
         }
         self.ordered(&mut function.params.order_by, schema)?;
         let distinct = function.params.distinct;
+        if distinct {
+            args.iter().try_for_each(|arg| self.distinguishable(arg, schema))?;
+        }
         let (func, args) = self.aggregate_call(&function.func, args, distinct, schema)?;
         function.func = func;
-        function.params.args = behind_filter(args, function.params.filter.as_deref());
-        self.longest(&mut function, schema)?;
-        sorted_when_distinct(&mut function);
+        let filter = function.params.filter.as_deref();
+        function.params.args = args.into_iter().map(|arg| self.behind(filter, arg, schema)).collect::<Result<_>>()?;
+        for by in &mut function.params.order_by {
+            by.expr = self.behind(filter, std::mem::take(&mut by.expr), schema)?;
+        }
+        function.params.distinct &= !is_extreme(&function.func);
+        self.sorted_when_distinct(&mut function, schema)?;
         Ok(Expr::AggregateFunction(function))
     }
 
-    /// The longest or shortest interval is the first in their order, which the engine's `max` does not know.
-    fn longest(&self, function: &mut AggregateFunction, schema: &DFSchema) -> Result<()> {
-        let ascending = match function.func.name() {
-            "min" => true,
-            "max" => false,
-            _ => return Ok(()),
+    /// What is computed for an aggregate is computed for the rows that FILTER leaves; the engine computes it for every row.
+    fn behind(&self, filter: Option<&Expr>, expr: Expr, schema: &DFSchema) -> Result<Expr> {
+        let Some(filter) = filter.filter(|_| computes(&expr)) else { return Ok(expr) };
+        let operand = self.operand(expr, schema)?;
+        let branches = vec![(Box::new(filter.clone()), Box::new(operand.expr))];
+        let guarded = Expr::Case(Case::new(None, branches, None));
+        Ok(if operand.value_type.is_obvious() { guarded } else { relabelled(guarded, &operand.value_type) })
+    }
+
+    /// PostgreSQL sorts values to find those that are distinct, and lists them so.
+    fn sorted_when_distinct(&self, function: &mut AggregateFunction, schema: &DFSchema) -> Result<()> {
+        let lists = matches!(function.func.name(), "array_agg" | "string_agg");
+        let (true, true, Some(value)) = (lists, function.params.distinct, function.params.args.first().cloned()) else {
+            return Ok(());
         };
-        let [argument] = function.params.args.as_slice() else { return Ok(()) };
-        if *self.operand(argument.clone(), schema)?.sql_type() == SqlType::Interval {
-            function.params.order_by = vec![comparison::span(argument.clone()).sort(ascending, false)];
-            function.params.distinct = false;
-            function.func = aggregates::first_last::first_value_udaf();
+        let operand = self.operand(json_item(&value).unwrap_or(&value).clone(), schema)?;
+        let by = keyed(operand.expr, &operand.value_type.sql_type, Purpose::Order);
+        if function.params.order_by.is_empty() {
+            function.params.order_by = vec![value.clone().sort(true, false)];
+        }
+        for item in function.params.order_by.iter_mut().filter(|item| item.expr == value) {
+            item.expr = by.clone();
         }
         Ok(())
     }
@@ -64,16 +84,17 @@ impl Pass<'_> {
         self.ordered(&mut function.params.order_by, schema)?;
         for by in &mut function.params.partition_by {
             let operand = self.operand(by.clone(), schema)?;
-            if *operand.sql_type() == SqlType::Interval {
-                *by = comparison::span(operand.expr);
-            }
+            self.distinguishable(by, schema)?;
+            *by = keyed(operand.expr, &operand.value_type.sql_type, Purpose::Equality);
         }
         let distinct = function.params.distinct;
         match &function.fun {
             WindowFunctionDefinition::AggregateUDF(udaf) => {
                 let (func, args) = self.aggregate_call(udaf, args, distinct, schema)?;
                 function.fun = WindowFunctionDefinition::AggregateUDF(func);
-                function.params.args = behind_filter(args, function.params.filter.as_deref());
+                let filter = function.params.filter.as_deref();
+                function.params.args =
+                    args.into_iter().map(|arg| self.behind(filter, arg, schema)).collect::<Result<_>>()?;
             }
             WindowFunctionDefinition::WindowUDF(udwf) => {
                 function.params.args = self.window_arguments(udwf.name(), args, schema)?;
@@ -91,8 +112,7 @@ impl Pass<'_> {
             let operand = self.operand(argument, schema)?;
             if index == 0 && takes_value {
                 if operand.is_unknown() {
-                    let message = "could not determine polymorphic type because input has type unknown";
-                    return Err(raised(SqlError::new(ErrorKind::DatatypeMismatch, message)));
+                    return Err(raised(undetermined()));
                 }
                 value = Some(operand.clone());
                 typed.push(operand.expr);
@@ -120,8 +140,15 @@ impl Pass<'_> {
         for argument in args {
             operands.push(self.operand(argument, schema)?);
         }
+        let is_row = |operand: &Operand| matches!(operand.sql_type(), SqlType::Record(_));
+        if distinct && udaf.name() == "array_agg" && operands.iter().any(is_row) {
+            return Err(raised(
+                SqlError::not_supported("array_agg(DISTINCT ...) of rows")
+                    .with_hint("Aggregate over a sub-query with SELECT DISTINCT."),
+            ));
+        }
         let Some(aggregate) = udaf.inner().downcast_ref::<Aggregate>() else {
-            return Ok((udaf.clone(), other_arguments(udaf.name(), operands)));
+            return Ok((udaf.clone(), other_arguments(udaf.name(), operands, distinct)));
         };
         self.known_aggregate(aggregate.name(), operands, distinct).map_err(raised)
     }
@@ -141,8 +168,24 @@ impl Pass<'_> {
         match function {
             "sum" | SUM_OF => {
                 let (Some(operand), true) = (operands.pop(), operands.is_empty()) else { return Err(refused) };
-                if function == "sum" && *operand.sql_type() == SqlType::Float4 && !distinct {
-                    return Ok((Arc::new(AggregateUDF::new_from_impl(RealSum::default())), vec![operand.expr]));
+                let of_floats = match operand.sql_type() {
+                    SqlType::Float4 if function == "sum" => sum_of_reals(),
+                    SqlType::Float4 | SqlType::Float8 => of_floats(function),
+                    // PostgreSQL adds up times as intervals.
+                    SqlType::Time => {
+                        return Ok((
+                            aggregates::sum::sum_udaf(),
+                            vec![operand.coerced(&SqlType::Interval, parameters)?],
+                        ));
+                    }
+                    _ => None,
+                };
+                if let Some(udaf) = of_floats {
+                    return Ok((udaf, vec![operand.coerced(&SqlType::Float8, parameters)?]));
+                }
+                if distinct && key(&operand.expr, operand.sql_type(), Purpose::Equality).is_some() {
+                    return Err(SqlError::not_supported(format!("{function}(DISTINCT {})", name(operand.sql_type())))
+                        .with_hint("Aggregate over a sub-query with SELECT DISTINCT."));
                 }
                 Ok((aggregates::sum::sum_udaf(), vec![summand(operand).ok_or(refused)?]))
             }
@@ -150,10 +193,23 @@ impl Pass<'_> {
                 let (Some(operand), true) = (operands.pop(), operands.is_empty()) else { return Err(refused) };
                 let is_unordered = matches!(
                     operand.sql_type(),
-                    SqlType::Bool | SqlType::Uuid | SqlType::Json | SqlType::Jsonb | SqlType::Bytea
+                    SqlType::Bool
+                        | SqlType::Uuid
+                        | SqlType::Json
+                        | SqlType::Jsonb
+                        | SqlType::Bytea
+                        | SqlType::Record(_)
                 );
                 if is_unordered {
                     return Err(refused);
+                }
+                if let Some(key) = key(&operand.expr, operand.sql_type(), Purpose::Order) {
+                    let extreme = AggregateUDF::new_from_impl(Extreme::new(function == "max"));
+                    return Ok((Arc::new(extreme), vec![operand.expr, key]));
+                }
+                if matches!(operand.sql_type(), SqlType::Float4 | SqlType::Float8) {
+                    let extreme = AggregateUDF::new_from_impl(FloatExtreme::new(function == "max"));
+                    return Ok((Arc::new(extreme), vec![operand.expr]));
                 }
                 let operand =
                     if operand.is_unknown() { operand.coerced(&SqlType::Text, parameters)? } else { operand.expr };
@@ -191,30 +247,41 @@ impl Pass<'_> {
                 if operands.len() != 2 || !operands.iter().all(|operand| is_text(operand.sql_type())) {
                     return Err(refused);
                 }
-                Ok((aggregates::string_agg::string_agg_udaf(), all(operands, &SqlType::Text)?))
+                Ok((string_agg(), all(operands, &SqlType::Text)?))
             }
             "stddev" | "stddev_samp" | "stddev_pop" | "variance" | "var_samp" | "var_pop" => {
                 let (Some(operand), true, true) = (operands.pop(), operands.is_empty(), numbers) else {
                     return Err(refused);
                 };
-                let (variance, of_floats) = deviation(function);
-                match operand.shape() {
-                    Some(shape) => {
-                        if distinct {
-                            return Err(SqlError::not_supported(format!(
-                                "{function}(DISTINCT {})",
-                                name(operand.sql_type())
-                            ))
-                            .with_hint("Aggregate over a sub-query with SELECT DISTINCT."));
+                let Some(shape) = operand.shape() else {
+                    let udaf = of_floats(function).ok_or(refused)?;
+                    return Ok((udaf, vec![operand.coerced(&SqlType::Float8, parameters)?]));
+                };
+                let udaf = AggregateUDF::new_from_impl(Variance::new(function, deviation(function), shape));
+                Ok((Arc::new(udaf), vec![operand.expr]))
+            }
+            "array_agg" | ITEMS_OF | SORTED_OF | NUMBERS_OF => {
+                let (Some(operand), true) = (operands.pop(), operands.is_empty()) else { return Err(refused) };
+                if operand.is_unknown() {
+                    return match function {
+                        NUMBERS_OF => {
+                            Ok((array_agg(&SqlType::Float8), vec![operand.coerced(&SqlType::Float8, parameters)?]))
                         }
-                        let udaf = AggregateUDF::new_from_impl(Variance::new(function, variance, shape));
-                        Ok((Arc::new(udaf), vec![operand.expr]))
-                    }
-                    None => Ok((of_floats, vec![operand.coerced(&SqlType::Float8, parameters)?])),
+                        ITEMS_OF => Ok((array_agg(&SqlType::Text), vec![operand.coerced(&SqlType::Text, parameters)?])),
+                        SORTED_OF => Err(undetermined()),
+                        _ => Err(refused),
+                    };
                 }
+                Ok((array_agg(operand.sql_type()), vec![operand.expr]))
+            }
+            "regr_count" => {
+                if operands.len() != 2 || !numbers {
+                    return Err(refused);
+                }
+                Ok((aggregates::regr::regr_count_udaf(), all(operands, &SqlType::Float8)?))
             }
             _ => {
-                let Some(udaf) = of_two_floats(function) else { return Err(refused) };
+                let Some(udaf) = of_floats(function) else { return Err(refused) };
                 if operands.len() != 2 || !numbers {
                     return Err(refused);
                 }
@@ -233,39 +300,32 @@ impl Pass<'_> {
                 return operation::binary("/", Operand { expr: sum, value_type: shape }, count, self.parameters())
                     .map_err(raised);
             }
-            SqlType::Float8 | SqlType::Float4 => {
-                let expr = count.coerced(&SqlType::Float8, self.parameters()).map_err(raised)?;
-                Operand { expr, value_type: ValueType::of(SqlType::Float8) }
-            }
+            // Of floats the average is what was asked for.
+            SqlType::Float8 => return Ok(sum.expr),
             _ => count,
         };
         operation::binary("/", sum, count, self.parameters()).map_err(raised)
     }
 }
 
-/// Arguments are computed for the rows that FILTER leaves; the engine computes them for every row.
-fn behind_filter(args: Vec<Expr>, filter: Option<&Expr>) -> Vec<Expr> {
-    let Some(filter) = filter else { return args };
-    let guarded = |arg: Expr| match may_fail(&arg) {
-        true => Expr::Case(Case::new(None, vec![(Box::new(filter.clone()), Box::new(arg))], None)),
-        false => arg,
-    };
-    args.into_iter().map(guarded).collect()
-}
-
-/// PostgreSQL sorts values to find those that are distinct, and lists them so.
-fn sorted_when_distinct(function: &mut AggregateFunction) {
-    let lists = matches!(function.func.name(), "array_agg" | "string_agg");
-    if let (true, true, [value, ..]) = (lists, function.params.distinct, function.params.args.as_slice())
-        && function.params.order_by.is_empty()
-    {
-        function.params.order_by = vec![value.clone().sort(true, false)];
+/// The value that is written as an item of a JSON array.
+pub(super) fn json_item(expr: &Expr) -> Option<&Expr> {
+    match expr {
+        Expr::ScalarFunction(function) if function.func.name() == "json_item" => function.args.first(),
+        _ => None,
     }
 }
 
-/// Arguments of aggregates that are not here: `count(*)` counts the constant that the optimizer knows it by.
-fn other_arguments(function: &str, operands: Vec<Operand>) -> Vec<Expr> {
+/// One of ours, to which it is all the same how often a value is there.
+fn is_extreme(function: &AggregateUDF) -> bool {
+    function.inner().downcast_ref::<Extreme>().is_some()
+}
+
+/// Arguments of aggregates that are not here: `count(*)` counts the constant that the optimizer knows it by, and
+/// `count(DISTINCT x)` the keys of what is distinct.
+fn other_arguments(function: &str, operands: Vec<Operand>, distinct: bool) -> Vec<Expr> {
     let argument = |operand: Operand| match (&operand.expr, function) {
+        (_, "count") if distinct => keyed(operand.expr, &operand.value_type.sql_type, Purpose::Equality),
         (Expr::Literal(value, None), "count") if *value == ScalarValue::Int32(Some(1)) => {
             Expr::Literal(COUNT_STAR_EXPANSION, None)
         }
@@ -291,40 +351,20 @@ fn summand(operand: Operand) -> Option<Expr> {
             }
             as_decimal(operand, DataType::Decimal256(precision, scale))
         }
-        SqlType::Float4 => as_decimal(operand, DataType::Float64),
-        SqlType::Float8 | SqlType::Interval => Some(operand.expr),
+        SqlType::Interval => Some(operand.expr),
         _ => None,
     }
 }
 
-/// What of the values' deviation a function gives, and the engine's function of it for floats.
-fn deviation(function: &str) -> (Deviation, Arc<AggregateUDF>) {
-    let (root, population) = (function.starts_with("stddev"), function.ends_with("_pop"));
-    let udaf = match (root, population) {
-        (true, true) => aggregates::stddev::stddev_pop_udaf(),
-        (true, false) => aggregates::stddev::stddev_udaf(),
-        (false, true) => aggregates::variance::var_pop_udaf(),
-        (false, false) => aggregates::variance::var_samp_udaf(),
-    };
-    (Deviation { root, population }, udaf)
+/// What of the values' deviation a function gives.
+fn deviation(function: &str) -> Deviation {
+    Deviation { root: function.starts_with("stddev"), population: function.ends_with("_pop") }
 }
 
-fn of_two_floats(function: &str) -> Option<Arc<AggregateUDF>> {
-    Some(match function {
-        "corr" => aggregates::correlation::corr_udaf(),
-        "covar_pop" => aggregates::covariance::covar_pop_udaf(),
-        "covar_samp" => aggregates::covariance::covar_samp_udaf(),
-        "regr_avgx" => aggregates::regr::regr_avgx_udaf(),
-        "regr_avgy" => aggregates::regr::regr_avgy_udaf(),
-        "regr_count" => aggregates::regr::regr_count_udaf(),
-        "regr_intercept" => aggregates::regr::regr_intercept_udaf(),
-        "regr_r2" => aggregates::regr::regr_r2_udaf(),
-        "regr_slope" => aggregates::regr::regr_slope_udaf(),
-        "regr_sxx" => aggregates::regr::regr_sxx_udaf(),
-        "regr_sxy" => aggregates::regr::regr_sxy_udaf(),
-        "regr_syy" => aggregates::regr::regr_syy_udaf(),
-        _ => return None,
-    })
+/// A polymorphic function of a literal without a type (42804).
+fn undetermined() -> Box<SqlError> {
+    let message = "could not determine polymorphic type because input has type unknown";
+    SqlError::new(ErrorKind::DatatypeMismatch, message)
 }
 
 /// No aggregate of this name takes such arguments (42883), or several do (42725).

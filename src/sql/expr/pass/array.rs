@@ -3,14 +3,18 @@
 use arrow::array::Array;
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::functions_nested::expr_fn::{array_has, array_max, array_min, array_position, cardinality, make_array};
+use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Expr, Operator, lit, when};
 
+use super::conditional::labelled;
 use super::{Pass, raised};
 use crate::sql::error::{ErrorKind, SqlError};
 use crate::sql::expr::comparison;
 use crate::sql::expr::conversion::item_of;
+use crate::sql::expr::kernels::{RELABEL, kernel_of};
 use crate::sql::expr::operand::Operand;
 use crate::sql::expr::operation::comparison_operator;
+use crate::sql::expr::sort_key::{keyed, keyed_items};
 use crate::sql::expr::typed::ValueType;
 use crate::sql::types::SqlType;
 
@@ -21,8 +25,8 @@ impl Pass<'_> {
             // It gets its type from a cast around it.
             return Ok(make_array(Vec::new()));
         }
-        let (items, _) = self.unified(items, "ARRAY")?;
-        Ok(make_array(items))
+        let (items, item) = self.unified(items, "ARRAY")?;
+        Ok(labelled(make_array(items), &ValueType::of(SqlType::Array(Box::new(item.sql_type)))))
     }
 
     /// `value operator ANY (list)`
@@ -39,10 +43,11 @@ impl Pass<'_> {
             _ => greatest.gt_eq(value.clone()),
         };
         let null = lit(ScalarValue::Boolean(None));
+        let has_null = self.has_null(list.clone(), &value, schema)?;
         when(found, lit(true))
             .when(list.clone().is_null(), null.clone())
-            .when(cardinality(list.clone()).eq(lit(0_u64)), lit(false))
-            .when(value.is_null().or(has_null(list)), null)
+            .when(cardinality(list).eq(lit(0_u64)), lit(false))
+            .when(value.is_null().or(has_null), null)
             .otherwise(lit(false))
     }
 
@@ -59,11 +64,12 @@ impl Pass<'_> {
             _ => least.lt(value.clone()),
         };
         let null = lit(ScalarValue::Boolean(None));
+        let has_null = self.has_null(list.clone(), &value, schema)?;
         when(list.clone().is_null(), null.clone())
-            .when(cardinality(list.clone()).eq(lit(0_u64)), lit(true))
+            .when(cardinality(list).eq(lit(0_u64)), lit(true))
             .when(value.is_null(), null.clone())
             .when(violated, lit(false))
-            .when(has_null(list), null)
+            .when(has_null, null)
             .otherwise(lit(true))
     }
 
@@ -88,6 +94,12 @@ impl Pass<'_> {
             }
             _ => list,
         };
+        if matches!(value.sql_type(), SqlType::Record(_)) {
+            return Err(raised(
+                SqlError::not_supported(format!("{name} {quantifier} of an array of rows"))
+                    .with_hint("Unnest the array in a sub-query."),
+            ));
+        }
         let Some(item) = item_of(list.sql_type()) else {
             let message = "op ANY/ALL (array) requires array on right side";
             return Err(raised(SqlError::new(ErrorKind::WrongObjectType, message)));
@@ -95,13 +107,25 @@ impl Pass<'_> {
         // A stand-in for an item tells which type both are compared in.
         let stand_in = Operand { expr: lit(ScalarValue::Null), value_type: ValueType::of(item) };
         let stand_in_type = stand_in.value_type.clone();
-        let (value, item) = comparison::aligned(operator, value, stand_in, self.parameters()).map_err(raised)?;
+        let (value, item, common) =
+            comparison::converted(operator, value, stand_in, self.parameters()).map_err(raised)?;
         let item = match item {
             Expr::Literal(ScalarValue::Null, None) => stand_in_type,
             converted => self.operand(converted, schema)?.value_type,
         };
         let list_type = ValueType::of(SqlType::Array(Box::new(item.sql_type)));
-        Ok((operator, value, list.converted_to(&list_type, self.parameters()).map_err(raised)?))
+        let list = list.converted_to(&list_type, self.parameters()).map_err(raised)?;
+        let (value, list) = match common {
+            Some(item) => (keyed(value, &item, comparison::purpose(operator)), keyed_items(list, &item)),
+            None => (value, list),
+        };
+        Ok((operator, value, unlabelled(list)))
+    }
+
+    /// Whether one of the items is NULL; they are of the type of the value.
+    fn has_null(&self, list: Expr, value: &Expr, schema: &DFSchema) -> Result<Expr> {
+        let null = ScalarValue::try_from(&self.operand(value.clone(), schema)?.value_type.data_type)?;
+        Ok(array_position(list, lit(null), lit(1_i64)).is_not_null())
     }
 }
 
@@ -120,6 +144,14 @@ fn is_given(list: &Expr) -> bool {
     }
 }
 
-fn has_null(list: Expr) -> Expr {
-    array_position(list, lit(ScalarValue::Null), lit(1_i64)).is_not_null()
+/// The list itself, so that the optimizer sees its items.
+fn unlabelled(list: Expr) -> Expr {
+    match list {
+        Expr::ScalarFunction(ScalarFunction { func, mut args })
+            if kernel_of(&func).is_some_and(|kernel| kernel.name == RELABEL.name) =>
+        {
+            args.pop().unwrap_or(lit(ScalarValue::Null))
+        }
+        other => other,
+    }
 }

@@ -1,18 +1,18 @@
 //! CAST and `::`.
 
 use datafusion::common::metadata::FieldMetadata;
-use datafusion::common::{DFSchema, Result};
+use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::{Cast, Expr};
 
 use super::{Pass, raised};
+use crate::sql::edm;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::expr::conversion::{is_castable, is_text, name};
 use crate::sql::expr::kernels::{CAST, Computation};
 use crate::sql::expr::literal;
 use crate::sql::expr::operand::{Operand, relabelled};
 use crate::sql::expr::typed::ValueType;
-use crate::sql::input::parse_text;
-use crate::sql::types::{SqlType, TYPE_KEY};
+use crate::sql::types::{SqlType, TYPE_KEY, TimeLimits};
 
 impl Pass<'_> {
     pub(super) fn cast(&self, cast: Cast, schema: &DFSchema) -> Result<Expr> {
@@ -21,12 +21,37 @@ impl Pass<'_> {
             return Ok(Expr::Cast(cast));
         }
         let operand = self.operand(*cast.expr, schema)?;
-        self.cast_to(operand, &SqlType::of_field(&cast.field)).map_err(raised)
+        self.cast_to(operand, &SqlType::declared_in(&cast.field)).map_err(raised)
     }
 
     pub(super) fn cast_to(&self, operand: Operand, to: &SqlType) -> SqlResult<Expr> {
+        if let SqlType::Limited(limits) = to {
+            return self.limited_to(operand, *limits);
+        }
         let cast = self.converted(operand, to)?;
         Ok(if matches!(to, SqlType::Numeric(Some(_))) { declared(cast, to) } else { cast })
+    }
+
+    /// As a time type with limits: a literal is read with them, what has a type is cast and then limited.
+    fn limited_to(&self, operand: Operand, limits: TimeLimits) -> SqlResult<Expr> {
+        let to = SqlType::Limited(limits);
+        if let (true, Expr::Literal(value, _)) = (operand.is_unknown(), &operand.expr)
+            && let Some(text) = value.try_as_str().flatten()
+        {
+            return literal::reading(text, &to, self.parameters());
+        }
+        // What a number without a unit means is in the limits.
+        if !operand.is_unknown() && is_text(operand.sql_type()) {
+            return Ok(Computation::reading(ValueType::of(to), operand.expr));
+        }
+        let value = match self.converted(operand, limits.of().bare())? {
+            Expr::Literal(value, _) => {
+                let kept = edm::limited(&value.to_array()?, limits);
+                return Ok(literal::literal(ScalarValue::try_from_array(&kept, 0)?, &to));
+            }
+            value => value,
+        };
+        Ok(Computation::limited(&to, value))
     }
 
     fn converted(&self, operand: Operand, to: &SqlType) -> SqlResult<Expr> {
@@ -47,10 +72,14 @@ impl Pass<'_> {
             return Ok(match literal::cast(value, &from, &target) {
                 Ok(value) => literal::literal(value, &target.sql_type),
                 // It may stand in a branch that is not taken.
+                Err(_) if is_text(&from) => Computation::reading(target, operand.expr),
                 Err(_) => Computation::call(&CAST, None, target, vec![operand.expr]),
             });
         }
         match to {
+            // Its precision is no longer declared.
+            SqlType::Numeric(None) if operand.value_type == target => Ok(relabelled(operand.expr, &target)),
+            _ if is_text(&from) && !is_text(to) => Ok(Computation::reading(target, operand.expr)),
             _ if operand.value_type == target => Ok(operand.expr),
             // They have the layout of text, but not every text is one.
             SqlType::Json | SqlType::Jsonb => Ok(Computation::call(&CAST, None, target, vec![operand.expr])),
@@ -71,7 +100,7 @@ impl Pass<'_> {
                 literal::cast(&text.into(), &SqlType::Text, &ValueType::of(to.clone()))?
             }
             (Some(text), SqlType::Numeric(None)) => literal::read(text, to)?,
-            (Some(text), _) => parse_text(to, text)?,
+            (Some(text), _) => return literal::reading(text, to, self.parameters()),
             // NULL, or a parameter, which the cast declares.
             (None, _) => return operand.coerced(to, self.parameters()),
         };

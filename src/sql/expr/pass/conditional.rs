@@ -1,19 +1,21 @@
 //! CASE, COALESCE and their kin: one type for all the values they may give.
 
-use std::sync::Arc;
-
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::functions::core::{coalesce, greatest, least};
-use datafusion::logical_expr::{Case, Expr, Operator, ScalarUDF};
+use datafusion::logical_expr::{Case, Expr, ExprSchemable, Operator};
 
 use super::predicate::{Truth, may_fail};
 use super::{Pass, raised};
 use crate::sql::error::SqlResult;
+use crate::sql::expr::chosen::Chosen;
 use crate::sql::expr::comparison;
-use crate::sql::expr::conversion::common_type;
+use crate::sql::expr::conversion::{common_type, is_same, without_parameters};
+use crate::sql::expr::kernels::Computation;
 use crate::sql::expr::literal;
 use crate::sql::expr::operand::{Operand, relabelled};
 use crate::sql::expr::pending::Meaning;
+use crate::sql::expr::record;
+use crate::sql::expr::sort_key::{Purpose, key};
 use crate::sql::expr::typed::{Shape, ValueType};
 use crate::sql::types::SqlType;
 
@@ -26,7 +28,12 @@ impl Pass<'_> {
         {
             return Ok(standard(first.value_type.clone()));
         }
-        let common = common_type(operands.iter().map(|operand| operand.sql_type()), context)?;
+        let rows = record::common_type(operands, context, &|fields| self.common(fields, context))?;
+        if let Some(common) = rows {
+            return Ok(common);
+        }
+        // A length or precision is that of a type only if all of them have it, and a literal has none.
+        let common = without_parameters(&common_type(operands.iter().map(|operand| operand.sql_type()), context)?);
         let SqlType::Numeric(_) = common else { return Ok(ValueType::of(common)) };
         let mut shape: Option<Shape> = None;
         for operand in operands {
@@ -59,11 +66,13 @@ impl Pass<'_> {
         let last = else_expr.map_or(Expr::Literal(ScalarValue::Null, None), |expr| *expr);
         // To PostgreSQL the default comes first.
         let values = std::iter::once(last).chain(thens).map(|value| self.operand(value, schema));
-        let (values, target) = self.unified(values.collect::<Result<_>>()?, "CASE")?;
+        let values = values.collect::<Result<Vec<_>>>()?;
+        let is_declared = all_declared(&values.iter().collect::<Vec<_>>(), schema)?;
+        let (values, target) = self.unified(values, "CASE")?;
         let mut values = values.into_iter();
         let last = values.next();
         let branches: Vec<(Expr, Expr)> = whens.into_iter().zip(values).collect();
-        Ok(cases(branches, last, &target))
+        Ok(declared(cases(branches, last, &target), &target, is_declared))
     }
 
     /// The conditions that the subject of a CASE equals each of the values.
@@ -76,18 +85,28 @@ impl Pass<'_> {
     }
 
     /// COALESCE, GREATEST, LEAST.
-    pub(super) fn first_of(&self, meaning: &Meaning, operands: Vec<Operand>) -> Result<Expr> {
-        let (values, target) = self.unified(operands, meaning.name())?;
-        let function: Arc<ScalarUDF> = match meaning {
-            Meaning::Greatest => greatest(),
-            Meaning::Least => least(),
-            _ => coalesce(),
+    pub(super) fn first_of(&self, meaning: &Meaning, operands: Vec<Operand>, schema: &DFSchema) -> Result<Expr> {
+        let all: Vec<&Operand> = operands.iter().collect();
+        let common = self.common(&all, meaning.name()).map_err(raised)?;
+        let operands = match (meaning, given(&operands)) {
+            (Meaning::Coalesce, Some(given)) if given.iter().all(|o| is_same(o.sql_type(), &common.sql_type)) => given,
+            _ => operands,
         };
-        Ok(labelled(function.call(values), &target))
+        let is_declared = all_declared(&operands.iter().collect::<Vec<_>>(), schema)?;
+        let (values, target) = self.unified(operands, meaning.name())?;
+        let is_greatest = *meaning == Meaning::Greatest;
+        let keys: Option<Vec<Expr>> = values.iter().map(|value| key(value, &target.sql_type, Purpose::Order)).collect();
+        let value = match (meaning, keys) {
+            (Meaning::Greatest | Meaning::Least, Some(keys)) => Chosen::call(is_greatest, values, keys),
+            (Meaning::Greatest, None) => greatest().call(values),
+            (Meaning::Least, None) => least().call(values),
+            _ => coalesce().call(values),
+        };
+        Ok(declared(labelled(value, &target), &target, is_declared))
     }
 
     /// NULLIF is the left value, unless it equals the right one.
-    pub(super) fn null_if(&self, left: Operand, right: Operand) -> Result<Expr> {
+    pub(super) fn null_if(&self, left: Operand, right: Operand, schema: &DFSchema) -> Result<Expr> {
         let parameters = self.parameters();
         let left = match (left.is_unknown(), right.is_unknown()) {
             (true, true) => self.read(left, &SqlType::Text)?,
@@ -97,11 +116,16 @@ impl Pass<'_> {
             }
             _ => left,
         };
+        let is_declared = all_declared(&[&left], schema)?;
         let value = left.clone();
         let equal = comparison::compare(Operator::Eq, left, right, parameters).map_err(raised)?;
-        let target = standard(value.value_type.clone());
+        let target = match value.value_type.clone() {
+            // It is compared as text.
+            ValueType { sql_type: SqlType::Varchar(_), .. } => ValueType::of(SqlType::Text),
+            value_type => standard(value_type),
+        };
         let null = literal::null(&target).map_err(raised)?;
-        Ok(cases(vec![(equal, null)], Some(value.expr), &target))
+        Ok(declared(cases(vec![(equal, null)], Some(value.expr), &target), &target, is_declared))
     }
 
     /// A literal without a type, read as one.
@@ -125,8 +149,42 @@ fn cases(branches: Vec<(Expr, Expr)>, last: Option<Expr>, target: &ValueType) ->
     labelled(Expr::Case(Case::new(None, boxed(branches), last.map(Box::new))), target)
 }
 
+/// Of the arguments of COALESCE those that it may give, as far as constants tell: none is NULL, and one that is there is the
+/// last. `None` when that says nothing.
+fn given(operands: &[Operand]) -> Option<Vec<Operand>> {
+    let constant = |operand: &Operand| match &operand.expr {
+        Expr::Literal(value, _) => Some(!value.is_null()),
+        _ => None,
+    };
+    let known = operands.iter().filter(|operand| constant(operand) != Some(false));
+    let end = known.clone().position(|operand| constant(operand) == Some(true)).map_or(usize::MAX, |last| last + 1);
+    let given: Vec<Operand> = known.take(end).cloned().collect();
+    (!given.is_empty()).then_some(given)
+}
+
+/// Whether all are numerics of one declared precision: then what is chosen among them is, too.
+pub(super) fn all_declared(operands: &[&Operand], schema: &DFSchema) -> Result<bool> {
+    let Some((first, others)) = operands.split_first() else { return Ok(false) };
+    if !matches!(first.sql_type(), SqlType::Numeric(Some(_)))
+        || others.iter().any(|other| other.value_type != first.value_type)
+    {
+        return Ok(false);
+    }
+    for operand in operands {
+        if !SqlType::is_declared(operand.expr.to_field(schema)?.1.as_ref()) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The expression with its precision said to be declared, if it is.
+fn declared(expr: Expr, target: &ValueType, is_declared: bool) -> Expr {
+    if is_declared { Computation::declared(&target.sql_type, expr) } else { expr }
+}
+
 /// The expression with its type said where its layout does not.
-fn labelled(expr: Expr, target: &ValueType) -> Expr {
+pub(super) fn labelled(expr: Expr, target: &ValueType) -> Expr {
     if target.is_obvious() { expr } else { relabelled(expr, target) }
 }
 

@@ -6,8 +6,10 @@
 mod aggregate;
 mod array;
 mod cast;
+mod chains;
 mod conditional;
-mod intervals;
+mod identity;
+mod keyed;
 mod node;
 mod outputs;
 mod plans;
@@ -105,7 +107,7 @@ impl Pass<'_> {
     }
 
     fn expression(&self, expr: Expr, schema: &DFSchema) -> Result<Expr> {
-        Ok(expr.transform_up(|expr| self.typed(expr, schema).map(Transformed::yes))?.data)
+        chains::guarded(expr.transform_up(|expr| self.typed(expr, schema).map(Transformed::yes))?.data)
     }
 
     /// Types what stands in a lateral sub-query, now that the other side is typed.

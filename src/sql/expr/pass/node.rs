@@ -11,11 +11,11 @@ use crate::sql::error::SqlError;
 use crate::sql::expr::comparison;
 use crate::sql::expr::conversion;
 use crate::sql::expr::function;
-use crate::sql::expr::kernels::{self, Computation};
 use crate::sql::expr::literal;
 use crate::sql::expr::operand::Operand;
 use crate::sql::expr::operation;
 use crate::sql::expr::pending::{Meaning, Pending};
+use crate::sql::expr::record;
 use crate::sql::types::SqlType;
 
 /// Digits of the largest unsigned integer of 64 bits.
@@ -51,6 +51,8 @@ impl Pass<'_> {
             Expr::IsNotUnknown(operand) => {
                 Ok(Expr::IsNotUnknown(Box::new(self.truth(*operand, "IS NOT UNKNOWN", schema)?)))
             }
+            Expr::IsNull(operand) => self.is_null(*operand, false, schema),
+            Expr::IsNotNull(operand) => self.is_null(*operand, true, schema),
             Expr::Between(between) => self.between(between, schema),
             Expr::InList(list) => self.in_list(list, schema),
             Expr::Like(like) => self.like(like, schema),
@@ -88,6 +90,16 @@ impl Pass<'_> {
             return comparison::compare(op, left, right, self.parameters()).map_err(raised);
         }
         operation::binary(&op.to_string(), left, right, self.parameters()).map_err(raised)
+    }
+
+    /// A row is NULL when all of its fields are.
+    fn is_null(&self, operand: Expr, negated: bool, schema: &DFSchema) -> Result<Expr> {
+        let operand = self.operand(operand, schema)?;
+        Ok(match record::all_null(&operand, negated) {
+            Some(all_null) => all_null,
+            None if negated => Expr::IsNotNull(Box::new(operand.expr)),
+            None => Expr::IsNull(Box::new(operand.expr)),
+        })
     }
 
     fn prefix(&self, name: &str, operand: Expr, schema: &DFSchema) -> Result<Expr> {
@@ -133,17 +145,18 @@ impl Pass<'_> {
                 let [left, right] = pair(operands)?;
                 self.all(name, left, right, schema)
             }
-            Meaning::Coalesce | Meaning::Greatest | Meaning::Least => self.first_of(&meaning, operands),
+            Meaning::Coalesce | Meaning::Greatest | Meaning::Least => self.first_of(&meaning, operands, schema),
             Meaning::NullIf => {
                 let [left, right] = pair(operands)?;
-                self.null_if(left, right)
+                self.null_if(left, right, schema)
             }
             Meaning::Array => self.array(operands),
+            Meaning::Row(layout) => record::row(layout, operands, parameters).map_err(raised),
+            Meaning::Field(name) => match operands.pop() {
+                Some(row) => record::field(name, row).map_err(raised),
+                None => Err(raised(wrong_count(&meaning))),
+            },
             Meaning::OfSorted(set) => self.of_sorted(*set, operands).map_err(raised),
-            Meaning::Rounded => {
-                let [value, digits] = pair(operands)?;
-                Ok(Computation::call(&kernels::ROUND_TIME, None, value.value_type, vec![value.expr, digits.expr]))
-            }
             Meaning::Average => {
                 let [sum, count] = pair(operands)?;
                 self.average(sum, count)
@@ -167,6 +180,11 @@ impl Pass<'_> {
                 }
                 _ => Err(raised(function::missing(name, &operands))),
             },
+            Meaning::Truth(clause) => match operands.pop() {
+                Some(operand) => self.truth(operand.expr, clause, schema),
+                None => Err(raised(wrong_count(&meaning))),
+            },
+            Meaning::Missing(name) => Err(raised(function::missing(name, &operands))),
             Meaning::Value => match operands.pop() {
                 Some(operand) => Ok(operand.expr),
                 None => Err(raised(wrong_count(&meaning))),

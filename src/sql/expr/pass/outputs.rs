@@ -1,11 +1,14 @@
 //! Aggregates and window functions give columns, which expressions above them name. Where PostgreSQL's have another type, or
 //! two names stand for one computation, a projection stands between.
 
+use arrow::datatypes::Field;
 use datafusion::common::{Column, Result};
 use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionDefinition};
 use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, Projection, Window, cast};
 use std::sync::Arc;
 
+use crate::sql::expr::operand::relabelled;
+use crate::sql::expr::typed::ValueType;
 use crate::sql::types::SqlType;
 
 /// The aggregates, with those computed once that are the same now that they are typed: the sum that an average takes, and
@@ -29,7 +32,9 @@ pub(super) fn computed_once(aggregate: Aggregate) -> Result<LogicalPlan> {
     let computed = Aggregate::try_new(input, group_expr, kept)?;
     let first = computed.schema.fields().len() - computed.aggr_expr.len();
     let column = |place: usize| Expr::Column(Column::from(computed.schema.qualified_field(place)));
-    let groups = (0..first).map(column);
+    // The number of the grouping set is the engine's own affair: GROUPING is not computed from it here.
+    let is_own = |place: &usize| computed.schema.field(*place).name() == Aggregate::INTERNAL_GROUPING_ID;
+    let groups = (0..first).filter(|place| !is_own(place)).map(column);
     let aggregates = aggr_expr.iter().zip(places).map(|(expr, place)| {
         let name = expr.schema_name().to_string();
         let computed = column(first + place);
@@ -39,24 +44,38 @@ pub(super) fn computed_once(aggregate: Aggregate) -> Result<LogicalPlan> {
     Projection::try_new(columns, Arc::new(LogicalPlan::Aggregate(computed))).map(LogicalPlan::Projection)
 }
 
-/// The window functions; `ntile` gives an integer.
+/// The window functions: `ntile` gives an integer, and what a function gives has no length or precision.
 pub(super) fn windowed(window: Window) -> Result<LogicalPlan> {
     let Window { input, window_expr, .. } = window;
     let narrow: Vec<bool> = window_expr.iter().map(|expr| gives_integer(&expr.clone().unalias())).collect();
     let window = Window::try_new(window_expr, input)?;
-    if !narrow.contains(&true) {
-        return Ok(LogicalPlan::Window(window));
-    }
     let before = window.schema.fields().len() - narrow.len();
+    let mut changed = false;
     let columns = window.schema.iter().enumerate().map(|(place, (qualifier, field))| {
         let column = Expr::Column(Column::from((qualifier, field)));
-        match place.checked_sub(before).and_then(|place| narrow.get(place)) {
-            Some(true) => cast(column, SqlType::Int4.arrow()).alias_qualified(qualifier.cloned(), field.name()),
-            _ => column,
-        }
+        let Some(is_narrow) = place.checked_sub(before).and_then(|place| narrow.get(place)) else { return column };
+        let plain = match is_narrow {
+            true => Some(cast(column.clone(), SqlType::Int4.arrow())),
+            false => plain_type(field).map(|value_type| relabelled(column.clone(), &value_type)),
+        };
+        changed |= plain.is_some();
+        plain.map_or(column, |plain| plain.alias_qualified(qualifier.cloned(), field.name()))
     });
-    let columns = columns.collect();
+    let columns: Vec<Expr> = columns.collect();
+    if !changed {
+        return Ok(LogicalPlan::Window(window));
+    }
     Projection::try_new(columns, Arc::new(LogicalPlan::Window(window))).map(LogicalPlan::Projection)
+}
+
+/// The type of a field without the length or precision that is declared with it; `None` when there is none.
+fn plain_type(field: &Field) -> Option<ValueType> {
+    let value_type = ValueType::of_field(field);
+    match &value_type.sql_type {
+        SqlType::Numeric(Some(_)) if SqlType::is_declared(field) => Some(value_type),
+        SqlType::Varchar(Some(_)) => Some(ValueType::of(SqlType::Varchar(None))),
+        _ => None,
+    }
 }
 
 fn gives_integer(expr: &Expr) -> bool {

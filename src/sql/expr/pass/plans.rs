@@ -12,13 +12,15 @@ use datafusion::logical_expr::{
     SortExpr, Subquery, TableScan, Values,
 };
 
+use super::conditional::all_declared;
 use super::outputs::windowed;
-use super::sets::{is_set_operation, output_operands};
+use super::sets::{Met, is_set_operation, output_operands};
 use super::{Pass, raised};
 use crate::sql::error::{ErrorKind, SqlError};
 use crate::sql::expr::comparison;
 use crate::sql::expr::literal;
 use crate::sql::expr::operand::{Operand, is_untyped};
+use crate::sql::expr::sort_key::{Purpose, keyed};
 use crate::sql::expr::typed::ValueType;
 use crate::sql::types::{SqlType, TYPE_KEY};
 
@@ -38,6 +40,7 @@ impl Pass<'_> {
             LogicalPlan::Join(join) => self.join(join, schema)?.recompute_schema(),
             LogicalPlan::Aggregate(aggregate) => self.grouped(aggregate, schema),
             LogicalPlan::Distinct(Distinct::All(input)) => self.distinct(input),
+            LogicalPlan::Distinct(Distinct::On(distinct)) => self.distinct_on(distinct, schema),
             LogicalPlan::Window(window) => windowed(window),
             LogicalPlan::Sort(sort) => self.sort(sort, schema),
             LogicalPlan::Union(union) => self.union(union),
@@ -83,13 +86,15 @@ impl Pass<'_> {
         let Values { schema, values } = values;
         let mut rows: Vec<Vec<Operand>> = Vec::with_capacity(values.len());
         for row in values {
-            let cells = row.into_iter().map(|cell| self.operand(cell, &none));
+            let cells = row.into_iter().map(|cell| self.operand(without_cast_of_literal(cell), &none));
             rows.push(cells.collect::<Result<_>>()?);
         }
         let mut targets = Vec::with_capacity(schema.fields().len());
+        let mut declared = Vec::with_capacity(schema.fields().len());
         for column in 0..schema.fields().len() {
             let meeting: Vec<&Operand> = rows.iter().filter_map(|row| row.get(column)).collect();
             targets.push(self.common(&meeting, "VALUES").map_err(raised)?);
+            declared.push(all_declared(&meeting, &none)?);
         }
         let mut typed = Vec::with_capacity(rows.len());
         for row in rows {
@@ -99,7 +104,9 @@ impl Pass<'_> {
                 .map(|(cell, target)| cell.converted_to(target, self.parameters()).map_err(raised));
             typed.push(cells.collect::<Result<Vec<_>>>()?);
         }
-        let fields = targets.iter().zip(schema.fields()).map(|(target, field)| target.field(field.name(), true));
+        let fields = targets.iter().zip(declared).zip(schema.fields()).map(|((target, is_declared), field)| {
+            if is_declared { target.sql_type.field(field.name(), true) } else { target.field(field.name(), true) }
+        });
         let schema = DFSchema::from_unqualified_fields(fields.collect(), Default::default())?;
         Ok(LogicalPlan::Values(Values { schema: Arc::new(schema), values: typed }))
     }
@@ -109,13 +116,12 @@ impl Pass<'_> {
         LogicalPlan::Sort(sort).recompute_schema()
     }
 
-    /// Intervals are ordered by their length.
+    /// What is sorted by, as its keys.
     pub(super) fn ordered(&self, order: &mut [SortExpr], schema: &DFSchema) -> Result<()> {
         for item in order {
             let operand = self.operand(item.expr.clone(), schema)?;
-            if *operand.sql_type() == SqlType::Interval {
-                item.expr = comparison::span(operand.expr);
-            }
+            Self::orderable(operand.sql_type())?;
+            item.expr = keyed(operand.expr, &operand.value_type.sql_type, Purpose::Order);
         }
         Ok(())
     }
@@ -158,19 +164,21 @@ impl Pass<'_> {
         let RecursiveQuery { name, static_term, recursive_term, is_distinct, .. } = query;
         let first = Arc::new(self.plan(Arc::unwrap_or_clone(static_term))?);
         // A numeric may need more digits with each round.
-        let targets: Vec<ValueType> = output_operands(&first)?
+        let targets: Vec<Met> = output_operands(&first)?
             .into_iter()
             .map(|operand| match operand.sql_type() {
                 SqlType::Numeric(_) => ValueType::of(SqlType::Numeric(None)),
                 SqlType::Unknown => ValueType::of(SqlType::Text),
                 _ => operand.value_type,
             })
+            .map(Met::undeclared)
             .collect();
         let first = self.as_columns(first, &targets)?;
         let recursive =
             with_work_table(without_planner_casts(Arc::unwrap_or_clone(recursive_term))?, &name, first.schema())?;
         let recursive = Arc::new(self.plan(recursive)?);
         for (index, (operand, target)) in output_operands(&recursive)?.iter().zip(&targets).enumerate() {
+            let target = &target.value_type;
             let common = crate::sql::expr::conversion::common_type([&target.sql_type, operand.sql_type()], "UNION");
             let common = common.map_err(raised)?;
             if !crate::sql::expr::conversion::is_same(&common, &target.sql_type) {
@@ -216,6 +224,14 @@ fn without_planner_casts(plan: LogicalPlan) -> Result<LogicalPlan> {
             Projection::try_new(stripped.collect(), input).map(LogicalPlan::Projection)
         }
         other => Ok(other),
+    }
+}
+
+/// A literal that nobody gave a type, but the planner: ours reads it otherwise.
+fn without_cast_of_literal(expr: Expr) -> Expr {
+    match expr.unalias() {
+        Expr::Cast(cast) if is_untyped(&cast.expr) => *cast.expr,
+        other => other,
     }
 }
 

@@ -4,7 +4,7 @@ use arrow::datatypes::DataType;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::InList;
-use datafusion::logical_expr::{Between, BinaryExpr, Case, Cast, Expr, Like, Operator, lit};
+use datafusion::logical_expr::{Between, BinaryExpr, Cast, Expr, Like, Operator, lit};
 
 use super::{Pass, raised};
 use crate::sql::error::{ErrorKind, SqlError};
@@ -36,12 +36,10 @@ impl Pass<'_> {
         }
     }
 
-    /// AND and OR. PostgreSQL computes the right side only where the left one does not decide; the engine computes it for
-    /// every row. So one that may fail stands behind a guard.
+    /// AND and OR.
     pub(super) fn logic(&self, left: Expr, op: Operator, right: Expr, schema: &DFSchema) -> Result<Expr> {
         let clause = if op == Operator::And { "AND" } else { "OR" };
         let (left, right) = (self.truth(left, clause, schema)?, self.truth(right, clause, schema)?);
-        let right = if may_fail(&right) { guarded(&left, op, right) } else { right };
         Ok(Expr::BinaryExpr(BinaryExpr { left: Box::new(left), op, right: Box::new(right) }))
     }
 
@@ -110,7 +108,7 @@ impl Pass<'_> {
                 return Err(raised(SqlError::not_supported("ESCAPE with a pattern that is not a constant")));
             }
         };
-        Ok(Expr::Like(Like { expr: Box::new(text), pattern: Box::new(pattern), escape_char: None, ..like }))
+        Ok(pattern::like(text, pattern, like.negated, like.case_insensitive))
     }
 
     pub(super) fn similar_to(&self, like: Like, schema: &DFSchema) -> Result<Expr> {
@@ -133,16 +131,6 @@ impl Pass<'_> {
         let as_text = |operand: Operand| operand.coerced(&SqlType::Text, self.parameters()).map_err(raised);
         Ok((as_text(text)?, as_text(pattern)?))
     }
-}
-
-/// `right` only where `left` does not decide: the optimizer keeps a CASE of numbers as it is.
-fn guarded(left: &Expr, op: Operator, right: Expr) -> Expr {
-    let (undecided, decided) = match op {
-        Operator::And => (Expr::IsNotFalse(Box::new(left.clone())), false),
-        _ => (Expr::IsNotTrue(Box::new(left.clone())), true),
-    };
-    let branches = vec![(Box::new(undecided), Box::new(Truth::to_number(right)))];
-    Truth::of_number(Expr::Case(Case::new(None, branches, Some(Box::new(lit(i32::from(decided)))))))
 }
 
 /// Truth values as numbers.
@@ -175,6 +163,19 @@ pub(super) fn may_fail(expr: &Expr) -> bool {
         Ok(if fails { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     });
     fails
+}
+
+/// Whether something is computed of rows that may raise an error of any kind. Constants are computed in any case.
+pub(super) fn computes(expr: &Expr) -> bool {
+    let is_computation = |part: &Expr| match part {
+        Expr::ScalarFunction(call) => {
+            kernels::kernel_of(&call.func).is_none_or(|kernel| kernel.name != kernels::RELABEL.name)
+        }
+        _ => false,
+    };
+    let is_of_rows = |part: &Expr| matches!(part, Expr::Column(_) | Expr::OuterReferenceColumn(..));
+    let has = |wanted: &dyn Fn(&Expr) -> bool| expr.exists(|part| Ok(wanted(part))).unwrap_or(true);
+    has(&is_computation) && has(&is_of_rows)
 }
 
 /// Whether a type is one of the numbers.

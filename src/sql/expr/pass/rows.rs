@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
-use datafusion::common::Result;
+use datafusion::common::{Column, Result};
 use datafusion::logical_expr::{Expr, LogicalPlan, Projection, Unnest};
 
 use super::Pass;
+use crate::sql::expr::conversion::without_parameters;
 use crate::sql::expr::operand::{Operand, relabelled};
+use crate::sql::expr::typed::ValueType;
+use crate::sql::types::SqlType;
 
 impl Pass<'_> {
     /// A key of a table is none of the rows that a list beside it becomes. The planner takes it for one all the same, and
@@ -28,6 +31,30 @@ impl Pass<'_> {
             }
             unnest.input = Arc::new(LogicalPlan::Projection(Projection::try_new(exprs, input.clone())?));
         }
-        LogicalPlan::Unnest(unnest).recompute_schema()
+        with_item_types(LogicalPlan::Unnest(unnest).recompute_schema()?)
     }
+}
+
+/// The rows that lists became, with what the type of a list says of its items where their layout does not.
+fn with_item_types(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let LogicalPlan::Unnest(unnest) = &plan else { return Ok(plan) };
+    let mut changed = false;
+    let columns = plan.schema().iter().zip(&unnest.dependency_indices).map(|((qualifier, field), list)| {
+        let column = Expr::Column(Column::from((qualifier, field)));
+        let list = unnest.input.schema().field(*list);
+        let item = match SqlType::of_field(list) {
+            SqlType::Array(item) if list.data_type() != field.data_type() => ValueType::of(without_parameters(&item)),
+            _ => return column,
+        };
+        if item.data_type != *field.data_type() || item.sql_type == SqlType::of_field(field) {
+            return column;
+        }
+        changed = true;
+        relabelled(column, &item).alias_qualified(qualifier.cloned(), field.name())
+    });
+    let columns: Vec<Expr> = columns.collect();
+    if !changed {
+        return Ok(plan);
+    }
+    Projection::try_new(columns, Arc::new(plan)).map(LogicalPlan::Projection)
 }

@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
-use datafusion::common::{Column, JoinType, NullEquality, Result};
-use datafusion::logical_expr::{Distinct, Expr, Join, LogicalPlan, Projection, Union};
+use arrow::datatypes::{Field, FieldRef};
+use datafusion::common::{Column, JoinType, NullEquality, Result, TableReference};
+use datafusion::logical_expr::{Distinct, Expr, ExprSchemable, Join, LogicalPlan, Projection, Union};
 
+use super::identity::distinguishable_columns;
 use super::{Pass, raised};
 use crate::sql::expr::operand::{Operand, is_untyped, relabelled};
+use crate::sql::expr::sort_key::{Purpose, keyed};
 use crate::sql::expr::typed::ValueType;
 use crate::sql::types::SqlType;
 
@@ -24,52 +27,87 @@ impl Pass<'_> {
             LogicalPlan::Distinct(Distinct::All(input)) => (input, true),
             other => (Arc::new(other), false),
         };
-        let targets = self.met(&[output_operands(&left)?, output_operands(&join.right)?], name)?;
+        let targets = self.met(&[&left, &join.right], name)?;
         let left = self.as_columns(left, &targets)?;
+        distinguishable_columns(&left)?;
         join.left = match is_distinct {
             true => Arc::new(LogicalPlan::Distinct(Distinct::All(left))),
             false => left,
         };
         join.right = self.as_columns(join.right, &targets)?;
         let columns = |plan: &LogicalPlan| -> Vec<Expr> {
-            plan.schema().iter().map(|field| Expr::Column(Column::from(field))).collect()
+            let column = |(qualifier, field): (Option<&TableReference>, &FieldRef)| {
+                let sql_type = SqlType::of_field(field);
+                keyed(Expr::Column(Column::from((qualifier, field))), &sql_type, Purpose::Equality)
+            };
+            plan.schema().iter().map(column).collect()
         };
         join.on = columns(&join.left).into_iter().zip(columns(&join.right)).collect();
         LogicalPlan::Join(join).recompute_schema()
     }
 
     /// The types of columns that meet.
-    fn met(&self, inputs: &[Vec<Operand>], name: &str) -> Result<Vec<ValueType>> {
-        let width = inputs.first().map_or(0, Vec::len);
-        let meeting =
-            |column: usize| -> Vec<&Operand> { inputs.iter().filter_map(|input| input.get(column)).collect() };
-        (0..width).map(|column| self.common(&meeting(column), name).map_err(raised)).collect()
+    fn met(&self, inputs: &[&LogicalPlan], name: &str) -> Result<Vec<Met>> {
+        let columns = inputs.iter().map(|input| output_operands(input)).collect::<Result<Vec<_>>>()?;
+        let width = columns.first().map_or(0, Vec::len);
+        let mut met = Vec::with_capacity(width);
+        for place in 0..width {
+            let meeting: Vec<&Operand> = columns.iter().filter_map(|columns| columns.get(place)).collect();
+            let value_type = self.common(&meeting, name).map_err(raised)?;
+            let is_declared = inputs
+                .iter()
+                .zip(&meeting)
+                .all(|(input, operand)| operand.value_type == value_type && has_precision(input.schema().field(place)));
+            met.push(Met { value_type, is_declared });
+        }
+        Ok(met)
     }
 
     pub(super) fn union(&self, union: Union) -> Result<LogicalPlan> {
-        let operands = union.inputs.iter().map(|input| output_operands(input)).collect::<Result<Vec<_>>>()?;
-        let targets = self.met(&operands, "UNION")?;
+        let targets = self.met(&union.inputs.iter().map(AsRef::as_ref).collect::<Vec<_>>(), "UNION")?;
         let inputs = union.inputs.into_iter().map(|input| self.as_columns(input, &targets)).collect::<Result<_>>()?;
         Union::try_new_with_loose_types(inputs).map(LogicalPlan::Union)
     }
 
     /// A query with its columns as the given types, under the names they have.
-    pub(super) fn as_columns(&self, input: Arc<LogicalPlan>, targets: &[ValueType]) -> Result<Arc<LogicalPlan>> {
+    pub(super) fn as_columns(&self, input: Arc<LogicalPlan>, targets: &[Met]) -> Result<Arc<LogicalPlan>> {
         let operands = output_operands(&input)?;
-        if operands.iter().zip(targets).all(|(operand, target)| operand.value_type == *target) {
+        let is_one = |operand: &Operand, field: &Field, target: &Met| {
+            operand.value_type == target.value_type && (target.is_declared || !has_precision(field))
+        };
+        let fields = input.schema().fields();
+        if operands.iter().zip(fields).zip(targets).all(|((operand, field), target)| is_one(operand, field, target)) {
             return Ok(input);
         }
-        let named = |(index, (operand, target)): (usize, (Operand, &ValueType))| -> Result<Expr> {
+        let named = |(index, (operand, target)): (usize, (Operand, &Met))| -> Result<Expr> {
             let (qualifier, field) = input.schema().qualified_field(index);
-            let is_literal = operand.is_unknown();
-            let expr = operand.converted_to(target, self.parameters()).map_err(raised)?;
-            let expr =
-                if is_literal || SqlType::of_field(field) == target.sql_type { expr } else { typed_as(expr, target) };
+            let expr = operand.converted_to(&target.value_type, self.parameters()).map_err(raised)?;
+            let converted = expr.to_field(input.schema().as_ref())?.1;
+            let is_said = is_one(&Operand::of(expr.clone(), input.schema().as_ref())?, &converted, target);
+            let expr = if is_said { expr } else { relabelled(expr, &target.value_type) };
             Ok(expr.alias_qualified(qualifier.cloned(), field.name()))
         };
         let exprs = operands.into_iter().zip(targets).enumerate().map(named).collect::<Result<_>>()?;
         Ok(Arc::new(LogicalPlan::Projection(Projection::try_new(exprs, input)?)))
     }
+}
+
+/// The type of columns that meet.
+pub(super) struct Met {
+    pub value_type: ValueType,
+    /// All of them have the precision that it has.
+    pub is_declared: bool,
+}
+
+impl Met {
+    pub fn undeclared(value_type: ValueType) -> Self {
+        Self { value_type, is_declared: false }
+    }
+}
+
+/// Whether a field is of numerics with a declared precision.
+fn has_precision(field: &Field) -> bool {
+    matches!(SqlType::of_field(field), SqlType::Numeric(Some(_))) && SqlType::is_declared(field)
 }
 
 /// The columns of a query; a literal that nobody gave a type is itself, not a column.
@@ -101,9 +139,4 @@ fn is_untyped_text(expr: &Expr) -> bool {
         Expr::Literal(value, Some(_)) => value.is_null() && value.data_type() == arrow::datatypes::DataType::Utf8,
         other => is_untyped(other),
     }
-}
-
-/// The expression said to be of a type, where the layout does not say it.
-fn typed_as(expr: Expr, target: &ValueType) -> Expr {
-    if target.is_obvious() { expr } else { relabelled(expr, target) }
 }

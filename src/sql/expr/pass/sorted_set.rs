@@ -3,9 +3,11 @@
 use super::Pass;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::expr::conversion::{Category, category, name};
-use crate::sql::expr::kernels::{Computation, Kernel, MODE, PERCENTILE_CONT, PERCENTILE_DISC};
+use crate::sql::expr::kernels::{
+    Computation, Kernel, MODE, PERCENTILE_CONT, PERCENTILE_DISC, PERCENTILES_CONT, PERCENTILES_DISC,
+};
 use crate::sql::expr::operand::Operand;
-use crate::sql::expr::pending::{SortedSet, sorted_set_type};
+use crate::sql::expr::pending::{SortedSet, array_of, sorted_set_type};
 use crate::sql::expr::typed::ValueType;
 use crate::sql::types::SqlType;
 use datafusion::logical_expr::Expr;
@@ -34,9 +36,17 @@ impl Pass<'_> {
         }
         let mut arguments = vec![values.expr];
         if let Some(fraction) = fraction {
-            if matches!(fraction.sql_type(), SqlType::Array(_)) {
-                return Err(SqlError::not_supported(format!("{} of several fractions", set.name()))
-                    .with_hint("Ask for each fraction by itself."));
+            if let SqlType::Array(item) = fraction.sql_type() {
+                if category(item) != Category::Number {
+                    return Err(refused);
+                }
+                let floats = ValueType::of(SqlType::Array(Box::new(SqlType::Float8)));
+                arguments.push(fraction.converted_to(&floats, self.parameters())?);
+                let kernel: &'static Kernel = match set {
+                    SortedSet::PercentileCont => &PERCENTILES_CONT,
+                    SortedSet::PercentileDisc | SortedSet::Mode => &PERCENTILES_DISC,
+                };
+                return Ok(Computation::call(kernel, None, array_of(&result), arguments));
             }
             if !fraction.is_unknown() && category(fraction.sql_type()) != Category::Number {
                 return Err(refused);

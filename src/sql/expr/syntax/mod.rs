@@ -3,8 +3,10 @@
 //! [`precedence`] sets right what the parser binds otherwise; then each form becomes a call that waits for the types of its
 //! arguments ([`super::pending`]).
 
+mod conditions;
 mod numbers;
 mod precedence;
+mod rows;
 mod sorted_sets;
 mod values;
 
@@ -21,6 +23,7 @@ use crate::sql::ddl::sql_type;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::statement::fold;
 use crate::sql::syntax::{call, take};
+use crate::sql::types::{IntervalFields, SqlType, TimeLimits};
 
 /// # Errors
 /// 42601 for what is not PostgreSQL's, 0A000 for what is not done here.
@@ -38,6 +41,7 @@ impl VisitorMut for Lowering {
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
         values::keep_types(&mut query.body);
+        conditions::keep_types(&mut query.body);
         ControlFlow::Continue(())
     }
 
@@ -58,6 +62,10 @@ impl VisitorMut for Lowering {
 }
 
 fn lower_one(expr: &mut Expr) -> SqlResult<()> {
+    if let Some(row) = rows::of_values(expr) {
+        *expr = row;
+        return Ok(());
+    }
     match expr {
         // A minus before a number belongs to it.
         Expr::UnaryOp { op: UnaryOperator::Minus, expr: operand } if is_number(operand) => {}
@@ -78,7 +86,7 @@ fn lower_one(expr: &mut Expr) -> SqlResult<()> {
         // The catalogue's own rewriting makes unsigned numbers of what names objects: that is for the planner.
         Expr::Cast { data_type: DataType::IntUnsigned(_), .. } => {}
         Expr::Cast { expr: operand, data_type, array: false, format: None, .. } => {
-            *expr = cast(take(operand), data_type)?;
+            *expr = cast(take(operand), &sql_type(data_type)?);
         }
         Expr::Interval(interval) => *expr = interval_cast(interval)?,
         // The planner would read the items as if there were no query around.
@@ -87,11 +95,10 @@ fn lower_one(expr: &mut Expr) -> SqlResult<()> {
             *expr = call("timezone", vec![take(time_zone), take(timestamp)]);
         }
         Expr::Function(function) if is_average(function) => *expr = average(function),
-        Expr::Function(function) => {
-            if let Some(apart) = sorted_sets::apart(function)? {
-                *expr = apart;
-            }
-        }
+        Expr::Function(function) => match sorted_sets::apart(function)? {
+            Some(apart) => *expr = apart,
+            None => sorted_sets::order_by_constants(function),
+        },
         Expr::Value(ValueWithSpan { value: Value::UnicodeStringLiteral(text), span }) => {
             let value = Value::SingleQuotedString(std::mem::take(text));
             *expr = Expr::Value(ValueWithSpan { value, span: *span });
@@ -106,28 +113,8 @@ fn lower_one(expr: &mut Expr) -> SqlResult<()> {
 }
 
 /// The planner leaves casts out of the names of columns, and two columns would have one name.
-fn cast(operand: Expr, data_type: &DataType) -> SqlResult<Expr> {
-    let cast = call(&pending::cast_function(&sql_type(data_type)?), vec![operand]);
-    Ok(match digits_of_seconds(data_type) {
-        Some(digits) => {
-            let digits = Expr::Value(Value::Number(digits.to_string(), false).into());
-            call(pending::ROUNDED, vec![cast, digits])
-        }
-        None => cast,
-    })
-}
-
-/// What is said in `timestamp(3)`.
-fn digits_of_seconds(data_type: &DataType) -> Option<u64> {
-    match data_type {
-        DataType::Timestamp(digits, _) | DataType::Time(digits, _) => *digits,
-        DataType::Interval { precision, .. } => *precision,
-        DataType::Custom(name, arguments) => {
-            let is_timestamp = name.0.last().and_then(|part| part.as_ident()).is_some_and(|i| fold(i) == "timestamptz");
-            arguments.first().filter(|_| is_timestamp)?.parse().ok()
-        }
-        _ => None,
-    }
+fn cast(operand: Expr, sql_type: &SqlType) -> Expr {
+    call(&pending::cast_function(sql_type), vec![operand])
 }
 
 fn is_number(expr: &Expr) -> bool {
@@ -142,29 +129,29 @@ fn is_query(expr: &Expr) -> bool {
     }
 }
 
-/// `INTERVAL '1' DAY` is the text `1 DAY` read as an interval.
+/// `INTERVAL '1' DAY` is a text read as an interval of days. `INTERVAL '1' WEEK`, which PostgreSQL does not have, is the text
+/// `1 week`.
 fn interval_cast(interval: &mut Interval) -> SqlResult<Expr> {
-    let mut value = take(&mut interval.value);
-    let whole = interval.leading_precision.is_none()
-        && interval.fractional_seconds_precision.is_none()
-        && interval.last_field.is_none();
-    match (&interval.leading_field, &value) {
-        (None, _) if whole => {}
-        (Some(field), Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(text), span })) if whole => {
-            let is_count = text.trim().parse::<f64>().is_ok();
-            if !is_count {
-                return Err(SqlError::not_supported(format!("INTERVAL '{text}' {field}"))
-                    .with_hint("Name the units in the text: INTERVAL '1 day 2 hours'."));
-            }
-            let text = Value::SingleQuotedString(format!("{} {}", text.trim(), unit(field)));
-            value = Expr::Value(ValueWithSpan { value: text, span: *span });
+    let value = take(&mut interval.value);
+    let Some(first) = &interval.leading_field else {
+        return Ok(cast(value, &SqlType::Interval));
+    };
+    let words = match &interval.last_field {
+        Some(last) => format!("{first} TO {last}"),
+        None => first.to_string(),
+    };
+    // The digits of SECOND stand where other fields have none.
+    let digits = interval.fractional_seconds_precision.or(interval.leading_precision);
+    match (IntervalFields::named(&words), value) {
+        (Some(fields), value) => Ok(cast(value, &SqlType::Limited(TimeLimits::interval(fields, digits)))),
+        (None, Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(text), span }))
+            if interval.last_field.is_none() && text.trim().parse::<f64>().is_ok() =>
+        {
+            let text = Value::SingleQuotedString(format!("{} {}", text.trim(), unit(first)));
+            Ok(cast(Expr::Value(ValueWithSpan { value: text, span }), &SqlType::Interval))
         }
-        _ => {
-            return Err(SqlError::not_supported("INTERVAL with a precision or a range of fields")
-                .with_hint("Name the units in the text: INTERVAL '1 day 2 hours'."));
-        }
+        _ => Err(SqlError::new(ErrorKind::Syntax, format!("syntax error at or near \"{first}\""))),
     }
-    cast(value, &DataType::Interval { fields: None, precision: None })
 }
 
 fn unit(field: &DateTimeField) -> String {

@@ -1,14 +1,29 @@
 //! Aggregates WITHIN GROUP: functions of the array of the sorted values.
 
+use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments,
+    CaseWhen, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Value,
 };
 
-use super::object_name;
+use super::{is_number, object_name};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::expr::pending::SortedSet;
+use crate::sql::expr::aggregates::{NUMBERS_OF, SORTED_OF};
+use crate::sql::expr::pending::{SortedSet, VALUE};
 use crate::sql::statement::fold;
-use crate::sql::syntax::call;
+use crate::sql::syntax::{call, take, value as value_of};
+
+/// A number in the order of an aggregate is a constant: the planner would take it for the place of a column.
+pub(super) fn order_by_constants(function: &mut Function) {
+    let FunctionArguments::List(list) = &mut function.args else { return };
+    let clauses = list.clauses.iter_mut().filter_map(|clause| match clause {
+        FunctionArgumentClause::OrderBy(order) => Some(order),
+        _ => None,
+    });
+    let orders = clauses.flatten().chain(&mut function.within_group);
+    for item in orders.filter(|item| is_number(&item.expr)) {
+        item.expr = call(VALUE, vec![take(&mut item.expr)]);
+    }
+}
 
 /// Takes such an aggregate apart; `None` for every other function.
 ///
@@ -37,17 +52,22 @@ pub(super) fn apart(function: &mut Function) -> SqlResult<Option<Expr>> {
     };
     let value = sorted.expr.clone();
     let is_there = Expr::IsNotNull(Box::new(Expr::Nested(Box::new(value.clone()))));
+    let collecting = if set == SortedSet::PercentileCont { NUMBERS_OF } else { SORTED_OF };
     let fractions = std::mem::replace(&mut list.args, vec![FunctionArg::Unnamed(FunctionArgExpr::Expr(value))]);
     list.clauses = vec![FunctionArgumentClause::OrderBy(order)];
-    function.name = object_name("array_agg");
+    function.name = object_name(collecting);
     function.filter = Some(Box::new(match function.filter.take() {
         None => is_there,
-        Some(filter) => Expr::BinaryOp {
-            left: Box::new(Expr::Nested(filter)),
-            op: datafusion::sql::sqlparser::ast::BinaryOperator::And,
-            right: Box::new(is_there),
+        // The value is computed where the filter holds.
+        Some(filter) => Expr::Case {
+            case_token: AttachedToken::empty(),
+            end_token: AttachedToken::empty(),
+            operand: None,
+            conditions: vec![CaseWhen { condition: *filter, result: is_there }],
+            else_result: Some(Box::new(value_of(Value::Boolean(false)))),
         },
     }));
+    order_by_constants(function);
     let mut arguments = vec![Expr::Function(function.clone())];
     for fraction in fractions {
         if let FunctionArg::Unnamed(FunctionArgExpr::Expr(fraction)) = fraction {

@@ -11,7 +11,7 @@ use super::civil::{Date, JULIAN_OF_EPOCH, MICROS_PER_HOUR, MICROS_PER_MINUTE, MI
 use super::interval::Parts;
 use super::unit::{Unit, unit, unsupported};
 use crate::sql::error::SqlResult;
-use crate::sql::functions::call::Call;
+use crate::sql::functions::call::{Argument, Call};
 use crate::sql::functions::signature::Type::{
     Date as DateType, Float8, Interval, Numeric, Text, Time, Timestamp, Timestamptz,
 };
@@ -28,7 +28,8 @@ pub(super) const FUNCTIONS: &[Overload] = &[
         .sized(|arguments| size(arguments, Source::Timestamptz))
         .stable(),
     Overload::new("extract", &[Text, Interval], Numeric, numerics).sized(|arguments| size(arguments, Source::Interval)),
-    Overload::new("date_part", &[Text, DateType], Float8, floats),
+    // Of a date it is that of its midnight, though `extract` knows no hours of a date.
+    Overload::new("date_part", &[Text, DateType], Float8, |call| floats(&of_midnight(call)?)),
     Overload::new("date_part", &[Text, Time], Float8, floats),
     Overload::new("date_part", &[Text, Timestamp], Float8, floats),
     Overload::new("date_part", &[Text, Timestamptz], Float8, floats).stable(),
@@ -131,6 +132,25 @@ fn numerics(call: &Call) -> SqlResult<ArrayRef> {
 fn floats(call: &Call) -> SqlResult<ArrayRef> {
     let fields = Fields::of(call)?;
     call.numbers::<Float64Type>(|row| Ok(fields.at(row)?.float()))
+}
+
+/// The call with its date as a timestamp.
+fn of_midnight(call: &Call) -> SqlResult<Call> {
+    let as_timestamp = |argument: &Argument| -> SqlResult<Argument> {
+        let constant = argument.constant;
+        if argument.sql_type != SqlType::Date {
+            return Ok(Argument { array: argument.array.clone(), sql_type: argument.sql_type.clone(), constant });
+        }
+        let array = arrow::compute::cast(&argument.array, &SqlType::Timestamp.arrow())?;
+        Ok(Argument { array, sql_type: SqlType::Timestamp, constant })
+    };
+    Ok(Call {
+        arguments: call.arguments.iter().map(as_timestamp).collect::<SqlResult<_>>()?,
+        returns: call.returns.clone(),
+        rows: call.rows,
+        nulls: call.nulls.clone(),
+        moments: call.moments.clone(),
+    })
 }
 
 /// The fields that a call asks for.

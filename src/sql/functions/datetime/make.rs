@@ -7,14 +7,13 @@ use arrow::datatypes::{
 };
 
 use super::civil::{Date, MICROS_PER_HOUR, MICROS_PER_MINUTE, Moment, date_of_days, interval_out_of_range};
-use super::zone::Zone;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::functions::call::Call;
 use crate::sql::functions::signature::Overload;
 use crate::sql::functions::signature::Type::{
     self, Date as DateType, Float8, Int4, Interval, Text, Time, Timestamp, Timestamptz,
 };
-use crate::sql::input::{MICROS_PER_DAY, days_in_month};
+use crate::sql::input::{MICROS_PER_DAY, Zone, days_in_month};
 
 const FIELDS: &[Type] = &[Int4, Int4, Int4, Int4, Int4, Float8];
 const INTERVAL_FIELDS: &[Type] = &[Int4, Int4, Int4, Int4, Int4, Int4, Float8];

@@ -12,9 +12,7 @@ mod truncate;
 mod unit;
 mod zone;
 
-pub(super) use self::civil::{
-    Date, JULIAN_OF_EPOCH, MICROS_PER_SECOND, Moment, date_of_days, first_monday, timestamp_out_of_range,
-};
+pub(super) use self::civil::{Date, JULIAN_OF_EPOCH, MICROS_PER_SECOND, Moment, date_of_days, first_monday};
 pub(super) use self::interval::Parts;
 pub(super) use self::make::micros_of;
 use super::signature::Overload;

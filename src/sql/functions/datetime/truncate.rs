@@ -8,12 +8,11 @@ use super::civil::{
 };
 use super::interval::Parts;
 use super::unit::{Unit, unit, unrecognized, unsupported};
-use super::zone::Zone;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::functions::call::Call;
 use crate::sql::functions::signature::Overload;
 use crate::sql::functions::signature::Type::{Interval, Text, Timestamp, Timestamptz};
-use crate::sql::input::MICROS_PER_DAY;
+use crate::sql::input::{MICROS_PER_DAY, Zone};
 
 pub(super) const FUNCTIONS: &[Overload] = &[
     Overload::new("date_trunc", &[Text, Timestamptz], Timestamptz, |call| timestamps(call, "timestamp with time zone"))

@@ -9,7 +9,7 @@ use super::date_reader::{Read, read};
 use super::date_writer::{Fields, write_date};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::functions::call::Call;
-use crate::sql::functions::datetime::{Parts, micros_of, timestamp_out_of_range};
+use crate::sql::functions::datetime::{Parts, micros_of};
 use crate::sql::functions::signature::Overload;
 use crate::sql::functions::signature::Type::{Date, Float8, Interval, Text, Timestamp, Timestamptz};
 
@@ -90,7 +90,9 @@ fn of_seconds(seconds: f64) -> SqlResult<i64> {
         return Err(SqlError::new(ErrorKind::DatetimeOverflow, "timestamp cannot be NaN"));
     }
     if seconds.is_infinite() {
-        return Err(timestamp_out_of_range().with_detail("Infinity cannot be stored."));
+        let shown = if seconds > 0.0 { "infinity" } else { "-infinity" };
+        let message = format!("date/time field value out of range: \"{shown}\"");
+        return Err(SqlError::new(ErrorKind::DatetimeOverflow, message).with_detail("Infinity cannot be stored."));
     }
     micros_of(seconds)
         .ok_or_else(|| SqlError::new(ErrorKind::DatetimeOverflow, format!("timestamp out of range: \"{seconds:e}\"")))

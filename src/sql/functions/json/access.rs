@@ -17,12 +17,12 @@ pub(super) const FUNCTIONS: &[Overload] = &[
     Overload::new("json_get", &[JsonType, Text], JsonType, |call| found(call, member, false)),
     Overload::new("json_get", &[JsonType, Int4], JsonType, |call| found(call, item, false)),
     Overload::new("json_get", &[Jsonb, Text], Jsonb, |call| found(call, member, false)),
-    Overload::new("json_get", &[Jsonb, Int4], Jsonb, |call| found(call, item, false)),
+    Overload::new("json_get", &[Jsonb, Int4], Jsonb, |call| found(call, item_or_scalar, false)),
     // ->>
     Overload::new("json_get_text", &[JsonType, Text], Text, |call| found(call, member, true)),
     Overload::new("json_get_text", &[JsonType, Int4], Text, |call| found(call, item, true)),
     Overload::new("json_get_text", &[Jsonb, Text], Text, |call| found(call, member, true)),
-    Overload::new("json_get_text", &[Jsonb, Int4], Text, |call| found(call, item, true)),
+    Overload::new("json_get_text", &[Jsonb, Int4], Text, |call| found(call, item_or_scalar, true)),
     // #> and #>>
     Overload::new("json_at", &[JsonType, TEXTS], JsonType, |call| found(call, at_path, false)),
     Overload::new("json_at", &[Jsonb, TEXTS], Jsonb, |call| found(call, at_path, false)),
@@ -61,6 +61,15 @@ fn member<'a>(call: &Call, json: Json<'a>, row: usize) -> SqlResult<Option<Json<
 
 fn item<'a>(call: &Call, json: Json<'a>, row: usize) -> SqlResult<Option<Json<'a>>> {
     Ok(json.item(call.primitive::<Int32Type>(1)?.at(row).into()))
+}
+
+/// To jsonb a bare value is an array of one item.
+fn item_or_scalar<'a>(call: &Call, json: Json<'a>, row: usize) -> SqlResult<Option<Json<'a>>> {
+    if json.is_scalar() {
+        let place = call.primitive::<Int32Type>(1)?.at(row);
+        return Ok(matches!(place, 0 | -1).then_some(json));
+    }
+    item(call, json, row)
 }
 
 /// Along the path that an array is; one with a NULL in it leads nowhere.

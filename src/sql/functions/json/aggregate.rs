@@ -21,7 +21,7 @@ pub(super) const FUNCTIONS: &[Overload] = &[
     // One member, its key and its value.
     Overload::new("json_member", &[Type::Any, Type::Any], Text, member).of_nulls().stable(),
     // One item, with a mark in front where a line is to begin.
-    Overload::new("json_item", &[Type::Any], Text, item).of_nulls().stable(),
+    Overload::new("json_item", &[Type::Element], Text, item).of_nulls().stable(),
 ];
 
 /// In front of an item before which PostgreSQL begins a line: arrays and rows.

@@ -6,7 +6,7 @@ use super::write::JsonArgument;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::functions::call::Call;
 use crate::sql::functions::signature::Overload;
-use crate::sql::functions::signature::Type::{self, Any, Array as AnyArray, Bool, Element, Json, Jsonb, Text};
+use crate::sql::functions::signature::Type::{self, Any, Array as AnyArray, Bool, Element, Json, Jsonb, Record, Text};
 use crate::sql::input::{canonical_json, write_json_string};
 
 const TEXTS: Type = Type::ArrayOf(&Text);
@@ -16,6 +16,8 @@ pub(super) const FUNCTIONS: &[Overload] = &[
     Overload::new("to_jsonb", &[Element], Jsonb, |call| converted(call, true)).stable(),
     Overload::new("array_to_json", &[AnyArray], Json, |call| converted(call, false)).stable(),
     Overload::new("array_to_json", &[AnyArray, Bool], Json, pretty).stable(),
+    Overload::new("row_to_json", &[Record], Json, |call| converted(call, false)).stable(),
+    Overload::new("row_to_json", &[Record, Bool], Json, pretty).stable(),
     Overload::new("json_build_array", &[], Json, |call| array(call, false)).of_nulls().stable(),
     Overload::new("json_build_array", &[Any], Json, |call| array(call, false)).variadic().of_nulls().stable(),
     Overload::new("jsonb_build_array", &[], Jsonb, |call| array(call, true)).of_nulls().stable(),

@@ -11,8 +11,10 @@ mod compare;
 mod cursor;
 mod reshape;
 mod sets;
+mod sort_key;
 mod write;
 
+pub(in crate::sql) use self::sort_key::sort_key;
 use super::signature::Overload;
 
 pub(super) static FUNCTIONS: &[&[Overload]] = &[

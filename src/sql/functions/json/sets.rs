@@ -19,11 +19,28 @@ pub(super) const FUNCTIONS: &[Overload] = &[
     Overload::new("jsonb_array_elements_text", &[Jsonb], TEXTS, |call| elements(call, "", text)),
     Overload::new("json_object_keys", &[JsonType], TEXTS, |call| keys(call, "json_object_keys")),
     Overload::new("jsonb_object_keys", &[Jsonb], TEXTS, |call| keys(call, "jsonb_object_keys")),
-    Overload::new("json_each", &[JsonType], TEXTS, |call| members(call, "", raw)),
-    Overload::new("jsonb_each", &[Jsonb], TEXTS, |call| members(call, "jsonb_each", raw)),
-    Overload::new("json_each_text", &[JsonType], TEXTS, |call| members(call, "", text)),
-    Overload::new("jsonb_each_text", &[Jsonb], TEXTS, |call| members(call, "jsonb_each_text", text)),
+    // The first column of those that give keys and values.
+    Overload::new("json_each_key", &[JsonType], TEXTS, |call| members(call, "", key)),
+    Overload::new("jsonb_each_key", &[Jsonb], TEXTS, |call| members(call, "jsonb_each", key)),
+    Overload::new("jsonb_each_text_key", &[Jsonb], TEXTS, |call| members(call, "jsonb_each_text", key)),
+    Overload::new("json_each", &[JsonType], TEXTS, |call| members(call, "", |(_, value), items| raw(value, items))),
+    Overload::new("jsonb_each", &[Jsonb], TEXTS, |call| {
+        members(call, "jsonb_each", |(_, value), items| raw(value, items))
+    }),
+    Overload::new("json_each_text", &[JsonType], TEXTS, |call| {
+        members(call, "", |(_, value), items| text(value, items))
+    }),
+    Overload::new("jsonb_each_text", &[Jsonb], TEXTS, |call| {
+        members(call, "jsonb_each_text", |(_, value), items| text(value, items))
+    }),
 ];
+
+/// Key and value.
+type Member<'a> = (Json<'a>, Json<'a>);
+
+fn key((key, _): Member<'_>, items: &mut TextItems) {
+    items.push(key.content());
+}
 
 fn raw(json: Json<'_>, items: &mut TextItems) {
     items.push(json.text());
@@ -69,12 +86,13 @@ fn keys(call: &Call, name: &str) -> SqlResult<ArrayRef> {
     })
 }
 
-fn members(call: &Call, name: &str, push: fn(Json<'_>, &mut TextItems)) -> SqlResult<ArrayRef> {
+/// A part of every member: its key or its value.
+fn members(call: &Call, name: &str, push: fn(Member<'_>, &mut TextItems)) -> SqlResult<ArrayRef> {
     let values = call.text(0)?;
     call.text_lists(|row, items| {
         let json = Json::new(values.at(row));
         match json.kind() {
-            Kind::Object => json.members().for_each(|(_, value)| push(value, items)),
+            Kind::Object => json.members().for_each(|member| push(member, items)),
             _ if !name.is_empty() => return Err(invalid(format!("cannot call {name} on a non-object"))),
             Kind::Array => return Err(invalid("cannot deconstruct an array as an object")),
             _ => return Err(invalid("cannot deconstruct a scalar")),

@@ -1,7 +1,7 @@
 //! Values of any SQL type as JSON.
 
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::DataType;
+use arrow::array::{Array, ArrayRef, AsArray, StructArray};
+use arrow::datatypes::{DataType, FieldRef};
 
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::functions::call::Argument;
@@ -25,6 +25,8 @@ enum Form<'a> {
     Timestamp(TextColumn<'a>, bool),
     Text(TextColumn<'a>),
     List(Box<JsonColumn<'a>>),
+    /// The fields of rows, each under its name as JSON writes it.
+    Record(Vec<(String, JsonColumn<'a>)>),
 }
 
 impl<'a> JsonColumn<'a> {
@@ -38,12 +40,12 @@ impl<'a> JsonColumn<'a> {
 
     /// Whether PostgreSQL sets a line feed before a value of this column in an aggregate.
     pub fn is_composite(&self) -> bool {
-        matches!(self.form, Form::List(_))
+        matches!(self.form, Form::List(_) | Form::Record(_))
     }
 
     /// Whether a value of this column can be a key.
     pub fn is_key(&self) -> bool {
-        !matches!(self.form, Form::Json | Form::List(_))
+        !matches!(self.form, Form::Json | Form::List(_) | Form::Record(_))
     }
 
     pub fn write(&self, row: usize, out: &mut String) {
@@ -74,6 +76,7 @@ impl<'a> JsonColumn<'a> {
                 quote(start, out);
             }
             Form::List(items) => write_list(self.array, row, items, "", out),
+            Form::Record(fields) => write_record(row, fields, "", out),
         }
     }
 
@@ -81,6 +84,7 @@ impl<'a> JsonColumn<'a> {
     pub fn write_pretty(&self, row: usize, out: &mut String) {
         match &self.form {
             Form::List(items) if !self.is_null(row) => write_list(self.array, row, items, "\n ", out),
+            Form::Record(fields) if !self.is_null(row) => write_record(row, fields, "\n ", out),
             _ => self.write(row, out),
         }
     }
@@ -115,6 +119,10 @@ fn form<'a>(array: &'a ArrayRef, sql_type: &SqlType) -> Form<'a> {
         SqlType::Timestamptz => Form::Timestamp(printed(), true),
         SqlType::Array(item) => match array.as_list_opt::<i32>() {
             Some(list) => Form::List(Box::new(JsonColumn::of(list.values(), item))),
+            None => Form::Text(printed()),
+        },
+        SqlType::Record(_) => match array.as_struct_opt() {
+            Some(rows) => Form::Record(fields_of(rows)),
             None => Form::Text(printed()),
         },
         _ => Form::Text(printed()),
@@ -152,6 +160,29 @@ fn write_list(array: &ArrayRef, row: usize, items: &JsonColumn<'_>, line: &str, 
         items.write(item, out);
     }
     out.push(']');
+}
+
+fn fields_of(rows: &StructArray) -> Vec<(String, JsonColumn<'_>)> {
+    let field = |(field, column): (&FieldRef, _)| {
+        let mut name = String::new();
+        write_json_string(&mut name, field.name());
+        (name, JsonColumn::of(column, &SqlType::of_field(field)))
+    };
+    rows.fields().iter().zip(rows.columns()).map(field).collect()
+}
+
+fn write_record(row: usize, fields: &[(String, JsonColumn<'_>)], line: &str, out: &mut String) {
+    out.push('{');
+    for (index, (name, field)) in fields.iter().enumerate() {
+        if index > 0 {
+            out.push(',');
+            out.push_str(line);
+        }
+        out.push_str(name);
+        out.push(':');
+        field.write(row, out);
+    }
+    out.push('}');
 }
 
 /// An argument, by row of the call.

@@ -9,7 +9,7 @@ use crate::sql::functions::call::Call;
 use crate::sql::functions::signature::Type::{Int2, Int4, Int8, Numeric};
 use crate::sql::functions::signature::{Arguments, Overload};
 use crate::sql::input::Digits;
-use crate::sql::types::SqlType;
+use crate::sql::types::{BARE_NUMERIC_PRECISION, SqlType};
 
 pub(super) const FUNCTIONS: &[Overload] = &[
     Overload::new("mod", &[Int2, Int2], Int2, remainder::<Int16Type>),
@@ -26,7 +26,7 @@ pub(super) const FUNCTIONS: &[Overload] = &[
     .sized(wider_size),
     Overload::new("lcm", &[Int4, Int4], Int4, |call| integers::<Int32Type>(call, lcm, "integer")),
     Overload::new("lcm", &[Int8, Int8], Int8, |call| integers::<Int64Type>(call, lcm, "bigint")),
-    Overload::new("lcm", &[Numeric, Numeric], Numeric, |call| decimals(call, lcm_of_decimals, false)).sized(wider_size),
+    Overload::new("lcm", &[Numeric, Numeric], Numeric, |call| decimals(call, lcm_of_decimals, false)).sized(long_size),
     Overload::new("factorial", &[Int8], Numeric, factorial).sized(|_| Ok(SqlType::Numeric(Some((76, 0))))),
 ];
 
@@ -97,6 +97,15 @@ fn wider_size(arguments: &Arguments<'_>) -> SqlResult<SqlType> {
     let scale = s1.max(s2).max(0);
     let precision = before(p1, s1).max(before(p2, s2)) + i32::from(scale);
     Ok(SqlType::Numeric(u8::try_from(precision).ok().filter(|p| *p <= 76).map(|p| (p, scale))))
+}
+
+/// With the scale of the operands, and as many digits before the point as there can be.
+#[expect(clippy::unnecessary_wraps, reason = "the shape that Overload::sized asks for")]
+fn long_size(arguments: &Arguments<'_>) -> SqlResult<SqlType> {
+    let (Some((_, s1)), Some((_, s2))) = (arguments.digits(0), arguments.digits(1)) else {
+        return Ok(SqlType::Numeric(None));
+    };
+    Ok(SqlType::Numeric(Some((BARE_NUMERIC_PRECISION, s1.max(s2).max(0)))))
 }
 
 /// Two decimals brought to one scale.

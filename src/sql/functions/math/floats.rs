@@ -24,9 +24,11 @@ pub(super) const FUNCTIONS: &[Overload] = &[
     Overload::new("power", &[Float8, Float8], Float8, |call| binary(call, power)),
     Overload::new("pow", &[Float8, Float8], Float8, |call| binary(call, power)),
     Overload::new("degrees", &[Float8], Float8, |call| {
-        unary(call, |x| within_range(x / (std::f64::consts::PI / 180.0), x.is_infinite(), true))
+        unary(call, |x| within_range(x / (std::f64::consts::PI / 180.0), x.is_infinite(), x == 0.0))
     }),
-    Overload::new("radians", &[Float8], Float8, |call| unary(call, |x| Ok(x * (std::f64::consts::PI / 180.0)))),
+    Overload::new("radians", &[Float8], Float8, |call| {
+        unary(call, |x| within_range(x * (std::f64::consts::PI / 180.0), x.is_infinite(), x == 0.0))
+    }),
     Overload::new("sin", &[Float8], Float8, |call| unary(call, |x| finite(x).map(f64::sin))),
     Overload::new("cos", &[Float8], Float8, |call| unary(call, |x| finite(x).map(f64::cos))),
     Overload::new("tan", &[Float8], Float8, |call| unary(call, |x| finite(x).map(f64::tan))),

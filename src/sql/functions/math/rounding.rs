@@ -46,7 +46,8 @@ pub(super) const FUNCTIONS: &[Overload] = &[
     Overload::new("round", &[Float8], Float8, |call| floats(call, f64::round_ties_even)),
     Overload::new("trunc", &[Float8], Float8, |call| floats(call, f64::trunc)),
     Overload::new("sign", &[Float8], Float8, |call| {
-        floats(call, |value| if value == 0.0 || value.is_nan() { value } else { value.signum() })
+        // Neither above nor below 0 are zero, whatever its sign, and NaN.
+        floats(call, |value| if value == 0.0 || value.is_nan() { 0.0 } else { value.signum() })
     }),
     Overload::new("ceil", &[Numeric], Numeric, |call| whole(call, Rounding::Up)).sized(whole_size),
     Overload::new("ceiling", &[Numeric], Numeric, |call| whole(call, Rounding::Up)).sized(whole_size),

@@ -8,6 +8,7 @@ use crate::sql::functions::signature::Overload;
 use crate::sql::functions::signature::Type::{Any, Text};
 use crate::sql::functions::text_writer::TextWriter;
 use crate::sql::output::TextColumn;
+use crate::sql::types::SqlType;
 
 pub(super) const FUNCTIONS: &[Overload] = &[
     Overload::new("concat", &[Any], Text, concat).variadic().of_nulls().stable(),
@@ -18,11 +19,14 @@ pub(super) const FUNCTIONS: &[Overload] = &[
 pub(super) struct Printed<'a> {
     column: TextColumn<'a>,
     constant: bool,
+    /// The values are filled up with blanks.
+    padded: bool,
 }
 
 impl<'a> Printed<'a> {
     pub fn of(argument: &'a Argument) -> Self {
-        Self { column: TextColumn::of(&argument.array, &argument.sql_type), constant: argument.constant }
+        let padded = matches!(argument.sql_type, SqlType::Char(_));
+        Self { column: TextColumn::of(&argument.array, &argument.sql_type), constant: argument.constant, padded }
     }
 
     /// Writes the value of a row; false for NULL.
@@ -34,6 +38,15 @@ impl<'a> Printed<'a> {
         // Writing to memory does not fail.
         let _ = self.column.write_to(row, out);
         true
+    }
+
+    /// The same as a cast to text gives it: one of a `char(n)` drops the blanks at its end.
+    pub fn write_as_text(&self, row: usize, out: &mut String) -> bool {
+        let is_there = self.write(row, out);
+        if self.padded {
+            out.truncate(out.trim_end_matches(' ').len());
+        }
+        is_there
     }
 
     pub fn is_null(&self, row: usize) -> bool {

@@ -6,12 +6,14 @@ mod concat;
 mod encoding;
 mod fill;
 mod format;
+mod joined;
 mod measure;
 mod parts;
 mod quote;
 mod split;
 mod substring;
 mod trim;
+mod unicode;
 
 pub(super) use self::measure::int4;
 use super::signature::Overload;
@@ -23,10 +25,12 @@ pub(super) static FUNCTIONS: &[&[Overload]] = &[
     encoding::FUNCTIONS,
     fill::FUNCTIONS,
     format::FUNCTIONS,
+    joined::FUNCTIONS,
     measure::FUNCTIONS,
     parts::FUNCTIONS,
     quote::FUNCTIONS,
     split::FUNCTIONS,
     substring::FUNCTIONS,
     trim::FUNCTIONS,
+    unicode::FUNCTIONS,
 ];

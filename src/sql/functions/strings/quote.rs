@@ -34,7 +34,7 @@ fn literal(call: &Call) -> SqlResult<ArrayRef> {
     let mut text = String::new();
     call.texts(|row, out| {
         text.clear();
-        value.write(row, &mut text);
+        value.write_as_text(row, &mut text);
         out.push_str(&quote_literal(&text));
         Ok(())
     })
@@ -45,7 +45,7 @@ fn nullable(call: &Call) -> SqlResult<ArrayRef> {
     let mut text = String::new();
     call.texts(|row, out| {
         text.clear();
-        if value.write(row, &mut text) {
+        if value.write_as_text(row, &mut text) {
             out.push_str(&quote_literal(&text));
         } else {
             out.push_str("NULL");

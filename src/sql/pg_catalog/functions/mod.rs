@@ -24,6 +24,7 @@ use datafusion::logical_expr::{
 use super::cells::{Cell, array_of};
 use super::objects::Objects;
 use crate::sql::error::SqlResult;
+use crate::sql::login::Login;
 use crate::sql::observe::Observations;
 use crate::sql::types::SqlType;
 
@@ -33,6 +34,7 @@ pub(super) struct FunctionContext {
     pub objects: Arc<Objects>,
     pub database: Arc<str>,
     pub user: Arc<str>,
+    pub login: Arc<Login>,
     pub settings: Arc<[(String, String)]>,
     /// What observe mode saw, for the statements that read it.
     pub observations: Arc<Observations>,
@@ -42,7 +44,14 @@ pub(super) struct FunctionContext {
 impl FunctionContext {
     pub fn for_tests(tables: Vec<Arc<crate::sql::relation::Relation>>) -> Self {
         let objects = Arc::new(Objects::new(tables, Vec::new()));
-        Self { objects, database: "d".into(), user: "u".into(), settings: Arc::new([]), observations: Arc::default() }
+        Self {
+            objects,
+            database: "d".into(),
+            user: "u".into(),
+            login: Arc::default(),
+            settings: Arc::new([]),
+            observations: Arc::default(),
+        }
     }
 }
 

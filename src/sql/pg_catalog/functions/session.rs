@@ -19,7 +19,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("user", name, |c, _| Ok((*c.user).into())),
     Definition::new("current_setting", text, current_setting),
     Definition::new("version", text, version),
-    Definition::new("pg_backend_pid", int4, |_, _| Ok(Cell::Int(std::process::id().into()))),
+    Definition::new("pg_backend_pid", int4, |c, _| Ok(c.login.process.into())),
     Definition::new("pg_is_in_recovery", boolean, |_, _| Ok(false.into())),
     Definition::new("pg_is_wal_replay_paused", boolean, |_, _| Ok(false.into())),
     Definition::new("txid_current", int8, |_, _| Ok(1.into())),

@@ -2,6 +2,7 @@
 
 use super::Rows;
 use super::classes::{BTREE, HEAP};
+use crate::sql::login::Role;
 use crate::sql::pg_catalog::cells::Cell;
 use crate::sql::pg_catalog::functions::FunctionContext;
 use crate::sql::pg_catalog::objects::{DATABASE, OWNER};
@@ -35,31 +36,45 @@ pub(super) fn databases(context: &FunctionContext, rows: &mut Rows) {
 }
 
 pub(super) fn roles(context: &FunctionContext, rows: &mut Rows) {
+    let may_write = may_write(context);
     rows.push([
         ("rolname", (*context.user).into()),
-        ("rolsuper", true.into()),
+        ("rolsuper", may_write.into()),
         ("rolinherit", true.into()),
-        ("rolcreaterole", true.into()),
-        ("rolcreatedb", true.into()),
+        ("rolcreaterole", may_write.into()),
+        ("rolcreatedb", may_write.into()),
         ("rolcanlogin", true.into()),
         ("rolreplication", false.into()),
         ("rolconnlimit", (-1).into()),
         ("rolpassword", "********".into()),
-        ("rolbypassrls", true.into()),
+        ("rolbypassrls", may_write.into()),
+        ("rolconfig", own_settings(may_write)),
         ("oid", OWNER.into()),
     ]);
 }
 
 pub(super) fn users(context: &FunctionContext, rows: &mut Rows) {
+    let may_write = may_write(context);
     rows.push([
         ("usename", (*context.user).into()),
         ("usesysid", OWNER.into()),
-        ("usecreatedb", true.into()),
-        ("usesuper", true.into()),
+        ("usecreatedb", may_write.into()),
+        ("usesuper", may_write.into()),
         ("userepl", false.into()),
-        ("usebypassrls", true.into()),
+        ("usebypassrls", may_write.into()),
         ("passwd", "********".into()),
+        ("useconfig", own_settings(may_write)),
     ]);
+}
+
+/// A user who may write may do everything.
+fn may_write(context: &FunctionContext) -> bool {
+    context.login.role == Role::ReadWrite
+}
+
+/// The settings a role has of its own.
+fn own_settings(may_write: bool) -> Cell {
+    if may_write { Cell::Null } else { Cell::texts(&["default_transaction_read_only=on"]) }
 }
 
 pub(super) fn access_methods(_context: &FunctionContext, rows: &mut Rows) {

@@ -110,7 +110,7 @@ struct TypeFacts {
 
 impl TypeFacts {
     fn of(sql_type: &SqlType) -> Self {
-        let name = match sql_type {
+        let name = match &*sql_type.bare() {
             SqlType::Array(_) | SqlType::Int2Vector | SqlType::OidVector => "ARRAY".to_owned(),
             SqlType::Varchar(_) => "character varying".to_owned(),
             SqlType::Char(_) => "character".to_owned(),
@@ -137,6 +137,7 @@ impl TypeFacts {
             }
             SqlType::Date => facts.datetime = Some(0),
             SqlType::Time | SqlType::Timestamp | SqlType::Timestamptz | SqlType::Interval => facts.datetime = Some(6),
+            SqlType::Limited(limits) => facts.datetime = Some(limits.kept_digits().into()),
             _ => {}
         }
         facts

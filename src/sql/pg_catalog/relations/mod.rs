@@ -10,6 +10,7 @@ mod information_schema;
 mod keys;
 mod sequences;
 mod settings;
+mod ssl;
 mod types;
 mod views;
 
@@ -75,6 +76,7 @@ fn fill_of(layout: &Layout) -> Option<Fill> {
         ("pg_catalog", "egt_violations") => egt::violations,
         ("pg_catalog", "egt_transactions") => egt::transactions,
         ("pg_catalog", "pg_settings") => settings::settings,
+        ("pg_catalog", "pg_stat_ssl") => ssl::ssl,
         ("pg_catalog", "pg_tables") => views::tables,
         ("pg_catalog", "pg_views") => views::views,
         ("pg_catalog", "pg_indexes") => views::indexes,

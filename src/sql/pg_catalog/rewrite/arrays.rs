@@ -8,10 +8,12 @@ use datafusion::sql::sqlparser::ast::{
 use super::collection;
 use super::forms::{arguments, call, column_name, last_name, literal, number, string, take};
 use super::unreached::{is_empty_source, null_list};
+use crate::sql::expr::ITEMS_OF;
 use crate::sql::pg_catalog::layout;
 use crate::sql::types::SqlType;
 
-pub(super) fn expression(expr: &mut Expr) {
+/// `reads_system`: the query reads system relations, so it may be one of those that spread out the columns of keys.
+pub(super) fn expression(expr: &mut Expr, reads_system: bool) {
     match expr {
         Expr::Function(function) => match last_name(&function.name).as_str() {
             "array" => array_of_query(expr),
@@ -19,7 +21,7 @@ pub(super) fn expression(expr: &mut Expr) {
             "_pg_expandarray" => expanded_items(expr),
             _ => {}
         },
-        Expr::CompoundFieldAccess { .. } if is_expanded_part(expr) => expanded_part(expr),
+        Expr::CompoundFieldAccess { .. } if is_expanded_part(expr, reads_system) => expanded_part(expr),
         Expr::CompoundFieldAccess { root, access_chain } if is_vector(root) => count_from_one(access_chain),
         _ => {}
     }
@@ -108,7 +110,7 @@ fn aggregate(query: &mut Query) -> bool {
             by
         })
         .collect();
-    let mut collected = call("array_agg", vec![take(item)]);
+    let mut collected = call(ITEMS_OF, vec![take(item)]);
     if let Expr::Function(Function { args: FunctionArguments::List(list), .. }) = &mut collected
         && !order.is_empty()
     {
@@ -148,7 +150,7 @@ fn expanded_items(expr: &mut Expr) {
 }
 
 /// `(_pg_expandarray(list)).n`, or a part of a column that such a call filled in a sub-query: `(keys).x`.
-fn is_expanded_part(expr: &Expr) -> bool {
+fn is_expanded_part(expr: &Expr, reads_system: bool) -> bool {
     let Expr::CompoundFieldAccess { root, access_chain } = expr else { return false };
     let Expr::Nested(root) = &**root else { return false };
     let part = match access_chain.as_slice() {
@@ -157,7 +159,7 @@ fn is_expanded_part(expr: &Expr) -> bool {
     };
     match &**root {
         Expr::Function(function) => last_name(&function.name) == "_pg_expandarray" && matches!(part, "x" | "n"),
-        Expr::Identifier(_) | Expr::CompoundIdentifier(_) => part == "x",
+        Expr::Identifier(_) | Expr::CompoundIdentifier(_) => reads_system && part == "x",
         _ => false,
     }
 }

@@ -7,6 +7,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::forms::{call, column_name};
+use crate::sql::expr::ITEMS_OF;
 use crate::sql::statement::parse_expression;
 
 /// The aggregate of the only column of a query, in the order of its rows.
@@ -25,7 +26,7 @@ pub(super) fn of_rows(mut query: Box<Query>) -> Expr {
         // Of distinct rows, or those of a set operation, there is nothing else to order by.
         Some(first) => (format!(" ORDER BY \"item#\"{}", first.options), "\"item#\""),
     };
-    let text = format!("(SELECT array_agg(\"item#\"{by}) AS \"array\" FROM (SELECT 1) AS \"rows#\" ({columns}))");
+    let text = format!("(SELECT \"{ITEMS_OF}\"(\"item#\"{by}) AS \"array\" FROM (SELECT 1) AS \"rows#\" ({columns}))");
     let Ok(mut collected) = parse_expression(&text) else { return Expr::Subquery(query) };
     if let Expr::Subquery(outer) = &mut collected
         && let SetExpr::Select(select) = &mut *outer.body

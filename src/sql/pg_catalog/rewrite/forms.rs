@@ -4,7 +4,7 @@ use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName, Value, ValueWithSpan,
 };
 
-use crate::sql::expr::{FIRST_OF, ONLY_OF};
+use crate::sql::expr::{FIRST_OF, ITEMS_OF, ONLY_OF};
 use crate::sql::statement::fold;
 pub(super) use crate::sql::syntax::{call, number, take, value};
 
@@ -71,5 +71,5 @@ pub(super) fn is_aggregate(name: &str) -> bool {
         "string_agg",
         "sum",
     ];
-    NAMES.contains(&name) || name == ONLY_OF || name == FIRST_OF
+    NAMES.contains(&name) || [FIRST_OF, ITEMS_OF, ONLY_OF].contains(&name)
 }

@@ -110,7 +110,7 @@ impl VisitorMut for Rewriter {
         }
         spelling::expression(expr);
         casts::expression(expr);
-        arrays::expression(expr);
+        arrays::expression(expr, self.reads_system);
         if self.reads_system {
             subqueries::at_most_one_row(expr);
         }

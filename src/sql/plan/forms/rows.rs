@@ -7,11 +7,10 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::statement::fold;
 use crate::sql::syntax::{
-    all, any, binary, boolean, column, derived, from, item, nested, not, query_of, quoted, select,
+    all, any, binary, boolean, column, derived, from, is_row_call, item, nested, not, number, query_of, quoted, select,
+    table_alias, value,
 };
-use crate::sql::syntax::{number, table_alias, value};
 
 /// Takes a comparison of rows apart; other expressions stay as they are. Its names are resolved already.
 ///
@@ -64,10 +63,7 @@ pub(in crate::sql::plan) fn row_of(expr: &Expr) -> Option<Vec<Expr>> {
     match expr {
         Expr::Tuple(parts) => Some(parts.clone()),
         Expr::Nested(inner) => row_of(inner),
-        Expr::Function(Function { name, args: FunctionArguments::List(list), over: None, .. })
-            if name.0.len() == 1
-                && name.0[0].as_ident().is_some_and(|i| i.quote_style.is_none() && fold(i) == "row") =>
-        {
+        Expr::Function(function @ Function { args: FunctionArguments::List(list), .. }) if is_row_call(function) => {
             let part = |argument: &FunctionArg| match argument {
                 FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
                 _ => None,
@@ -75,6 +71,16 @@ pub(in crate::sql::plan) fn row_of(expr: &Expr) -> Option<Vec<Expr>> {
             list.args.iter().map(part).collect()
         }
         _ => None,
+    }
+}
+
+/// Whether it is written as a row, be it one that [`row_of`] cannot take apart before its names are resolved.
+pub(in crate::sql::plan) fn is_row(expr: &Expr) -> bool {
+    match expr {
+        Expr::Tuple(_) => true,
+        Expr::Nested(inner) => is_row(inner),
+        Expr::Function(function) => is_row_call(function),
+        _ => false,
     }
 }
 

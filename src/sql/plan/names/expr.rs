@@ -10,10 +10,12 @@ use datafusion::sql::sqlparser::ast::{
 use super::Resolver;
 use super::scope::Found;
 use super::select::find_window;
+use super::whole_row;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::expr::find_aggregate;
 use crate::sql::plan::forms::{rows, symmetric};
 use crate::sql::statement::fold;
+use crate::sql::syntax::is_row_call;
 
 /// Where an expression stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,6 +126,8 @@ impl VisitorMut for Names<'_, '_> {
             return ControlFlow::Continue(());
         }
         symmetric::expand(expr);
+        self.resolver.plain_column(expr);
+        whole_row::take_fields(expr);
         let opened = match expr {
             Expr::Function(function) => self.open_call(function),
             expr if compares_rows(expr) => {
@@ -146,6 +150,16 @@ impl VisitorMut for Names<'_, '_> {
                 [.., table, column] => self.resolver.qualified(table, column).map(|found| self.replace(expr, found)),
                 _ => Ok(()),
             },
+            Expr::QualifiedWildcard(name, _) => {
+                let alias = whole_row::table_of(name);
+                let found = self.resolver.whole_row(&alias);
+                let missing = || self.resolver.missing_table(&alias);
+                let found = found.and_then(|found| found.ok_or_else(missing));
+                found.map(|found| self.replace(expr, Some(found)))
+            }
+            Expr::Function(function) if is_row_call(function) => {
+                self.resolver.spell_out(function).and_then(|()| self.close_call())
+            }
             Expr::Function(_) => self.close_call(),
             Expr::Subquery(query) if self.row_comparisons == 0 && width(query).is_some_and(|w| w > 1) => {
                 Err(SqlError::new(ErrorKind::Syntax, "subquery must return only one column"))
@@ -279,8 +293,8 @@ impl Visitor for Misplaced<'_, '_> {
 /// Whether a row is compared, be it with a sub-query of several columns.
 fn compares_rows(expr: &Expr) -> bool {
     match expr {
-        Expr::BinaryOp { left, right, .. } => rows::row_of(left).is_some() || rows::row_of(right).is_some(),
-        Expr::AnyOp { left, .. } | Expr::AllOp { left, .. } => rows::row_of(left).is_some(),
+        Expr::BinaryOp { left, right, .. } => rows::is_row(left) || rows::is_row(right),
+        Expr::AnyOp { left, .. } | Expr::AllOp { left, .. } => rows::is_row(left),
         _ => false,
     }
 }

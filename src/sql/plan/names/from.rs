@@ -10,6 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 use super::expr::Clause;
 use super::query::name_columns;
 use super::scope::{Item, Place, Scope, ScopeColumn, Source};
+use super::whole_row::WholeRow;
 use super::{Columns, Output, Resolver, quoted};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::functions;
@@ -179,6 +180,7 @@ fn table_source(alias: &str, entry: &TableEntry) -> Source {
         is_complete: true,
         is_function: false,
         key: key.collect(),
+        row: WholeRow::of_table(entry.row_type.as_ref()),
     }
 }
 

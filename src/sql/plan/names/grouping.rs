@@ -6,6 +6,7 @@ use datafusion::sql::sqlparser::ast::{Expr, Query, Value, VisitMut, VisitorMut};
 
 use super::Resolver;
 use super::scope::{Place, Scope};
+use super::whole_row::MARKER;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::syntax;
 
@@ -56,7 +57,7 @@ impl<'c, 'a> Check<'c, 'a> {
         }
         let shown =
             source.columns.iter().find(|c| matches!(&c.place, Place::Column { column: own, .. } if own == column));
-        let name = shown.map_or(column, |c| c.name.as_str());
+        let name = if column == MARKER { "*" } else { shown.map_or(column, |c| c.name.as_str()) };
         let message =
             format!("column \"{table}.{name}\" must appear in the GROUP BY clause or be used in an aggregate function");
         Err(SqlError::new(ErrorKind::Grouping, message))

@@ -28,6 +28,17 @@ impl Resolver<'_> {
         operator: &mut JoinOperator,
         before: &[Item],
     ) -> SqlResult<Item> {
+        let of_left = left.sources.len();
+        let (misses_left, misses_right) = missing_sides(operator);
+        let mut item = self.joined(left, right, operator, before)?;
+        // In the condition both rows are there.
+        for (place, source) in item.sources.iter_mut().enumerate() {
+            source.row.may_be_missing |= if place < of_left { misses_left } else { misses_right };
+        }
+        Ok(item)
+    }
+
+    fn joined(&mut self, left: Item, right: Item, operator: &mut JoinOperator, before: &[Item]) -> SqlResult<Item> {
         let (constraint, kept) = constraint_of(operator)?;
         let Some(constraint) = constraint else { return Ok(side_by_side(left, right)) };
         let names = match constraint {
@@ -47,6 +58,17 @@ impl Resolver<'_> {
         let equal = merged.iter().map(|m| binary(m.left.expr(), BinaryOperator::Eq, m.right.expr()));
         *constraint = JoinConstraint::On(if merged.is_empty() { boolean(true) } else { all(equal) });
         Ok(with_merged(merged, left, right))
+    }
+}
+
+/// Whether a row of the result may be without one of the left side, and of the right side.
+fn missing_sides(operator: &JoinOperator) -> (bool, bool) {
+    use JoinOperator as Op;
+    match operator {
+        Op::Left(_) | Op::LeftOuter(_) => (false, true),
+        Op::Right(_) | Op::RightOuter(_) => (true, false),
+        Op::FullOuter(_) => (true, true),
+        _ => (false, false),
     }
 }
 

@@ -5,7 +5,8 @@
 //!
 //! The query is rewritten in place, so that nothing is left to look up: columns are `"alias"."Stored"`, wildcards are
 //! spelled out, USING and NATURAL are conditions, labels in ORDER BY are positions. What PostgreSQL refuses by name is
-//! refused here, in its words: [`scope`] columns and tables, [`select`] clauses, [`grouping`] what is not grouped.
+//! refused here, in its words: [`scope`] columns and tables, [`select`] clauses, [`grouping`] what is not grouped. The name of a table where a value
+//! stands is its whole row ([`whole_row`]).
 
 mod expr;
 mod from;
@@ -16,6 +17,7 @@ mod query;
 mod scope;
 mod select;
 mod sources;
+mod whole_row;
 
 use std::sync::Arc;
 

@@ -2,6 +2,7 @@
 
 use datafusion::sql::sqlparser::ast::{Expr, Ident};
 
+use super::whole_row::WholeRow;
 use super::{Columns, Resolver, differ_in_case, quoted};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::statement::fold;
@@ -38,6 +39,7 @@ pub(super) struct Source {
     pub is_function: bool,
     /// The columns of its primary key.
     pub key: Vec<String>,
+    pub row: WholeRow,
 }
 
 /// A column in sight.
@@ -83,6 +85,7 @@ impl Source {
             is_complete: columns.is_some(),
             is_function: false,
             key: Vec::new(),
+            row: WholeRow::default(),
         }
     }
 }
@@ -185,12 +188,7 @@ impl Resolver<'_> {
                 return Ok(Some(Found { levels_out, expr: column.expr() }));
             }
         }
-        if self.scopes.iter().any(|scope| scope.source(&name).is_some()) {
-            return Err(
-                SqlError::not_supported(format!("the whole row \"{name}\" as a value")).with_hint("Name its columns.")
-            );
-        }
-        Err(no_column(&name))
+        self.whole_row(&name)?.map(Some).ok_or_else(|| no_column(&name))
     }
 
     /// What `table.column` means.

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Distinct, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident,
-    NamedWindowExpr, OrderByExpr, Select, SelectItem, SelectItemQualifiedWildcardKind, WindowSpec,
+    NamedWindowExpr, OrderByExpr, Select, SelectItem, WindowSpec,
 };
 
 use super::expr::Clause;
 use super::order::{SelectList, apart, check_distinct_order};
 use super::scope::{Scope, ScopeColumn};
-use super::{Columns, Output, Resolver, grouping, quoted};
+use super::{Columns, Output, Resolver, grouping, quoted, whole_row};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::plan::labels::{label_of, unique_names};
 use crate::sql::statement::fold;
@@ -36,7 +36,9 @@ impl Resolver<'_> {
     pub(super) fn select(&mut self, select: &mut Select, order: &mut Vec<OrderByExpr>) -> SqlResult<Columns> {
         refuse_other_dialects(select)?;
         let scope = self.from(&mut select.from)?;
-        self.within(scope, |r| r.select_within(select, order)).map(|(_, columns)| columns)
+        let (scope, columns) = self.within(scope, |r| r.select_within(select, order))?;
+        whole_row::mark_rows(&mut select.from, &scope);
+        Ok(columns)
     }
 
     fn select_within(&mut self, select: &mut Select, order: &mut Vec<OrderByExpr>) -> SqlResult<Columns> {
@@ -176,10 +178,11 @@ impl Resolver<'_> {
     }
 
     fn columns_of(&self, wildcard: SelectItem, listed: &mut Vec<Listed>) -> SqlResult<()> {
-        let SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) = &wildcard else {
-            return Err(SqlError::not_supported("the columns of an expression as .*"));
+        let Some(alias) = whole_row::wildcard_table(&wildcard) else {
+            return Err(
+                SqlError::not_supported("the fields of an expression as .*").with_hint("Name each: (row).field.")
+            );
         };
-        let alias = name.0.last().and_then(|p| p.as_ident()).map(fold).unwrap_or_default();
         let source = self.scopes.iter().rev().find_map(|scope| scope.source(&alias));
         match source {
             None => Err(self.missing_table(&alias)),

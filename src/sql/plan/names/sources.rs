@@ -1,11 +1,11 @@
 //! What a FROM clause brings into sight, and how many columns a query has: for those who build queries out of others.
 
-use datafusion::sql::sqlparser::ast::{Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr};
+use datafusion::sql::sqlparser::ast::{Query, Select, SelectItem, SetExpr};
 
 use super::Resolver;
 use super::scope::{self, Scope};
+use super::whole_row::wildcard_table;
 use crate::sql::error::SqlResult;
-use crate::sql::statement::fold;
 
 /// A table of a FROM clause.
 pub(crate) struct Source {
@@ -68,11 +68,10 @@ fn shown(item: &SelectItem, scope: &Scope) -> Option<usize> {
         SelectItem::Wildcard(_) => {
             Some(scope.items.iter().flat_map(|item| &item.columns).filter(|column| !column.hidden).count())
         }
-        SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
-            let source = scope.source(&fold(name.0.last()?.as_ident()?))?;
+        SelectItem::QualifiedWildcard(..) => {
+            let source = scope.source(&wildcard_table(item)?)?;
             Some(source.columns.iter().filter(|column| !column.hidden).count())
         }
-        SelectItem::QualifiedWildcard(..) => None,
         _ => Some(1),
     }
 }

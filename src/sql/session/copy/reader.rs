@@ -48,11 +48,11 @@ struct Column {
 }
 
 impl CopyReader {
-    /// For rows of these columns, in this order.
+    /// For rows of these columns, in this order, read in a transaction that began at `now`.
     ///
     /// # Errors
     /// 42P10 when an option names a column that is not copied.
-    pub fn new(table: &str, columns: &[(String, SqlType)], options: CopyOptions) -> SqlResult<Self> {
+    pub fn new(table: &str, columns: &[(String, SqlType)], options: CopyOptions, now: Option<i64>) -> SqlResult<Self> {
         let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
         let force_null = chosen("FORCE_NULL", &options.force_null, &names)?;
         let force_not_null = chosen("FORCE_NOT_NULL", &options.force_not_null, &names)?;
@@ -62,7 +62,7 @@ impl CopyReader {
             .zip(force_null.into_iter().zip(force_not_null))
             .map(|((name, sql_type), (force_null, force_not_null))| Column {
                 name: name.clone(),
-                parser: ColumnParser::new(sql_type),
+                parser: ColumnParser::new(sql_type).at(now),
                 force_null,
                 force_not_null,
             })
@@ -261,7 +261,7 @@ mod tests {
             panic!("not a COPY")
         };
         let columns = [("a".to_owned(), SqlType::Int4), ("b".to_owned(), SqlType::Varchar(Some(3)))];
-        CopyReader::new("t", &columns, CopyOptions::parse(&copy.options, false).unwrap()).unwrap()
+        CopyReader::new("t", &columns, CopyOptions::parse(&copy.options, false).unwrap(), None).unwrap()
     }
 
     fn read(options: &str, input: &str) -> SqlResult<CopiedRows> {

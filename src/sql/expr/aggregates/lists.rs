@@ -1,0 +1,202 @@
+//! `array_agg` and `string_agg`: the engine's, where PostgreSQL's are a little more.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::datatypes::{DataType, FieldRef};
+use datafusion::common::{DataFusionError, Result, ScalarValue};
+use datafusion::functions_aggregate::array_agg::array_agg_udaf;
+use datafusion::functions_aggregate::string_agg::StringAgg;
+use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::utils::AggregateOrderSensitivity;
+use datafusion::logical_expr::{
+    Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, ReversedUDAF, Signature,
+};
+
+use crate::sql::error::{ErrorKind, SqlError};
+use crate::sql::expr::conversion::without_parameters;
+use crate::sql::expr::typed::ValueType;
+use crate::sql::types::SqlType;
+
+/// `array_agg` of values of this type.
+pub(in crate::sql::expr) fn array_agg(item: &SqlType) -> Arc<AggregateUDF> {
+    let list = SqlType::Array(Box::new(without_parameters(item)));
+    // The layout of most lists tells what they are lists of.
+    let is_obvious = SqlType::of_arrow(&list.arrow()) == list || matches!(item, SqlType::Numeric(_));
+    if is_obvious && !matches!(item, SqlType::Array(_)) {
+        return array_agg_udaf();
+    }
+    Arc::new(AggregateUDF::new_from_impl(ArrayList { list, engine: array_agg_udaf().as_ref().clone() }))
+}
+
+/// The engine's function, with the type of its list said.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct ArrayList {
+    list: SqlType,
+    engine: AggregateUDF,
+}
+
+impl AggregateUDFImpl for ArrayList {
+    fn name(&self) -> &str {
+        self.engine.name()
+    }
+
+    fn signature(&self) -> &Signature {
+        self.engine.signature()
+    }
+
+    fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
+        self.engine.return_type(arg_types)
+    }
+
+    fn return_field(&self, arg_fields: &[FieldRef]) -> Result<FieldRef> {
+        let types: Vec<DataType> = arg_fields.iter().map(|field| field.data_type().clone()).collect();
+        let value_type = ValueType { sql_type: self.list.clone(), data_type: self.return_type(&types)? };
+        Ok(Arc::new(value_type.field(self.name(), true)))
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        let arrays = self.is_of_arrays();
+        let engine = self.engine.accumulator(args)?;
+        Ok(if arrays { Box::new(Rectangular { engine }) } else { engine })
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
+        self.engine.state_fields(args)
+    }
+
+    fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {
+        !self.is_of_arrays() && self.engine.groups_accumulator_supported(args)
+    }
+
+    fn create_groups_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn GroupsAccumulator>> {
+        self.engine.create_groups_accumulator(args)
+    }
+
+    fn create_sliding_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        self.engine.create_sliding_accumulator(args)
+    }
+
+    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
+        self.engine.order_sensitivity()
+    }
+
+    fn with_beneficial_ordering(self: Arc<Self>, beneficial: bool) -> Result<Option<Arc<dyn AggregateUDFImpl>>> {
+        let engine = self.engine.clone().with_beneficial_ordering(beneficial)?;
+        Ok(engine.map(|engine| Arc::new(Self { list: self.list.clone(), engine }) as Arc<dyn AggregateUDFImpl>))
+    }
+
+    fn reverse_expr(&self) -> ReversedUDAF {
+        ReversedUDAF::NotSupported
+    }
+}
+
+impl ArrayList {
+    fn is_of_arrays(&self) -> bool {
+        matches!(&self.list, SqlType::Array(item) if matches!(**item, SqlType::Array(_)))
+    }
+}
+
+/// Collects arrays, which must all have the same length: that of the second dimension.
+#[derive(Debug)]
+struct Rectangular {
+    engine: Box<dyn Accumulator>,
+}
+
+impl Accumulator for Rectangular {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        self.engine.update_batch(values)
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        self.engine.merge_batch(states)
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        self.engine.state()
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        let collected = self.engine.evaluate()?;
+        if let ScalarValue::List(list) = &collected
+            && let Some(arrays) = list.value(0).as_list_opt::<i32>()
+        {
+            let refused = |kind, message| Err(DataFusionError::External(SqlError::new(kind, message)));
+            let mut lengths = arrays.offsets().lengths();
+            let first = arrays.offsets().lengths().next();
+            for array in 0..arrays.len() {
+                let length = lengths.next();
+                if arrays.is_null(array) {
+                    return refused(ErrorKind::NullValueNotAllowed, "cannot accumulate null arrays");
+                }
+                if first == Some(0) {
+                    return refused(ErrorKind::SubscriptError, "cannot accumulate empty arrays");
+                }
+                if length != first {
+                    let message = "cannot accumulate arrays of different dimensionality";
+                    return refused(ErrorKind::SubscriptError, message);
+                }
+            }
+        }
+        Ok(collected)
+    }
+
+    fn size(&self) -> usize {
+        size_of_val(self) + self.engine.size()
+    }
+}
+
+/// `string_agg` of texts.
+pub(in crate::sql::expr) fn string_agg() -> Arc<AggregateUDF> {
+    Arc::new(AggregateUDF::new_from_impl(StringList::default()))
+}
+
+/// The engine's own wants its input in its order, so that two of different orders are in each other's way. But it can sort
+/// by itself.
+#[derive(Debug, Default, PartialEq, Eq, Hash)]
+struct StringList {
+    engine: StringAgg,
+}
+
+impl AggregateUDFImpl for StringList {
+    fn name(&self) -> &str {
+        self.engine.name()
+    }
+
+    fn signature(&self) -> &Signature {
+        self.engine.signature()
+    }
+
+    fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
+        self.engine.return_type(arg_types)
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        self.engine.accumulator(args)
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
+        self.engine.state_fields(args)
+    }
+
+    fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {
+        self.engine.groups_accumulator_supported(args)
+    }
+
+    fn create_groups_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn GroupsAccumulator>> {
+        self.engine.create_groups_accumulator(args)
+    }
+
+    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
+        AggregateOrderSensitivity::SoftRequirement
+    }
+
+    /// An order that the input has already makes no difference to it.
+    fn with_beneficial_ordering(self: Arc<Self>, _beneficial: bool) -> Result<Option<Arc<dyn AggregateUDFImpl>>> {
+        Ok(Some(self))
+    }
+
+    fn reverse_expr(&self) -> ReversedUDAF {
+        ReversedUDAF::NotSupported
+    }
+}

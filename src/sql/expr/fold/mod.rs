@@ -1,0 +1,137 @@
+//! Constant parts of a statement, computed before it reads anything.
+//!
+//! PostgreSQL computes them while it plans (`eval_const_expressions`) and raises what they raise, even where no row is
+//! read. The engine's own simplifier keeps such errors to itself, for the rows that may or may not come. So this pass goes
+//! first: it puts values in the places of constant parts, and leaves the simplifier nothing to do there.
+//!
+//! [`expression`] says what is computed and what is skipped: the branches that a constant condition decides against.
+//! [`ripe`] finds the expressions in which there is something to compute, [`immutable`] what may be computed at all.
+
+mod expression;
+mod immutable;
+mod ripe;
+
+use std::cell::OnceCell;
+
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, DFSchemaRef, Result, ScalarValue};
+use datafusion::logical_expr::execution_props::ExecutionProps;
+use datafusion::logical_expr::expr::GroupingSet;
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::{Expr, LogicalPlan};
+
+use super::typed::ValueType;
+use crate::sql::error::SqlResult;
+use crate::sql::types::SqlType;
+
+pub(in crate::sql) use self::immutable::is_immutable_cast;
+
+/// Whether the plan has constant parts to compute.
+///
+/// # Errors
+/// None in practice.
+pub(in crate::sql) fn is_foldable(plan: &LogicalPlan) -> SqlResult<bool> {
+    Ok(ripe::has_ripe_expression(plan)?)
+}
+
+/// Computes the constant parts of a plan whose expressions are typed and whose parameters are values.
+///
+/// # Errors
+/// What the expressions raise.
+pub(in crate::sql) fn folded(plan: LogicalPlan, props: &ExecutionProps) -> SqlResult<LogicalPlan> {
+    // Most plans are taken as they are, without being taken apart.
+    if !is_foldable(&plan)? {
+        return Ok(plan);
+    }
+    Ok(Fold { props }.plan(plan)?.data)
+}
+
+/// The columns of a query that are constants, by their places, each with its type.
+pub(in crate::sql) fn constants(plan: &LogicalPlan) -> Vec<(usize, &ScalarValue, SqlType)> {
+    let exprs = match plan {
+        LogicalPlan::Projection(projection) => &projection.expr,
+        LogicalPlan::Sort(sort) => return constants(&sort.input),
+        LogicalPlan::Limit(limit) => return constants(&limit.input),
+        LogicalPlan::SubqueryAlias(alias) => return constants(&alias.input),
+        _ => return Vec::new(),
+    };
+    let schema = plan.schema();
+    let constant = |(place, expr): (usize, _)| match unaliased(expr) {
+        Expr::Literal(value, _) => Some((place, value, ValueType::of_field(schema.field(place)).sql_type)),
+        _ => None,
+    };
+    exprs.iter().enumerate().filter_map(constant).collect()
+}
+
+fn unaliased(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Alias(alias) => unaliased(&alias.expr),
+        other => other,
+    }
+}
+
+struct Fold<'a> {
+    props: &'a ExecutionProps,
+}
+
+impl Fold<'_> {
+    /// A query's own expressions first, then those of what it reads, as PostgreSQL plans it.
+    fn plan(&self, plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+        let columns = Columns::of(&plan);
+        let names = NamePreserver::new(&plan);
+        let own = plan.map_expressions(|expr| self.named(expr, &names, &columns))?;
+        let whole = own.data.map_children(|input| self.plan(input))?;
+        if !own.transformed && !whole.transformed {
+            return Ok(Transformed::no(whole.data));
+        }
+        whole.data.recompute_schema().map(Transformed::yes)
+    }
+
+    /// An expression of a plan under the name it had.
+    fn named(&self, expr: Expr, names: &NamePreserver, columns: &Columns) -> Result<Transformed<Expr>> {
+        if !ripe::has_ripe_part(&expr)? {
+            return Ok(Transformed::no(expr));
+        }
+        let rename = |expr: Expr| -> Result<Expr> {
+            let name = names.save(&expr);
+            Ok(name.restore(self.expression(expr, columns)?))
+        };
+        let all = |exprs: Vec<Expr>| exprs.into_iter().map(rename).collect::<Result<Vec<_>>>();
+        Ok(Transformed::yes(match expr {
+            // The names are those of the expressions in it.
+            Expr::GroupingSet(set) => Expr::GroupingSet(match set {
+                GroupingSet::Rollup(exprs) => GroupingSet::Rollup(all(exprs)?),
+                GroupingSet::Cube(exprs) => GroupingSet::Cube(all(exprs)?),
+                GroupingSet::GroupingSets(sets) => {
+                    GroupingSet::GroupingSets(sets.into_iter().map(all).collect::<Result<_>>()?)
+                }
+            }),
+            other => rename(other)?,
+        }))
+    }
+}
+
+/// The columns that an expression may name, put together once one is asked for.
+struct Columns {
+    inputs: Vec<DFSchemaRef>,
+    merged: OnceCell<DFSchema>,
+}
+
+impl Columns {
+    fn of(plan: &LogicalPlan) -> Self {
+        let inputs = plan.inputs().into_iter().map(|input| input.schema().clone()).collect();
+        Self { inputs, merged: OnceCell::new() }
+    }
+
+    fn schema(&self) -> &DFSchema {
+        match self.inputs.as_slice() {
+            [only] => only,
+            inputs => self.merged.get_or_init(|| {
+                inputs.iter().fold(DFSchema::empty(), |mut merged, input| {
+                    merged.merge(input);
+                    merged
+                })
+            }),
+        }
+    }
+}

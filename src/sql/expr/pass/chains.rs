@@ -1,0 +1,140 @@
+//! AND and OR whose parts may fail.
+//!
+//! PostgreSQL computes a part only where those before it do not decide; the engine computes all of them for every row. So a
+//! part that may fail stands behind a CASE, which the optimizer keeps as it is while it is of numbers:
+//!
+//! ```text
+//! a AND f AND g    a AND CASE WHEN a IS NOT FALSE THEN
+//!                            CASE WHEN f IS NOT FALSE THEN f AND g ELSE 0 END
+//!                        ELSE 0 END
+//! ```
+//!
+//! Parts that cannot fail stay visible beside it: scans read key ranges out of them. Each part is written a few times, never
+//! once more for every part behind it.
+
+use datafusion::common::Result;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::logical_expr::{BinaryExpr, Case, Expr, Operator, lit};
+
+use super::predicate::{Truth, may_fail};
+
+/// The expression with guards before all parts that may fail.
+pub(super) fn guarded(expr: Expr) -> Result<Expr> {
+    if !expr.exists(|part| Ok(chain_of(part).is_some()))? || !may_fail(&expr) {
+        return Ok(expr);
+    }
+    let guarded = expr.transform_down(|part| match chain_of(&part) {
+        None => Ok(Transformed::no(part)),
+        Some(op) => {
+            let mut parts = Vec::new();
+            flatten(part, op, &mut parts);
+            let parts = parts.into_iter().map(guarded).collect::<Result<Vec<_>>>()?;
+            Ok(Transformed::new(chained(parts, op), true, TreeNodeRecursion::Jump))
+        }
+    })?;
+    Ok(guarded.data)
+}
+
+fn chain_of(expr: &Expr) -> Option<Operator> {
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { op: op @ (Operator::And | Operator::Or), .. }) => Some(*op),
+        _ => None,
+    }
+}
+
+/// The parts of a chain from left to right.
+fn flatten(expr: Expr, op: Operator, parts: &mut Vec<Expr>) {
+    let mut rest = vec![expr];
+    while let Some(next) = rest.pop() {
+        match next {
+            Expr::BinaryExpr(binary) if binary.op == op => rest.extend([*binary.right, *binary.left]),
+            part => parts.push(part),
+        }
+    }
+}
+
+fn chained(parts: Vec<Expr>, op: Operator) -> Expr {
+    let fails: Vec<bool> = parts.iter().map(may_fail).collect();
+    let Some(last) = fails.iter().rposition(|fails| *fails).filter(|last| *last > 0) else {
+        return joined(parts, op).unwrap_or_else(|| lit(op == Operator::And));
+    };
+    // From the last part that may fail to the front, parts that cannot taken together.
+    let mut guard = parts[last].clone();
+    let mut before = last;
+    while before > 0 {
+        let run = match fails[before - 1] {
+            true => before - 1..before,
+            false => fails[..before].iter().rposition(|fails| *fails).map_or(0, |fails| fails + 1)..before,
+        };
+        let start = run.start;
+        if let Some(condition) = joined(parts[run].to_vec(), op) {
+            // The first part stands beside all this, as do those that cannot fail.
+            let is_beside = start == 0 || !fails[start];
+            let value = if is_beside { guard } else { pair(condition.clone(), op, guard) };
+            guard = behind(condition, op, value);
+        }
+        before = start;
+    }
+    let beside = parts.into_iter().zip(fails).enumerate().filter(|(place, (_, fails))| *place == 0 || !fails);
+    joined(beside.map(|(_, (part, _))| part).chain([guard]).collect(), op).unwrap_or_else(|| lit(op == Operator::And))
+}
+
+fn joined(parts: Vec<Expr>, op: Operator) -> Option<Expr> {
+    parts.into_iter().reduce(|left, right| pair(left, op, right))
+}
+
+fn pair(left: Expr, op: Operator, right: Expr) -> Expr {
+    Expr::BinaryExpr(BinaryExpr { left: Box::new(left), op, right: Box::new(right) })
+}
+
+/// `value` only where the condition does not decide.
+fn behind(condition: Expr, op: Operator, value: Expr) -> Expr {
+    let (undecided, decided) = match op {
+        Operator::And => (Expr::IsNotFalse(Box::new(condition)), 0),
+        _ => (Expr::IsNotTrue(Box::new(condition)), 1),
+    };
+    let branches = vec![(Box::new(undecided), Box::new(Truth::to_number(value)))];
+    Truth::of_number(Expr::Case(Case::new(None, branches, Some(Box::new(lit(decided))))))
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::prelude::col;
+
+    use super::*;
+    use crate::sql::expr::kernels::{CAST, Computation};
+    use crate::sql::expr::typed::ValueType;
+
+    /// A part that may fail.
+    fn cast(column: &str) -> Expr {
+        Computation::call(&CAST, None, ValueType::boolean(), vec![col(column)])
+    }
+
+    fn size(expr: &Expr) -> usize {
+        let mut nodes = 0;
+        expr.apply(|_| {
+            nodes += 1;
+            Ok(TreeNodeRecursion::Continue)
+        })
+        .unwrap();
+        nodes
+    }
+
+    #[test]
+    fn what_cannot_fail_stays_beside_the_guard() {
+        let plain = col("a").and(col("b")).or(col("c"));
+        assert_eq!(guarded(plain.clone()).unwrap(), plain);
+        let first = cast("f").and(col("a"));
+        assert_eq!(guarded(first.clone()).unwrap(), first);
+        let expr = guarded(col("a").and(cast("f")).and(col("b"))).unwrap();
+        let expected = "a AND b AND CASE WHEN a IS NOT FALSE THEN CAST(cast(f) AS Int32) ELSE Int32(0) END = Int32(1)";
+        assert_eq!(expr.to_string(), expected);
+    }
+
+    #[test]
+    fn long_chains_stay_small() {
+        let chain = |parts: usize| (0..parts).map(|_| cast("f")).reduce(Expr::and).unwrap();
+        let (ten, twenty) = (size(&guarded(chain(10)).unwrap()), size(&guarded(chain(20)).unwrap()));
+        assert!(twenty < 3 * ten, "{ten} and {twenty} nodes");
+    }
+}

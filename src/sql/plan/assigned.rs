@@ -1,0 +1,83 @@
+//! What the columns of a query are assigned to: checked before it runs, as far as types and constants tell.
+
+use arrow::array::new_empty_array;
+use arrow::datatypes::Field;
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::LogicalPlan;
+
+use crate::sql::edm;
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::expr::conversion::name as type_name;
+use crate::sql::expr::{constants, is_immutable_cast};
+use crate::sql::types::SqlType;
+
+/// The column of a table that takes the values of a query's column.
+#[derive(Debug, Clone)]
+pub(crate) struct Receiver {
+    /// Which column of the query.
+    pub place: usize,
+    pub name: String,
+    pub sql_type: SqlType,
+    /// The query's column is a bare literal or parameter: its text is read as this type.
+    pub untyped: bool,
+}
+
+impl Receiver {
+    fn check_type(&self, field: &Field) -> SqlResult<()> {
+        let none = new_empty_array(field.data_type());
+        let from = SqlType::of_field(field);
+        let Err(error) = edm::assign(&none, &from, &self.sql_type, false) else { return Ok(()) };
+        if error.kind != ErrorKind::DatatypeMismatch {
+            return Err(error.for_column(&self.name));
+        }
+        let message = format!(
+            "column \"{}\" is of type {} but expression is of type {}",
+            self.name,
+            type_name(&self.sql_type),
+            type_name(&from)
+        );
+        Err(SqlError::new(error.kind, message).with_hint("You will need to rewrite or cast the expression."))
+    }
+
+    fn check_value(&self, value: &ScalarValue, from: &SqlType) -> SqlResult<()> {
+        let assigned = edm::assign(&value.to_array()?, from, &self.sql_type, self.untyped);
+        assigned.map(|_| ()).map_err(|error| error.for_column(&self.name))
+    }
+}
+
+/// What a query's types and literals already tell.
+///
+/// # Errors
+/// 42804 for a type that is not assigned to the column's, and what the column's type says of a literal without one.
+pub(super) fn check_types(plan: &LogicalPlan, receivers: &[Receiver]) -> SqlResult<()> {
+    let constants = constants(plan);
+    for receiver in receivers {
+        let constant = constants.iter().find(|(place, ..)| *place == receiver.place);
+        match constant {
+            Some((_, value, from)) if receiver.untyped => receiver.check_value(value, from)?,
+            _ if receiver.untyped => {}
+            _ => receiver.check_type(plan.schema().field(receiver.place))?,
+        }
+    }
+    Ok(())
+}
+
+/// What the constants of a query tell that is about to run.
+///
+/// # Errors
+/// What the columns refuse of the values.
+pub(super) fn check_constants(plan: &LogicalPlan, receivers: &[Receiver]) -> SqlResult<()> {
+    if receivers.is_empty() {
+        return Ok(());
+    }
+    let constants = constants(plan);
+    for receiver in receivers.iter().filter(|receiver| !receiver.untyped) {
+        let constant = constants.iter().find(|(place, ..)| *place == receiver.place);
+        if let Some((_, value, from)) = constant
+            && is_immutable_cast(from, &receiver.sql_type)
+        {
+            receiver.check_value(value, from)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! What is counted and timed: sessions of a user, time to log in, time of silence.
+
+use std::time::Duration;
+
+use tablegate::pg::{Method, PgConfig};
+
+use crate::harness::{Client, Message, VERSION_3_0, column, query, startup, tags};
+use crate::logins::{Door, begin, serve};
+
+/// The FATAL that ends the connection.
+async fn last_words(client: &mut Client) -> Message {
+    let error = client.read().await;
+    assert_eq!(error.field('S').as_deref(), Some("FATAL"));
+    assert!(client.is_closed().await);
+    error
+}
+
+#[tokio::test]
+async fn one_user_does_not_take_all_places() {
+    let server = serve(PgConfig { max_connections_per_user: Some(1), ..PgConfig::default() }).await;
+    let first = server.client().await;
+    let mut second = server.socket().await;
+    second.write(&startup(VERSION_3_0, &[("user", "u")])).await;
+    let error = last_words(&mut second).await;
+    assert_eq!(
+        (error.code().as_str(), error.field('M').unwrap().as_str()),
+        ("53300", "too many connections for role \"u\"")
+    );
+    let mut other = server.socket().await;
+    other.start(&[("user", "v")]).await;
+    drop(first);
+    // Its place is free when the server has seen it leave.
+    loop {
+        let mut again = server.socket().await;
+        again.write(&startup(VERSION_3_0, &[("user", "u")])).await;
+        if again.read().await.tag == 'R' {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_password_is_not_waited_for_for_ever() {
+    let door = Door::with_users();
+    let config = PgConfig { startup_timeout: Duration::from_millis(200), ..door.config(Method::Scram) };
+    let server = serve(config).await;
+    let mut client = server.socket().await;
+    begin(&mut client, "ann").await;
+    assert!(client.is_closed().await);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_silent_client_is_sent_away() {
+    let server = serve(PgConfig::default()).await;
+    let mut idle = server.client().await;
+    idle.query("SET idle_session_timeout = '50ms'").await;
+    let error = last_words(&mut idle).await;
+    assert_eq!(error.code(), "57P05");
+    assert_eq!(error.field('M').unwrap(), "terminating connection due to idle-session timeout");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn waiting_for_a_lock_is_not_silence() {
+    let server = serve(PgConfig::default()).await;
+    let mut other = server.client().await;
+    other.query("CREATE TABLE t (p text, r text, n int, PRIMARY KEY (p, r)); INSERT INTO t VALUES ('a', 'b', 1)").await;
+    other.query("BEGIN; UPDATE t SET n = 2").await;
+    let mut client = server.client().await;
+    client.query("SET idle_session_timeout = '1s'").await;
+    client.send(&[query("UPDATE t SET n = n + 10; SET idle_session_timeout = 0")]).await;
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    other.query("COMMIT").await;
+    assert_eq!(tags(&client.until_ready().await), "CCZ");
+    assert_eq!(column(&client.query("SELECT n FROM t").await), ["12"]);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_silent_client_does_not_keep_its_locks() {
+    let server = serve(PgConfig::default()).await;
+    let mut other = server.client().await;
+    other.query("CREATE TABLE t (p text, r text, n int, PRIMARY KEY (p, r)); INSERT INTO t VALUES ('a', 'b', 1)").await;
+    let mut idle = server.client().await;
+    // Outside a block it may be silent.
+    idle.query("SET idle_in_transaction_session_timeout = '100ms'").await;
+    tokio::time::sleep(Duration::from_millis(150)).await;
+    idle.query("BEGIN; UPDATE t SET n = 2").await;
+    assert_eq!(tags(&other.query("UPDATE t SET n = n + 10").await), "CZ", "it waits until the other is gone");
+    assert_eq!(column(&other.query("SELECT n FROM t").await), ["11"]);
+    let error = last_words(&mut idle).await;
+    assert_eq!(error.code(), "25P03");
+    assert_eq!(error.field('M').unwrap(), "terminating connection due to idle-in-transaction timeout");
+    let mut failed = server.client().await;
+    failed.query("SET idle_in_transaction_session_timeout = '50ms'").await;
+    failed.query("BEGIN; SELECT nothing").await;
+    assert_eq!(last_words(&mut failed).await.code(), "25P03");
+    server.stop().await;
+}
