@@ -65,6 +65,13 @@ pub(super) fn respell(tokens: Vec<TokenWithSpan>) -> SqlResult<Vec<TokenWithSpan
                 kept.extend([word(&token, "IS", Keyword::IS), word(&token, "NOT", Keyword::NOT)]);
                 kept.push(word(&token, "NULL", Keyword::NULL));
             }
+            // Behind a cast sqlparser does not read it, and it changes nothing.
+            Some(Keyword::COLLATE) if follows_cast(&kept) => {
+                source.next();
+                while source.next_if(|next| next.token == Token::Period).is_some() {
+                    source.next();
+                }
+            }
             Some(Keyword::EXCLUDE) if ends_frame(kept.last()) => {
                 let option = source.next();
                 match option.as_ref().and_then(keyword) {
@@ -94,6 +101,24 @@ pub(super) fn respell(tokens: Vec<TokenWithSpan>) -> SqlResult<Vec<TokenWithSpan
         }
     }
     Ok(kept)
+}
+
+/// Whether the tokens end with `::` and the name of a type.
+fn follows_cast(kept: &[TokenWithSpan]) -> bool {
+    let is_of_type = |token: &&TokenWithSpan| {
+        matches!(
+            token.token,
+            Token::Word(_)
+                | Token::Number(..)
+                | Token::Comma
+                | Token::Period
+                | Token::LParen
+                | Token::RParen
+                | Token::LBracket
+                | Token::RBracket
+        )
+    };
+    kept.iter().rev().find(|token| !is_of_type(token)).is_some_and(|token| token.token == Token::DoubleColon)
 }
 
 /// The star of `t.*`: `(t).*` is spelled without parentheses, and where the row is one value it stands in them.

@@ -10,6 +10,9 @@ pub struct Table {
     pub columns: &'static [(&'static str, Ty)],
 }
 
+/// Its rows are numbered from 1.
+pub const FACTS_ROWS: usize = 12;
+
 pub const FACTS: Table = Table {
     name: "facts",
     columns: &[

@@ -248,6 +248,10 @@ fn group(
             continue;
         }
         let mut smallest = failure.difference;
+        // Recorded answers tell that both fail, and nobody can be asked about the parts.
+        if !can_ask && matches!(smallest.kind, Kind::Codes(..)) {
+            accepted = Some(accepted::ORDER_OF_EVALUATION);
+        }
         if can_ask && groups.len() < GROUPS {
             let case = failure.case;
             if order::differs_only(&failure.script, &smallest.kind, |scripts| servers.ask_both(case, &scripts)) {
@@ -257,6 +261,11 @@ fn group(
             let script = shrink(failure.script, &kind, |script| servers.ask_again(case, script).map(|(kind, ..)| kind));
             if let Some((kind, there, here)) = servers.ask_again(case, &script) {
                 smallest = describe(&script, kind, there, here);
+            }
+            if accepted.is_none()
+                && order::differs_only(&script, &smallest.kind, |asked| servers.ask_both(case, &asked))
+            {
+                accepted = Some(accepted::ORDER_OF_EVALUATION);
             }
             accepted = accepted.or_else(|| accepted::reason(&smallest));
         }

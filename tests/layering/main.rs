@@ -57,6 +57,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("toml", &["cli", "pg/auth"]),
     ("tracing", &["backend", "sql", "pg", "cli"]),
     ("tracing_subscriber", &["cli"]),
+    ("unicode_normalization", &["sql"]),
     ("uuid", &["model", "table", "backend", "sql", "pg"]),
     ("xxhash_rust", &["backend", "sql"]),
 ];

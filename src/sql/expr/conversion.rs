@@ -180,7 +180,7 @@ pub(in crate::sql) fn without_parameters(sql_type: &SqlType) -> SqlType {
 
 /// A type's name without parameters, as messages give it.
 pub(in crate::sql) fn name(sql_type: &SqlType) -> String {
-    match sql_type {
+    match sql_type.bare().as_ref() {
         SqlType::Numeric(_) => "numeric".to_owned(),
         SqlType::Varchar(_) => "character varying".to_owned(),
         SqlType::Char(_) => "character".to_owned(),

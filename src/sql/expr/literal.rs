@@ -10,7 +10,7 @@ use super::kernels::{Computation, RELABEL, convert};
 use super::parameters::Parameters;
 use super::typed::{Shape, ValueType, digits_of};
 use crate::sql::error::{ErrorKind, SqlResult};
-use crate::sql::input::parse_text;
+use crate::sql::input::{parse_text, parse_text_at};
 use crate::sql::types::{SqlType, TYPE_KEY};
 
 /// Most digits of a constant numeric.
@@ -52,6 +52,8 @@ pub(super) fn reading(text: &str, sql_type: &SqlType, parameters: &Parameters) -
     match read(text, sql_type) {
         Ok(value) => Ok(literal(value, sql_type)),
         Err(error) if error.kind == ErrorKind::FeatureNotSupported && !parameters.is_kept() => {
+            // Whether it can be read does not depend on the time.
+            parse_text_at(sql_type, text, Some(0))?;
             let text = literal(text.into(), &SqlType::Text);
             Ok(Computation::reading(ValueType::of(sql_type.clone()), text))
         }

@@ -9,7 +9,7 @@ use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 /// 22P02 for what is no array literal, 0A000 for several dimensions, and what `take` refuses.
 pub(super) fn array_items(text: &str, mut take: impl FnMut(Option<&str>) -> SqlResult<()>) -> SqlResult<()> {
     let trimmed = trim(text);
-    if trimmed.starts_with('[') {
+    if trimmed.starts_with('[') && trimmed.contains('=') {
         return Err(SqlError::not_supported("an array with explicit bounds"));
     }
     let malformed = |detail: &str| {

@@ -40,7 +40,8 @@ impl Receiver {
     }
 
     fn check_value(&self, value: &ScalarValue, from: &SqlType) -> SqlResult<()> {
-        let assigned = edm::assign(&value.to_array()?, from, &self.sql_type, self.untyped);
+        // Words like `now` are read when it runs: at any time they are read.
+        let assigned = edm::assign_at(&value.to_array()?, from, &self.sql_type, self.untyped, Some(0));
         assigned.map(|_| ()).map_err(|error| error.for_column(&self.name))
     }
 }

@@ -166,10 +166,11 @@ impl Fold<'_> {
         let value = match self.evaluated(expr) {
             Ok(value) => value,
             Err(error) => {
+                let is_ours = matches!(error.find_root(), DataFusionError::External(_));
                 let error: Box<SqlError> = error.into();
                 return match error.kind {
                     // What the engine does not do with values it may do with columns.
-                    ErrorKind::Internal | ErrorKind::FeatureNotSupported => Ok(None),
+                    ErrorKind::Internal | ErrorKind::FeatureNotSupported if !is_ours => Ok(None),
                     _ => Err(DataFusionError::External(error)),
                 };
             }

@@ -41,7 +41,7 @@ pub(in crate::sql) fn is_immutable_cast(from: &SqlType, to: &SqlType) -> bool {
     let asks_settings = |sql_type: &T| {
         matches!(sql_type, T::Date | T::Time | T::Timestamp | T::Timestamptz | T::Interval | T::Array(_))
     };
-    match (from, to) {
+    match (&*from.bare(), &*to.bare()) {
         // Written in one way only.
         (T::Time, to) if is_text(to) => true,
         (from, to) if is_text(from) => !asks_settings(to),

@@ -7,7 +7,7 @@ use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::functions_aggregate as aggregates;
 use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction, WindowFunctionDefinition};
 use datafusion::logical_expr::utils::COUNT_STAR_EXPANSION;
-use datafusion::logical_expr::{AggregateUDF, Case, Cast, Expr};
+use datafusion::logical_expr::{AggregateUDF, Case, Cast, Expr, ExprSchemable};
 
 use super::predicate::{computes, is_number};
 use super::{Pass, raised};
@@ -107,17 +107,25 @@ impl Pass<'_> {
     fn window_arguments(&self, function: &str, args: Vec<Expr>, schema: &DFSchema) -> Result<Vec<Expr>> {
         let takes_value = matches!(function, "lag" | "lead" | "first_value" | "last_value" | "nth_value");
         let mut value: Option<Operand> = None;
-        let mut typed = Vec::with_capacity(args.len());
-        for (index, argument) in args.into_iter().enumerate() {
-            let operand = self.operand(argument, schema)?;
+        let operands = args.into_iter().map(|arg| self.operand(arg, schema)).collect::<Result<Vec<_>>>()?;
+        let refused = unfit(function, &operands);
+        let mut typed = Vec::with_capacity(operands.len());
+        for (index, operand) in operands.into_iter().enumerate() {
             if index == 0 && takes_value {
                 if operand.is_unknown() {
                     return Err(raised(undetermined()));
                 }
                 value = Some(operand.clone());
-                typed.push(operand.expr);
+                // The limits of a time type are not those of the result.
+                let field = operand.expr.to_field(schema)?.1;
+                let is_limited = matches!(SqlType::declared_in(&field), SqlType::Limited(_));
+                typed.push(if is_limited { relabelled(operand.expr, &operand.value_type) } else { operand.expr });
             } else if let (2, Some(value)) = (index, &value) {
-                typed.push(operand.converted_to(&value.value_type, self.parameters()).map_err(raised)?);
+                let default = operand.converted_to(&value.value_type, self.parameters());
+                typed.push(default.map_err(|error| match error.kind {
+                    ErrorKind::DatatypeMismatch => raised(refused.clone()),
+                    _ => raised(error),
+                })?);
             } else {
                 typed.push(match operand.coerced(&SqlType::Int8, self.parameters()).map_err(raised)? {
                     Expr::Literal(value, _) => Expr::Literal(value, None),

@@ -8,6 +8,7 @@ use super::{Pass, raised};
 use crate::sql::edm;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::expr::conversion::{is_castable, is_text, name};
+use crate::sql::expr::fold::is_immutable_cast;
 use crate::sql::expr::kernels::{CAST, Computation};
 use crate::sql::expr::literal;
 use crate::sql::expr::operand::{Operand, relabelled};
@@ -68,7 +69,8 @@ impl Pass<'_> {
             (SqlType::Numeric(None), Some(shape)) => shape.value_type(),
             _ => ValueType::of(to.clone()),
         };
-        if let Some(value) = operand.constant() {
+        // What asks settings waits for a row.
+        if let Some(value) = operand.constant().filter(|_| is_immutable_cast(&from, to)) {
             return Ok(match literal::cast(value, &from, &target) {
                 Ok(value) => literal::literal(value, &target.sql_type),
                 // It may stand in a branch that is not taken.

@@ -5,6 +5,7 @@ use datafusion::functions::core::{coalesce, greatest, least};
 use datafusion::logical_expr::{Case, Expr, ExprSchemable, Operator};
 
 use super::predicate::{Truth, may_fail};
+use super::sets::precision;
 use super::{Pass, raised};
 use crate::sql::error::SqlResult;
 use crate::sql::expr::chosen::Chosen;
@@ -67,12 +68,12 @@ impl Pass<'_> {
         // To PostgreSQL the default comes first.
         let values = std::iter::once(last).chain(thens).map(|value| self.operand(value, schema));
         let values = values.collect::<Result<Vec<_>>>()?;
-        let is_declared = all_declared(&values.iter().collect::<Vec<_>>(), schema)?;
+        let declared_type = all_declared(&values.iter().collect::<Vec<_>>(), schema)?;
         let (values, target) = self.unified(values, "CASE")?;
         let mut values = values.into_iter();
         let last = values.next();
         let branches: Vec<(Expr, Expr)> = whens.into_iter().zip(values).collect();
-        Ok(declared(cases(branches, last, &target), &target, is_declared))
+        Ok(declared(cases(branches, last, &target), declared_type))
     }
 
     /// The conditions that the subject of a CASE equals each of the values.
@@ -92,7 +93,7 @@ impl Pass<'_> {
             (Meaning::Coalesce, Some(given)) if given.iter().all(|o| is_same(o.sql_type(), &common.sql_type)) => given,
             _ => operands,
         };
-        let is_declared = all_declared(&operands.iter().collect::<Vec<_>>(), schema)?;
+        let declared_type = all_declared(&operands.iter().collect::<Vec<_>>(), schema)?;
         let (values, target) = self.unified(operands, meaning.name())?;
         let is_greatest = *meaning == Meaning::Greatest;
         let keys: Option<Vec<Expr>> = values.iter().map(|value| key(value, &target.sql_type, Purpose::Order)).collect();
@@ -102,7 +103,7 @@ impl Pass<'_> {
             (Meaning::Least, None) => least().call(values),
             _ => coalesce().call(values),
         };
-        Ok(declared(labelled(value, &target), &target, is_declared))
+        Ok(declared(labelled(value, &target), declared_type))
     }
 
     /// NULLIF is the left value, unless it equals the right one.
@@ -116,7 +117,7 @@ impl Pass<'_> {
             }
             _ => left,
         };
-        let is_declared = all_declared(&[&left], schema)?;
+        let declared_type = all_declared(&[&left], schema)?;
         let value = left.clone();
         let equal = comparison::compare(Operator::Eq, left, right, parameters).map_err(raised)?;
         let target = match value.value_type.clone() {
@@ -125,7 +126,7 @@ impl Pass<'_> {
             value_type => standard(value_type),
         };
         let null = literal::null(&target).map_err(raised)?;
-        Ok(declared(cases(vec![(equal, null)], Some(value.expr), &target), &target, is_declared))
+        Ok(declared(cases(vec![(equal, null)], Some(value.expr), &target), declared_type))
     }
 
     /// A literal without a type, read as one.
@@ -162,25 +163,25 @@ fn given(operands: &[Operand]) -> Option<Vec<Operand>> {
     (!given.is_empty()).then_some(given)
 }
 
-/// Whether all are numerics of one declared precision: then what is chosen among them is, too.
-pub(super) fn all_declared(operands: &[&Operand], schema: &DFSchema) -> Result<bool> {
-    let Some((first, others)) = operands.split_first() else { return Ok(false) };
-    if !matches!(first.sql_type(), SqlType::Numeric(Some(_)))
-        || others.iter().any(|other| other.value_type != first.value_type)
-    {
-        return Ok(false);
-    }
+/// The type that all declare with the same precision: then what is chosen among them has it, too.
+pub(super) fn all_declared(operands: &[&Operand], schema: &DFSchema) -> Result<Option<SqlType>> {
+    let mut all = None;
     for operand in operands {
-        if !SqlType::is_declared(operand.expr.to_field(schema)?.1.as_ref()) {
-            return Ok(false);
+        let declared = precision(operand.expr.to_field(schema)?.1.as_ref());
+        if declared.is_none() || all.as_ref().is_some_and(|all| Some(all) != declared.as_ref()) {
+            return Ok(None);
         }
+        all = declared;
     }
-    Ok(true)
+    Ok(all)
 }
 
 /// The expression with its precision said to be declared, if it is.
-fn declared(expr: Expr, target: &ValueType, is_declared: bool) -> Expr {
-    if is_declared { Computation::declared(&target.sql_type, expr) } else { expr }
+fn declared(expr: Expr, sql_type: Option<SqlType>) -> Expr {
+    match sql_type {
+        Some(sql_type) => Computation::declared(&sql_type, expr),
+        None => expr,
+    }
 }
 
 /// The expression with its type said where its layout does not.

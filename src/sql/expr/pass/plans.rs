@@ -104,9 +104,11 @@ impl Pass<'_> {
                 .map(|(cell, target)| cell.converted_to(target, self.parameters()).map_err(raised));
             typed.push(cells.collect::<Result<Vec<_>>>()?);
         }
-        let fields = targets.iter().zip(declared).zip(schema.fields()).map(|((target, is_declared), field)| {
-            if is_declared { target.sql_type.field(field.name(), true) } else { target.field(field.name(), true) }
-        });
+        let fields =
+            targets.iter().zip(declared).zip(schema.fields()).map(|((target, declared), field)| match declared {
+                Some(declared) => declared.field(field.name(), true),
+                None => target.field(field.name(), true),
+            });
         let schema = DFSchema::from_unqualified_fields(fields.collect(), Default::default())?;
         Ok(LogicalPlan::Values(Values { schema: Arc::new(schema), values: typed }))
     }

@@ -54,10 +54,11 @@ impl Pass<'_> {
         for place in 0..width {
             let meeting: Vec<&Operand> = columns.iter().filter_map(|columns| columns.get(place)).collect();
             let value_type = self.common(&meeting, name).map_err(raised)?;
-            let is_declared = inputs
-                .iter()
-                .zip(&meeting)
-                .all(|(input, operand)| operand.value_type == value_type && has_precision(input.schema().field(place)));
+            let declared = inputs.first().and_then(|input| precision(input.schema().field(place)));
+            let is_declared = declared.is_some()
+                && inputs.iter().zip(&meeting).all(|(input, operand)| {
+                    operand.value_type == value_type && precision(input.schema().field(place)) == declared
+                });
             met.push(Met { value_type, is_declared });
         }
         Ok(met)
@@ -73,7 +74,7 @@ impl Pass<'_> {
     pub(super) fn as_columns(&self, input: Arc<LogicalPlan>, targets: &[Met]) -> Result<Arc<LogicalPlan>> {
         let operands = output_operands(&input)?;
         let is_one = |operand: &Operand, field: &Field, target: &Met| {
-            operand.value_type == target.value_type && (target.is_declared || !has_precision(field))
+            operand.value_type == target.value_type && (target.is_declared || precision(field).is_none())
         };
         let fields = input.schema().fields();
         if operands.iter().zip(fields).zip(targets).all(|((operand, field), target)| is_one(operand, field, target)) {
@@ -105,9 +106,14 @@ impl Met {
     }
 }
 
-/// Whether a field is of numerics with a declared precision.
-fn has_precision(field: &Field) -> bool {
-    matches!(SqlType::of_field(field), SqlType::Numeric(Some(_))) && SqlType::is_declared(field)
+/// The type of a field that has a declared precision: of numerics, or of times and intervals.
+pub(super) fn precision(field: &Field) -> Option<SqlType> {
+    let declared = SqlType::declared_in(field);
+    match declared {
+        SqlType::Numeric(Some(_)) => SqlType::is_declared(field).then_some(declared),
+        SqlType::Limited(_) => Some(declared),
+        _ => None,
+    }
 }
 
 /// The columns of a query; a literal that nobody gave a type is itself, not a column.
