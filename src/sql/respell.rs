@@ -58,10 +58,10 @@ pub(super) fn respell(tokens: Vec<TokenWithSpan>) -> SqlResult<Vec<TokenWithSpan
                 source.next();
                 kept.push(token);
             }
-            Some(_) if is_called(&token, "ISNULL") && ends_operand(kept.last()) => {
+            Some(_) if is_called(&token, "ISNULL") && ends_operand(&kept) => {
                 kept.extend([word(&token, "IS", Keyword::IS), word(&token, "NULL", Keyword::NULL)]);
             }
-            Some(_) if is_called(&token, "NOTNULL") && ends_operand(kept.last()) => {
+            Some(_) if is_called(&token, "NOTNULL") && ends_operand(&kept) => {
                 kept.extend([word(&token, "IS", Keyword::IS), word(&token, "NOT", Keyword::NOT)]);
                 kept.push(word(&token, "NULL", Keyword::NULL));
             }
@@ -188,8 +188,12 @@ fn is_called(token: &TokenWithSpan, name: &str) -> bool {
 }
 
 /// Whether a test may stand behind the token.
-fn ends_operand(before: Option<&TokenWithSpan>) -> bool {
-    let Some(before) = before else { return false };
+fn ends_operand(kept: &[TokenWithSpan]) -> bool {
+    let Some((before, rest)) = kept.split_last() else { return false };
+    // Behind a point a keyword is a name.
+    if rest.last().is_some_and(|token| token.token == Token::Period) && is_word(before) {
+        return true;
+    }
     match &before.token {
         Token::RParen | Token::RBracket | Token::Number(..) | Token::SingleQuotedString(_) => true,
         Token::Word(_) => !matches!(

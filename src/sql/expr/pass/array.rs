@@ -1,10 +1,11 @@
 //! Arrays: ARRAY[...], and comparisons with any or all of their items.
 
 use arrow::array::Array;
+use arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::functions_nested::expr_fn::{array_has, array_max, array_min, array_position, cardinality, make_array};
 use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::{Expr, Operator, lit, when};
+use datafusion::logical_expr::{Expr, ExprSchemable, Operator, lit, when};
 
 use super::conditional::labelled;
 use super::{Pass, raised};
@@ -43,7 +44,7 @@ impl Pass<'_> {
             _ => greatest.gt_eq(value.clone()),
         };
         let null = lit(ScalarValue::Boolean(None));
-        let has_null = self.has_null(list.clone(), &value, schema)?;
+        let has_null = has_null(list.clone(), schema)?;
         when(found, lit(true))
             .when(list.clone().is_null(), null.clone())
             .when(cardinality(list).eq(lit(0_u64)), lit(false))
@@ -64,7 +65,7 @@ impl Pass<'_> {
             _ => least.lt(value.clone()),
         };
         let null = lit(ScalarValue::Boolean(None));
-        let has_null = self.has_null(list.clone(), &value, schema)?;
+        let has_null = has_null(list.clone(), schema)?;
         when(list.clone().is_null(), null.clone())
             .when(cardinality(list).eq(lit(0_u64)), lit(true))
             .when(value.is_null(), null.clone())
@@ -113,6 +114,13 @@ impl Pass<'_> {
             Expr::Literal(ScalarValue::Null, None) => stand_in_type,
             converted => self.operand(converted, schema)?.value_type,
         };
+        let value = match self.operand(value, schema)? {
+            // The items have the one layout of their numbers, which need not be that of the value.
+            number if matches!(number.sql_type(), SqlType::Numeric(_)) && number.value_type != item => {
+                number.converted_to(&item, self.parameters()).map_err(raised)?
+            }
+            value => value.expr,
+        };
         let list_type = ValueType::of(SqlType::Array(Box::new(item.sql_type)));
         let list = list.converted_to(&list_type, self.parameters()).map_err(raised)?;
         let (value, list) = match common {
@@ -121,12 +129,15 @@ impl Pass<'_> {
         };
         Ok((operator, value, unlabelled(list)))
     }
+}
 
-    /// Whether one of the items is NULL; they are of the type of the value.
-    fn has_null(&self, list: Expr, value: &Expr, schema: &DFSchema) -> Result<Expr> {
-        let null = ScalarValue::try_from(&self.operand(value.clone(), schema)?.value_type.data_type)?;
-        Ok(array_position(list, lit(null), lit(1_i64)).is_not_null())
-    }
+/// Whether one of the items is NULL.
+fn has_null(list: Expr, schema: &DFSchema) -> Result<Expr> {
+    let null = match list.get_type(schema)? {
+        DataType::List(item) => ScalarValue::try_from(item.data_type())?,
+        _ => ScalarValue::Null,
+    };
+    Ok(array_position(list, lit(null), lit(1_i64)).is_not_null())
 }
 
 /// Whether the list is there before the query runs, without NULL in it: then the optimizer makes IN of it, which scans

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{Field, FieldRef};
-use datafusion::common::{Column, JoinType, NullEquality, Result, TableReference};
+use datafusion::common::{Column, DFSchema, JoinType, NullEquality, Result, TableReference};
 use datafusion::logical_expr::{Distinct, Expr, ExprSchemable, Join, LogicalPlan, Projection, Union};
 
 use super::identity::distinguishable_columns;
@@ -66,7 +66,8 @@ impl Pass<'_> {
 
     pub(super) fn union(&self, union: Union) -> Result<LogicalPlan> {
         let targets = self.met(&union.inputs.iter().map(AsRef::as_ref).collect::<Vec<_>>(), "UNION")?;
-        let inputs = union.inputs.into_iter().map(|input| self.as_columns(input, &targets)).collect::<Result<_>>()?;
+        let inputs = union.inputs.into_iter().map(|input| named_as(self.as_columns(input, &targets)?, &union.schema));
+        let inputs = inputs.collect::<Result<_>>()?;
         Union::try_new_with_loose_types(inputs).map(LogicalPlan::Union)
     }
 
@@ -104,6 +105,16 @@ impl Met {
     pub fn undeclared(value_type: ValueType) -> Self {
         Self { value_type, is_declared: false }
     }
+}
+
+/// VALUES with the columns of a UNION: where the engine leaves out inputs without rows, it finds those of the last one that
+/// is left by the names that the UNION has.
+fn named_as(input: Arc<LogicalPlan>, union: &DFSchema) -> Result<Arc<LogicalPlan>> {
+    let LogicalPlan::Values(values) = &*input else { return Ok(input) };
+    let columns = values.schema.columns().into_iter().zip(union.iter());
+    let named = columns
+        .map(|(column, (qualifier, field))| Expr::Column(column).alias_qualified(qualifier.cloned(), field.name()));
+    Ok(Arc::new(LogicalPlan::Projection(Projection::try_new(named.collect::<Vec<_>>(), input)?)))
 }
 
 /// The type of a field that has a declared precision: of numerics, or of times and intervals.
