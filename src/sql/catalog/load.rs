@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures::StreamExt;
 
+use super::comments::{COMMENTS, SharedComments};
 use super::sequence::{SEQUENCES, Sequence};
 use super::state::State;
 use super::stored::{DOOMED, doom_key, doomed_of_entity};
@@ -45,6 +46,9 @@ impl Shared {
             } else {
                 state.sequences.insert(sequence.name.clone(), Arc::new(sequence));
             }
+        }
+        for entity in entries(&*reader, &table, COMMENTS).await? {
+            state.comments = Arc::new(SharedComments::of_entity(&entity)?);
         }
         for entity in entries(&*reader, &table, DOOMED).await? {
             let name = doomed_of_entity(&entity)?;

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::claims::Claim;
+use super::comments::SharedComments;
 use super::declaration::Declaration;
 use super::sequence::{Sequence, SequenceState};
 use super::state::{DeclaredTable, State};
@@ -24,6 +25,8 @@ pub struct StagedCatalog {
     /// By SQL name; `None` where it is gone.
     tables: BTreeMap<String, Option<Arc<DeclaredTable>>>,
     sequences: BTreeMap<String, Option<Arc<Sequence>>>,
+    /// Those on schemas and databases, where the transaction changed one.
+    comments: Option<Arc<SharedComments>>,
     /// Where the sequences stand that are new or start again: they count in this transaction alone.
     counters: BTreeMap<String, OwnCounter>,
     /// Found tables that are dropped or moved elsewhere.
@@ -35,7 +38,7 @@ pub struct StagedCatalog {
 impl StagedCatalog {
     /// Whether there is nothing to commit.
     pub fn is_empty(&self) -> bool {
-        self.tables.is_empty() && self.sequences.is_empty() && self.given_up.is_empty()
+        self.tables.is_empty() && self.sequences.is_empty() && self.given_up.is_empty() && self.comments.is_none()
     }
 
     /// Declares a table, or declares it anew.
@@ -67,6 +70,11 @@ impl StagedCatalog {
     pub fn remove_sequence(&mut self, name: &str) {
         self.sequences.insert(name.to_owned(), None);
         self.counters.remove(name);
+    }
+
+    /// Puts these in the place of all comments on schemas and databases.
+    pub fn put_comments(&mut self, comments: SharedComments) {
+        self.comments = Some(Arc::new(comments));
     }
 
     /// The counters of sequences that count in this transaction alone.
@@ -109,6 +117,7 @@ impl StagedCatalog {
         let mut state = base.clone();
         apply(&mut state.tables, &self.tables);
         apply(&mut state.sequences, &self.sequences);
+        state.comments = self.comments.clone().unwrap_or(state.comments);
         let dropped = self.dropped(base, &state);
         state.doomed.extend(dropped);
         state
@@ -167,6 +176,9 @@ impl StagedCatalog {
                 (Some(_), Some(new)) => Some(Operation::Replace(new.declaration.to_entity()?, version())),
                 (Some(old), None) => Some(Operation::Delete(old.declaration.entity_key()?, version())),
             });
+        }
+        if let Some(comments) = &self.comments {
+            operations.push(Operation::InsertOrReplace(comments.to_entity()?));
         }
         Ok(operations)
     }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::comments::SharedComments;
 use super::declaration::Declaration;
 use super::found::is_found_oid;
 use super::sequence::Sequence;
@@ -16,6 +17,7 @@ use crate::sql::relation::Relation;
 pub(super) struct State {
     pub tables: BTreeMap<String, Arc<DeclaredTable>>,
     pub sequences: BTreeMap<String, Arc<Sequence>>,
+    pub comments: Arc<SharedComments>,
     /// Stored tables that wait to be dropped, and those of transactions that have not committed.
     pub doomed: BTreeSet<TableName>,
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use super::comments::SharedComments;
 use super::declaration::Declaration;
 use super::found;
 use super::is_hidden;
@@ -129,6 +130,11 @@ impl CatalogView {
     /// Every declaration, by SQL name.
     pub fn declarations(&self) -> impl Iterator<Item = &Declaration> {
         self.state.tables.values().map(|table| &table.declaration)
+    }
+
+    /// The comments on schemas and databases.
+    pub fn comments(&self) -> &Arc<SharedComments> {
+        &self.state.comments
     }
 
     /// The sequence of exactly this SQL name.

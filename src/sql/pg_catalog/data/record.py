@@ -30,7 +30,7 @@ CONTENT = {
     "pg_collation": (COLLATION, "oid"),
     "pg_conversion": ("true", "oid"),
     "pg_description": (
-        "objsubid = 0 AND CASE classoid WHEN 'pg_collation'::regclass THEN objoid < 12341"
+        "objsubid = 0 AND objoid < 16384 AND CASE classoid WHEN 'pg_namespace'::regclass THEN false WHEN 'pg_collation'::regclass THEN objoid < 12341"
         " WHEN 'pg_extension'::regclass THEN false WHEN 'pg_language'::regclass THEN objoid < 12000 ELSE true END",
         "classoid, objoid",
     ),

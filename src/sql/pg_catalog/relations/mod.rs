@@ -4,6 +4,7 @@ mod attributes;
 mod classes;
 mod cluster;
 mod constraint_views;
+mod descriptions;
 mod egt;
 mod findings;
 mod information_schema;
@@ -69,6 +70,8 @@ fn fill_of(layout: &Layout) -> Option<Fill> {
         ("pg_catalog", "pg_sequence") => sequences::sequences,
         ("pg_catalog", "pg_depend") => sequences::dependencies,
         ("pg_catalog", "pg_sequences") => sequences::sequences_view,
+        ("pg_catalog", "pg_description") => descriptions::descriptions,
+        ("pg_catalog", "pg_shdescription") => descriptions::shared_descriptions,
         ("pg_catalog", "pg_namespace") => cluster::namespaces,
         ("pg_catalog", "pg_database") => cluster::databases,
         ("pg_catalog", "pg_roles") => cluster::roles,
