@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::constraints::{TableConstraint, TableIndex};
-use super::objects::{DATABASE, OWNER, Objects, visible_columns};
+use super::objects::{DATABASE, OWNER, Objects, TEMPLATE0, TEMPLATE1, visible_columns};
 use super::recorded::RecordedFile;
 use crate::sql::catalog::{Unenforced, UnenforcedKind};
 
@@ -63,7 +63,9 @@ pub(super) fn shared_comments<'a>(objects: &'a Objects, database: &str, user: &s
     let on_database = objects.comments.databases.get(database);
     let on_role = objects.comments.roles.get(user);
     let made = |object, class, text: Option<&'a String>| text.map(|text| Comment { object, class, part: 0, text });
-    [made(DATABASE, PG_DATABASE, on_database), made(OWNER, PG_AUTHID, on_role)].into_iter().flatten().collect()
+    let own = [made(DATABASE, PG_DATABASE, on_database), made(OWNER, PG_AUTHID, on_role)].into_iter().flatten();
+    let templates = [(TEMPLATE1, "default template for new databases"), (TEMPLATE0, "unmodifiable empty database")];
+    own.chain(templates.map(|(object, text)| Comment { object, class: PG_DATABASE, part: 0, text })).collect()
 }
 
 /// The comment on an object; without a relation that lists it, on the first object of the OID.

@@ -4,7 +4,8 @@ use super::Rows;
 use crate::sql::login::Role;
 use crate::sql::pg_catalog::cells::Cell;
 use crate::sql::pg_catalog::functions::FunctionContext;
-use crate::sql::pg_catalog::objects::{DATABASE, OWNER};
+use crate::sql::pg_catalog::objects::{DATABASE, OWNER, TEMPLATE0, TEMPLATE1};
+use crate::sql::pg_catalog::quoting::quote_ident;
 
 /// `pg_encoding_to_char` of the only encoding.
 const UTF8: i32 = 6;
@@ -17,18 +18,32 @@ pub(super) fn namespaces(context: &FunctionContext, rows: &mut Rows) {
 }
 
 pub(super) fn databases(context: &FunctionContext, rows: &mut Rows) {
+    database(rows, DATABASE, &context.database, Cell::Null, true);
+    // Nobody can connect to them, but tools expect them to be there.
+    let user = quote_ident(&context.user);
+    let privileges = Cell::texts(&[format!("=c/{user}"), format!("{user}=CTc/{user}")]);
+    for (oid, name) in [(TEMPLATE1, "template1"), (TEMPLATE0, "template0")] {
+        if *context.database != *name {
+            database(rows, oid, name, privileges.clone(), false);
+        }
+    }
+}
+
+fn database(rows: &mut Rows, oid: u32, name: &str, privileges: Cell, is_own: bool) {
     rows.push([
-        ("oid", DATABASE.into()),
-        ("datname", (*context.database).into()),
+        ("oid", oid.into()),
+        ("datname", name.into()),
         ("datdba", OWNER.into()),
         ("encoding", UTF8.into()),
         ("datlocprovider", "c".into()),
-        ("datallowconn", true.into()),
+        ("datistemplate", (!is_own).into()),
+        ("datallowconn", is_own.into()),
         ("datconnlimit", (-1).into()),
         ("dattablespace", DEFAULT_TABLESPACE.into()),
         // Text is ordered by its bytes.
         ("datcollate", "C".into()),
         ("datctype", "C".into()),
+        ("datacl", privileges),
     ]);
 }
 
@@ -41,7 +56,7 @@ pub(super) fn roles(context: &FunctionContext, rows: &mut Rows) {
         ("rolcreaterole", may_write.into()),
         ("rolcreatedb", may_write.into()),
         ("rolcanlogin", true.into()),
-        ("rolreplication", false.into()),
+        ("rolreplication", may_write.into()),
         ("rolconnlimit", (-1).into()),
         ("rolpassword", "********".into()),
         ("rolbypassrls", may_write.into()),
@@ -57,7 +72,7 @@ pub(super) fn users(context: &FunctionContext, rows: &mut Rows) {
         ("usesysid", OWNER.into()),
         ("usecreatedb", may_write.into()),
         ("usesuper", may_write.into()),
-        ("userepl", false.into()),
+        ("userepl", may_write.into()),
         ("usebypassrls", may_write.into()),
         ("passwd", "********".into()),
         ("useconfig", own_settings(may_write)),
