@@ -31,7 +31,7 @@ async fn a_table_with_its_primary_key() {
     assert_eq!(
         answers[3].lines(),
         [
-            "orders_pkey|t|t|f|t|CREATE UNIQUE INDEX orders_pkey ON public.orders USING btree (customer, id)|PRIMARY KEY (customer, id)|p|f|f|f|0"
+            "orders_pkey|t|t|f|t|CREATE UNIQUE INDEX orders_pkey ON orders USING btree (customer, id)|PRIMARY KEY (customer, id)|p|f|f|f|0"
         ]
     );
     assert!(answers[4..].iter().all(|a| a.rows.is_empty()));

@@ -65,9 +65,10 @@ fn index_definition_of(context: &FunctionContext, arguments: &[Cell]) -> SqlResu
     let Some(Class::Index(index)) = oid.and_then(|oid| context.objects.class_by_oid(oid)) else {
         return Ok(Cell::Null);
     };
+    let pretty = argument(arguments, 2).as_bool().unwrap_or(false);
     Ok(match argument(arguments, 1).as_int().and_then(|n| usize::try_from(n).ok()) {
-        None | Some(0) => index.definition().into(),
-        Some(position) => index.column(position - 1).unwrap_or_default().into(),
+        None | Some(0) => index.definition(pretty).into(),
+        Some(position) => index.column(position - 1, pretty).unwrap_or_default().into(),
     })
 }
 

@@ -25,9 +25,20 @@ pub(super) fn attributes(context: &FunctionContext, rows: &mut Rows) {
             );
         }
         for index in TableIndex::of_table(table) {
+            let shape = index.shape();
             for (position, number) in (1..).zip(index.columns()) {
-                let Some((_, column)) = visible_columns(table).find(|(n, _)| *n == number) else { continue };
-                push(rows, &Attribute::of(index.oid(), position, &column.name, &column.sql_type));
+                if let Some((_, column)) = visible_columns(table).find(|(n, _)| *n == number) {
+                    push(rows, &Attribute::of(index.oid(), position, &column.name, &column.sql_type));
+                    continue;
+                }
+                let at = usize::try_from(position - 1).unwrap_or(0);
+                if let Some(expression) = shape.as_ref().and_then(|shape| shape.columns.get(at)) {
+                    let attribute = Attribute {
+                        type_oid: expression.type_oid.unwrap_or(type_oid(&SqlType::Text)),
+                        ..Attribute::of(index.oid(), position, &expression.label, &SqlType::Text)
+                    };
+                    push(rows, &attribute);
+                }
             }
         }
     }
@@ -67,7 +78,7 @@ fn identity(column: &RelationColumn) -> &'static str {
 pub(super) fn defaults(context: &FunctionContext, rows: &mut Rows) {
     for table in &context.objects.tables {
         for (number, column) in visible_columns(table) {
-            if let Some(source) = deparse::value_source(column) {
+            if let Some(source) = deparse::value_source(table, column) {
                 rows.push([
                     ("oid", default_oid(table, number).into()),
                     ("adrelid", table.oid.into()),

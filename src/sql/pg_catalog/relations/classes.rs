@@ -7,6 +7,7 @@ use crate::sql::pg_catalog::constraints::{TableConstraint, TableIndex};
 use crate::sql::pg_catalog::functions::FunctionContext;
 use crate::sql::pg_catalog::layout;
 use crate::sql::pg_catalog::objects::{INFORMATION_SCHEMA, OWNER, PG_CATALOG, PUBLIC, row_type_oid, visible_columns};
+use crate::sql::relation::Relation;
 
 /// Access methods, as `pg_am` numbers them.
 pub(super) const HEAP: u32 = 2;
@@ -21,7 +22,7 @@ pub(super) fn classes(context: &FunctionContext, rows: &mut Rows) {
             columns: visible_columns(table).count(),
             has_index: TableIndex::of_table(table).next().is_some(),
             checks: table.constraints.checks.len(),
-            has_triggers: context.objects.constraints().any(|constraint| concerns(&constraint, &table.name)),
+            has_triggers: has_triggers(context, table),
             ..Described::of(table.oid, &table.name, schema, "r")
         };
         push(rows, &described);
@@ -51,6 +52,10 @@ pub(super) fn system_classes(rows: &mut Rows) {
 }
 
 /// Whether a foreign key refers from or to the table: PostgreSQL has triggers for those.
+pub(super) fn has_triggers(context: &FunctionContext, table: &Relation) -> bool {
+    context.objects.constraints().any(|constraint| concerns(&constraint, &table.name))
+}
+
 fn concerns(constraint: &TableConstraint<'_>, table: &str) -> bool {
     match constraint {
         TableConstraint::Recorded(from, recorded) => match &recorded.kind {

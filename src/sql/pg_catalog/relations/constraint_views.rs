@@ -48,7 +48,7 @@ pub(super) fn check_constraints(context: &FunctionContext, rows: &mut Rows) {
             ("constraint_catalog", (*context.database).into()),
             ("constraint_schema", table.schema_name.as_str().into()),
             ("constraint_name", check.name.as_str().into()),
-            ("check_clause", deparse::expression(&check.expression, false).into()),
+            ("check_clause", deparse::condition(table, &check.expression).into()),
         ]);
     }
 }

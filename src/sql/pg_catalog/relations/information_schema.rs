@@ -33,14 +33,15 @@ pub(super) fn columns(context: &FunctionContext, rows: &mut Rows) {
         let key = if has_key(table) { key_numbers(table) } else { Vec::new() };
         for (number, column) in visible_columns(table) {
             let nullable = !column.not_null && !key.contains(&number);
-            push_column(context, rows, (&table.schema_name, &table.name), number, column, nullable);
+            let source = deparse::value_source(table, column);
+            push_column(context, rows, (&table.schema_name, &table.name), number, column, nullable, source);
         }
     }
     for layout in layout::all() {
         for (number, described) in (1..).zip(&layout.columns) {
             let source = crate::sql::relation::ColumnSource::ETag;
             let column = RelationColumn::new(described.name, described.sql_type.clone(), source);
-            push_column(context, rows, (layout.schema, layout.name), number, &column, !described.not_null);
+            push_column(context, rows, (layout.schema, layout.name), number, &column, !described.not_null, None);
         }
     }
 }
@@ -52,9 +53,9 @@ fn push_column(
     number: i32,
     column: &RelationColumn,
     nullable: bool,
+    source: Option<String>,
 ) {
     let facts = TypeFacts::of(&column.sql_type);
-    let source = deparse::value_source(column).map(|source| deparse::expression(&source, false));
     let (default, generated) = if column.generated.is_some() { (None, source) } else { (source, None) };
     let counter = column.identity.as_ref().and_then(|identity| {
         let sequence = context.objects.sequences.iter().find(|sequence| sequence.name == identity.sequence);
@@ -98,18 +99,18 @@ fn push_column(
 }
 
 /// What `information_schema.columns` says of a type.
-struct TypeFacts {
-    name: String,
-    characters: Option<u32>,
-    octets: Option<u32>,
-    precision: Option<i32>,
-    radix: Option<i32>,
-    scale: Option<i32>,
-    datetime: Option<i32>,
+pub(super) struct TypeFacts {
+    pub name: String,
+    pub characters: Option<u32>,
+    pub octets: Option<u32>,
+    pub precision: Option<i32>,
+    pub radix: Option<i32>,
+    pub scale: Option<i32>,
+    pub datetime: Option<i32>,
 }
 
 impl TypeFacts {
-    fn of(sql_type: &SqlType) -> Self {
+    pub fn of(sql_type: &SqlType) -> Self {
         let name = match &*sql_type.bare() {
             SqlType::Array(_) | SqlType::Int2Vector | SqlType::OidVector => "ARRAY".to_owned(),
             SqlType::Varchar(_) => "character varying".to_owned(),

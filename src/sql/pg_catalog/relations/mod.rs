@@ -4,6 +4,7 @@ mod attributes;
 mod classes;
 mod cluster;
 mod constraint_views;
+mod dependencies;
 mod descriptions;
 mod egt;
 mod findings;
@@ -12,6 +13,8 @@ mod keys;
 mod sequences;
 mod settings;
 mod ssl;
+mod standard_types;
+mod statistics;
 mod system;
 mod types;
 mod views;
@@ -68,7 +71,7 @@ fn fill_of(layout: &Layout) -> Option<Fill> {
         ("pg_catalog", "pg_constraint") => keys::constraints,
         ("pg_catalog", "schema_findings") => findings::schema_findings,
         ("pg_catalog", "pg_sequence") => sequences::sequences,
-        ("pg_catalog", "pg_depend") => sequences::dependencies,
+        ("pg_catalog", "pg_depend") => dependencies::dependencies,
         ("pg_catalog", "pg_sequences") => sequences::sequences_view,
         ("pg_catalog", "pg_description") => descriptions::descriptions,
         ("pg_catalog", "pg_shdescription") => descriptions::shared_descriptions,
@@ -83,13 +86,20 @@ fn fill_of(layout: &Layout) -> Option<Fill> {
         ("pg_catalog", "pg_tables") => views::tables,
         ("pg_catalog", "pg_views") => views::views,
         ("pg_catalog", "pg_indexes") => views::indexes,
-        (
-            "pg_catalog",
-            "pg_stat_user_tables" | "pg_statio_user_tables" | "pg_stat_all_tables" | "pg_statio_all_tables",
-        ) => views::statistics,
+        ("pg_catalog", "pg_stat_user_tables" | "pg_stat_all_tables") => statistics::tables,
+        ("pg_catalog", "pg_stat_xact_user_tables" | "pg_stat_xact_all_tables") => statistics::tables,
+        ("pg_catalog", "pg_statio_user_tables" | "pg_statio_all_tables") => statistics::tables,
+        ("pg_catalog", "pg_stat_user_indexes" | "pg_stat_all_indexes") => statistics::indexes,
+        ("pg_catalog", "pg_statio_user_indexes" | "pg_statio_all_indexes") => statistics::indexes,
+        ("pg_catalog", "pg_statio_user_sequences" | "pg_statio_all_sequences") => statistics::sequences,
         ("information_schema", "tables") => information_schema::tables,
         ("information_schema", "columns") => information_schema::columns,
         ("information_schema", "schemata") => information_schema::schemata,
+        ("information_schema", "domains") => standard_types::domains,
+        ("information_schema", "element_types") => standard_types::element_types,
+        ("information_schema", "collations") => standard_types::collations,
+        ("information_schema", "collation_character_set_applicability") => standard_types::collation_character_sets,
+        ("information_schema", "column_column_usage") => standard_types::column_sources,
         ("information_schema", "sequences") => sequences::standard_sequences,
         ("information_schema", "check_constraints") => constraint_views::check_constraints,
         ("information_schema", "referential_constraints") => constraint_views::referential_constraints,
@@ -129,6 +139,17 @@ impl Rows {
         for (column, described) in self.columns.iter_mut().zip(&self.layout.columns) {
             let missing = if described.not_null { zero(&described.sql_type) } else { Cell::Null };
             column.resize(self.count, missing);
+        }
+    }
+
+    /// As [`Rows::push`], but a number that is not named is 0: of what is not counted.
+    pub fn push_counters<const N: usize>(&mut self, row: [(&str, Cell); N]) {
+        self.push(row);
+        let last = self.count.saturating_sub(1);
+        for (column, described) in self.columns.iter_mut().zip(&self.layout.columns) {
+            if let (SqlType::Int8, Some(cell @ Cell::Null)) = (&described.sql_type, column.get_mut(last)) {
+                *cell = Cell::Int(0);
+            }
         }
     }
 

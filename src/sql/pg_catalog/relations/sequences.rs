@@ -1,15 +1,11 @@
-//! `pg_sequence`, `pg_sequences`, `information_schema.sequences`, and in `pg_depend` whose sequences they are.
+//! `pg_sequence`, `pg_sequences`, `information_schema.sequences`.
 
 use super::Rows;
 use crate::sql::catalog::Sequence;
 use crate::sql::pg_catalog::built_ins::type_oid;
 use crate::sql::pg_catalog::cells::Cell;
 use crate::sql::pg_catalog::functions::FunctionContext;
-use crate::sql::pg_catalog::objects::{Class, visible_columns};
 use crate::sql::types::SqlType;
-
-/// OID of `pg_class`.
-const PG_CLASS: u32 = 1259;
 
 pub(super) fn sequences(context: &FunctionContext, rows: &mut Rows) {
     for sequence in &context.objects.sequences {
@@ -23,24 +19,6 @@ pub(super) fn sequences(context: &FunctionContext, rows: &mut Rows) {
             ("seqmin", options.minimum.into()),
             ("seqcache", options.cache.into()),
             ("seqcycle", options.cycle.into()),
-        ]);
-    }
-}
-
-/// The columns that sequences belong to: tools look for them here. Of other dependencies nothing is shown.
-pub(super) fn dependencies(context: &FunctionContext, rows: &mut Rows) {
-    for sequence in &context.objects.sequences {
-        let Some(owner) = &sequence.owner else { continue };
-        let Some(Class::Table(table)) = context.objects.class_by_oid(owner.table) else { continue };
-        let Some((number, _)) = visible_columns(table).find(|(_, c)| c.name == owner.column) else { continue };
-        rows.push([
-            ("classid", PG_CLASS.into()),
-            ("objid", sequence.oid.into()),
-            ("objsubid", Cell::Int(0)),
-            ("refclassid", PG_CLASS.into()),
-            ("refobjid", owner.table.into()),
-            ("refobjsubid", number.into()),
-            ("deptype", if owner.identity { "i" } else { "a" }.into()),
         ]);
     }
 }
