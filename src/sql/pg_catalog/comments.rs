@@ -16,8 +16,11 @@ const PG_DATABASE: u32 = 1262;
 const PG_AUTHID: u32 = 1260;
 
 /// The comments that schemas have until they get others.
-const FIRST_COMMENTS: &[(&str, &str)] =
-    &[("pg_catalog", "system catalog schema"), ("public", "standard public schema")];
+const FIRST_COMMENTS: &[(&str, &str)] = &[
+    ("pg_catalog", "system catalog schema"),
+    ("pg_toast", "reserved schema for TOAST tables"),
+    ("public", "standard public schema"),
+];
 
 /// A comment on an object, or on a column of it.
 pub(super) struct Comment<'a> {

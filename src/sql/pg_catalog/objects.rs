@@ -11,6 +11,7 @@ use crate::sql::types::TableRow;
 
 /// Schemas that are always there.
 pub(super) const PG_CATALOG: u32 = 11;
+const PG_TOAST: u32 = 99;
 pub(super) const PUBLIC: u32 = 2200;
 pub(super) const INFORMATION_SCHEMA: u32 = 13_207;
 /// The role that owns everything: whoever is connected.
@@ -142,6 +143,7 @@ impl Objects {
     pub fn schemas(&self) -> Vec<(u32, String)> {
         let mut schemas = vec![
             (PG_CATALOG, "pg_catalog".to_owned()),
+            (PG_TOAST, "pg_toast".to_owned()),
             (PUBLIC, "public".to_owned()),
             (INFORMATION_SCHEMA, "information_schema".to_owned()),
         ];

@@ -19,7 +19,7 @@ pub(super) fn classes(context: &FunctionContext, rows: &mut Rows) {
         let described = Described {
             row_type: row_type_oid(table),
             access: HEAP,
-            columns: visible_columns(table).count(),
+            columns: visible_columns(table).count() + table.dropped_columns.len(),
             has_index: TableIndex::of_table(table).next().is_some(),
             checks: table.constraints.checks.len(),
             has_triggers: has_triggers(context, table),
