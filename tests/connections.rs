@@ -23,8 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const IDLE_BYTES: u64 = 512 * 1024;
 
 async fn connect(server: &Server) -> Result<Client, Error> {
-    let (client, connection) =
-        Config::new().host("127.0.0.1").port(server.port).user("crowd").connect(NoTls).await?;
+    let (client, connection) = Config::new().host("127.0.0.1").port(server.port).user("crowd").connect(NoTls).await?;
     tokio::spawn(connection);
     Ok(client)
 }

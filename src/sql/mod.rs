@@ -33,6 +33,7 @@ mod scan;
 mod sequence;
 pub mod session;
 mod settings;
+mod source;
 mod statement;
 mod syntax;
 mod transaction_syntax;

@@ -36,9 +36,11 @@ impl Psql {
     }
 }
 
-const PARCELS: &str = "CREATE TABLE parcels (depot text, id int, price numeric(10, 2) DEFAULT 1.5, posted timestamptz NOT NULL,
+const PARCELS: &str =
+    "CREATE TABLE parcels (depot text, id int, price numeric(10, 2) DEFAULT 1.5, posted timestamptz NOT NULL,
     PRIMARY KEY (depot, id), CHECK (price > 0))";
-const ROWS: &str = "INSERT INTO parcels VALUES ('north', 1, 2.5, '2024-02-29 12:00Z'), ('north', 2, DEFAULT, '2024-03-01 12:00Z')";
+const ROWS: &str =
+    "INSERT INTO parcels VALUES ('north', 1, 2.5, '2024-02-29 12:00Z'), ('north', 2, DEFAULT, '2024-03-01 12:00Z')";
 
 #[test]
 fn a_table_is_shown_as_postgresql_shows_it() {
@@ -57,7 +59,9 @@ Check constraints:
     "parcels_price_check" CHECK (price > 0::numeric)
 "#;
     assert!(shown.contains(expected), "{shown}");
-    for (command, word) in [(r"\dt", "parcels"), (r"\di", "parcels_pkey"), (r"\du", crate::USER), (r"\l", crate::DATABASE)] {
+    for (command, word) in
+        [(r"\dt", "parcels"), (r"\di", "parcels_pkey"), (r"\du", crate::USER), (r"\l", crate::DATABASE)]
+    {
         let shown = psql.prints(&[command]);
         assert!(shown.contains(word), "{command}: {shown}");
     }
@@ -67,7 +71,12 @@ Check constraints:
 fn results_are_printed_in_its_formats() {
     let psql = Psql::new();
     let shown = psql.prints(&[PARCELS, ROWS, "SELECT depot, id, price FROM parcels ORDER BY id"]);
-    assert!(shown.ends_with(" depot | id | price \n-------+----+-------\n north |  1 |  2.50\n north |  2 |  1.50\n(2 rows)\n\n"), "{shown}");
+    assert!(
+        shown.ends_with(
+            " depot | id | price \n-------+----+-------\n north |  1 |  2.50\n north |  2 |  1.50\n(2 rows)\n\n"
+        ),
+        "{shown}"
+    );
     let ended = psql.run(&["--csv", "-c", "SELECT * FROM parcels WHERE id = 1"]);
     assert_eq!(String::from_utf8_lossy(&ended.stdout), "depot,id,price,posted\nnorth,1,2.50,2024-02-29 12:00:00+00\n");
 }
@@ -78,7 +87,8 @@ fn files_are_copied_both_ways() {
     psql.prints(&[PARCELS, ROWS, r"\copy parcels TO 'parcels.csv' (FORMAT csv, HEADER)", "TRUNCATE parcels"]);
     let file = fs::read_to_string(psql.folder.path().join("parcels.csv")).expect("psql wrote it");
     assert_eq!(file.lines().count(), 3);
-    let shown = psql.prints(&[r"\copy parcels FROM 'parcels.csv' (FORMAT csv, HEADER)", "SELECT sum(price) FROM parcels"]);
+    let shown =
+        psql.prints(&[r"\copy parcels FROM 'parcels.csv' (FORMAT csv, HEADER)", "SELECT sum(price) FROM parcels"]);
     assert!(shown.contains("COPY 2") && shown.contains("4.00"), "{shown}");
 }
 

@@ -17,13 +17,13 @@ mod postgres;
 mod queries;
 mod recorded;
 mod report;
+#[path = "../support/rng.rs"]
+mod rng;
 mod run;
 mod shrink;
 mod types;
 mod wire;
 mod writes;
-#[path = "../support/rng.rs"]
-mod rng;
 
 use std::fmt::Write;
 use std::net::SocketAddr;

@@ -119,7 +119,8 @@ fn opening(rng: &mut Rng) -> Vec<Vec<u8>> {
 fn extended(rng: &mut Rng, frames: &mut Vec<Vec<u8>>) {
     let (statement, portal) = (rng.pick(&NAMES), rng.pick(&NAMES));
     if rng.percent(80) {
-        let oids: Vec<u8> = (0..rng.below(3)).flat_map(|_| rng.pick(&[0_u32, 23, 25, 1700, 99_999]).to_be_bytes()).collect();
+        let oids: Vec<u8> =
+            (0..rng.below(3)).flat_map(|_| rng.pick(&[0_u32, 23, 25, 1700, 99_999]).to_be_bytes()).collect();
         let count = i16::try_from(oids.len() / 4).expect("it is few").to_be_bytes();
         frames.push(message(b'P', &[text(statement), text(rng.pick(&STATEMENTS)), count.to_vec(), oids].concat()));
     }

@@ -7,6 +7,8 @@ mod convert;
 
 use std::fmt;
 
+use datafusion::sql::sqlparser::tokenizer::{Location, Span};
+
 /// What kind of error: one per SQLSTATE this product uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
@@ -195,6 +197,8 @@ pub struct SqlError {
     pub hint: Option<String>,
     /// Character position in the statement's text, from 1.
     pub position: Option<usize>,
+    /// The same as the parser counts it; the statement makes it the position.
+    pub(super) location: Option<Location>,
     pub table: Option<String>,
     pub column: Option<String>,
     pub constraint: Option<String>,
@@ -213,6 +217,7 @@ impl SqlError {
             detail: None,
             hint: None,
             position: None,
+            location: None,
             table: None,
             column: None,
             constraint: None,
@@ -247,6 +252,16 @@ impl SqlError {
     #[must_use]
     pub fn at(mut self: Box<Self>, position: usize) -> Box<Self> {
         self.position = Some(position);
+        self
+    }
+
+    /// Names the piece of the statement that the error is about, unless something inside it was named already. What the
+    /// statement did not say itself, names that a plan made, is nowhere.
+    #[must_use]
+    pub(super) fn at_span(mut self: Box<Self>, span: Span) -> Box<Self> {
+        if self.location.is_none() && span != Span::empty() {
+            self.location = Some(span.start);
+        }
         self
     }
 

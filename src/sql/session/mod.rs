@@ -142,8 +142,10 @@ impl Session {
     pub async fn prepare(&mut self, statement: Statement, declared: &[SqlType]) -> SqlResult<Prepared> {
         self.check_not_failed(&statement)?;
         self.begin_statement(&statement).await;
+        let source = statement.source.clone();
         let known = Known { settings: &self.settings, cursors: &self.cursors, statements: &self.statements };
-        Prepared::prepare(&self.planner(), statement, declared, &known).await
+        let prepared = Prepared::prepare(&self.planner(), statement, declared, &known).await;
+        prepared.map_err(|error| source.located(error))
     }
 
     /// Runs a planned statement. Dropping the future or the returned rows cancels it; a commit already handed to the
@@ -159,7 +161,8 @@ impl Session {
     ) -> SqlResult<Outcome> {
         self.check_not_failed(prepared.statement())?;
         self.begin_statement(prepared.statement()).await;
-        let outcome = self.run(prepared, &parameters, position).await?;
+        let outcome = self.run(prepared, &parameters, position).await;
+        let outcome = outcome.map_err(|error| prepared.statement.source.located(error))?;
         // A statement on its own is a transaction: the next one reads anew.
         let copies = matches!(outcome, Outcome::CopyIn(_));
         if position == Position::Last && !self.transaction.is_open() && !copies {
