@@ -164,6 +164,8 @@ fn sqlstate(kind: ErrorKind) -> &'static str {
         ErrorKind::InvalidTextRepresentation => "22P02",
         ErrorKind::InvalidBinaryRepresentation => "22P03",
         ErrorKind::BadCopyFileFormat => "22P04",
+        ErrorKind::ValueCutShort => "08P01",
+        ErrorKind::UntranslatableCharacter => "22P05",
         ErrorKind::InvalidLimit => "2201W",
         ErrorKind::InvalidOffset => "2201X",
         ErrorKind::StringTooLong => "22001",

@@ -10,6 +10,7 @@ use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::execution_props::ExecutionProps;
 
 use super::catalog::Catalog;
+use super::copies::Copies;
 use super::error::SqlResult;
 use super::functions::Moments;
 use super::observe::Recorder;
@@ -66,6 +67,7 @@ pub struct Engine {
     base: SessionState,
     locks: Arc<Locks>,
     serial: Arc<Serial>,
+    copies: Arc<Copies>,
 }
 
 impl Engine {
@@ -83,8 +85,20 @@ impl Engine {
         let recorder = Recorder::new(store.clone());
         let sequences = Arc::new(Sequences::new(store.clone()));
         let write_space = WriteSpace::new(config.transaction_memory, config.spill_folder.clone());
-        let (locks, serial) = Default::default();
-        Ok(Arc::new(Self { store, catalog, recorder, sequences, write_space, clock, config, base, locks, serial }))
+        let (locks, serial, copies) = Default::default();
+        Ok(Arc::new(Self {
+            store,
+            catalog,
+            recorder,
+            sequences,
+            write_space,
+            clock,
+            config,
+            base,
+            locks,
+            serial,
+            copies,
+        }))
     }
 
     /// Writes what is kept in memory for a moment (the counts of observe mode, values of sequences that were not given
@@ -119,6 +133,11 @@ impl Engine {
     /// The sequences, as all sessions share them.
     pub(super) fn sequences(&self) -> &Arc<Sequences> {
         &self.sequences
+    }
+
+    /// The COPY statements under way.
+    pub(super) fn copies(&self) -> &Arc<Copies> {
+        &self.copies
     }
 
     /// What all serializable transactions have to do with each other.

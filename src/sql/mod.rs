@@ -2,6 +2,7 @@
 
 mod catalog;
 mod change_syntax;
+mod copies;
 mod cursor;
 mod ddl;
 mod dml;

@@ -179,6 +179,22 @@ pub(super) fn parse_expression(text: &str) -> SqlResult<ast::Expr> {
     parsed.map_err(|error| syntax_error(text, Location { line: 1, column: 1 }, &error))
 }
 
+/// One expression, in tokens that were taken off a statement.
+///
+/// # Errors
+/// 42601.
+pub(super) fn parse_tokens_of_expression(tokens: Vec<Token>) -> SqlResult<ast::Expr> {
+    let mut parser = Parser::new(&PostgreSqlDialect {}).with_recursion_limit(MAX_NESTING).with_tokens(tokens);
+    let parsed = parser.parse_expr().and_then(|expr| match parser.peek_token().token {
+        Token::EOF => Ok(expr),
+        _ => parser.expected("end of statement", parser.peek_token()),
+    });
+    parsed.map_err(|error| {
+        let error = syntax_error("", Location { line: 1, column: 1 }, &error);
+        Box::new(SqlError { position: None, ..*error })
+    })
+}
+
 pub(super) fn is_significant(token: &TokenWithSpan) -> bool {
     !matches!(token.token, Token::Whitespace(_) | Token::EOF)
 }
@@ -305,9 +321,17 @@ fn char_position(sql: &str, location: Location) -> usize {
 
 /// Takes what follows STDIN or STDOUT off a COPY.
 fn split_copy_options(tokens: &mut Vec<TokenWithSpan>) -> Vec<Token> {
-    let mut significant = tokens.iter().filter(|t| is_significant(t));
-    if significant.next().and_then(keyword) != Some(Keyword::COPY) {
+    let significant: Vec<usize> = (0..tokens.len()).filter(|at| is_significant(&tokens[*at])).take(3).collect();
+    let [copy, second, third] = significant.as_slice() else { return Vec::new() };
+    if keyword(&tokens[*copy]) != Some(Keyword::COPY) {
         return Vec::new();
+    }
+    // `COPY BINARY t`, from before there were options.
+    let is_table =
+        matches!(&tokens[*third].token, Token::Word(word) if !matches!(word.keyword, Keyword::FROM | Keyword::TO));
+    let binary = is_table && keyword(&tokens[*second]) == Some(Keyword::BINARY);
+    if binary {
+        tokens.remove(*second);
     }
     let mut depth = 0_usize;
     let target = tokens.iter().position(|token| match token.token {
@@ -322,7 +346,13 @@ fn split_copy_options(tokens: &mut Vec<TokenWithSpan>) -> Vec<Token> {
         _ => depth == 0 && matches!(keyword(token), Some(Keyword::STDIN | Keyword::STDOUT)),
     });
     let Some(target) = target else { return Vec::new() };
-    tokens.split_off(target + 1).into_iter().filter(is_significant).map(|t| t.token).collect()
+    let options = tokens.split_off(target + 1).into_iter().filter(is_significant).map(|t| t.token);
+    let mut options: Vec<Token> = options.collect();
+    if binary {
+        let behind_with = matches!(options.first(), Some(Token::Word(word)) if word.keyword == Keyword::WITH);
+        options.insert(usize::from(behind_with), Token::make_keyword("BINARY"));
+    }
+    options
 }
 
 pub(super) fn keyword(token: &TokenWithSpan) -> Option<Keyword> {
@@ -473,13 +503,13 @@ fn classify(statement: ast::Statement) -> SqlResult<Command> {
 
 fn check_copy_target(to: bool, target: &CopyTarget) -> SqlResult<()> {
     match (to, target) {
-        (true, CopyTarget::Stdout) | (false, CopyTarget::Stdin) => Ok(()),
+        // PostgreSQL takes either word for the client.
+        (_, CopyTarget::Stdout | CopyTarget::Stdin) => Ok(()),
         (_, CopyTarget::File { .. } | CopyTarget::Program { .. }) => Err(SqlError::new(
             ErrorKind::InsufficientPrivilege,
             "COPY to or from a file or program of the server is not allowed",
         )
         .with_hint("Use COPY ... FROM STDIN or TO STDOUT; psql's \\copy reads and writes files of the client.")),
-        _ => Err(SqlError::new(ErrorKind::Syntax, "COPY reads FROM STDIN and writes TO STDOUT")),
     }
 }
 

@@ -4,6 +4,8 @@ mod cancel;
 mod changed_plans;
 mod changes;
 mod copy;
+mod copy_binary;
+mod copy_options;
 mod cursors;
 mod ddl;
 mod extended;

@@ -86,6 +86,8 @@ pub enum ErrorKind {
     InvalidBinaryRepresentation,
     /// 22P04
     BadCopyFileFormat,
+    /// 08P01: a value that ends before it is complete.
+    ValueCutShort,
     /// 2201W
     InvalidLimit,
     /// 2201X
@@ -124,6 +126,8 @@ pub enum ErrorKind {
     SequenceLimit,
     /// 22021
     CharacterNotInRepertoire,
+    /// 22P05
+    UntranslatableCharacter,
     /// 22023
     InvalidParameterValue,
     /// 22025

@@ -26,6 +26,7 @@ use self::objects::Objects;
 pub(super) use self::objects::table_row;
 pub(super) use self::quoting::{quote_ident, split_name};
 use super::catalog::Sequence;
+use super::copies::Copies;
 use super::error::{ErrorKind, SqlError, SqlResult};
 use super::login::Login;
 use super::observe::Observations;
@@ -59,6 +60,7 @@ pub struct SystemCatalog {
     login: Arc<Login>,
     settings: Arc<[(String, String)]>,
     sequences: Option<Arc<SessionSequences>>,
+    copies: Arc<Copies>,
     /// Set when the statement reads the catalogue, through a relation or a function.
     seen: OnceLock<CatalogSnapshot>,
 }
@@ -66,7 +68,22 @@ pub struct SystemCatalog {
 impl SystemCatalog {
     pub fn new(database: &str, user: &str) -> Self {
         let (database, user) = (database.to_owned(), user.to_owned());
-        Self { database, user, login: Arc::default(), settings: Arc::new([]), sequences: None, seen: OnceLock::new() }
+        Self {
+            database,
+            user,
+            login: Arc::default(),
+            settings: Arc::new([]),
+            sequences: None,
+            copies: Arc::default(),
+            seen: OnceLock::new(),
+        }
+    }
+
+    /// The COPY statements of all sessions, for `pg_stat_progress_copy`.
+    #[must_use]
+    pub(in crate::sql) fn with_copies(mut self, copies: Arc<Copies>) -> Self {
+        self.copies = copies;
+        self
     }
 
     /// The session's client, for `pg_roles`, `pg_stat_ssl` and their kin.
@@ -167,6 +184,7 @@ impl SystemCatalog {
             login: self.login.clone(),
             settings: self.settings.clone(),
             observations: Arc::default(),
+            copies: self.copies.clone(),
         }
     }
 }

@@ -26,6 +26,7 @@ use std::time::Duration;
 
 use datafusion::common::ScalarValue;
 
+pub use self::copy::CopiedRows;
 use self::copy::CopyInProgress;
 use self::prepare::Known;
 pub use self::prepare::Prepared;
@@ -176,6 +177,19 @@ impl Session {
         self.copy_in(data).await
     }
 
+    /// Rows of COPY FROM STDIN in binary format, which the front-end has read.
+    ///
+    /// # Errors
+    /// What is wrong with the rows, with the number of the first; what the commit meets.
+    pub async fn copy_rows(&mut self, rows: CopiedRows, bytes: usize) -> SqlResult<()> {
+        self.copy_read(rows, bytes).await
+    }
+
+    /// What is wrong with COPY input that the front-end reads, with what is committed already.
+    pub fn copy_error(&self, error: Box<SqlError>) -> Box<SqlError> {
+        self.copy_failed(error)
+    }
+
     /// The input is complete: commits what is left.
     ///
     /// # Errors
@@ -317,6 +331,7 @@ impl Session {
             .with_login(self.login.clone())
             .with_settings(self.settings.all())
             .with_sequences(self.sequences.clone())
+            .with_copies(self.engine.copies().clone())
     }
 
     fn notice(&mut self, notice: Notice) {

@@ -23,6 +23,7 @@ use datafusion::logical_expr::{
 
 use super::cells::{Cell, array_of};
 use super::objects::Objects;
+use crate::sql::copies::Copies;
 use crate::sql::error::SqlResult;
 use crate::sql::login::Login;
 use crate::sql::observe::Observations;
@@ -38,6 +39,8 @@ pub(super) struct FunctionContext {
     pub settings: Arc<[(String, String)]>,
     /// What observe mode saw, for the statements that read it.
     pub observations: Arc<Observations>,
+    /// The COPY statements under way, of all sessions.
+    pub copies: Arc<Copies>,
 }
 
 #[cfg(test)]
@@ -51,6 +54,7 @@ impl FunctionContext {
             login: Arc::default(),
             settings: Arc::new([]),
             observations: Arc::default(),
+            copies: Arc::default(),
         }
     }
 }
