@@ -199,7 +199,7 @@ async fn what_cannot_be_copied_is_refused_at_once() {
     }
     let error = copy_in(&mut session, "COPY items FROM STDIN", &["p\tr\t1\np\ts\t\\N\n"]).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::NotNullViolation);
-    assert_eq!(error.context.as_deref(), Some("COPY items, line 2"));
+    assert_eq!(error.context.as_deref(), Some("COPY items, line 2: \"p\ts\t\\N\""));
     query(&mut session, "SET default_transaction_read_only = on").await;
     let error = execute(&mut session, "COPY items FROM STDIN").await.map(|_| ()).unwrap_err();
     assert_eq!(error.kind, ErrorKind::ReadOnlyTransaction);

@@ -1,3 +1,5 @@
+//! Binary input read at every cut, and what is said of input that is wrong.
+
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::Int32Type;
 
