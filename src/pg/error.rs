@@ -157,6 +157,7 @@ fn sqlstate(kind: ErrorKind) -> &'static str {
         ErrorKind::UndefinedParameter => "42P02",
         ErrorKind::IndeterminateDatatype => "42P18",
         ErrorKind::InsufficientPrivilege => "42501",
+        ErrorKind::InvalidGrant => "0LP01",
         ErrorKind::UniqueViolation => "23505",
         ErrorKind::NotNullViolation => "23502",
         ErrorKind::CheckViolation => "23514",

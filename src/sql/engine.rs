@@ -10,8 +10,9 @@ use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::execution_props::ExecutionProps;
 
 use super::catalog::Catalog;
-use super::error::SqlResult;
+use super::error::{ErrorKind, SqlError, SqlResult};
 use super::functions::Moments;
+use super::login::{Account, Accounts};
 use super::observe::Recorder;
 use super::pg_catalog::CatalogSnapshot;
 use super::reads::Reads;
@@ -37,6 +38,8 @@ pub struct EngineConfig {
     pub transaction_memory: usize,
     /// Where those files are. They have no names and end with their transactions.
     pub spill_folder: PathBuf,
+    /// The users; none where nobody needs to be one.
+    pub accounts: Option<Arc<dyn Accounts>>,
 }
 
 impl Default for EngineConfig {
@@ -50,6 +53,7 @@ impl Default for EngineConfig {
             egt_mode: EgtMode::Strict,
             transaction_memory: 64 << 20,
             spill_folder: std::env::temp_dir(),
+            accounts: None,
         }
     }
 }
@@ -168,6 +172,20 @@ impl Engine {
     /// Memory of queries' own, for what is kept besides their plans.
     pub(super) fn memory(&self, purpose: &str) -> MemoryReservation {
         MemoryConsumer::new(purpose).register(&self.base.runtime_env().memory_pool)
+    }
+
+    /// The users that can log in.
+    ///
+    /// # Errors
+    /// 58030 when they cannot be read.
+    pub(super) async fn accounts(&self) -> SqlResult<Vec<Account>> {
+        match &self.config.accounts {
+            None => Ok(Vec::new()),
+            Some(accounts) => accounts.all().await.map_err(|error| {
+                tracing::error!(%error, "the users cannot be read");
+                SqlError::new(ErrorKind::StoreFailure, "the users of this server cannot be read")
+            }),
+        }
     }
 
     /// What the system catalogue shows to a statement.

@@ -25,6 +25,7 @@ mod overriding;
 mod pg_catalog;
 mod plan;
 mod prepare_syntax;
+mod privileges;
 mod read_log;
 mod reads;
 pub mod relation;

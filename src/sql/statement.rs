@@ -18,6 +18,7 @@ use super::error::{ErrorKind, SqlError, SqlResult};
 use super::locking::readable_locks;
 use super::overriding::Overriding;
 use super::prepare_syntax::{self, PrepareCommand};
+use super::privileges::{self, GrantCommand};
 use super::respell::respell;
 use super::sequence::{self, AlterSequence, CreateSequence, GivenOptions, SequenceCommand};
 use super::session::SetConfig;
@@ -88,6 +89,7 @@ pub(super) enum Command {
     Set(Box<Set>),
     Show(String),
     SetConfig(SetConfig),
+    Grant(Box<GrantCommand>),
     Reset(Option<String>),
     Discard(ast::DiscardObject),
 }
@@ -189,6 +191,10 @@ fn parse_one(sql: &str, tokens: &[TokenWithSpan]) -> SqlResult<Statement> {
     if let Some(read) = transaction_syntax::read(&significant) {
         let command = read.map_err(|unexpected| unexpected_token(sql, unexpected.0, &significant))?;
         return Ok(Statement { command: Command::Transaction(command), text });
+    }
+    if let Some(read) = privileges::read(&significant) {
+        let command = read.map_err(|unexpected| unexpected_token(sql, unexpected.0, &significant))?;
+        return Ok(Statement { command: Command::Grant(Box::new(command)), text });
     }
     if let Some(command) = parse_around(sql, tokens, &significant)? {
         return Ok(Statement { command, text });

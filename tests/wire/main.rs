@@ -17,6 +17,7 @@ mod lost_updates;
 mod malformed;
 mod modifiers;
 mod portals;
+mod privileges;
 mod read_only;
 mod rows;
 mod shutdown;

@@ -72,6 +72,8 @@ pub enum ErrorKind {
     IndeterminateDatatype,
     /// 42501
     InsufficientPrivilege,
+    /// 0LP01
+    InvalidGrant,
     /// 23505
     UniqueViolation,
     /// 23502

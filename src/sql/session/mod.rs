@@ -8,11 +8,13 @@ mod copy;
 mod cursors;
 mod define;
 mod explain;
+mod grants;
 mod indexes;
 mod lock;
 mod locking;
 mod observe;
 mod prepare;
+mod privileges;
 mod rewrite;
 mod run;
 mod sequences;
@@ -35,11 +37,12 @@ use super::cursor::Cursors;
 use super::engine::Engine;
 use super::error::{ErrorKind, Notice, SqlError, SqlResult};
 use super::login::Login;
-pub use super::login::{Encryption, Role};
+pub use super::login::{Account, Accounts, AccountsError, Encryption, Role};
 use super::outcome::{CommandTag, Outcome};
 use super::output::OutputStyle;
 use super::pg_catalog::SystemCatalog;
 use super::plan::Planner;
+use super::privileges::Rights;
 use super::reads::Reads;
 use super::sequence::SessionSequences;
 use super::settings::Settings;
@@ -84,6 +87,7 @@ pub struct Session {
     settings: Settings,
     transaction: Transaction,
     login: Arc<Login>,
+    rights: Rights,
     notices: Vec<Notice>,
     copy: Option<CopyInProgress>,
     told_about_timestamp: bool,
@@ -94,7 +98,7 @@ pub struct Session {
 
 impl Session {
     /// # Errors
-    /// 42704 or 22023 for a start-up setting that is not one.
+    /// 42704 or 22023 for a start-up setting that is not one, 42501 for a user who may not connect to the database.
     pub fn new(engine: Arc<Engine>, options: SessionOptions) -> SqlResult<Self> {
         let mut settings = Settings::new(&options.user);
         if options.role == Role::ReadOnly {
@@ -104,7 +108,9 @@ impl Session {
         for (name, value) in &options.settings {
             settings.set_at_startup(name, value)?;
         }
+        let rights = Rights::new(&options.user, options.role);
         let login = Login { process: 0, role: options.role, encryption: options.encryption };
+        privileges::check_may_connect(&engine, &rights)?;
         let transaction = Transaction::new(engine.new_claims(login.process), engine.write_space().clone());
         Ok(Self {
             sequences: Arc::new(SessionSequences::new(engine.sequences().clone())),
@@ -113,6 +119,7 @@ impl Session {
             settings,
             transaction,
             login: Arc::new(login),
+            rights,
             notices: Vec::new(),
             copy: None,
             told_about_timestamp: false,
@@ -297,12 +304,12 @@ impl Session {
         let Some(Snapshot { moment, serial }) = self.transaction.snapshot() else {
             let (reader, catalog) = self.engine.catalog().view(staged);
             let catalog = catalog.with_written(written);
-            self.sequences.begin_statement(&catalog, self.is_read_only());
+            self.sequences.begin_statement(&catalog, &self.rights, self.is_read_only());
             return Arc::new(Reads::new(reader, catalog, own, moments));
         };
         let (reader, catalog) = moment.view(staged);
         let catalog = catalog.with_written(written);
-        self.sequences.begin_statement(&catalog, self.is_read_only());
+        self.sequences.begin_statement(&catalog, &self.rights, self.is_read_only());
         let log = serial.as_ref().map(|serial| serial.reads().clone());
         Arc::new(Reads::new(reader, catalog, own, moments).noted_in(log))
     }

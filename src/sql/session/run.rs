@@ -21,6 +21,7 @@ impl Session {
         parameters: &[ScalarValue],
         position: Position,
     ) -> SqlResult<Outcome> {
+        self.check_privileges(&prepared.statement.command).await?;
         match &prepared.plan {
             Plan::Query(query) => self.run_query(prepared, query, parameters, position).await,
             Plan::Dml(dml) => self.run_dml(prepared, dml, None, parameters, position).await,
@@ -73,6 +74,7 @@ impl Session {
                 Ok(Outcome::Done(CommandTag::Plain("RESET")))
             }
             Command::Discard(what) => self.discard(*what),
+            Command::Grant(command) => self.run_grant(command, position).await,
             Command::Query(_) | Command::Insert(_) | Command::Update(_) | Command::Delete(_) | Command::Merge(_) => {
                 Err(SqlError::new(ErrorKind::Internal, "a statement with a plan was run without it"))
             }
