@@ -191,6 +191,6 @@ impl Engine {
     /// What the system catalogue shows to a statement.
     pub(super) async fn catalog_snapshot(&self, reads: &Reads) -> SqlResult<CatalogSnapshot> {
         let sequences = reads.catalog.sequences().cloned().collect();
-        Ok(CatalogSnapshot::new(reads.relations().await?, sequences))
+        Ok(CatalogSnapshot::new(reads.relations().await?, sequences, reads.catalog.comments().clone()))
     }
 }

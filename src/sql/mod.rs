@@ -2,6 +2,7 @@
 
 mod catalog;
 mod change_syntax;
+mod comment_syntax;
 mod cursor;
 mod ddl;
 mod dml;

@@ -12,6 +12,7 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
 use super::change_syntax;
+use super::comment_syntax::{self, CommentCommand};
 use super::cursor::{self, CursorCommand, CursorSyntax};
 use super::ddl::without_storage_actions;
 use super::error::{ErrorKind, SqlError, SqlResult};
@@ -75,6 +76,7 @@ pub(super) enum Command {
     DropSequence(DropObjects),
     CreateIndex(Box<ast::CreateIndex>),
     DropIndex(DropObjects),
+    Comment(CommentCommand),
     Truncate(Truncate),
     Analyze(Option<ObjectName>),
     Copy(Box<CopyCommand>),
@@ -198,6 +200,10 @@ fn parse_one(sql: &str, tokens: &[TokenWithSpan]) -> SqlResult<Statement> {
     }
     if let Some(command) = parse_around(sql, tokens, &significant)? {
         return Ok(Statement { command, text });
+    }
+    if let Some(read) = comment_syntax::read(&significant) {
+        let command = read.map_err(|unexpected| unexpected_token(sql, unexpected.0, &significant))?;
+        return Ok(Statement { command: Command::Comment(command), text });
     }
     let mut tokens = readable_locks(respell(change_syntax::readable(tokens.to_vec()))?);
     refuse_unparsed_commands(&tokens)?;

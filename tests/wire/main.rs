@@ -24,5 +24,6 @@ mod shutdown;
 mod simple;
 mod snapshots;
 mod startup;
+mod system_relations;
 mod tls;
 mod values;

@@ -71,14 +71,14 @@ mod tests {
     use crate::sql::privileges::{Change, ObjectKind, Privileges};
 
     #[test]
-    fn version_2_is_frozen() {
+    fn version_3_is_frozen() {
         let mut acl = Acl::default_of(ObjectKind::Sequence, "ann");
         let privileges = Privileges::USAGE | Privileges::SELECT;
         acl.grant(&Change { grantor: "ann", grantee: Some("bob"), privileges, option: true, owner: "ann" }).unwrap();
         let access = Access { owner: Some("ann".to_owned()), acl: Some(acl), ..Access::new(16_384) };
         let entity = access.to_entity().unwrap();
         let texts: Vec<EdmRef<'_>> = entity.properties.iter().map(|(_, value)| value).collect();
-        let expected = r#"{"format":2,"oid":16384,"owner":"ann","acl":[{"grantee":"ann","grantor":"ann","privileges":"rwU"},{"grantee":"bob","grantor":"ann","privileges":"rU","grantable":"rU"}]}"#;
+        let expected = r#"{"format":3,"oid":16384,"owner":"ann","acl":[{"grantee":"ann","grantor":"ann","privileges":"rwU"},{"grantee":"bob","grantor":"ann","privileges":"rU","grantable":"rU"}]}"#;
         assert_eq!(texts, [EdmRef::String(expected)]);
         let timestamp = EdmDateTime::from_unix_micros(0).unwrap();
         let stored = StoredEntity { entity, timestamp, etag: ETag::of_timestamp(timestamp) };

@@ -40,6 +40,8 @@ pub(super) fn found_relation(stored: &TableName, schema: &ObservedSchema) -> Rel
         generated_partition: None,
         columns,
         constraints: Arc::default(),
+        dropped_columns: Arc::new([]),
+        comments: Arc::default(),
     }
 }
 

@@ -13,6 +13,7 @@
 
 mod access;
 mod claims;
+mod comments;
 mod commit;
 mod constraint;
 mod declaration;
@@ -39,6 +40,7 @@ use crate::sql::observe::OBSERVED_TABLE;
 use crate::table::{Batch, BatchError, CommitError, Operation, Rejection, TableReader, TableStore};
 
 pub use access::Access;
+pub use comments::{SharedComments, set_comment};
 pub(super) use commit::StagedCommitError;
 pub use constraint::{Check, Constraints, Deferral, ReferentialAction, Unenforced, UnenforcedKind};
 pub use declaration::{Declaration, DeclaredColumn, DeclaredKey, DeclaredKeyColumn, DeclaredPartition};

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::access::{self, Access};
 use super::claims::Claim;
+use super::comments::SharedComments;
 use super::declaration::Declaration;
 use super::found::found_oid;
 use super::sequence::{Sequence, SequenceState};
@@ -26,6 +27,8 @@ pub struct StagedCatalog {
     /// By SQL name; `None` where it is gone.
     tables: BTreeMap<String, Option<Arc<DeclaredTable>>>,
     sequences: BTreeMap<String, Option<Arc<Sequence>>>,
+    /// Those on schemas and databases, where the transaction changed one.
+    comments: Option<Arc<SharedComments>>,
     /// Where the sequences stand that are new or start again: they count in this transaction alone.
     counters: BTreeMap<String, OwnCounter>,
     /// Owners and grants, by the OID of the object.
@@ -39,7 +42,8 @@ pub struct StagedCatalog {
 impl StagedCatalog {
     /// Whether there is nothing to commit.
     pub fn is_empty(&self) -> bool {
-        self.tables.is_empty() && self.sequences.is_empty() && self.given_up.is_empty() && self.accesses.is_empty()
+        let tables_stay = self.tables.is_empty() && self.sequences.is_empty() && self.given_up.is_empty();
+        tables_stay && self.accesses.is_empty() && self.comments.is_none()
     }
 
     /// Declares a table, or declares it anew.
@@ -76,6 +80,11 @@ impl StagedCatalog {
     /// Says who owns an object and what is granted on it.
     pub fn put_access(&mut self, access: Access) {
         self.accesses.insert(access.oid, Arc::new(access));
+    }
+
+    /// Puts these in the place of all comments on schemas and databases.
+    pub fn put_comments(&mut self, comments: SharedComments) {
+        self.comments = Some(Arc::new(comments));
     }
 
     /// The counters of sequences that count in this transaction alone.
@@ -124,6 +133,7 @@ impl StagedCatalog {
                 state.accesses.remove(&oid);
             }
         }
+        state.comments = self.comments.clone().unwrap_or(state.comments);
         let dropped = self.dropped(base, &state);
         state.doomed.extend(dropped);
         state
@@ -198,6 +208,9 @@ impl StagedCatalog {
                 (Some(_), Some(new)) => Some(Operation::Replace(new.declaration.to_entity()?, version())),
                 (Some(old), None) => Some(Operation::Delete(old.declaration.entity_key()?, version())),
             });
+        }
+        if let Some(comments) = &self.comments {
+            operations.push(Operation::InsertOrReplace(comments.to_entity()?));
         }
         Ok(operations)
     }

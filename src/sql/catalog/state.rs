@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::access::Access;
+use super::comments::SharedComments;
 use super::declaration::Declaration;
 use super::found::is_found_oid;
 use super::sequence::Sequence;
@@ -19,6 +20,7 @@ pub(super) struct State {
     pub sequences: BTreeMap<String, Arc<Sequence>>,
     /// Owners and grants, by the OID of the object; none for an object that nobody made and nothing was granted on.
     pub accesses: BTreeMap<u32, Arc<Access>>,
+    pub comments: Arc<SharedComments>,
     /// Stored tables that wait to be dropped, and those of transactions that have not committed.
     pub doomed: BTreeSet<TableName>,
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::access::Access;
+use super::comments::SharedComments;
 use super::declaration::Declaration;
 use super::found;
 use super::is_hidden;
@@ -130,6 +131,11 @@ impl CatalogView {
     /// Every declaration, by SQL name.
     pub fn declarations(&self) -> impl Iterator<Item = &Declaration> {
         self.state.tables.values().map(|table| &table.declaration)
+    }
+
+    /// The comments on schemas and databases.
+    pub fn comments(&self) -> &Arc<SharedComments> {
+        &self.state.comments
     }
 
     /// The sequence of exactly this SQL name.

@@ -6,12 +6,14 @@
 
 mod built_ins;
 mod cells;
+mod comments;
 mod constraints;
 mod deparse;
 mod functions;
 mod layout;
 mod objects;
 mod quoting;
+mod recorded;
 mod relations;
 mod rewrite;
 
@@ -25,7 +27,7 @@ use self::functions::FunctionContext;
 use self::objects::Objects;
 pub(super) use self::objects::table_row;
 pub(super) use self::quoting::{quote_ident, split_name};
-use super::catalog::Sequence;
+use super::catalog::{Sequence, SharedComments};
 use super::error::{ErrorKind, SqlError, SqlResult};
 use super::login::Login;
 use super::observe::Observations;
@@ -40,8 +42,9 @@ pub struct CatalogSnapshot {
 }
 
 impl CatalogSnapshot {
-    pub fn new(relations: Vec<Arc<Relation>>, sequences: Vec<Arc<Sequence>>) -> Self {
-        Self { objects: Arc::new(Objects::new(relations, sequences)), observations: Arc::default() }
+    pub fn new(relations: Vec<Arc<Relation>>, sequences: Vec<Arc<Sequence>>, comments: Arc<SharedComments>) -> Self {
+        let objects = Objects::new(relations, sequences).with_comments(comments);
+        Self { objects: Arc::new(objects), observations: Arc::default() }
     }
 
     /// With what observe mode saw, for the views that show it.

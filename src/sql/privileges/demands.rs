@@ -5,8 +5,9 @@ use datafusion::sql::sqlparser::ast::{
     Statement, TableConstraint, TableFactor, TableObject, TableWithJoins, UpdateTableFromKind, Visit,
 };
 
-use super::privilege::Privileges;
+use super::privilege::{ObjectKind, Privileges};
 use super::tables_read::{Found, NamesColumns, look_through};
+use crate::sql::comment_syntax::CommentSubject;
 use crate::sql::cursor::CursorCommand;
 use crate::sql::statement::{Command, fold};
 
@@ -19,6 +20,8 @@ pub(in crate::sql) enum Demand {
     OwnIndex(ObjectName),
     /// To make things in the schema.
     Create,
+    /// To own the schema or the database.
+    OwnShared(ObjectKind, String),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +57,7 @@ pub(in crate::sql) fn demands(command: &Command) -> Vec<Demand> {
         Command::AlterSequence(alter) => needs.own(&alter.name),
         Command::CreateIndex(create) => needs.own(&create.table_name),
         Command::DropIndex(drop) => needs.0.extend(drop.names.iter().cloned().map(Demand::OwnIndex)),
+        Command::Comment(comment) => needs.comment(&comment.subject),
         Command::Truncate(truncate) => {
             truncate.names.iter().for_each(|name| needs.all(name, Privileges::TRUNCATE));
         }
@@ -228,6 +232,21 @@ impl Needs {
         }
     }
 
+    fn comment(&mut self, subject: &CommentSubject) {
+        match subject {
+            CommentSubject::Table(name)
+            | CommentSubject::View(name)
+            | CommentSubject::Sequence(name)
+            | CommentSubject::Constraint { table: name, .. } => self.own(&object_name(name)),
+            CommentSubject::Column(name) => self.own(&object_name(name.split_last().map_or(&[], |(_, table)| table))),
+            CommentSubject::Index(name) => self.0.push(Demand::OwnIndex(object_name(name))),
+            CommentSubject::Schema(name) => self.0.push(Demand::OwnShared(ObjectKind::Schema, name.clone())),
+            CommentSubject::Database(name) => self.0.push(Demand::OwnShared(ObjectKind::Database, name.clone())),
+            // Only that of the user's own role can be changed.
+            CommentSubject::Role(_) | CommentSubject::Other(_) => {}
+        }
+    }
+
     fn references(&mut self, create: &ast::CreateTable) {
         create.constraints.iter().for_each(|constraint| self.reference(constraint));
         for column in &create.columns {
@@ -260,6 +279,12 @@ impl Needs {
             }
         }
     }
+}
+
+/// A name given by its folded parts.
+fn object_name(parts: &[String]) -> ObjectName {
+    let idents = parts.iter().map(|part| ast::ObjectNamePart::Identifier(ast::Ident::with_quote('"', part)));
+    ObjectName(idents.collect())
 }
 
 fn insert_target(insert: &ast::Insert) -> Option<&ObjectName> {
@@ -313,6 +338,7 @@ mod tests {
             Demand::On(name, Wanted::Ownership) => format!("{name}!"),
             Demand::OwnIndex(name) => format!("{name}!"),
             Demand::Create => "+".to_owned(),
+            Demand::OwnShared(kind, name) => format!("{} {name}!", kind.noun()),
         };
         demands(&command).iter().map(shown).collect::<Vec<_>>().join(" ")
     }
@@ -398,6 +424,9 @@ mod tests {
             ("CREATE SEQUENCE s", "+"),
             ("ALTER SEQUENCE s RESTART", "s!"),
             ("DROP SEQUENCE s", "s!"),
+            ("COMMENT ON COLUMN public.t.c IS 'x'", "\"public\".\"t\"!"),
+            ("COMMENT ON INDEX i IS 'x'", "\"i\"!"),
+            ("COMMENT ON SCHEMA public IS 'x'", "schema public!"),
         ] {
             assert_eq!(needs(sql), needed, "{sql}");
         }

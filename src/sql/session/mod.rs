@@ -2,6 +2,7 @@
 
 mod alter;
 mod change;
+mod comments;
 mod commit;
 mod control;
 mod copy;

@@ -59,6 +59,8 @@ impl Session {
                         return Err(not_owned("index", &name));
                     }
                 }
+                // Both belong to those who own everything.
+                Demand::OwnShared(kind, name) => return Err(kind.not_owned(name)),
                 Demand::Create => self.check_schema(&now, Privileges::CREATE)?,
             }
         }

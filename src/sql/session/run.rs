@@ -51,6 +51,7 @@ impl Session {
             Command::DropSequence(drop) => self.drop_sequences(drop, position).await,
             Command::CreateIndex(create) => self.create_index(create, position).await,
             Command::DropIndex(drop) => self.drop_indexes(drop, position).await,
+            Command::Comment(comment) => self.comment(comment, position).await,
             Command::Truncate(truncate) => self.truncate(truncate, position).await,
             Command::Analyze(name) => self.analyze(name.as_ref()).await,
             Command::Copy(copy) => {
