@@ -8,6 +8,7 @@ mod auth;
 mod binary;
 mod body;
 mod cancel;
+mod catalog_values;
 mod connection;
 mod copy;
 mod error;

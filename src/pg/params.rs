@@ -10,7 +10,7 @@ use super::{numeric, types};
 use crate::sql::ScalarValue;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::input::{parse_text, parse_text_at};
-use crate::sql::types::SqlType;
+use crate::sql::types::{CatalogType, SqlType};
 
 /// The form of a value on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +83,9 @@ fn binary(sql_type: &SqlType, bytes: &[u8]) -> Result<ScalarValue, Failure> {
         SqlType::Int2 => ScalarValue::Int16(Some(i16::from_be_bytes(fixed(bytes)?))),
         SqlType::Int4 => ScalarValue::Int32(Some(i32::from_be_bytes(fixed(bytes)?))),
         SqlType::Int8 => ScalarValue::Int64(Some(i64::from_be_bytes(fixed(bytes)?))),
-        SqlType::Oid => ScalarValue::UInt32(Some(u32::from_be_bytes(fixed(bytes)?))),
+        SqlType::Oid | SqlType::Catalog(CatalogType::Xid) => {
+            ScalarValue::UInt32(Some(u32::from_be_bytes(fixed(bytes)?)))
+        }
         SqlType::Float4 => ScalarValue::Float32(Some(f32::from_be_bytes(fixed(bytes)?))),
         SqlType::Float8 => ScalarValue::Float64(Some(f64::from_be_bytes(fixed(bytes)?))),
         SqlType::Numeric(_) => parse_text(sql_type, &numeric::read(bytes)?)?,
@@ -119,7 +121,7 @@ fn binary(sql_type: &SqlType, bytes: &[u8]) -> Result<ScalarValue, Failure> {
         SqlType::Int2Vector => array(&SqlType::Int2, bytes)?,
         SqlType::OidVector => array(&SqlType::Oid, bytes)?,
         SqlType::Array(item) => array(item, bytes)?,
-        SqlType::Record(_) | SqlType::Void => {
+        SqlType::Record(_) | SqlType::Catalog(_) | SqlType::Void => {
             return Err(SqlError::not_supported(format!("a parameter of type {sql_type}")).into());
         }
     };

@@ -23,5 +23,6 @@ mod shutdown;
 mod simple;
 mod snapshots;
 mod startup;
+mod system_relations;
 mod tls;
 mod values;

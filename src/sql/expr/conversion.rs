@@ -4,7 +4,7 @@
 //! (`regclass`, ...) are texts here, so they go where text goes.
 
 use crate::sql::error::{ErrorKind, SqlError};
-use crate::sql::types::SqlType;
+use crate::sql::types::{CatalogType, SqlType};
 
 /// PostgreSQL's type category: it decides what a literal without a type is taken for, and which types have a common one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +47,7 @@ pub(in crate::sql) fn category(sql_type: &SqlType) -> Category {
         | SqlType::Bytea
         | SqlType::Uuid
         | SqlType::InternalChar
+        | SqlType::Catalog(_)
         | SqlType::Record(_)
         | SqlType::Void => Category::Other,
     }
@@ -69,6 +70,7 @@ pub(in crate::sql) fn is_same(a: &SqlType, b: &SqlType) -> bool {
     match (a, b) {
         (SqlType::Array(a), SqlType::Array(b)) => is_same(a, b),
         (SqlType::Record(a), SqlType::Record(b)) => a.table == b.table,
+        (SqlType::Catalog(a), SqlType::Catalog(b)) => a == b,
         _ => std::mem::discriminant(a) == std::mem::discriminant(b),
     }
 }
@@ -90,6 +92,7 @@ pub(in crate::sql) fn is_implicit(from: &SqlType, to: &SqlType) -> bool {
         | (T::Text | T::Varchar(_), T::Char(_))
         | (T::Text | T::Varchar(_) | T::Char(_), T::Name)
         | (T::Regclass | T::Regtype | T::Regproc, T::Text | T::Name)
+        | (T::Catalog(CatalogType::NodeTree), T::Text)
         | (T::Date, T::Timestamp | T::Timestamptz)
         | (T::Timestamp, T::Timestamptz)
         | (T::Time, T::Interval) => true,

@@ -22,7 +22,7 @@ pub(super) use self::decimal::Digits;
 pub(super) use self::json::{canonical as canonical_json, write_string as write_json_string};
 pub(super) use self::text::TextRule;
 use super::error::{ErrorKind, SqlError, SqlResult};
-use super::types::{IntervalFields, SqlType};
+use super::types::{CatalogType, IntervalFields, SqlType};
 
 /// The value of type `sql_type` that a text stands for; its Arrow type is exactly [`SqlType::arrow`].
 ///
@@ -46,7 +46,9 @@ pub fn parse_text_at(sql_type: &SqlType, text: &str, now: Option<i64>) -> SqlRes
         SqlType::Int2 => ScalarValue::Int16(Some(number::integer(sql_type, text)?)),
         SqlType::Int4 => ScalarValue::Int32(Some(number::integer(sql_type, text)?)),
         SqlType::Int8 => ScalarValue::Int64(Some(number::integer(sql_type, text)?)),
-        SqlType::Oid => ScalarValue::UInt32(Some(number::integer(sql_type, text)?)),
+        SqlType::Oid | SqlType::Catalog(CatalogType::Xid) => {
+            ScalarValue::UInt32(Some(number::integer(sql_type, text)?))
+        }
         SqlType::Float4 => ScalarValue::Float32(Some(number::float4(text)?)),
         SqlType::Float8 => ScalarValue::Float64(Some(number::float8(text)?)),
         SqlType::Numeric(declared) => {

@@ -12,6 +12,7 @@ mod functions;
 mod layout;
 mod objects;
 mod quoting;
+mod recorded;
 mod relations;
 mod rewrite;
 

@@ -17,8 +17,6 @@ pub(super) const INFORMATION_SCHEMA: u32 = 13_207;
 pub(super) const OWNER: u32 = 10;
 /// The database's own OID.
 pub(super) const DATABASE: u32 = 5;
-/// Default collation of text.
-pub(super) const DEFAULT_COLLATION: u32 = 100;
 
 /// What an OID of `pg_class` stands for.
 #[derive(Clone, Copy)]

@@ -137,11 +137,11 @@ fn type_name(context: &FunctionContext, oid: u32) -> Option<String> {
 fn proc_oid(text: &str) -> Option<u32> {
     let parts = split_name(text);
     let name = parts.last()?.split('(').next()?;
-    built_ins::functions().find(|(_, n)| *n == name).map(|(oid, _)| oid)
+    built_ins::functions_named(name).first().copied()
 }
 
 fn proc_name(oid: u32) -> Option<String> {
-    built_ins::functions().find(|(o, _)| *o == oid).map(|(_, name)| name.to_owned())
+    built_ins::function_name(oid).map(|_| built_ins::printed_function(oid))
 }
 
 fn schema_oid(context: &FunctionContext, text: &str) -> Option<u32> {

@@ -1,7 +1,6 @@
-//! What PostgreSQL has once per server or database: schemas, databases, roles, access methods, languages.
+//! What PostgreSQL has once per server or database: schemas, databases, roles.
 
 use super::Rows;
-use super::classes::{BTREE, HEAP};
 use crate::sql::login::Role;
 use crate::sql::pg_catalog::cells::Cell;
 use crate::sql::pg_catalog::functions::FunctionContext;
@@ -26,8 +25,6 @@ pub(super) fn databases(context: &FunctionContext, rows: &mut Rows) {
         ("datlocprovider", "c".into()),
         ("datallowconn", true.into()),
         ("datconnlimit", (-1).into()),
-        ("datfrozenxid", Cell::text("0")),
-        ("datminmxid", Cell::text("1")),
         ("dattablespace", DEFAULT_TABLESPACE.into()),
         // Text is ordered by its bytes.
         ("datcollate", "C".into()),
@@ -75,40 +72,4 @@ fn may_write(context: &FunctionContext) -> bool {
 /// The settings a role has of its own.
 fn own_settings(may_write: bool) -> Cell {
     if may_write { Cell::Null } else { Cell::texts(&["default_transaction_read_only=on"]) }
-}
-
-pub(super) fn access_methods(_context: &FunctionContext, rows: &mut Rows) {
-    for (oid, name, handler, kind) in [
-        (HEAP, "heap", "heap_tableam_handler", "t"),
-        (BTREE, "btree", "bthandler", "i"),
-        (405, "hash", "hashhandler", "i"),
-        (783, "gist", "gisthandler", "i"),
-        (2742, "gin", "ginhandler", "i"),
-        (4000, "spgist", "spghandler", "i"),
-        (3580, "brin", "brinhandler", "i"),
-    ] {
-        rows.push([
-            ("oid", oid.into()),
-            ("amname", name.into()),
-            ("amhandler", handler.into()),
-            ("amtype", kind.into()),
-        ]);
-    }
-}
-
-pub(super) fn languages(_context: &FunctionContext, rows: &mut Rows) {
-    for (oid, name, trusted) in [(12u32, "internal", false), (13, "c", false), (14, "sql", true)] {
-        rows.push([
-            ("oid", oid.into()),
-            ("lanname", name.into()),
-            ("lanowner", OWNER.into()),
-            ("lanpltrusted", trusted.into()),
-        ]);
-    }
-}
-
-pub(super) fn tablespaces(_context: &FunctionContext, rows: &mut Rows) {
-    for (oid, name) in [(DEFAULT_TABLESPACE, "pg_default"), (1664, "pg_global")] {
-        rows.push([("oid", oid.into()), ("spcname", name.into()), ("spcowner", OWNER.into())]);
-    }
 }

@@ -1,0 +1,69 @@
+//! Types that only the system catalogue's columns have: their names, and how their values are kept.
+
+use arrow::datatypes::DataType;
+
+/// A type of the system catalogue that tables cannot have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CatalogType {
+    /// A transaction's number.
+    Xid,
+    /// An expression, kept as the text it stands for.
+    NodeTree,
+    /// A privilege.
+    AclItem,
+    /// An array of whatever type a column has.
+    AnyArray,
+    /// The address of a host.
+    Inet,
+    /// A place in the log.
+    Lsn,
+    /// Extended statistics, of which there are none: distinct values, dependencies, most common values, expressions.
+    NDistinct,
+    Dependencies,
+    McvList,
+    Statistic,
+}
+
+impl CatalogType {
+    pub const ALL: &[Self] = &[
+        Self::Xid,
+        Self::NodeTree,
+        Self::AclItem,
+        Self::AnyArray,
+        Self::Inet,
+        Self::Lsn,
+        Self::NDistinct,
+        Self::Dependencies,
+        Self::McvList,
+        Self::Statistic,
+    ];
+
+    /// Its name in `pg_type`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Xid => "xid",
+            Self::NodeTree => "pg_node_tree",
+            Self::AclItem => "aclitem",
+            Self::AnyArray => "anyarray",
+            Self::Inet => "inet",
+            Self::Lsn => "pg_lsn",
+            Self::NDistinct => "pg_ndistinct",
+            Self::Dependencies => "pg_dependencies",
+            Self::McvList => "pg_mcv_list",
+            Self::Statistic => "pg_statistic",
+        }
+    }
+
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|known| known.name() == name)
+    }
+
+    /// The Arrow type of its values: a number, else the text PostgreSQL prints.
+    pub fn arrow(self) -> DataType {
+        if self.is_number() { DataType::UInt32 } else { DataType::Utf8 }
+    }
+
+    pub fn is_number(self) -> bool {
+        self == Self::Xid
+    }
+}
