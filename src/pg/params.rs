@@ -117,6 +117,9 @@ fn binary(sql_type: &SqlType, bytes: &[u8]) -> Result<ScalarValue, Failure> {
         SqlType::Regclass | SqlType::Regtype | SqlType::Regproc => {
             parse_text(sql_type, &u32::from_be_bytes(fixed(bytes)?).to_string())?
         }
+        SqlType::Catalog(catalog) if catalog.names_objects() => {
+            parse_text(sql_type, &u32::from_be_bytes(fixed(bytes)?).to_string())?
+        }
         SqlType::Limited(limits) => return binary(limits.of().bare(), bytes),
         SqlType::Int2Vector => array(&SqlType::Int2, bytes)?,
         SqlType::OidVector => array(&SqlType::Oid, bytes)?,

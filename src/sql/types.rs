@@ -142,6 +142,15 @@ impl SqlType {
         }
     }
 
+    /// Whether its values are references to objects of the catalogue, printed by name.
+    pub fn names_objects(&self) -> bool {
+        match self {
+            SqlType::Regclass | SqlType::Regtype | SqlType::Regproc => true,
+            SqlType::Catalog(catalog) => catalog.names_objects(),
+            _ => false,
+        }
+    }
+
     /// The type of the values: a time type without its limits.
     pub fn bare(&self) -> Cow<'_, Self> {
         match self {
@@ -262,6 +271,7 @@ impl SqlType {
             "oid" => SqlType::Oid,
             "char" => SqlType::InternalChar,
             "regproc" => SqlType::Regproc,
+            "regclass" => SqlType::Regclass,
             "regtype" => SqlType::Regtype,
             "int2vector" => SqlType::Int2Vector,
             "oidvector" => SqlType::OidVector,

@@ -4,30 +4,43 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::expr::Placeholder;
+use datafusion::logical_expr::{Expr, ScalarUDF};
 
+use crate::sql::pg_catalog::SystemCatalog;
 use crate::sql::types::SqlType;
 
 /// What is known of the parameters while a statement is planned.
-#[derive(Debug)]
 pub(in crate::sql) struct Parameters<'a> {
     /// `$1` first; `Unknown` where the client left it open.
     given: &'a [SqlType],
     /// What is planned is kept for later: nobody knows what time it is then.
     is_kept: bool,
     found: RefCell<BTreeMap<usize, SqlType>>,
+    /// The functions of the catalogue, as the statement sees it.
+    catalog: Option<&'a SystemCatalog>,
 }
 
 impl<'a> Parameters<'a> {
     pub fn new(given: &'a [SqlType]) -> Self {
-        Self { given, is_kept: false, found: RefCell::new(BTreeMap::new()) }
+        Self { given, is_kept: false, found: RefCell::new(BTreeMap::new()), catalog: None }
     }
 
     /// The same, of an expression that is kept for later or is not.
     pub fn of_kept(mut self, is_kept: bool) -> Self {
         self.is_kept = is_kept;
         self
+    }
+
+    /// The same, in a statement that can ask the catalogue.
+    pub fn with_catalog(mut self, catalog: &'a SystemCatalog) -> Self {
+        self.catalog = Some(catalog);
+        self
+    }
+
+    /// A function of the catalogue; `None` where there is no catalogue to ask.
+    pub fn catalog_function(&self, name: &str) -> Option<Arc<ScalarUDF>> {
+        self.catalog?.function(name)
     }
 
     /// Whether the expression is kept for later: words like `now` mean nothing then.

@@ -13,8 +13,10 @@ mod layout;
 mod objects;
 mod quoting;
 mod recorded;
+mod references;
 mod relations;
 mod rewrite;
+mod routines;
 
 use std::sync::{Arc, OnceLock};
 
@@ -23,6 +25,7 @@ use datafusion::logical_expr::ScalarUDF;
 use datafusion::sql::sqlparser::ast::Query;
 
 use self::functions::FunctionContext;
+pub(super) use self::functions::{name_of, oid_of};
 use self::objects::Objects;
 pub(super) use self::objects::table_row;
 pub(super) use self::quoting::{quote_ident, split_name};

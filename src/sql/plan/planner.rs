@@ -181,7 +181,7 @@ impl Planner<'_> {
         names::resolve(&mut query, tables, state)?;
         expr::lower(&mut query)?;
         let statement = Statement::Query(Box::new(query));
-        let found = Parameters::new(declared).of_kept(self.is_kept);
+        let found = Parameters::new(declared).of_kept(self.is_kept).with_catalog(&self.system);
         let mut plan = self.to_plan(state, tables, statement.clone(), &[], &found)?;
         let (parameters, named) = (found.types(), found.met());
         if !parameters.is_empty() {
@@ -191,7 +191,7 @@ impl Planner<'_> {
                 tables,
                 statement,
                 &parameters,
-                &Parameters::new(&parameters).of_kept(self.is_kept),
+                &Parameters::new(&parameters).of_kept(self.is_kept).with_catalog(&self.system),
             )?;
         }
         let columns = result_columns(&plan);

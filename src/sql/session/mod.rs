@@ -12,6 +12,7 @@ mod indexes;
 mod lock;
 mod locking;
 mod observe;
+mod portals;
 mod prepare;
 mod rewrite;
 mod run;
@@ -258,10 +259,7 @@ impl Session {
 
     fn check_not_failed(&self, statement: &Statement) -> SqlResult<()> {
         if self.transaction.state() == TransactionState::Failed && !statement.is_allowed_in_failed_block() {
-            return Err(SqlError::new(
-                ErrorKind::InFailedTransaction,
-                "current transaction is aborted, commands ignored until end of transaction block",
-            ));
+            return Err(aborted());
         }
         Ok(())
     }
@@ -322,4 +320,10 @@ impl Session {
     fn notice(&mut self, notice: Notice) {
         self.notices.push(notice);
     }
+}
+
+/// What is said in a block that has failed.
+fn aborted() -> Box<SqlError> {
+    let message = "current transaction is aborted, commands ignored until end of transaction block";
+    SqlError::new(ErrorKind::InFailedTransaction, message)
 }
