@@ -204,6 +204,7 @@ fn sqlstate(kind: ErrorKind) -> &'static str {
         ErrorKind::DuplicateCursor => "42P03",
         ErrorKind::ObjectNotInState => "55000",
         ErrorKind::ObjectInUse => "55006",
+        ErrorKind::CannotChangeNow => "55P02",
         ErrorKind::DependentObjects => "2BP01",
         ErrorKind::Throttled => "53000",
         ErrorKind::DiskFull => "53100",

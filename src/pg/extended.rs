@@ -70,10 +70,10 @@ pub(super) fn bind(connection: &mut Connection, body: Bytes) -> Result<(), Halt>
         ))
         .into());
     }
-    let now = connection.session.transaction_time();
+    let reading = connection.session.reading();
     let mut parameters = Vec::with_capacity(given);
     for (index, ((value, sql_type), format)) in message.parameters.iter().zip(types).zip(formats).enumerate() {
-        parameters.push(params::decode(sql_type, format, value.as_deref(), index + 1, now)?);
+        parameters.push(params::decode(sql_type, format, value.as_deref(), index + 1, reading)?);
     }
     let columns = statement.prepared.as_ref().and_then(|prepared| prepared.columns.as_deref());
     let codes = &message.result_column_format_codes;

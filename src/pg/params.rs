@@ -9,7 +9,8 @@ use super::error::Failure;
 use super::{numeric, types};
 use crate::sql::ScalarValue;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::input::{parse_text, parse_text_at};
+use crate::sql::input::{parse_text, parse_text_as};
+use crate::sql::style::Reading;
 use crate::sql::types::SqlType;
 
 /// The form of a value on the wire.
@@ -49,7 +50,7 @@ impl Format {
     }
 }
 
-/// The value of a parameter; `position` counts from 1. The transaction began at `now`, in microseconds since 1970-01-01.
+/// The value of a parameter; `position` counts from 1.
 ///
 /// # Errors
 /// 22021 for text that is not UTF-8, 22P02 or 22P03 for what is not a value of the type.
@@ -58,11 +59,11 @@ pub(super) fn decode(
     format: Format,
     bytes: Option<&[u8]>,
     position: usize,
-    now: i64,
+    reading: Reading,
 ) -> Result<ScalarValue, Failure> {
     let Some(bytes) = bytes else { return null(sql_type).map_err(Failure::Sql) };
     match format {
-        Format::Text => parse_text_at(sql_type, utf8(bytes)?, Some(now)).map_err(Failure::Sql),
+        Format::Text => parse_text_as(sql_type, utf8(bytes)?, reading).map_err(Failure::Sql),
         Format::Binary => binary(sql_type, bytes).map_err(|failure| match failure {
             Failure::Sql(error) if error.kind == ErrorKind::InvalidBinaryRepresentation && error.context.is_none() => {
                 Failure::Sql(error.with_context(format!("parameter ${position} in binary format")))

@@ -17,6 +17,7 @@ use super::pg_catalog::CatalogSnapshot;
 use super::reads::Reads;
 use super::sequence::Sequences;
 use super::settings::EgtMode;
+use super::style::Style;
 use super::tuning;
 use super::tx::{Claims, Locks, Serial, WriteSpace};
 use crate::model::{Clock, EdmDateTime};
@@ -135,9 +136,9 @@ impl Engine {
         self.clock.now()
     }
 
-    /// The times of a statement that begins now.
-    pub(super) fn moments(&self, transaction_began: Option<EdmDateTime>) -> Moments {
-        Moments::new(self.clock.clone(), transaction_began)
+    /// The times of a statement that begins now, in a session of this style.
+    pub(super) fn moments(&self, transaction_began: Option<EdmDateTime>, style: Style) -> Moments {
+        Moments::new(self.clock.clone(), transaction_began, style)
     }
 
     /// DataFusion's state for planning.

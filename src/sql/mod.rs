@@ -34,6 +34,7 @@ mod sequence;
 pub mod session;
 mod settings;
 mod statement;
+pub mod style;
 mod syntax;
 mod transaction_syntax;
 mod tuning;

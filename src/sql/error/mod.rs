@@ -166,6 +166,8 @@ pub enum ErrorKind {
     ObjectNotInState,
     /// 55006
     ObjectInUse,
+    /// 55P02
+    CannotChangeNow,
     /// 2BP01
     DependentObjects,
     /// 53000

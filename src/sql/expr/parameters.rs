@@ -7,6 +7,7 @@ use std::sync::Arc;
 use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::expr::Placeholder;
 
+use crate::sql::style::{Reading, Style};
 use crate::sql::types::SqlType;
 
 /// What is known of the parameters while a statement is planned.
@@ -16,18 +17,43 @@ pub(in crate::sql) struct Parameters<'a> {
     given: &'a [SqlType],
     /// What is planned is kept for later: nobody knows what time it is then.
     is_kept: bool,
+    /// The session's style, and that in which literals are read.
+    style: Style,
+    literal_style: Style,
     found: RefCell<BTreeMap<usize, SqlType>>,
 }
 
 impl<'a> Parameters<'a> {
     pub fn new(given: &'a [SqlType]) -> Self {
-        Self { given, is_kept: false, found: RefCell::new(BTreeMap::new()) }
+        Self {
+            given,
+            is_kept: false,
+            style: Style::PLAIN,
+            literal_style: Style::PLAIN,
+            found: RefCell::new(BTreeMap::new()),
+        }
     }
 
     /// The same, of an expression that is kept for later or is not.
     pub fn of_kept(mut self, is_kept: bool) -> Self {
         self.is_kept = is_kept;
         self
+    }
+
+    /// The same, in a session of this style, with literals in another perhaps.
+    pub fn in_style(mut self, style: Style, literal_style: Style) -> Self {
+        (self.style, self.literal_style) = (style, literal_style);
+        self
+    }
+
+    /// The style of the session.
+    pub fn style(&self) -> Style {
+        self.style
+    }
+
+    /// What the texts of literals are read with. When they are planned nobody knows the time.
+    pub fn reading(&self) -> Reading {
+        Reading { style: self.literal_style, now: None }
     }
 
     /// Whether the expression is kept for later: words like `now` mean nothing then.

@@ -31,6 +31,7 @@ use super::login::Login;
 use super::observe::Observations;
 use super::relation::Relation;
 use super::sequence::{self, SessionSequences};
+use super::settings::Settings;
 
 /// The user's tables and sequences as the system catalogue shows them to one statement.
 #[derive(Clone)]
@@ -57,29 +58,22 @@ pub struct SystemCatalog {
     database: String,
     user: String,
     login: Arc<Login>,
-    settings: Arc<[(String, String)]>,
+    settings: Settings,
     sequences: Option<Arc<SessionSequences>>,
     /// Set when the statement reads the catalogue, through a relation or a function.
     seen: OnceLock<CatalogSnapshot>,
 }
 
 impl SystemCatalog {
-    pub fn new(database: &str, user: &str) -> Self {
+    pub(in crate::sql) fn new(database: &str, user: &str, settings: Settings) -> Self {
         let (database, user) = (database.to_owned(), user.to_owned());
-        Self { database, user, login: Arc::default(), settings: Arc::new([]), sequences: None, seen: OnceLock::new() }
+        Self { database, user, login: Arc::default(), settings, sequences: None, seen: OnceLock::new() }
     }
 
     /// The session's client, for `pg_roles`, `pg_stat_ssl` and their kin.
     #[must_use]
     pub(in crate::sql) fn with_login(mut self, login: Arc<Login>) -> Self {
         self.login = login;
-        self
-    }
-
-    /// The session's settings, for `current_setting` and `pg_settings`.
-    #[must_use]
-    pub fn with_settings<'s>(mut self, settings: impl Iterator<Item = (&'static str, &'s str)>) -> Self {
-        self.settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         self
     }
 

@@ -20,16 +20,19 @@ impl Session {
             TransactionCommand::Rollback { chain } => self.rollback(*chain)?,
             TransactionCommand::Savepoint(name) => {
                 self.transaction.savepoint(name.clone())?;
+                self.settings.savepoint();
                 "SAVEPOINT"
             }
             TransactionCommand::Release(name) => {
                 self.transaction.release(name)?;
                 self.cursors.release_to(self.transaction.savepoints());
+                self.settings.release_to(self.transaction.savepoints());
                 "RELEASE"
             }
             TransactionCommand::RollbackTo(name) => {
                 self.transaction.rollback_to(name)?;
                 self.cursors.rollback_to(self.transaction.savepoints());
+                self.settings.rollback_to(self.transaction.savepoints());
                 "ROLLBACK"
             }
             TransactionCommand::Prepare => self.prepare_transaction()?,
@@ -126,13 +129,13 @@ impl Session {
     fn set_session_modes(&mut self, modes: NamedModes) -> SqlResult<&'static str> {
         let on = |is_on| if is_on { "on" } else { "off" };
         if let Some(isolation) = modes.isolation {
-            self.settings.set("default_transaction_isolation", isolation.name())?;
+            self.settings.set("default_transaction_isolation", Some(isolation.name()))?;
         }
         if let Some(read_only) = modes.read_only {
-            self.settings.set("default_transaction_read_only", on(read_only))?;
+            self.settings.set("default_transaction_read_only", Some(on(read_only)))?;
         }
         if let Some(deferrable) = modes.deferrable {
-            self.settings.set("default_transaction_deferrable", on(deferrable))?;
+            self.settings.set("default_transaction_deferrable", Some(on(deferrable)))?;
         }
         Ok("SET")
     }

@@ -37,13 +37,13 @@ use super::error::{ErrorKind, Notice, SqlError, SqlResult};
 use super::login::Login;
 pub use super::login::{Encryption, Role};
 use super::outcome::{CommandTag, Outcome};
-use super::output::OutputStyle;
 use super::pg_catalog::SystemCatalog;
 use super::plan::Planner;
 use super::reads::Reads;
 use super::sequence::SessionSequences;
-use super::settings::Settings;
+use super::settings::{Settings, Source};
 pub use super::statement::Statement;
+use super::style::{Reading, Style};
 use super::tx::{Snapshot, Transaction, TransactionState};
 use super::types::SqlType;
 
@@ -96,13 +96,13 @@ impl Session {
     /// # Errors
     /// 42704 or 22023 for a start-up setting that is not one.
     pub fn new(engine: Arc<Engine>, options: SessionOptions) -> SqlResult<Self> {
-        let mut settings = Settings::new(&options.user);
+        let settings = Settings::new(&options.user);
         if options.role == Role::ReadOnly {
             settings.allow_reading_only();
         }
-        settings.set_at_startup("egt.mode", engine.config().egt_mode.name())?;
+        settings.set_at_startup("egt.mode", engine.config().egt_mode.name(), Source::Server)?;
         for (name, value) in &options.settings {
-            settings.set_at_startup(name, value)?;
+            settings.set_at_startup(name, value, Source::Client)?;
         }
         let login = Login { process: 0, role: options.role, encryption: options.encryption };
         let transaction = Transaction::new(engine.new_claims(login.process), engine.write_space().clone());
@@ -206,7 +206,9 @@ impl Session {
         self.forget_copy();
         let forgotten = self.transaction.fail();
         self.record_rollback(&forgotten);
-        if !self.transaction.in_block() {
+        if self.transaction.in_block() {
+            self.settings.fail();
+        } else {
             self.settings.end_transaction(false);
             self.cursors.end_transaction();
         }
@@ -239,8 +241,8 @@ impl Session {
     }
 
     /// The settings that change how values print.
-    pub fn output_style(&self) -> OutputStyle {
-        OutputStyle::default()
+    pub fn output_style(&self) -> Style {
+        self.settings.style()
     }
 
     /// `statement_timeout` in force.
@@ -293,7 +295,7 @@ impl Session {
         let own = self.transaction.writes().own_writes();
         let written = own.iter().map(|(table, own)| (table.clone(), own.observed().clone())).collect();
         let staged = self.transaction.catalog();
-        let moments = self.engine.moments(self.transaction.began());
+        let moments = self.engine.moments(self.transaction.began(), self.settings.style());
         let Some(Snapshot { moment, serial }) = self.transaction.snapshot() else {
             let (reader, catalog) = self.engine.catalog().view(staged);
             let catalog = catalog.with_written(written);
@@ -307,15 +309,14 @@ impl Session {
         Arc::new(Reads::new(reader, catalog, own, moments).noted_in(log))
     }
 
-    /// When the transaction began, in microseconds since 1970-01-01; one that has not begun does so now.
-    pub fn transaction_time(&self) -> i64 {
-        self.engine.moments(self.transaction.began()).transaction()
+    /// What the texts of parameters are read with. A transaction that has not begun does so now.
+    pub fn reading(&self) -> Reading {
+        self.engine.moments(self.transaction.began(), self.settings.style()).reading()
     }
 
     fn system_catalog(&self) -> SystemCatalog {
-        SystemCatalog::new(&self.engine.config().database, &self.user)
+        SystemCatalog::new(&self.engine.config().database, &self.user, self.settings.clone())
             .with_login(self.login.clone())
-            .with_settings(self.settings.all())
             .with_sequences(self.sequences.clone())
     }
 

@@ -26,6 +26,7 @@ use super::objects::Objects;
 use crate::sql::error::SqlResult;
 use crate::sql::login::Login;
 use crate::sql::observe::Observations;
+use crate::sql::settings::Settings;
 use crate::sql::types::SqlType;
 
 /// What the functions of one statement know.
@@ -35,7 +36,8 @@ pub(super) struct FunctionContext {
     pub database: Arc<str>,
     pub user: Arc<str>,
     pub login: Arc<Login>,
-    pub settings: Arc<[(String, String)]>,
+    /// The session's settings, which `set_config` changes.
+    pub settings: Settings,
     /// What observe mode saw, for the statements that read it.
     pub observations: Arc<Observations>,
 }
@@ -49,7 +51,7 @@ impl FunctionContext {
             database: "d".into(),
             user: "u".into(),
             login: Arc::default(),
-            settings: Arc::new([]),
+            settings: Settings::new("u"),
             observations: Arc::default(),
         }
     }
@@ -63,16 +65,23 @@ pub(super) struct Definition {
     returns: fn(&[FieldRef]) -> SqlType,
     /// NULL for any NULL argument.
     strict: bool,
+    volatility: Volatility,
     evaluate: Evaluate,
 }
 
 impl Definition {
     const fn new(name: &'static str, returns: fn(&[FieldRef]) -> SqlType, evaluate: Evaluate) -> Self {
-        Self { name, returns, strict: true, evaluate }
+        Self { name, returns, strict: true, volatility: Volatility::Stable, evaluate }
     }
 
     const fn of_nulls(mut self) -> Self {
         self.strict = false;
+        self
+    }
+
+    /// It does something: for each row, once.
+    const fn volatile(mut self) -> Self {
+        self.volatility = Volatility::Volatile;
         self
     }
 }
@@ -108,7 +117,7 @@ struct CatalogFunction {
 impl CatalogFunction {
     fn new(definition: &'static Definition, context: FunctionContext) -> Self {
         let any_arguments = TypeSignature::OneOf(vec![TypeSignature::VariadicAny, TypeSignature::Nullary]);
-        Self { definition, context, signature: Signature::new(any_arguments, Volatility::Stable) }
+        Self { definition, context, signature: Signature::new(any_arguments, definition.volatility) }
     }
 
     fn evaluate(&self, arguments: &[Cell]) -> Result<Cell> {
@@ -157,7 +166,8 @@ impl ScalarUDFImpl for CatalogFunction {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let constant = args.args.iter().all(|a| matches!(a, ColumnarValue::Scalar(_)));
+        let is_volatile = self.definition.volatility == Volatility::Volatile;
+        let constant = !is_volatile && args.args.iter().all(|a| matches!(a, ColumnarValue::Scalar(_)));
         let count = if constant { 1 } else { args.number_rows };
         let columns: Vec<ArrayRef> = args.args.iter().map(|a| a.to_array(count)).collect::<Result<_>>()?;
         let mut cells = Vec::with_capacity(count);

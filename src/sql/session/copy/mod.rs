@@ -93,7 +93,7 @@ impl Session {
             .iter()
             .map(|t| (t.name(&relation).to_owned(), t.column(&relation).map_or(SqlType::Text, |c| c.sql_type.clone())))
             .collect();
-        let reader = CopyReader::new(&relation.name, &typed, options, planner.now())?;
+        let reader = CopyReader::new(&relation.name, &typed, options, planner.reading())?;
         let collects = self.transaction.is_open() || self.modes().isolation == Isolation::Serializable;
         let direct = (!collects).then(|| {
             let claims = self.transaction.take_claims();

@@ -12,6 +12,7 @@ use super::options::{Columns, CopyOptions, Header};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::input::ColumnParser;
 use crate::sql::statement::fold;
+use crate::sql::style::Reading;
 use crate::sql::types::SqlType;
 
 /// Rows that are handed on together.
@@ -48,11 +49,11 @@ struct Column {
 }
 
 impl CopyReader {
-    /// For rows of these columns, in this order, read in a transaction that began at `now`.
+    /// For rows of these columns, in this order, read in a session's style.
     ///
     /// # Errors
     /// 42P10 when an option names a column that is not copied.
-    pub fn new(table: &str, columns: &[(String, SqlType)], options: CopyOptions, now: Option<i64>) -> SqlResult<Self> {
+    pub fn new(table: &str, columns: &[(String, SqlType)], options: CopyOptions, reading: Reading) -> SqlResult<Self> {
         let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
         let force_null = chosen("FORCE_NULL", &options.force_null, &names)?;
         let force_not_null = chosen("FORCE_NOT_NULL", &options.force_not_null, &names)?;
@@ -62,7 +63,7 @@ impl CopyReader {
             .zip(force_null.into_iter().zip(force_not_null))
             .map(|((name, sql_type), (force_null, force_not_null))| Column {
                 name: name.clone(),
-                parser: ColumnParser::new(sql_type).at(now),
+                parser: ColumnParser::new(sql_type).reading(reading),
                 force_null,
                 force_not_null,
             })
@@ -261,7 +262,7 @@ mod tests {
             panic!("not a COPY")
         };
         let columns = [("a".to_owned(), SqlType::Int4), ("b".to_owned(), SqlType::Varchar(Some(3)))];
-        CopyReader::new("t", &columns, CopyOptions::parse(&copy.options, false).unwrap(), None).unwrap()
+        CopyReader::new("t", &columns, CopyOptions::parse(&copy.options, false).unwrap(), Reading::default()).unwrap()
     }
 
     fn read(options: &str, input: &str) -> SqlResult<CopiedRows> {

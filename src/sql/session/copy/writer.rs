@@ -9,7 +9,7 @@ use super::options::{CopyOptions, Header};
 use super::reader::chosen;
 use crate::sql::error::SqlResult;
 use crate::sql::outcome::{CopyChunk, ResultColumn};
-use crate::sql::output::{OutputStyle, TextColumn};
+use crate::sql::output::{Style, TextColumn};
 
 /// A piece ends with the line that reaches this.
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -18,7 +18,7 @@ const CHUNK_BYTES: usize = 64 * 1024;
 pub(super) struct CopyWriter {
     options: CopyOptions,
     columns: Arc<[ResultColumn]>,
-    style: OutputStyle,
+    style: Style,
     force_quote: Vec<bool>,
     line: BytesMut,
     ends: Vec<usize>,
@@ -29,7 +29,7 @@ pub(super) struct CopyWriter {
 impl CopyWriter {
     /// # Errors
     /// 42P10 when an option names a column that is not copied.
-    pub fn new(columns: Arc<[ResultColumn]>, options: CopyOptions, style: OutputStyle) -> SqlResult<Self> {
+    pub fn new(columns: Arc<[ResultColumn]>, options: CopyOptions, style: Style) -> SqlResult<Self> {
         let names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
         let force_quote = chosen("FORCE_QUOTE", &options.force_quote, &names)?;
         Ok(Self {
@@ -63,7 +63,7 @@ impl CopyWriter {
     /// A batch of rows, as pieces of about 64 KiB.
     pub fn batch(&mut self, batch: &RecordBatch) -> Vec<CopyChunk> {
         let columns = self.columns.clone();
-        let style = self.style.clone();
+        let style = self.style;
         let printed: Vec<TextColumn<'_>> = batch
             .columns()
             .iter()
@@ -187,7 +187,7 @@ mod tests {
             attribute: 0,
         };
         let options = CopyOptions::parse(&copy.options, true).unwrap();
-        CopyWriter::new(types.iter().map(column).collect(), options, OutputStyle::default()).unwrap()
+        CopyWriter::new(types.iter().map(column).collect(), options, Style::PLAIN).unwrap()
     }
 
     fn batch(arrays: Vec<ArrayRef>) -> RecordBatch {
