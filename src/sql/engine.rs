@@ -12,6 +12,7 @@ use datafusion::logical_expr::execution_props::ExecutionProps;
 use super::catalog::Catalog;
 use super::error::SqlResult;
 use super::functions::Moments;
+use super::notify::Hub;
 use super::observe::Recorder;
 use super::pg_catalog::CatalogSnapshot;
 use super::reads::Reads;
@@ -67,6 +68,7 @@ pub struct Engine {
     base: SessionState,
     locks: Arc<Locks>,
     serial: Arc<Serial>,
+    hub: Arc<Hub>,
 }
 
 impl Engine {
@@ -84,8 +86,8 @@ impl Engine {
         let recorder = Recorder::new(store.clone());
         let sequences = Arc::new(Sequences::new(store.clone()));
         let write_space = WriteSpace::new(config.transaction_memory, config.spill_folder.clone());
-        let (locks, serial) = Default::default();
-        Ok(Arc::new(Self { store, catalog, recorder, sequences, write_space, clock, config, base, locks, serial }))
+        let (locks, serial, hub) = Default::default();
+        Ok(Arc::new(Self { store, catalog, recorder, sequences, write_space, clock, config, base, locks, serial, hub }))
     }
 
     /// Writes what is kept in memory for a moment (the counts of observe mode, values of sequences that were not given
@@ -125,6 +127,11 @@ impl Engine {
     /// What all serializable transactions have to do with each other.
     pub(super) fn serial(&self) -> &Arc<Serial> {
         &self.serial
+    }
+
+    /// Where sessions notify each other.
+    pub(super) fn hub(&self) -> &Arc<Hub> {
+        &self.hub
     }
 
     /// The locks of a new transaction of the session with this number.

@@ -18,6 +18,7 @@ pub mod key_range;
 pub mod key_set;
 mod locking;
 mod login;
+pub mod notify;
 mod observe;
 pub mod outcome;
 pub mod output;

@@ -49,6 +49,7 @@ impl Statement {
                 | Command::Set(_)
                 | Command::Show(_)
                 | Command::Reset(_)
+                | Command::Notify(_)
                 | Command::Discard(_)
                 | Command::Lock(_)
                 | Command::Cursor(CursorCommand::Fetch(_) | CursorCommand::Close(_))
@@ -89,7 +90,20 @@ pub(super) enum Command {
     Show(String),
     SetConfig(SetConfig),
     Reset(Option<String>),
+    Notify(NotifyCommand),
     Discard(ast::DiscardObject),
+}
+
+/// A command about notifications.
+#[derive(Debug, Clone)]
+pub(super) enum NotifyCommand {
+    Listen(String),
+    /// Of one channel, or of all.
+    Unlisten(Option<String>),
+    Notify {
+        channel: String,
+        payload: String,
+    },
 }
 
 #[derive(Debug, Clone)]
@@ -341,8 +355,9 @@ fn refuse_unparsed_commands(tokens: &[TokenWithSpan]) -> SqlResult<()> {
         refuse_exclusion(tokens)?;
     }
     match name.as_str() {
-        "DO" | "CLUSTER" | "CHECKPOINT" | "REINDEX" | "SECURITY" | "REASSIGN" | "IMPORT" | "LISTEN" | "UNLISTEN"
-        | "NOTIFY" => Err(SqlError::not_supported(name)),
+        "DO" | "CLUSTER" | "CHECKPOINT" | "REINDEX" | "SECURITY" | "REASSIGN" | "IMPORT" => {
+            Err(SqlError::not_supported(name))
+        }
         _ => Ok(()),
     }
 }
@@ -465,6 +480,14 @@ fn classify(statement: ast::Statement) -> SqlResult<Command> {
         S::Deallocate { name, .. } => {
             let all = name.quote_style.is_none() && name.value.eq_ignore_ascii_case("all");
             Command::Deallocate((!all).then(|| fold(&name)))
+        }
+        S::LISTEN { channel } => Command::Notify(NotifyCommand::Listen(fold(&channel))),
+        S::UNLISTEN { channel } => {
+            let all = channel.quote_style.is_none() && channel.value == "*";
+            Command::Notify(NotifyCommand::Unlisten((!all).then(|| fold(&channel))))
+        }
+        S::NOTIFY { channel, payload } => {
+            Command::Notify(NotifyCommand::Notify { channel: fold(&channel), payload: payload.unwrap_or_default() })
         }
         S::Discard { object_type } => Command::Discard(object_type),
         other => return Err(refusal(&other)),

@@ -46,6 +46,7 @@ const SET_FUNCTIONS: &[SetFunction] = &[
     set("unnest", &[column(None, "unnest_items", None)]),
     set("generate_series", &[column(None, "generate_series", None)]),
     set("generate_subscripts", &[column(None, "generate_subscripts", None)]),
+    set("pg_listening_channels", &[column(None, "listening_channels", None)]),
     set("regexp_matches", &[column(None, "regexp_matches", None)]),
     set("regexp_split_to_table", &[column(None, "regexp_split_to_table", None)]),
     set("string_to_table", &[column(None, "string_to_table", None)]),

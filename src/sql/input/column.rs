@@ -5,11 +5,11 @@ use std::sync::Arc;
 use arrow::array::{
     ArrayRef, BinaryBuilder, BooleanBuilder, Date32Builder, Decimal128Builder, Decimal256Builder,
     FixedSizeBinaryBuilder, Float32Builder, Float64Builder, Int16Builder, Int32Builder, Int64Builder,
-    IntervalMonthDayNanoBuilder, ListArray, NullArray, StringBuilder, Time64MicrosecondBuilder,
-    TimestampMicrosecondBuilder, UInt32Builder,
+    IntervalMonthDayNanoBuilder, ListArray, StringBuilder, Time64MicrosecondBuilder, TimestampMicrosecondBuilder,
+    UInt32Builder, new_null_array,
 };
 use arrow::buffer::{NullBuffer, OffsetBuffer};
-use arrow::datatypes::Field;
+use arrow::datatypes::{DataType, Field};
 
 use super::decimal::Digits;
 use super::text::TextRule;
@@ -268,7 +268,7 @@ impl Builder {
             Builder::Interval(b, _) => Arc::new(b.finish()),
             Builder::Oid(b) => Arc::new(b.finish()),
             Builder::List(list) => list.finish(),
-            Builder::Void => Arc::new(NullArray::new(len)),
+            Builder::Void => new_null_array(&DataType::Utf8, len),
         }
     }
 }

@@ -28,6 +28,7 @@ pub(super) use self::quoting::{quote_ident, split_name};
 use super::catalog::Sequence;
 use super::error::{ErrorKind, SqlError, SqlResult};
 use super::login::Login;
+use super::notify::Listener;
 use super::observe::Observations;
 use super::relation::Relation;
 use super::sequence::{self, SessionSequences};
@@ -59,15 +60,16 @@ pub struct SystemCatalog {
     user: String,
     login: Arc<Login>,
     settings: Settings,
+    listener: Listener,
     sequences: Option<Arc<SessionSequences>>,
     /// Set when the statement reads the catalogue, through a relation or a function.
     seen: OnceLock<CatalogSnapshot>,
 }
 
 impl SystemCatalog {
-    pub(in crate::sql) fn new(database: &str, user: &str, settings: Settings) -> Self {
+    pub(in crate::sql) fn new(database: &str, user: &str, settings: Settings, listener: Listener) -> Self {
         let (database, user) = (database.to_owned(), user.to_owned());
-        Self { database, user, login: Arc::default(), settings, sequences: None, seen: OnceLock::new() }
+        Self { database, user, login: Arc::default(), settings, listener, sequences: None, seen: OnceLock::new() }
     }
 
     /// The session's client, for `pg_roles`, `pg_stat_ssl` and their kin.
@@ -160,6 +162,7 @@ impl SystemCatalog {
             user: self.user.as_str().into(),
             login: self.login.clone(),
             settings: self.settings.clone(),
+            listener: self.listener.clone(),
             observations: Arc::default(),
         }
     }

@@ -11,6 +11,7 @@ mod explain;
 mod indexes;
 mod lock;
 mod locking;
+mod notify;
 mod observe;
 mod prepare;
 mod rewrite;
@@ -36,6 +37,7 @@ use super::engine::Engine;
 use super::error::{ErrorKind, Notice, SqlError, SqlResult};
 use super::login::Login;
 pub use super::login::{Encryption, Role};
+use super::notify::Listener;
 use super::outcome::{CommandTag, Outcome};
 use super::pg_catalog::SystemCatalog;
 use super::plan::Planner;
@@ -82,6 +84,7 @@ pub struct Session {
     engine: Arc<Engine>,
     user: String,
     settings: Settings,
+    listener: Listener,
     transaction: Transaction,
     login: Arc<Login>,
     notices: Vec<Notice>,
@@ -105,12 +108,14 @@ impl Session {
             settings.set_at_startup(name, value, Source::Client)?;
         }
         let login = Login { process: 0, role: options.role, encryption: options.encryption };
+        let engine_hub = engine.hub().clone();
         let transaction = Transaction::new(engine.new_claims(login.process), engine.write_space().clone());
         Ok(Self {
             sequences: Arc::new(SessionSequences::new(engine.sequences().clone())),
             engine,
             user: options.user,
             settings,
+            listener: Listener::new(engine_hub),
             transaction,
             login: Arc::new(login),
             notices: Vec::new(),
@@ -210,6 +215,7 @@ impl Session {
             self.settings.fail();
         } else {
             self.settings.end_transaction(false);
+            self.listener.end_transaction(false, self.login.process);
             self.cursors.end_transaction();
         }
     }
@@ -315,7 +321,7 @@ impl Session {
     }
 
     fn system_catalog(&self) -> SystemCatalog {
-        SystemCatalog::new(&self.engine.config().database, &self.user, self.settings.clone())
+        SystemCatalog::new(&self.engine.config().database, &self.user, self.settings.clone(), self.listener.clone())
             .with_login(self.login.clone())
             .with_sequences(self.sequences.clone())
     }

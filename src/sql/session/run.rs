@@ -86,6 +86,7 @@ impl Session {
             Command::Execute(command) => self.run_execute(command, position).await,
             Command::Deallocate(name) => self.run_deallocate(name.as_deref()),
             Command::SetConfig(call) => self.run_set_config(call),
+            Command::Notify(command) => self.run_notify(command),
             Command::Show(name) => self.run_show(name),
             Command::Set(set) => self.run_set(set),
             Command::Reset(name) => self.run_reset(name.as_deref()),
@@ -99,6 +100,7 @@ impl Session {
     fn discard(&mut self, what: DiscardObject) -> SqlResult<Outcome> {
         if what == DiscardObject::ALL {
             self.settings.reset_all();
+            self.listener.unlisten(None)?;
             self.cursors.close_all();
             self.statements.clear();
         }

@@ -6,6 +6,7 @@
 mod arrays;
 mod definitions;
 mod naming;
+mod notify;
 mod session;
 mod text;
 
@@ -25,6 +26,7 @@ use super::cells::{Cell, array_of};
 use super::objects::Objects;
 use crate::sql::error::SqlResult;
 use crate::sql::login::Login;
+use crate::sql::notify::Listener;
 use crate::sql::observe::Observations;
 use crate::sql::settings::Settings;
 use crate::sql::types::SqlType;
@@ -38,6 +40,8 @@ pub(super) struct FunctionContext {
     pub login: Arc<Login>,
     /// The session's settings, which `set_config` changes.
     pub settings: Settings,
+    /// What the session listens to and has to say.
+    pub listener: Listener,
     /// What observe mode saw, for the statements that read it.
     pub observations: Arc<Observations>,
 }
@@ -52,6 +56,7 @@ impl FunctionContext {
             user: "u".into(),
             login: Arc::default(),
             settings: Settings::new("u"),
+            listener: Listener::new(Arc::default()),
             observations: Arc::default(),
         }
     }
@@ -87,11 +92,18 @@ impl Definition {
 }
 
 static DEFINITIONS: LazyLock<HashMap<&'static str, &'static Definition>> = LazyLock::new(|| {
-    [definitions::FUNCTIONS, naming::FUNCTIONS, session::FUNCTIONS, text::FUNCTIONS, arrays::FUNCTIONS]
-        .into_iter()
-        .flatten()
-        .map(|definition| (definition.name, definition))
-        .collect()
+    [
+        definitions::FUNCTIONS,
+        naming::FUNCTIONS,
+        notify::FUNCTIONS,
+        session::FUNCTIONS,
+        text::FUNCTIONS,
+        arrays::FUNCTIONS,
+    ]
+    .into_iter()
+    .flatten()
+    .map(|definition| (definition.name, definition))
+    .collect()
 });
 
 /// The function of this name, for one statement.

@@ -30,7 +30,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("inet_server_port", int4, |_, _| Ok(Cell::Null)),
     Definition::new("inet_client_addr", text, |_, _| Ok(Cell::Null)),
     Definition::new("inet_client_port", int4, |_, _| Ok(Cell::Null)),
-    Definition::new("pg_advisory_unlock_all", |_| SqlType::Void, |_, _| Ok(Cell::Null)),
+    Definition::new("pg_advisory_unlock_all", |_| SqlType::Void, |_, _| Ok("".into())),
     Definition::new("has_table_privilege", boolean, allowed),
     Definition::new("has_any_column_privilege", boolean, allowed),
     Definition::new("has_column_privilege", boolean, allowed),
