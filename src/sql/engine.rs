@@ -10,13 +10,17 @@ use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::execution_props::ExecutionProps;
 
 use super::catalog::Catalog;
-use super::error::SqlResult;
+use super::copies::Copies;
+use super::error::{ErrorKind, SqlError, SqlResult};
 use super::functions::Moments;
+use super::login::{Account, Accounts};
+use super::notify::Hub;
 use super::observe::Recorder;
 use super::pg_catalog::CatalogSnapshot;
 use super::reads::Reads;
 use super::sequence::Sequences;
 use super::settings::EgtMode;
+use super::style::Style;
 use super::tuning;
 use super::tx::{Claims, Locks, Serial, WriteSpace};
 use crate::model::{Clock, EdmDateTime};
@@ -37,6 +41,8 @@ pub struct EngineConfig {
     pub transaction_memory: usize,
     /// Where those files are. They have no names and end with their transactions.
     pub spill_folder: PathBuf,
+    /// The users; none where nobody needs to be one.
+    pub accounts: Option<Arc<dyn Accounts>>,
 }
 
 impl Default for EngineConfig {
@@ -50,6 +56,7 @@ impl Default for EngineConfig {
             egt_mode: EgtMode::Strict,
             transaction_memory: 64 << 20,
             spill_folder: std::env::temp_dir(),
+            accounts: None,
         }
     }
 }
@@ -66,6 +73,8 @@ pub struct Engine {
     base: SessionState,
     locks: Arc<Locks>,
     serial: Arc<Serial>,
+    copies: Arc<Copies>,
+    hub: Arc<Hub>,
 }
 
 impl Engine {
@@ -83,8 +92,21 @@ impl Engine {
         let recorder = Recorder::new(store.clone());
         let sequences = Arc::new(Sequences::new(store.clone()));
         let write_space = WriteSpace::new(config.transaction_memory, config.spill_folder.clone());
-        let (locks, serial) = Default::default();
-        Ok(Arc::new(Self { store, catalog, recorder, sequences, write_space, clock, config, base, locks, serial }))
+        let (locks, serial, copies, hub) = Default::default();
+        Ok(Arc::new(Self {
+            store,
+            catalog,
+            recorder,
+            sequences,
+            write_space,
+            clock,
+            config,
+            base,
+            locks,
+            serial,
+            copies,
+            hub,
+        }))
     }
 
     /// Writes what is kept in memory for a moment (the counts of observe mode, values of sequences that were not given
@@ -121,9 +143,19 @@ impl Engine {
         &self.sequences
     }
 
+    /// The COPY statements under way.
+    pub(super) fn copies(&self) -> &Arc<Copies> {
+        &self.copies
+    }
+
     /// What all serializable transactions have to do with each other.
     pub(super) fn serial(&self) -> &Arc<Serial> {
         &self.serial
+    }
+
+    /// Where sessions notify each other.
+    pub(super) fn hub(&self) -> &Arc<Hub> {
+        &self.hub
     }
 
     /// The locks of a new transaction of the session with this number.
@@ -135,9 +167,9 @@ impl Engine {
         self.clock.now()
     }
 
-    /// The times of a statement that begins now.
-    pub(super) fn moments(&self, transaction_began: Option<EdmDateTime>) -> Moments {
-        Moments::new(self.clock.clone(), transaction_began)
+    /// The times of a statement that begins now, in a session of this style.
+    pub(super) fn moments(&self, transaction_began: Option<EdmDateTime>, style: Style) -> Moments {
+        Moments::new(self.clock.clone(), transaction_began, style)
     }
 
     /// DataFusion's state for planning.
@@ -168,6 +200,20 @@ impl Engine {
     /// Memory of queries' own, for what is kept besides their plans.
     pub(super) fn memory(&self, purpose: &str) -> MemoryReservation {
         MemoryConsumer::new(purpose).register(&self.base.runtime_env().memory_pool)
+    }
+
+    /// The users that can log in.
+    ///
+    /// # Errors
+    /// 58030 when they cannot be read.
+    pub(super) async fn accounts(&self) -> SqlResult<Vec<Account>> {
+        match &self.config.accounts {
+            None => Ok(Vec::new()),
+            Some(accounts) => accounts.all().await.map_err(|error| {
+                tracing::error!(%error, "the users cannot be read");
+                SqlError::new(ErrorKind::StoreFailure, "the users of this server cannot be read")
+            }),
+        }
     }
 
     /// What the system catalogue shows to a statement.

@@ -11,6 +11,7 @@
 //!
 //! A sequence that belongs to a table counts only while that table is declared.
 
+mod access;
 mod claims;
 mod comments;
 mod commit;
@@ -38,6 +39,7 @@ use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::observe::OBSERVED_TABLE;
 use crate::table::{Batch, BatchError, CommitError, Operation, Rejection, TableReader, TableStore};
 
+pub use access::Access;
 pub use comments::{SharedComments, set_comment};
 pub(super) use commit::StagedCommitError;
 pub use constraint::{Check, Constraints, Deferral, ReferentialAction, Unenforced, UnenforcedKind};

@@ -220,6 +220,14 @@ fn catalog_type_oid(catalog: CatalogType) -> u32 {
         CatalogType::Dependencies => 3402,
         CatalogType::McvList => 5017,
         CatalogType::Statistic => 10_029,
+        CatalogType::Regprocedure => 2202,
+        CatalogType::Regoper => 2203,
+        CatalogType::Regoperator => 2204,
+        CatalogType::Regnamespace => 4089,
+        CatalogType::Regrole => 4096,
+        CatalogType::Regcollation => 4191,
+        CatalogType::Regconfig => 3734,
+        CatalogType::Regdictionary => 3769,
     }
 }
 

@@ -5,7 +5,7 @@ use bytes::BytesMut;
 use super::tree::Node;
 use super::typing::{BOOL, INT4, INT8, NUMERIC, Ty};
 use crate::sql::input::parse_text;
-use crate::sql::output::{OutputStyle, TextColumn};
+use crate::sql::output::{Style, TextColumn};
 use crate::sql::pg_catalog::built_ins;
 use crate::sql::pg_catalog::objects::Objects;
 use crate::sql::types::SqlType;
@@ -68,6 +68,6 @@ fn known_type(oid: u32) -> Option<SqlType> {
 fn canonical(text: &str, sql_type: &SqlType) -> Option<String> {
     let value = parse_text(sql_type, text).ok()?.to_array().ok()?;
     let mut printed = BytesMut::new();
-    TextColumn::new(&value, sql_type, &OutputStyle::default()).write(0, &mut printed);
+    TextColumn::new(&value, sql_type, &Style::PLAIN).write(0, &mut printed);
     String::from_utf8(printed.to_vec()).ok()
 }

@@ -81,7 +81,7 @@ pub(super) fn users(context: &FunctionContext, rows: &mut Rows) {
 
 /// A user who may write may do everything.
 fn may_write(context: &FunctionContext) -> bool {
-    context.login.role == Role::ReadWrite
+    context.login.role != Role::ReadOnly
 }
 
 /// The settings a role has of its own.
