@@ -1,3 +1,5 @@
+//! Expressions beside what PostgreSQL 15 prints for them.
+
 use std::sync::Arc;
 
 use super::*;
