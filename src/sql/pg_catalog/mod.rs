@@ -19,6 +19,7 @@ mod relations;
 mod rewrite;
 mod routines;
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use datafusion::catalog::TableProvider;
@@ -125,6 +126,11 @@ impl SystemCatalog {
         layout::find(schema, table).is_some()
     }
 
+    /// The OID of a system relation.
+    pub fn oid(&self, schema: Option<&str>, table: &str) -> Option<u32> {
+        layout::find(schema, table).map(|layout| layout.oid)
+    }
+
     /// Whether this is a view of what observe mode saw: its snapshot needs [`CatalogSnapshot::with_observations`].
     pub fn shows_observations(&self, schema: Option<&str>, table: &str) -> bool {
         layout::find(schema, table).is_some_and(relations::shows_observations)
@@ -165,6 +171,11 @@ impl SystemCatalog {
     pub fn function(&self, name: &str) -> Option<Arc<ScalarUDF>> {
         let of_sequence = self.sequences.as_ref().and_then(|sequences| sequence::function(name, sequences));
         of_sequence.or_else(|| functions::find(name, &self.context()))
+    }
+
+    /// The query with relations in the place of functions that give their rows.
+    pub fn with_relations<'q>(&self, query: &'q Query) -> Cow<'q, Query> {
+        rewrite::with_relations(query)
     }
 
     /// Turns what only PostgreSQL's grammar has into what the planner takes.

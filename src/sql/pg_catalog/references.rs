@@ -272,6 +272,17 @@ fn oid_position(file: &RecordedFile) -> Option<usize> {
     file.position("oid")
 }
 
+/// The schema of what a recorded relation lists under an OID.
+pub(super) fn schema_of(relation: &str, wanted: u32) -> Option<u32> {
+    let file = RecordedFile::of(relation)?;
+    let oid = oid_position(&file)?;
+    let row = file.rows().find(|row| row.get(oid).and_then(|text| text.parse().ok()) == Some(wanted))?;
+    let columns = ["typnamespace", "pronamespace", "oprnamespace", "opcnamespace", "opfnamespace", "collnamespace"];
+    let others = ["connamespace", "cfgnamespace", "dictnamespace", "prsnamespace", "tmplnamespace"];
+    let schema = columns.iter().chain(&others).find_map(|column| file.position(column))?;
+    row.get(schema)?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -16,6 +16,7 @@ mod in_turn;
 mod labels;
 mod multisets;
 mod names;
+mod origins;
 mod planner;
 mod row_value;
 mod tables;

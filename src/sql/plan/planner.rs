@@ -22,7 +22,7 @@ use super::around::Around;
 use super::assigned::{Receiver, check_constants, check_types};
 use super::names::Source;
 use super::tables::{Mentions, TableEntry, Tables, schema_and_table};
-use super::{changes, earliest, edm_types, frames, in_turn, multisets, names, row_value, unnest};
+use super::{changes, earliest, edm_types, frames, in_turn, multisets, names, origins, row_value, unnest};
 use crate::sql::engine::Engine;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::expr::{self, Parameters};
@@ -142,6 +142,7 @@ impl Planner<'_> {
     /// As [`Planner::plan`].
     pub async fn plan_with(&self, query: &Query, given: &Tables, declared: &[SqlType]) -> SqlResult<PlannedQuery> {
         let query = self.around.over(query)?;
+        let query = self.system.with_relations(&query);
         let mentions = Mentions::of(&query);
         if let Some(clause) = &mentions.lock {
             return Err(SqlError::not_supported(format!("{clause} in this place"))
@@ -211,7 +212,7 @@ impl Planner<'_> {
             // Each parameter has one type wherever it stands: now that it is known, all that depends on it follows.
             plan = self.to_plan(state, tables, statement, &parameters, &parameters_of(&parameters))?;
         }
-        let columns = result_columns(&plan);
+        let columns = result_columns(&plan, tables);
         let plan = unnest::unnest(plan)?;
         let relations: Vec<_> = tables.relations().cloned().collect();
         Ok(PlannedQuery {
@@ -340,7 +341,8 @@ impl Planner<'_> {
                 };
                 if let Some(provider) = self.system.provider(schema.as_deref(), &table, &snapshot)? {
                     let key = format!("{}.{table}", schema.as_deref().unwrap_or("pg_catalog"));
-                    tables.insert(&used_name, TableEntry::of_provider(&key, provider));
+                    let oid = self.system.oid(schema.as_deref(), &table);
+                    tables.insert(&used_name, TableEntry { oid, ..TableEntry::of_provider(&key, provider) });
                 }
             } else if let Some(relation) = self.relation(schema.as_deref(), &table).await? {
                 tables.insert(&used_name, relation_entry(&relation, mentions));
@@ -402,19 +404,28 @@ fn relation_entry(relation: &Arc<Relation>, mentions: &Mentions) -> TableEntry {
         hidden: names(true),
         provider: Arc::new(RelationProvider::new(shown.clone())) as Arc<dyn TableProvider>,
         relation: Some(relation.clone()),
+        oid: Some(relation.oid),
         row_type: Some(table_row(relation)),
     }
 }
 
-fn result_columns(plan: &LogicalPlan) -> Arc<[ResultColumn]> {
-    let column = |field: &arrow::datatypes::FieldRef| ResultColumn {
-        name: super::labels::shown(field.name()).to_owned(),
-        sql_type: SqlType::declared_in(field),
-        is_declared: SqlType::is_declared(field),
-        table_oid: 0,
-        attribute: 0,
+fn result_columns(plan: &LogicalPlan, tables: &Tables) -> Arc<[ResultColumn]> {
+    let column = |(index, field): (usize, &arrow::datatypes::FieldRef)| {
+        let origin = origins::of_column(plan, index).and_then(|origin| {
+            let entry = tables.by_key(origin.table)?;
+            let position = entry.visible.iter().position(|name| name == origin.column)?;
+            Some((entry.oid?, i16::try_from(position + 1).ok()?))
+        });
+        let (table_oid, attribute) = origin.unwrap_or_default();
+        ResultColumn {
+            name: super::labels::shown(field.name()).to_owned(),
+            sql_type: SqlType::declared_in(field),
+            is_declared: SqlType::is_declared(field),
+            table_oid,
+            attribute,
+        }
     };
-    plan.schema().fields().iter().map(column).collect()
+    plan.schema().fields().iter().enumerate().map(column).collect()
 }
 
 /// What DataFusion's SQL planner may ask for.

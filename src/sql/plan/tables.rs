@@ -26,6 +26,8 @@ pub(crate) struct TableEntry {
     pub provider: Arc<dyn TableProvider>,
     /// The user's relation, if it is one.
     pub relation: Option<Arc<Relation>>,
+    /// Its OID in the catalogue; `None` for rows that are no table's.
+    pub oid: Option<u32>,
     /// The type of its rows, if they are those of a user's relation.
     pub row_type: Option<TableRow>,
 }
@@ -34,7 +36,7 @@ impl TableEntry {
     /// Rows held in memory under a table's name.
     pub fn of_provider(key: &str, provider: Arc<dyn TableProvider>) -> Self {
         let visible = provider.schema().fields().iter().map(|f| f.name().clone()).collect();
-        Self { key: key.to_owned(), visible, hidden: Vec::new(), provider, relation: None, row_type: None }
+        Self { key: key.to_owned(), visible, hidden: Vec::new(), provider, relation: None, oid: None, row_type: None }
     }
 }
 

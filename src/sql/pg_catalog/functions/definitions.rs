@@ -3,9 +3,9 @@
 use super::{Definition, FunctionContext, argument, boolean, nothing, text};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::pg_catalog::objects::Class;
+use crate::sql::pg_catalog::objects::{Class, PG_CATALOG};
 use crate::sql::pg_catalog::quoting::quote_ident;
-use crate::sql::pg_catalog::{built_ins, comments, deparse, layout};
+use crate::sql::pg_catalog::{built_ins, comments, deparse, layout, references};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("format_type", text, format_type).of_nulls(),
@@ -25,21 +25,18 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("col_description", text, column_comment),
     Definition::new("shobj_description", text, shared_comment),
     Definition::new("pg_table_is_visible", boolean, table_is_visible),
-    Definition::new("pg_type_is_visible", boolean, yes),
-    Definition::new("pg_function_is_visible", boolean, yes),
-    Definition::new("pg_operator_is_visible", boolean, yes),
-    Definition::new("pg_opclass_is_visible", boolean, yes),
-    Definition::new("pg_opfamily_is_visible", boolean, yes),
-    Definition::new("pg_collation_is_visible", boolean, yes),
-    Definition::new("pg_conversion_is_visible", boolean, yes),
-    Definition::new("pg_statistics_obj_is_visible", boolean, yes),
-    Definition::new("pg_ts_config_is_visible", boolean, yes),
-    Definition::new("pg_ts_dict_is_visible", boolean, yes),
-    Definition::new("pg_ts_parser_is_visible", boolean, yes),
-    Definition::new("pg_ts_template_is_visible", boolean, yes),
-    Definition::new("pg_relation_is_publishable", boolean, no),
-    Definition::new("pg_column_is_updatable", boolean, yes),
-    Definition::new("pg_index_column_has_property", boolean, no),
+    Definition::new("pg_type_is_visible", boolean, |c, a| Ok(visible(c, a, "pg_type"))),
+    Definition::new("pg_function_is_visible", boolean, |c, a| Ok(visible(c, a, "pg_proc"))),
+    Definition::new("pg_operator_is_visible", boolean, |c, a| Ok(visible(c, a, "pg_operator"))),
+    Definition::new("pg_opclass_is_visible", boolean, |c, a| Ok(visible(c, a, "pg_opclass"))),
+    Definition::new("pg_opfamily_is_visible", boolean, |c, a| Ok(visible(c, a, "pg_opfamily"))),
+    Definition::new("pg_collation_is_visible", boolean, |c, a| Ok(visible(c, a, "pg_collation"))),
+    Definition::new("pg_conversion_is_visible", boolean, |c, a| Ok(visible(c, a, "pg_conversion"))),
+    Definition::new("pg_statistics_obj_is_visible", boolean, |c, a| Ok(visible(c, a, "pg_statistic_ext"))),
+    Definition::new("pg_ts_config_is_visible", boolean, |c, a| Ok(visible(c, a, "pg_ts_config"))),
+    Definition::new("pg_ts_dict_is_visible", boolean, |c, a| Ok(visible(c, a, "pg_ts_dict"))),
+    Definition::new("pg_ts_parser_is_visible", boolean, |c, a| Ok(visible(c, a, "pg_ts_parser"))),
+    Definition::new("pg_ts_template_is_visible", boolean, |c, a| Ok(visible(c, a, "pg_ts_template"))),
 ];
 
 fn format_type(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
@@ -130,10 +127,12 @@ fn empty(_: &FunctionContext, _: &[Cell]) -> SqlResult<Cell> {
     Ok("".into())
 }
 
-fn yes(_: &FunctionContext, _: &[Cell]) -> SqlResult<Cell> {
-    Ok(true.into())
-}
-
-fn no(_: &FunctionContext, _: &[Cell]) -> SqlResult<Cell> {
-    Ok(false.into())
+/// Whether the name alone finds what a relation lists under an OID; NULL when it lists nothing so.
+fn visible(context: &FunctionContext, arguments: &[Cell], relation: &str) -> Cell {
+    let Some(oid) = argument(arguments, 0).as_oid() else { return Cell::Null };
+    let is_row_type = relation == "pg_type" && context.objects.table_of_row_type(oid).is_some();
+    if is_row_type {
+        return true.into();
+    }
+    references::schema_of(relation, oid).map(|schema| schema == PG_CATALOG).into()
 }

@@ -3,15 +3,20 @@
 //! Each works on single values: the catalogue is small, and one table of plain functions is easy to read and extend.
 //! They answer from the catalogue as the statement sees it, so they belong to one statement.
 
+mod acl;
 mod arrays;
 mod definitions;
+mod describing;
 mod identifiers;
 mod naming;
 mod notify;
 mod routines;
 mod session;
 mod sets;
+mod sizes;
+mod sleep;
 mod text;
+mod type_parts;
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -112,6 +117,10 @@ static DEFINITIONS: LazyLock<HashMap<&'static str, &'static Definition>> = LazyL
         routines::FUNCTIONS,
         sets::FUNCTIONS,
         identifiers::FUNCTIONS,
+        describing::FUNCTIONS,
+        sizes::FUNCTIONS,
+        type_parts::FUNCTIONS,
+        acl::FUNCTIONS,
     ];
     families.into_iter().flatten().map(|definition| (definition.name, definition)).collect()
 });
@@ -129,9 +138,9 @@ impl Body {
         defined.or_else(|| NamingFunction::find(name).map(Body::Naming))
     }
 
-    fn name(&self) -> &str {
+    fn name(&self) -> String {
         match self {
-            Body::Defined(definition) => definition.name,
+            Body::Defined(definition) => definition.name.to_owned(),
             Body::Naming(function) => function.name(),
         }
     }
@@ -164,6 +173,9 @@ pub(super) fn find(name: &str, context: &FunctionContext) -> Option<Arc<ScalarUD
     if name == arrays::ListOrEmpty::NAME {
         return Some(Arc::new(ScalarUDF::new_from_impl(arrays::ListOrEmpty::new())));
     }
+    if let Some(sleep) = sleep::find(name) {
+        return Some(sleep);
+    }
     Some(Arc::new(ScalarUDF::new_from_impl(CatalogFunction::new(Body::find(name)?, context.clone()))))
 }
 
@@ -173,6 +185,7 @@ pub(super) fn is_known(name: &str) -> bool {
 }
 
 struct CatalogFunction {
+    name: String,
     body: Body,
     context: FunctionContext,
     signature: Signature,
@@ -182,7 +195,7 @@ impl CatalogFunction {
     fn new(body: Body, context: FunctionContext) -> Self {
         let any_arguments = TypeSignature::OneOf(vec![TypeSignature::VariadicAny, TypeSignature::Nullary]);
         let volatility = body.volatility();
-        Self { body, context, signature: Signature::new(any_arguments, volatility) }
+        Self { name: body.name(), body, context, signature: Signature::new(any_arguments, volatility) }
     }
 
     /// What it gives for one row. To a function an argument that names an object is its OID.
@@ -194,13 +207,13 @@ impl CatalogFunction {
 
 impl std::fmt::Debug for CatalogFunction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.body.name())
+        f.write_str(&self.name)
     }
 }
 
 impl PartialEq for CatalogFunction {
     fn eq(&self, other: &Self) -> bool {
-        self.body.name() == other.body.name() && Arc::ptr_eq(&self.context.objects, &other.context.objects)
+        self.name == other.name && Arc::ptr_eq(&self.context.objects, &other.context.objects)
     }
 }
 
@@ -208,13 +221,13 @@ impl Eq for CatalogFunction {}
 
 impl Hash for CatalogFunction {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.body.name().hash(state);
+        self.name.hash(state);
     }
 }
 
 impl ScalarUDFImpl for CatalogFunction {
     fn name(&self) -> &str {
-        self.body.name()
+        &self.name
     }
 
     fn signature(&self) -> &Signature {
@@ -226,7 +239,7 @@ impl ScalarUDFImpl for CatalogFunction {
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        Ok(Arc::new(self.body.returns(args.arg_fields).field(self.body.name(), true)))
+        Ok(Arc::new(self.body.returns(args.arg_fields).field(&self.name, true)))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

@@ -180,6 +180,7 @@ fn table_source(alias: &str, entry: &TableEntry) -> Source {
         is_complete: true,
         is_function: false,
         key: key.collect(),
+        oid: entry.relation.as_ref().and(entry.oid),
         row: WholeRow::of_table(entry.row_type.as_ref()),
     }
 }

@@ -224,6 +224,7 @@ impl<'a> Reader<'a> {
             Some(Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text) | Token::Number(text, _)) => {
                 Ok(text)
             }
+            Some(Token::Word(word)) if word.quote_style.is_none() => Ok(word.value.to_ascii_lowercase()),
             Some(Token::Word(word)) => Ok(word.value),
             _ => {
                 self.at -= 1;
