@@ -192,6 +192,7 @@ impl Engine {
     /// What the system catalogue shows to a statement.
     pub(super) async fn catalog_snapshot(&self, reads: &Reads) -> SqlResult<CatalogSnapshot> {
         let sequences = reads.catalog.sequences().cloned().collect();
-        Ok(CatalogSnapshot::new(reads.relations().await?, sequences))
+        let views = reads.catalog.views().cloned().collect();
+        Ok(CatalogSnapshot::new(reads.relations().await?, sequences).with_views(views))
     }
 }

@@ -40,6 +40,7 @@ mod transaction_syntax;
 mod tuning;
 mod tx;
 pub mod types;
+mod views;
 mod words;
 
 pub use datafusion::common::ScalarValue;

@@ -69,6 +69,8 @@ pub(super) enum Command {
     CreateTable(Box<CreateTableCommand>),
     AlterTable(Box<AlterCommand>),
     DropTable(DropObjects),
+    CreateView(Box<ast::CreateView>),
+    DropView(DropObjects),
     CreateSequence(Box<CreateSequence>),
     AlterSequence(Box<AlterSequence>),
     DropSequence(DropObjects),
@@ -112,6 +114,8 @@ pub(super) struct AlterCommand {
     pub identities: Vec<GivenOptions>,
     /// Actions without a meaning here, which sqlparser does not read.
     pub ignored: Vec<&'static str>,
+    /// ALTER VIEW: it must be one.
+    pub of_view: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -216,6 +220,7 @@ fn parse_one(sql: &str, tokens: &[TokenWithSpan]) -> SqlResult<Statement> {
     let end = tokens.last().map_or(Location { line: 1, column: 1 }, |t| t.span.end);
     let told = |error: ParserError| syntax_error(sql, end, &error);
     let identities = take_identity_options(&mut tokens).map_err(told)?;
+    let of_view = take_alter_view(&mut tokens);
     let (tokens, ignored) = without_storage_actions(tokens)?;
     let mut command = match parse_tokens(tokens).map_err(told)? {
         Parsed::Statement(statement) => classify(*statement)?,
@@ -224,7 +229,9 @@ fn parse_one(sql: &str, tokens: &[TokenWithSpan]) -> SqlResult<Statement> {
     match &mut command {
         Command::Copy(copy) => copy.options = copy_options,
         Command::CreateTable(create) => create.identities = identities,
-        Command::AlterTable(alter) => (alter.identities, alter.ignored) = (identities, ignored),
+        Command::AlterTable(alter) => {
+            (alter.identities, alter.ignored, alter.of_view) = (identities, ignored, of_view);
+        }
         other => Overriding::set(overriding, other)?,
     }
     Ok(Statement { command, text })
@@ -283,6 +290,17 @@ fn parse_tokens(tokens: Vec<TokenWithSpan>) -> Result<Parsed, ParserError> {
         Token::EOF => Ok(parsed),
         _ => parser.expected("end of statement", parser.peek_token()),
     }
+}
+
+/// What ALTER VIEW says is read as ALTER TABLE: PostgreSQL takes either for the name of a view and its columns.
+fn take_alter_view(tokens: &mut [TokenWithSpan]) -> bool {
+    let mut significant = tokens.iter_mut().filter(|t| is_significant(t));
+    let (Some(first), Some(second)) = (significant.next(), significant.next()) else { return false };
+    let is_alter_view = keyword(first) == Some(Keyword::ALTER) && keyword(second) == Some(Keyword::VIEW);
+    if is_alter_view {
+        second.token = Token::make_keyword("TABLE");
+    }
+    is_alter_view
 }
 
 /// Takes the options of identity columns off a CREATE or ALTER TABLE: sqlparser knows them in one order only.
@@ -369,12 +387,28 @@ fn refuse_unparsed_commands(tokens: &[TokenWithSpan]) -> SqlResult<()> {
     let name = word.value.to_ascii_uppercase();
     if name == "CREATE" || name == "ALTER" {
         refuse_exclusion(tokens)?;
+        refuse_view_clauses(tokens)?;
     }
     match name.as_str() {
         "DO" | "CLUSTER" | "CHECKPOINT" | "REINDEX" | "SECURITY" | "REASSIGN" | "IMPORT" | "LISTEN" | "UNLISTEN"
         | "NOTIFY" => Err(SqlError::not_supported(name)),
         _ => Ok(()),
     }
+}
+
+/// CREATE RECURSIVE VIEW and WITH CHECK OPTION, which sqlparser does not read.
+fn refuse_view_clauses(tokens: &[TokenWithSpan]) -> SqlResult<()> {
+    let words: Vec<Option<Keyword>> = tokens.iter().filter(|t| is_significant(t)).map(keyword).collect();
+    let is_view = words.iter().take(6).any(|word| *word == Some(Keyword::VIEW));
+    if is_view && words.iter().take(5).any(|word| *word == Some(Keyword::RECURSIVE)) {
+        return Err(SqlError::not_supported("CREATE RECURSIVE VIEW")
+            .with_hint("Use CREATE VIEW name AS WITH RECURSIVE name (columns) AS (...) SELECT * FROM name."));
+    }
+    if is_view && words.ends_with(&[Some(Keyword::CHECK), Some(Keyword::OPTION)]) {
+        return Err(SqlError::not_supported("CREATE VIEW ... WITH CHECK OPTION")
+            .with_hint("Views cannot be written to: leave the clause out, and put a CHECK on the table."));
+    }
+    Ok(())
 }
 
 /// EXCLUDE constraints, which sqlparser takes for a column's name.
@@ -442,11 +476,20 @@ fn classify(statement: ast::Statement) -> SqlResult<Command> {
         S::AlterTable(alter)
             if alter.location.is_none() && alter.on_cluster.is_none() && alter.table_type.is_none() =>
         {
-            Command::AlterTable(Box::new(AlterCommand { alter, identities: Vec::new(), ignored: Vec::new() }))
+            Command::AlterTable(Box::new(AlterCommand {
+                alter,
+                identities: Vec::new(),
+                ignored: Vec::new(),
+                of_view: false,
+            }))
         }
         S::CreateIndex(create) => Command::CreateIndex(Box::new(create)),
         S::Drop { object_type: ObjectType::Table, if_exists, names, cascade, .. } => {
             Command::DropTable(DropObjects { names, if_exists, cascade })
+        }
+        S::CreateView(create) => Command::CreateView(Box::new(create)),
+        S::Drop { object_type: ObjectType::View, if_exists, names, cascade, .. } => {
+            Command::DropView(DropObjects { names, if_exists, cascade })
         }
         S::Drop { object_type: ObjectType::Sequence, if_exists, names, cascade, .. } => {
             Command::DropSequence(DropObjects { names, if_exists, cascade })

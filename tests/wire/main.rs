@@ -27,3 +27,4 @@ mod snapshots;
 mod startup;
 mod tls;
 mod values;
+mod views;

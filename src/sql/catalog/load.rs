@@ -7,6 +7,7 @@ use futures::StreamExt;
 use super::sequence::{SEQUENCES, Sequence};
 use super::state::State;
 use super::stored::{DOOMED, doom_key, doomed_of_entity};
+use super::views::{VIEWS, View};
 use super::{Shared, catalog_table, declaration};
 use crate::model::{Span, StoredEntity, TableName};
 use crate::sql::catalog::Declaration;
@@ -45,6 +46,10 @@ impl Shared {
             } else {
                 state.sequences.insert(sequence.name.clone(), Arc::new(sequence));
             }
+        }
+        for entity in entries(&*reader, &table, VIEWS).await? {
+            let view = View::of_entity(&entity)?;
+            state.views.insert(view.name.clone(), Arc::new(view));
         }
         for entity in entries(&*reader, &table, DOOMED).await? {
             let name = doomed_of_entity(&entity)?;

@@ -11,6 +11,7 @@ use super::declaration::Declaration;
 use super::sequence::{Sequence, SequenceState};
 use super::state::{DeclaredTable, State};
 use super::stored::{FreshTable, doom_entity, doom_key};
+use super::views::View;
 use crate::model::TableName;
 use crate::sql::error::SqlResult;
 use crate::table::{IfMatch, Operation};
@@ -24,6 +25,7 @@ pub struct StagedCatalog {
     /// By SQL name; `None` where it is gone.
     tables: BTreeMap<String, Option<Arc<DeclaredTable>>>,
     sequences: BTreeMap<String, Option<Arc<Sequence>>>,
+    views: BTreeMap<String, Option<Arc<View>>>,
     /// Where the sequences stand that are new or start again: they count in this transaction alone.
     counters: BTreeMap<String, OwnCounter>,
     /// Found tables that are dropped or moved elsewhere.
@@ -35,7 +37,7 @@ pub struct StagedCatalog {
 impl StagedCatalog {
     /// Whether there is nothing to commit.
     pub fn is_empty(&self) -> bool {
-        self.tables.is_empty() && self.sequences.is_empty() && self.given_up.is_empty()
+        self.tables.is_empty() && self.sequences.is_empty() && self.views.is_empty() && self.given_up.is_empty()
     }
 
     /// Declares a table, or declares it anew.
@@ -67,6 +69,15 @@ impl StagedCatalog {
     pub fn remove_sequence(&mut self, name: &str) {
         self.sequences.insert(name.to_owned(), None);
         self.counters.remove(name);
+    }
+
+    /// Declares a view, or declares it anew.
+    pub fn put_view(&mut self, view: View) {
+        self.views.insert(view.name.clone(), Some(Arc::new(view)));
+    }
+
+    pub fn remove_view(&mut self, name: &str) {
+        self.views.insert(name.to_owned(), None);
     }
 
     /// The counters of sequences that count in this transaction alone.
@@ -114,6 +125,7 @@ impl StagedCatalog {
         let mut state = base.clone();
         apply(&mut state.tables, &self.tables);
         apply(&mut state.sequences, &self.sequences);
+        apply(&mut state.views, &self.views);
         let dropped = self.dropped(base, &state);
         state.doomed.extend(dropped);
         state
@@ -143,7 +155,7 @@ impl StagedCatalog {
         Ok(Changes { after, steps, adopted, dropped })
     }
 
-    /// The entries of tables and sequences as they become.
+    /// The entries of tables, sequences and views as they become.
     fn declared(&self, base: &State) -> SqlResult<Vec<Operation>> {
         let mut operations = Vec::new();
         for (name, staged) in &self.sequences {
@@ -171,6 +183,14 @@ impl StagedCatalog {
                 (None, Some(new)) => Some(Operation::Insert(new.declaration.to_entity()?)),
                 (Some(_), Some(new)) => Some(Operation::Replace(new.declaration.to_entity()?, version())),
                 (Some(old), None) => Some(Operation::Delete(old.declaration.entity_key()?, version())),
+            });
+        }
+        for (name, staged) in &self.views {
+            operations.extend(match (base.views.get(name), staged) {
+                (None, None) => None,
+                (None, Some(new)) => Some(Operation::Insert(new.to_entity()?)),
+                (Some(_), Some(new)) => Some(Operation::Replace(new.to_entity()?, IfMatch::Any)),
+                (Some(old), None) => Some(Operation::Delete(old.entity_key()?, IfMatch::Any)),
             });
         }
         Ok(operations)

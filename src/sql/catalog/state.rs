@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::declaration::Declaration;
 use super::found::is_found_oid;
 use super::sequence::Sequence;
+use super::views::View;
 use super::{FIRST_OID, OIDS_PER_TABLE};
 use crate::model::{ETag, TableName};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
@@ -16,6 +17,7 @@ use crate::sql::relation::Relation;
 pub(super) struct State {
     pub tables: BTreeMap<String, Arc<DeclaredTable>>,
     pub sequences: BTreeMap<String, Arc<Sequence>>,
+    pub views: BTreeMap<String, Arc<View>>,
     /// Stored tables that wait to be dropped, and those of transactions that have not committed.
     pub doomed: BTreeSet<TableName>,
 }
@@ -74,9 +76,9 @@ impl State {
         self.tables.values().find(|t| t.declaration.oid == oid)
     }
 
-    /// Tables and sequences share their names.
+    /// Tables, sequences and views share their names.
     pub fn has_name(&self, name: &str) -> bool {
-        self.tables.contains_key(name) || self.sequences.contains_key(name)
+        self.tables.contains_key(name) || self.sequences.contains_key(name) || self.views.contains_key(name)
     }
 
     /// Whether the sequence belongs to a table that is not there.
@@ -87,7 +89,8 @@ impl State {
     /// The first OID that nothing has. Found tables have theirs elsewhere, and keep them when they are declared.
     pub fn next_oid(&self) -> u32 {
         let tables = self.tables.values().map(|t| t.declaration.oid).filter(|oid| !is_found_oid(*oid));
-        let last = tables.chain(self.sequences.values().map(|s| s.oid)).max();
+        let views = self.views.values().map(|v| v.oid);
+        let last = tables.chain(self.sequences.values().map(|s| s.oid)).chain(views).max();
         last.map_or(FIRST_OID, |oid| oid + OIDS_PER_TABLE)
     }
 }

@@ -9,6 +9,7 @@ use super::is_hidden;
 use super::sequence::Sequence;
 use super::staged::{OwnCounter, StagedCatalog};
 use super::state::{DeclaredTable, State};
+use super::views::View;
 use crate::model::TableName;
 use crate::sql::error::SqlResult;
 use crate::sql::relation::{Relation, RelationKind};
@@ -151,7 +152,17 @@ impl CatalogView {
         self.sequences().filter(move |s| s.owner.as_ref().is_some_and(|owner| owner.table == table))
     }
 
-    /// Whether a table or a sequence has this SQL name, exactly.
+    /// The view of exactly this SQL name.
+    pub fn view(&self, name: &str) -> Option<&Arc<View>> {
+        self.state.views.get(name)
+    }
+
+    /// Every view, by SQL name.
+    pub fn views(&self) -> impl Iterator<Item = &Arc<View>> {
+        self.state.views.values()
+    }
+
+    /// Whether a table, a sequence or a view has this SQL name, exactly.
     pub fn has_name(&self, name: &str) -> bool {
         self.state.has_name(name)
     }

@@ -18,12 +18,12 @@ mod type_names;
 mod unenforced;
 
 pub(super) use alter::{
-    Alteration, Computed, Origin, Renaming, Rewrite, RowCheck, alter, is_about_columns, only_gives_owner, renaming,
-    without_storage_actions,
+    Alteration, Computed, Origin, Renaming, Rewrite, RowCheck, alter, drops_with_cascade, is_about_columns,
+    only_gives_owner, renaming, without_storage_actions,
 };
 pub(super) use counters::counts_with;
 pub(super) use create_table::{Declared, declare, table_name};
-pub(super) use dependents::{Reference, cascades, references_to, still_needed, still_referenced};
+pub(super) use dependents::{Reference, cascades, needed_by, references_to, still_needed, still_referenced};
 pub(super) use expressions::{Place, check_expressions, plan_condition};
 pub(super) use index::index_name;
 pub(super) use type_names::sql_type;

@@ -7,7 +7,7 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
+    CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, Query,
     UnaryOperator, Value, VisitMut, VisitorMut,
 };
 
@@ -52,6 +52,11 @@ fn typed_literal(expr: &Expr, sql_type: &SqlType) -> Option<String> {
         SqlType::Numeric(_) => format!("{expr}::numeric"),
         other => format!("{expr}::{}", other.bare()),
     })
+}
+
+/// Spells a query's types and functions as PostgreSQL does.
+pub(super) fn spell(query: &mut Query) {
+    let _ = query.visit(&mut Spelling);
 }
 
 /// Spells types and functions without parentheses as PostgreSQL does.

@@ -14,6 +14,7 @@ mod objects;
 mod quoting;
 mod relations;
 mod rewrite;
+mod view_definitions;
 
 use std::sync::{Arc, OnceLock};
 
@@ -25,7 +26,7 @@ use self::functions::FunctionContext;
 use self::objects::Objects;
 pub(super) use self::objects::table_row;
 pub(super) use self::quoting::{quote_ident, split_name};
-use super::catalog::Sequence;
+use super::catalog::{Sequence, View};
 use super::copies::Copies;
 use super::error::{ErrorKind, SqlError, SqlResult};
 use super::login::Login;
@@ -43,6 +44,14 @@ pub struct CatalogSnapshot {
 impl CatalogSnapshot {
     pub fn new(relations: Vec<Arc<Relation>>, sequences: Vec<Arc<Sequence>>) -> Self {
         Self { objects: Arc::new(Objects::new(relations, sequences)), observations: Arc::default() }
+    }
+
+    /// With these views of the user's.
+    #[must_use]
+    pub fn with_views(&self, views: Vec<Arc<View>>) -> Self {
+        let Objects { tables, sequences, .. } = &*self.objects;
+        let objects = Objects::new(tables.clone(), sequences.clone()).with_views(views);
+        Self { objects: Arc::new(objects), observations: self.observations.clone() }
     }
 
     /// With what observe mode saw, for the views that show it.

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use super::constraints::{TableConstraint, TableIndex};
+use super::functions::FunctionContext;
 use super::layout::{self, Layout};
 use super::quoting::{quote_ident, split_name};
-use crate::sql::catalog::Sequence;
+use super::view_definitions;
+use crate::sql::catalog::{Sequence, View};
 use crate::sql::relation::{Relation, RelationColumn};
 use crate::sql::types::TableRow;
 
@@ -26,6 +28,7 @@ pub(super) enum Class<'a> {
     Table(&'a Relation),
     Index(TableIndex<'a>),
     Sequence(&'a Sequence),
+    View(&'a View),
     System(&'static Layout),
 }
 
@@ -35,6 +38,7 @@ impl Class<'_> {
             Class::Table(table) => table.name.clone(),
             Class::Index(index) => index.name(),
             Class::Sequence(sequence) => sequence.name.clone(),
+            Class::View(view) => view.name.clone(),
             Class::System(layout) => layout.name.to_owned(),
         }
     }
@@ -43,7 +47,7 @@ impl Class<'_> {
         match self {
             Class::Table(table) => &table.schema_name,
             Class::Index(index) => &index.table().schema_name,
-            Class::Sequence(_) => "public",
+            Class::Sequence(_) | Class::View(_) => "public",
             Class::System(layout) => layout.schema,
         }
     }
@@ -64,11 +68,17 @@ impl Class<'_> {
 pub(super) struct Objects {
     pub tables: Vec<Arc<Relation>>,
     pub sequences: Vec<Arc<Sequence>>,
+    pub views: Vec<Arc<View>>,
 }
 
 impl Objects {
     pub fn new(tables: Vec<Arc<Relation>>, sequences: Vec<Arc<Sequence>>) -> Self {
-        Self { tables, sequences }
+        Self { tables, sequences, views: Vec::new() }
+    }
+
+    /// With these views.
+    pub fn with_views(self, views: Vec<Arc<View>>) -> Self {
+        Self { views, ..self }
     }
 
     pub fn class_by_oid(&self, oid: u32) -> Option<Class<'_>> {
@@ -76,7 +86,8 @@ impl Objects {
         let index = || self.indexes().find(|index| index.oid() == oid).map(Class::Index);
         let sequence = || self.sequences.iter().find(|s| s.oid == oid).map(|s| Class::Sequence(s));
         let system = || layout::all().iter().find(|l| l.oid == oid).map(Class::System);
-        table().or_else(index).or_else(sequence).or_else(system)
+        let view = || self.views.iter().find(|v| v.oid == oid).map(|v| Class::View(v));
+        table().or_else(index).or_else(sequence).or_else(view).or_else(system)
     }
 
     /// All indexes of all tables.
@@ -119,6 +130,10 @@ impl Objects {
         exact
             .or_else(|| index().map(|index| (index.oid(), Class::Index(index))))
             .or_else(|| sequence().map(|sequence| (sequence.oid, Class::Sequence(sequence))))
+            .or_else(|| {
+                let mut views = self.views.iter().filter(|_| schema.is_none_or(|s| s == "public"));
+                views.find(|v| v.name == name).map(|v| (v.oid, Class::View(v)))
+            })
             .or_else(|| tables.find(|t| t.name.eq_ignore_ascii_case(name)).map(|t| (t.oid, Class::Table(t))))
     }
 
@@ -150,6 +165,18 @@ impl Objects {
     pub fn schema_oid(&self, name: &str) -> Option<u32> {
         self.schemas().into_iter().find(|(_, n)| n == name).map(|(oid, _)| oid)
     }
+}
+
+/// The query of a view, as the session's search path lets it be printed.
+pub(super) fn view_definition(context: &FunctionContext, view: &View) -> String {
+    let path = context.settings.iter().find(|(name, _)| name == "search_path").map(|(_, value)| value.as_str());
+    let sees_public = path.is_none_or(|path| path.split(',').any(|s| s.trim().trim_matches('"') == "public"));
+    view_definitions::definition(view, sees_public)
+}
+
+/// OID of the rule that a view consists of.
+pub(super) fn rule_oid(view: &View) -> u32 {
+    view.oid.wrapping_add(1)
 }
 
 /// The columns a table shows, numbered from 1 as in `pg_attribute`.

@@ -20,6 +20,7 @@ mod planner;
 mod row_value;
 mod tables;
 mod unnest;
+mod views;
 
 pub(super) use around::Around;
 pub(super) use assigned::Receiver;

@@ -15,14 +15,16 @@ use datafusion::logical_expr::planner::{ContextProvider, ExprPlanner, RelationPl
 use datafusion::logical_expr::{AggregateUDF, Expr, HigherOrderUDF, LogicalPlan, ScalarUDF, TableSource, WindowUDF};
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::sql::planner::{ParserOptions, PlannerContext, SqlToRel};
-use datafusion::sql::sqlparser::ast::{Query, Statement};
+use datafusion::sql::sqlparser::ast::{ObjectName, Query, Statement};
 use futures::StreamExt;
 
 use super::around::Around;
 use super::assigned::{Receiver, check_constants, check_types};
 use super::names::Source;
 use super::tables::{Mentions, TableEntry, Tables, schema_and_table};
+use super::views::ViewQueries;
 use super::{changes, earliest, edm_types, frames, in_turn, multisets, names, row_value, unnest};
+use crate::sql::catalog::View;
 use crate::sql::engine::Engine;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::expr::{self, Parameters};
@@ -45,6 +47,8 @@ pub(crate) struct PlannedQuery {
     pub columns: Arc<[ResultColumn]>,
     /// The relations it was planned with: it stays valid while they keep their shape.
     pub relations: Vec<Arc<Relation>>,
+    /// The views whose queries became part of it.
+    pub views: Vec<Arc<View>>,
     /// Reads system relations, whose content is part of the plan.
     pub reads_system_catalog: bool,
     /// What its columns are assigned to.
@@ -173,10 +177,7 @@ impl Planner<'_> {
     pub fn plan_over(&self, query: &Query, tables: &Tables, declared: &[SqlType]) -> SqlResult<PlannedQuery> {
         changes::only_reads(query)?;
         let mut query = query.clone();
-        values_as_selects(&mut query)?;
-        self.system.rewrite(&mut query)?;
-        functions::rewrite(&mut query)?;
-        edm_types::resolve(&mut query)?;
+        self.prepare_names(&mut query)?;
         let state = self.engine.state();
         names::resolve(&mut query, tables, state)?;
         expr::lower(&mut query)?;
@@ -203,9 +204,26 @@ impl Planner<'_> {
             named,
             columns,
             relations,
+            views: tables.views().cloned().collect(),
             reads_system_catalog: tables.has_system_relations() || self.system.has_seen(),
             receivers: Vec::new(),
         })
+    }
+
+    /// What is done to a query before its names are resolved.
+    pub(super) fn prepare_names(&self, query: &mut Query) -> SqlResult<()> {
+        values_as_selects(query)?;
+        self.system.rewrite(query)?;
+        functions::rewrite(query)?;
+        edm_types::resolve(query)
+    }
+
+    /// What the tables that a query names mean.
+    ///
+    /// # Errors
+    /// As [`Planner::plan`], for the tables.
+    pub async fn tables_of(&self, query: &Query) -> SqlResult<Tables> {
+        self.tables(&Mentions::of(query)).await
     }
 
     /// When the transaction began, in microseconds since 1970-01-01.
@@ -277,7 +295,8 @@ impl Planner<'_> {
                 return Ok(false);
             }
         }
-        Ok(!query.reads_system_catalog)
+        let is_same = |view: &Arc<View>| self.reads.catalog.view(&view.name) == Some(view);
+        Ok(!query.reads_system_catalog && query.views.iter().all(is_same))
     }
 
     /// Whether a relation is still the table it was, with at least the columns it had.
@@ -289,10 +308,20 @@ impl Planner<'_> {
         Ok(current.is_some_and(|current| Arc::ptr_eq(&current, relation) || current.still_serves(relation)))
     }
 
+    /// A table that is known by a name before any others.
+    pub(super) fn given(&self, name: &ObjectName) -> Option<&TableEntry> {
+        self.given.get(name)
+    }
+
     /// What the tables of a query mean.
     async fn tables(&self, mentions: &Mentions) -> SqlResult<Tables> {
         let mut tables = Tables::default();
         let mut snapshot: Option<Arc<CatalogSnapshot>> = None;
+        let (mentions, mut views) = ViewQueries::within(self, mentions)?;
+        let mentions = &mentions;
+        if views.ask_the_catalog() {
+            self.system.see(&self.engine.catalog_snapshot(&self.reads).await?);
+        }
         for name in &mentions.tables {
             let (schema, table) = schema_and_table(name)?;
             let used_name = super::tables::dotted_name(name);
@@ -300,7 +329,9 @@ impl Planner<'_> {
                 tables.insert(&used_name, given.clone());
                 continue;
             }
-            if self.system.knows(schema.as_deref(), &table) {
+            if let Some(entry) = views.take(&used_name) {
+                tables.insert(&used_name, entry?);
+            } else if self.system.knows(schema.as_deref(), &table) {
                 let snapshot = match &snapshot {
                     Some(snapshot) => snapshot.clone(),
                     None => snapshot.insert(Arc::new(self.engine.catalog_snapshot(&self.reads).await?)).clone(),
@@ -376,6 +407,7 @@ fn relation_entry(relation: &Arc<Relation>, mentions: &Mentions) -> TableEntry {
         provider: Arc::new(RelationProvider::new(shown.clone())) as Arc<dyn TableProvider>,
         relation: Some(relation.clone()),
         row_type: Some(table_row(relation)),
+        view: None,
     }
 }
 

@@ -17,6 +17,7 @@ use crate::sql::plan::schema_and_table;
 use crate::sql::relation::{Relation, RelationKind};
 use crate::sql::statement::{CreateTableCommand, DropObjects, Truncate};
 use crate::sql::tx::TableMode;
+use crate::sql::views::Needed;
 
 impl Session {
     pub(super) async fn create_table(
@@ -87,6 +88,13 @@ impl Session {
                     }
                     self.notice(Notice::info(format!("table \"{table}\" does not exist, skipping")));
                 }
+                Err(error) if error.kind == ErrorKind::WrongObjectType => {
+                    let (_, table) = schema_and_table(name)?;
+                    return Err(match self.reads().catalog.view(&table) {
+                        Some(_) => error.with_hint("Use DROP VIEW to remove a view."),
+                        None => error,
+                    });
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -96,6 +104,8 @@ impl Session {
         if !references.is_empty() && !drop.cascade {
             return Err(ddl::still_needed(&references));
         }
+        let needed: Vec<Needed<'_>> = relations.iter().map(|r| Needed::table(r.oid, &r.name)).collect();
+        self.drop_dependents(&needed, drop.cascade).await?;
         self.drop_references(&references).await?;
         for relation in &relations {
             self.drop_table(relation);
@@ -193,7 +203,14 @@ impl Session {
         Ok(relations)
     }
 
-    pub(super) async fn analyze(&self, name: Option<&ObjectName>) -> SqlResult<Outcome> {
+    pub(super) async fn analyze(&mut self, name: Option<&ObjectName>) -> SqlResult<Outcome> {
+        if let Some(view) = name.map(schema_and_table).transpose()?
+            && self.planner().view(view.0.as_deref(), &view.1).is_some()
+        {
+            let message = format!("skipping \"{}\" --- cannot analyze non-tables or special system tables", view.1);
+            self.notice(Notice::warning(message));
+            return Ok(Outcome::Done(CommandTag::Plain("ANALYZE")));
+        }
         let relations = match name {
             Some(name) => self.targets(std::slice::from_ref(name)).await?,
             None => self.reads().relations().await?,

@@ -20,6 +20,7 @@ mod set;
 mod set_config;
 mod show;
 mod statements;
+mod views;
 
 use std::sync::Arc;
 use std::time::Duration;

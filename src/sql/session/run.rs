@@ -44,6 +44,8 @@ impl Session {
         match &prepared.statement.command {
             Command::CreateTable(create) => self.create_table(create, position).await,
             Command::AlterTable(alter) => self.alter_table(alter, position).await,
+            Command::CreateView(create) => self.create_view(create, position).await,
+            Command::DropView(drop) => self.drop_views(drop, position).await,
             Command::DropTable(drop) => self.drop_tables(drop, position).await,
             Command::CreateSequence(create) => self.create_sequence(create, position).await,
             Command::AlterSequence(alter) => self.alter_sequence(alter, position).await,

@@ -103,7 +103,20 @@ pub(crate) struct Computed {
     pub value: NewValue,
 }
 
+/// Whether an action drops columns with what depends on them.
+pub(crate) fn drops_with_cascade(operation: &AlterTableOperation) -> bool {
+    matches!(operation, AlterTableOperation::DropColumn { drop_behavior: Some(DropBehavior::Cascade), .. })
+}
+
 impl Alteration<'_> {
+    /// The columns that get another type.
+    pub fn retyped(&self) -> Vec<&str> {
+        let is_retyped = |old: &&DeclaredColumn| {
+            self.after.columns.iter().any(|new| new.name == old.name && new.sql_type != old.sql_type)
+        };
+        self.before.columns.iter().filter(is_retyped).map(|column| column.name.as_str()).collect()
+    }
+
     /// How rows are to be written anew, if they are: from one relation to the other.
     pub fn rewrite(&self, before: &Relation, after: &Relation) -> Option<Rewrite> {
         if !self.must_rewrite {

@@ -3,7 +3,7 @@
 use super::{Definition, FunctionContext, argument, boolean, text};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::pg_catalog::objects::Class;
+use crate::sql::pg_catalog::objects::{Class, view_definition};
 use crate::sql::pg_catalog::quoting::quote_ident;
 use crate::sql::pg_catalog::{built_ins, deparse};
 
@@ -12,7 +12,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("pg_get_expr", text, expression),
     Definition::new("pg_get_constraintdef", text, constraint_definition),
     Definition::new("pg_get_indexdef", text, index_definition_of),
-    Definition::new("pg_get_viewdef", text, nothing),
+    Definition::new("pg_get_viewdef", text, view_query),
     Definition::new("pg_get_ruledef", text, nothing),
     Definition::new("pg_get_triggerdef", text, nothing),
     Definition::new("pg_get_functiondef", text, nothing),
@@ -96,6 +96,19 @@ fn serial_sequence(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<C
         .iter()
         .find(|sequence| sequence.owner.as_ref().is_some_and(|owner| owner.table == oid && owner.column == column));
     Ok(owned.map(|sequence| format!("public.{}", quote_ident(&sequence.name))).into())
+}
+
+/// The query of a view, named by its OID or as `regclass` reads names.
+fn view_query(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
+    let given = argument(arguments, 0);
+    let class = match given.as_oid() {
+        Some(oid) => context.objects.class_by_oid(oid),
+        None => given.as_text().and_then(|name| context.objects.class_by_name(&name)).map(|(_, class)| class),
+    };
+    Ok(match class {
+        Some(Class::View(view)) => view_definition(context, view).into(),
+        _ => Cell::Null,
+    })
 }
 
 fn table_is_visible(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {

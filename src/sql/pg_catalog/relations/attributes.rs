@@ -38,6 +38,11 @@ pub(super) fn attributes(context: &FunctionContext, rows: &mut Rows) {
             push(rows, &Attribute { not_null: true, ..Attribute::of(sequence.oid, number, name, sql_type) });
         }
     }
+    for view in &context.objects.views {
+        for (number, (name, sql_type)) in (1..).zip(view.typed_columns().unwrap_or_default()) {
+            push(rows, &Attribute::of(view.oid, number, name, &sql_type));
+        }
+    }
     for layout in layout::all() {
         for (number, column) in (1..).zip(&layout.columns) {
             let attribute = Attribute::of(layout.oid, number, column.name, &column.sql_type);

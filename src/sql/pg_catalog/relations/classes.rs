@@ -34,6 +34,10 @@ pub(super) fn classes(context: &FunctionContext, rows: &mut Rows) {
     for sequence in &context.objects.sequences {
         push(rows, &Described { columns: 3, ..Described::of(sequence.oid, &sequence.name, PUBLIC, "S") });
     }
+    for view in &context.objects.views {
+        let columns = view.columns.len();
+        push(rows, &Described { columns, is_view: true, ..Described::of(view.oid, &view.name, PUBLIC, "v") });
+    }
     for layout in layout::all() {
         let schema = if layout.schema == "pg_catalog" { PG_CATALOG } else { INFORMATION_SCHEMA };
         let access = if layout.kind == "r" { HEAP } else { 0 };
@@ -76,6 +80,8 @@ struct Described<'a> {
     has_index: bool,
     checks: usize,
     has_triggers: bool,
+    /// A view of the user's, which a rule makes one.
+    is_view: bool,
 }
 
 impl<'a> Described<'a> {
@@ -92,6 +98,7 @@ impl<'a> Described<'a> {
             has_index: false,
             checks: 0,
             has_triggers: false,
+            is_view: false,
         }
     }
 }
@@ -114,6 +121,7 @@ fn push(rows: &mut Rows, class: &Described<'_>) {
         ("relnatts", columns.into()),
         ("relchecks", i32::try_from(class.checks).unwrap_or(i32::MAX).into()),
         ("relhastriggers", class.has_triggers.into()),
+        ("relhasrules", class.is_view.into()),
         ("relispopulated", true.into()),
         ("relreplident", if class.kind == "r" { "d" } else { "n" }.into()),
         ("relfrozenxid", Cell::text("0")),

@@ -16,7 +16,8 @@ pub(super) fn tables(context: &FunctionContext, rows: &mut Rows) {
     let user = context.objects.tables.iter().map(|t| (t.schema_name.as_str(), t.name.as_str(), "BASE TABLE", "YES"));
     let system =
         layout::all().iter().map(|l| (l.schema, l.name, if l.kind == "r" { "BASE TABLE" } else { "VIEW" }, "NO"));
-    for (schema, name, kind, insertable) in user.chain(system) {
+    let views = context.objects.views.iter().map(|v| ("public", v.name.as_str(), "VIEW", "NO"));
+    for (schema, name, kind, insertable) in user.chain(views).chain(system) {
         rows.push([
             ("table_catalog", (*context.database).into()),
             ("table_schema", schema.into()),
@@ -34,6 +35,19 @@ pub(super) fn columns(context: &FunctionContext, rows: &mut Rows) {
         for (number, column) in visible_columns(table) {
             let nullable = !column.not_null && !key.contains(&number);
             push_column(context, rows, (&table.schema_name, &table.name), number, column, nullable);
+        }
+    }
+    for view in &context.objects.views {
+        for (number, (name, sql_type)) in (1..).zip(view.typed_columns().unwrap_or_default()) {
+            let source = crate::sql::relation::ColumnSource::ETag;
+            push_column(
+                context,
+                rows,
+                ("public", &view.name),
+                number,
+                &RelationColumn::new(name, sql_type, source),
+                true,
+            );
         }
     }
     for layout in layout::all() {

@@ -13,6 +13,7 @@ mod sequences;
 mod settings;
 mod ssl;
 mod types;
+mod view_rows;
 mod views;
 
 use std::sync::Arc;
@@ -62,6 +63,8 @@ fn fill_of(layout: &Layout) -> Option<Fill> {
         ("pg_catalog", "pg_collation") => types::collations,
         ("pg_catalog", "pg_opclass") => types::operator_classes,
         ("pg_catalog", "pg_index") => keys::indexes,
+        ("pg_catalog", "pg_rewrite") => view_rows::rules,
+        ("information_schema", "views") => view_rows::standard_views,
         ("pg_catalog", "pg_constraint") => keys::constraints,
         ("pg_catalog", "schema_findings") => findings::schema_findings,
         ("pg_catalog", "pg_sequence") => sequences::sequences,

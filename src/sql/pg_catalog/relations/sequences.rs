@@ -27,8 +27,10 @@ pub(super) fn sequences(context: &FunctionContext, rows: &mut Rows) {
     }
 }
 
-/// The columns that sequences belong to: tools look for them here. Of other dependencies nothing is shown.
+/// The columns that sequences belong to, and what views read: tools look for them here. Of other dependencies nothing is
+/// shown.
 pub(super) fn dependencies(context: &FunctionContext, rows: &mut Rows) {
+    super::view_rows::dependencies(context, rows);
     for sequence in &context.objects.sequences {
         let Some(owner) = &sequence.owner else { continue };
         let Some(Class::Table(table)) = context.objects.class_by_oid(owner.table) else { continue };

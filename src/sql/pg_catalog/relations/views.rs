@@ -25,8 +25,8 @@ pub(super) fn tables(context: &FunctionContext, rows: &mut Rows) {
     }
 }
 
-/// Only the system has views.
 pub(super) fn views(context: &FunctionContext, rows: &mut Rows) {
+    super::view_rows::views(context, rows);
     for view in layout::all().iter().filter(|l| l.kind == "v") {
         rows.push([
             ("schemaname", view.schema.into()),
