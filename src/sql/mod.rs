@@ -3,6 +3,7 @@
 mod catalog;
 mod change_syntax;
 mod copies;
+mod create_as_syntax;
 mod cursor;
 mod ddl;
 mod dml;
@@ -40,6 +41,7 @@ mod transaction_syntax;
 mod tuning;
 mod tx;
 pub mod types;
+mod utility_syntax;
 mod views;
 mod words;
 

@@ -26,13 +26,20 @@ impl Session {
         position: Position,
     ) -> SqlResult<Outcome> {
         self.check_writable("CREATE TABLE")?;
+        self.declare_table(command).await?;
+        self.settle(position).await?;
+        Ok(Outcome::Done(CommandTag::Plain("CREATE TABLE")))
+    }
+
+    /// Stages a new table; gives its name, or `None` when it is there already and that is no error.
+    pub(super) async fn declare_table(&mut self, command: &CreateTableCommand) -> SqlResult<Option<String>> {
         let name = ddl::table_name(&command.create)?;
         self.claim(&name).await?;
         let reads = self.reads();
         let taken = reads.catalog.has_name(&name) || reads.catalog.exact(&*reads.reader, &name).await?.is_some();
         if taken && command.create.if_not_exists {
             self.notice(Notice::info(format!("relation \"{name}\" already exists, skipping")));
-            return Ok(Outcome::Done(CommandTag::Plain("CREATE TABLE")));
+            return Ok(None);
         }
         if taken {
             return Err(duplicate_table(&name));
@@ -49,8 +56,7 @@ impl Session {
         ddl::check_expressions(&planner, &declared.declaration, &declared.sequences)?;
         ddl::resolve_references(&planner, &mut declared.declaration).await?;
         self.stage_table(declared).await?;
-        self.settle(position).await?;
-        Ok(Outcome::Done(CommandTag::Plain("CREATE TABLE")))
+        Ok(Some(name))
     }
 
     /// Makes the stored table and declares it, with the sequences of its columns.
@@ -192,33 +198,6 @@ impl Session {
             staged.start_sequence(Sequence::clone(sequence), sequence.initial());
         }
         staged.put(declaration)
-    }
-
-    pub(super) async fn targets(&self, names: &[ObjectName]) -> SqlResult<Vec<Arc<Relation>>> {
-        let planner = self.planner();
-        let mut relations = Vec::with_capacity(names.len());
-        for name in names {
-            relations.push(find_target(&planner, name).await?);
-        }
-        Ok(relations)
-    }
-
-    pub(super) async fn analyze(&mut self, name: Option<&ObjectName>) -> SqlResult<Outcome> {
-        if let Some(view) = name.map(schema_and_table).transpose()?
-            && self.planner().view(view.0.as_deref(), &view.1).is_some()
-        {
-            let message = format!("skipping \"{}\" --- cannot analyze non-tables or special system tables", view.1);
-            self.notice(Notice::warning(message));
-            return Ok(Outcome::Done(CommandTag::Plain("ANALYZE")));
-        }
-        let relations = match name {
-            Some(name) => self.targets(std::slice::from_ref(name)).await?,
-            None => self.reads().relations().await?,
-        };
-        for relation in relations {
-            self.engine.store().analyze(&relation.stored).await?;
-        }
-        Ok(Outcome::Done(CommandTag::Plain("ANALYZE")))
     }
 
     /// The table to change, which no other transaction changes until this one ends.

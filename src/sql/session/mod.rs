@@ -5,6 +5,7 @@ mod change;
 mod commit;
 mod control;
 mod copy;
+mod create_as;
 mod cursors;
 mod define;
 mod explain;
@@ -20,6 +21,7 @@ mod set;
 mod set_config;
 mod show;
 mod statements;
+mod utility;
 mod views;
 
 use std::sync::Arc;

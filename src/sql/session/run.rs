@@ -44,6 +44,7 @@ impl Session {
         match &prepared.statement.command {
             Command::CreateTable(create) => self.create_table(create, position).await,
             Command::AlterTable(alter) => self.alter_table(alter, position).await,
+            Command::CreateTableAs(command) => self.create_table_as(command, position).await,
             Command::CreateView(create) => self.create_view(create, position).await,
             Command::DropView(drop) => self.drop_views(drop, position).await,
             Command::DropTable(drop) => self.drop_tables(drop, position).await,
@@ -53,7 +54,7 @@ impl Session {
             Command::CreateIndex(create) => self.create_index(create, position).await,
             Command::DropIndex(drop) => self.drop_indexes(drop, position).await,
             Command::Truncate(truncate) => self.truncate(truncate, position).await,
-            Command::Analyze(name) => self.analyze(name.as_ref()).await,
+            Command::Utility(command) => self.run_utility_command(command).await,
             Command::Copy(copy) => {
                 if !copy.to_stdout {
                     self.start_statement(|| prepared.seen()).await?;
