@@ -9,8 +9,9 @@ use super::error::Failure;
 use super::{numeric, types};
 use crate::sql::ScalarValue;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::input::{parse_text, parse_text_at};
-use crate::sql::types::{SqlType, TimeLimits};
+use crate::sql::input::{parse_text, parse_text_as};
+use crate::sql::style::Reading;
+use crate::sql::types::{CatalogType, SqlType, TimeLimits};
 
 /// Most items of an array, as in PostgreSQL.
 const MAX_ITEMS: usize = 134_217_727;
@@ -52,7 +53,7 @@ impl Format {
     }
 }
 
-/// The value of a parameter; `position` counts from 1. The transaction began at `now`, in microseconds since 1970-01-01.
+/// The value of a parameter; `position` counts from 1.
 ///
 /// # Errors
 /// 22021 for text that is not UTF-8, 22P02 or 22P03 for what is not a value of the type.
@@ -61,11 +62,11 @@ pub(super) fn decode(
     format: Format,
     bytes: Option<&[u8]>,
     position: usize,
-    now: i64,
+    reading: Reading,
 ) -> Result<ScalarValue, Failure> {
     let Some(bytes) = bytes else { return null(sql_type).map_err(Failure::Sql) };
     match format {
-        Format::Text => parse_text_at(sql_type, utf8(bytes)?, Some(now)).map_err(Failure::Sql),
+        Format::Text => parse_text_as(sql_type, utf8(bytes)?, reading).map_err(Failure::Sql),
         Format::Binary => binary(sql_type, bytes).map_err(|failure| match failure {
             Failure::Sql(error) if is_of_form(error.kind) && error.context.is_none() => {
                 Failure::Sql(error.with_context(format!("parameter ${position} in binary format")))
@@ -91,7 +92,9 @@ fn binary(sql_type: &SqlType, bytes: &[u8]) -> Result<ScalarValue, Failure> {
         SqlType::Int2 => ScalarValue::Int16(Some(i16::from_be_bytes(fixed(bytes)?))),
         SqlType::Int4 => ScalarValue::Int32(Some(i32::from_be_bytes(fixed(bytes)?))),
         SqlType::Int8 => ScalarValue::Int64(Some(i64::from_be_bytes(fixed(bytes)?))),
-        SqlType::Oid => ScalarValue::UInt32(Some(u32::from_be_bytes(fixed(bytes)?))),
+        SqlType::Oid | SqlType::Catalog(CatalogType::Xid) => {
+            ScalarValue::UInt32(Some(u32::from_be_bytes(fixed(bytes)?)))
+        }
         SqlType::Float4 => ScalarValue::Float32(Some(f32::from_be_bytes(fixed(bytes)?))),
         SqlType::Float8 => ScalarValue::Float64(Some(f64::from_be_bytes(fixed(bytes)?))),
         SqlType::Numeric(_) => parse_text(sql_type, &numeric::read(bytes)?)?,
@@ -125,10 +128,13 @@ fn binary(sql_type: &SqlType, bytes: &[u8]) -> Result<ScalarValue, Failure> {
             parse_text(sql_type, &u32::from_be_bytes(fixed(bytes)?).to_string())?
         }
         SqlType::Limited(limits) => limited(binary(limits.of().bare(), bytes)?, *limits),
+        SqlType::Catalog(catalog) if catalog.names_objects() => {
+            parse_text(sql_type, &u32::from_be_bytes(fixed(bytes)?).to_string())?
+        }
         SqlType::Int2Vector => array(&SqlType::Int2, bytes)?,
         SqlType::OidVector => array(&SqlType::Oid, bytes)?,
         SqlType::Array(item) => array(item, bytes)?,
-        SqlType::Record(_) | SqlType::Void => {
+        SqlType::Record(_) | SqlType::Catalog(_) | SqlType::Void => {
             return Err(SqlError::not_supported(format!("a parameter of type {sql_type}")).into());
         }
     };

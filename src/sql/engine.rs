@@ -11,13 +11,16 @@ use datafusion::logical_expr::execution_props::ExecutionProps;
 
 use super::catalog::Catalog;
 use super::copies::Copies;
-use super::error::SqlResult;
+use super::error::{ErrorKind, SqlError, SqlResult};
 use super::functions::Moments;
+use super::login::{Account, Accounts};
+use super::notify::Hub;
 use super::observe::Recorder;
 use super::pg_catalog::CatalogSnapshot;
 use super::reads::Reads;
 use super::sequence::Sequences;
 use super::settings::EgtMode;
+use super::style::Style;
 use super::tuning;
 use super::tx::{Claims, Locks, Serial, WriteSpace};
 use crate::model::{Clock, EdmDateTime};
@@ -38,6 +41,8 @@ pub struct EngineConfig {
     pub transaction_memory: usize,
     /// Where those files are. They have no names and end with their transactions.
     pub spill_folder: PathBuf,
+    /// The users; none where nobody needs to be one.
+    pub accounts: Option<Arc<dyn Accounts>>,
 }
 
 impl Default for EngineConfig {
@@ -51,6 +56,7 @@ impl Default for EngineConfig {
             egt_mode: EgtMode::Strict,
             transaction_memory: 64 << 20,
             spill_folder: std::env::temp_dir(),
+            accounts: None,
         }
     }
 }
@@ -68,6 +74,7 @@ pub struct Engine {
     locks: Arc<Locks>,
     serial: Arc<Serial>,
     copies: Arc<Copies>,
+    hub: Arc<Hub>,
 }
 
 impl Engine {
@@ -85,7 +92,7 @@ impl Engine {
         let recorder = Recorder::new(store.clone());
         let sequences = Arc::new(Sequences::new(store.clone()));
         let write_space = WriteSpace::new(config.transaction_memory, config.spill_folder.clone());
-        let (locks, serial, copies) = Default::default();
+        let (locks, serial, copies, hub) = Default::default();
         Ok(Arc::new(Self {
             store,
             catalog,
@@ -98,6 +105,7 @@ impl Engine {
             locks,
             serial,
             copies,
+            hub,
         }))
     }
 
@@ -145,6 +153,11 @@ impl Engine {
         &self.serial
     }
 
+    /// Where sessions notify each other.
+    pub(super) fn hub(&self) -> &Arc<Hub> {
+        &self.hub
+    }
+
     /// The locks of a new transaction of the session with this number.
     pub(super) fn new_claims(&self, process: i32) -> Claims {
         Claims::new(self.locks.clone(), self.store.clone(), process)
@@ -154,9 +167,9 @@ impl Engine {
         self.clock.now()
     }
 
-    /// The times of a statement that begins now.
-    pub(super) fn moments(&self, transaction_began: Option<EdmDateTime>) -> Moments {
-        Moments::new(self.clock.clone(), transaction_began)
+    /// The times of a statement that begins now, in a session of this style.
+    pub(super) fn moments(&self, transaction_began: Option<EdmDateTime>, style: Style) -> Moments {
+        Moments::new(self.clock.clone(), transaction_began, style)
     }
 
     /// DataFusion's state for planning.
@@ -189,10 +202,25 @@ impl Engine {
         MemoryConsumer::new(purpose).register(&self.base.runtime_env().memory_pool)
     }
 
+    /// The users that can log in.
+    ///
+    /// # Errors
+    /// 58030 when they cannot be read.
+    pub(super) async fn accounts(&self) -> SqlResult<Vec<Account>> {
+        match &self.config.accounts {
+            None => Ok(Vec::new()),
+            Some(accounts) => accounts.all().await.map_err(|error| {
+                tracing::error!(%error, "the users cannot be read");
+                SqlError::new(ErrorKind::StoreFailure, "the users of this server cannot be read")
+            }),
+        }
+    }
+
     /// What the system catalogue shows to a statement.
     pub(super) async fn catalog_snapshot(&self, reads: &Reads) -> SqlResult<CatalogSnapshot> {
         let sequences = reads.catalog.sequences().cloned().collect();
         let views = reads.catalog.views().cloned().collect();
-        Ok(CatalogSnapshot::new(reads.relations().await?, sequences).with_views(views))
+        let comments = reads.catalog.comments().clone();
+        Ok(CatalogSnapshot::new(reads.relations().await?, sequences, comments).with_views(views))
     }
 }

@@ -12,6 +12,7 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
 use super::change_syntax;
+use super::comment_syntax::{self, CommentCommand};
 use super::create_as_syntax::{CreateAs, CreateAsCommand, of_select_into};
 use super::cursor::{self, CursorCommand, CursorSyntax};
 use super::ddl::without_storage_actions;
@@ -19,9 +20,11 @@ use super::error::{ErrorKind, SqlError, SqlResult};
 use super::locking::readable_locks;
 use super::overriding::Overriding;
 use super::prepare_syntax::{self, PrepareCommand};
+use super::privileges::{self, GrantCommand};
 use super::respell::respell;
 use super::sequence::{self, AlterSequence, CreateSequence, GivenOptions, SequenceCommand};
 use super::session::SetConfig;
+use super::source::SourceText;
 use super::transaction_syntax;
 pub(super) use super::transaction_syntax::TransactionCommand;
 use super::utility_syntax::{self, UtilityCommand};
@@ -33,6 +36,8 @@ pub struct Statement {
     pub(super) command: Command,
     /// The statement's own text, without the semicolon.
     pub text: String,
+    /// The text that it is a part of: positions count from its beginning.
+    pub(super) source: SourceText,
 }
 
 impl Statement {
@@ -51,6 +56,7 @@ impl Statement {
                 | Command::Set(_)
                 | Command::Show(_)
                 | Command::Reset(_)
+                | Command::Notify(_)
                 | Command::Discard(_)
                 | Command::Lock(_)
                 | Command::Cursor(CursorCommand::Fetch(_) | CursorCommand::Close(_))
@@ -79,6 +85,7 @@ pub(super) enum Command {
     DropSequence(DropObjects),
     CreateIndex(Box<ast::CreateIndex>),
     DropIndex(DropObjects),
+    Comment(CommentCommand),
     Truncate(Truncate),
     Utility(UtilityCommand),
     Copy(Box<CopyCommand>),
@@ -93,8 +100,22 @@ pub(super) enum Command {
     Set(Box<Set>),
     Show(String),
     SetConfig(SetConfig),
+    Grant(Box<GrantCommand>),
     Reset(Option<String>),
+    Notify(NotifyCommand),
     Discard(ast::DiscardObject),
+}
+
+/// A command about notifications.
+#[derive(Debug, Clone)]
+pub(super) enum NotifyCommand {
+    Listen(String),
+    /// Of one channel, or of all.
+    Unlisten(Option<String>),
+    Notify {
+        channel: String,
+        payload: String,
+    },
 }
 
 #[derive(Debug, Clone)]
@@ -164,9 +185,10 @@ const MAX_NESTING: usize = 50;
 /// Splits a query text into its statements and parses each. All of it parses, or nothing runs: as in PostgreSQL.
 pub(super) fn parse(sql: &str) -> SqlResult<Vec<Statement>> {
     let dialect = PostgreSqlDialect {};
+    let sql = &SourceText::new(sql);
     let tokens = Tokenizer::new(&dialect, sql)
         .tokenize_with_location()
-        .map_err(|e| SqlError::new(ErrorKind::Syntax, e.message).at(char_position(sql, e.location)))?;
+        .map_err(|e| SqlError::new(ErrorKind::Syntax, e.message).at(sql.position(e.location)))?;
     tokens
         .split(|t| t.token == Token::SemiColon)
         .filter(|chunk| chunk.iter().any(is_significant))
@@ -183,7 +205,7 @@ pub(super) fn parse_expression(text: &str) -> SqlResult<ast::Expr> {
         .with_recursion_limit(MAX_NESTING)
         .try_with_sql(text)
         .and_then(|mut parser| parser.parse_expr());
-    parsed.map_err(|error| syntax_error(text, Location { line: 1, column: 1 }, &error))
+    parsed.map_err(|error| syntax_error(&SourceText::new(text), Location { line: 1, column: 1 }, &error))
 }
 
 /// One expression, in tokens that were taken off a statement.
@@ -197,7 +219,7 @@ pub(super) fn parse_tokens_of_expression(tokens: Vec<Token>) -> SqlResult<ast::E
         _ => parser.expected("end of statement", parser.peek_token()),
     });
     parsed.map_err(|error| {
-        let error = syntax_error("", Location { line: 1, column: 1 }, &error);
+        let error = syntax_error(&SourceText::default(), Location { line: 1, column: 1 }, &error);
         Box::new(SqlError { position: None, ..*error })
     })
 }
@@ -206,19 +228,27 @@ pub(super) fn is_significant(token: &TokenWithSpan) -> bool {
     !matches!(token.token, Token::Whitespace(_) | Token::EOF)
 }
 
-fn parse_one(sql: &str, tokens: &[TokenWithSpan]) -> SqlResult<Statement> {
+fn parse_one(sql: &SourceText, tokens: &[TokenWithSpan]) -> SqlResult<Statement> {
     let text = text_of(sql, tokens);
     let significant: Vec<&TokenWithSpan> = tokens.iter().filter(|t| is_significant(t)).collect();
     if let Some(read) = transaction_syntax::read(&significant) {
         let command = read.map_err(|unexpected| unexpected_token(sql, unexpected.0, &significant))?;
-        return Ok(Statement { command: Command::Transaction(command), text });
+        return Ok(Statement { command: Command::Transaction(command), text, source: sql.clone() });
+    }
+    if let Some(read) = privileges::read(&significant) {
+        let command = read.map_err(|unexpected| unexpected_token(sql, unexpected.0, &significant))?;
+        return Ok(Statement { command: Command::Grant(Box::new(command)), text, source: sql.clone() });
     }
     if let Some(read) = utility_syntax::read(&significant) {
         let command = read.map_err(|unexpected| unexpected_token(sql, unexpected.0, &significant))?;
-        return Ok(Statement { command: Command::Utility(command), text });
+        return Ok(Statement { command: Command::Utility(command), text, source: sql.clone() });
     }
     if let Some(command) = parse_around(sql, tokens, &significant)? {
-        return Ok(Statement { command, text });
+        return Ok(Statement { command, text, source: sql.clone() });
+    }
+    if let Some(read) = comment_syntax::read(&significant) {
+        let command = read.map_err(|unexpected| unexpected_token(sql, unexpected.0, &significant))?;
+        return Ok(Statement { command: Command::Comment(command), text, source: sql.clone() });
     }
     let mut tokens = readable_locks(respell(change_syntax::readable(tokens.to_vec()))?);
     refuse_unparsed_commands(&tokens)?;
@@ -248,11 +278,15 @@ fn parse_one(sql: &str, tokens: &[TokenWithSpan]) -> SqlResult<Statement> {
         }
         other => Overriding::set(overriding, other)?,
     }
-    Ok(Statement { command, text })
+    Ok(Statement { command, text, source: sql.clone() })
 }
 
 /// A command about cursors, or one around another statement, which is parsed as if it stood alone.
-fn parse_around(sql: &str, tokens: &[TokenWithSpan], significant: &[&TokenWithSpan]) -> SqlResult<Option<Command>> {
+fn parse_around(
+    sql: &SourceText,
+    tokens: &[TokenWithSpan],
+    significant: &[&TokenWithSpan],
+) -> SqlResult<Option<Command>> {
     let told = |unexpected: Unexpected<'_>| unexpected_token(sql, unexpected.0, significant);
     let inner = |part: &[&TokenWithSpan]| {
         let is_first = |token: &TokenWithSpan| part.first().is_some_and(|first| std::ptr::eq(*first, token));
@@ -333,22 +367,12 @@ fn classify_sequence(command: SequenceCommand) -> SqlResult<Command> {
     }
 }
 
-fn text_of(sql: &str, tokens: &[TokenWithSpan]) -> String {
+fn text_of(sql: &SourceText, tokens: &[TokenWithSpan]) -> String {
     let mut significant = tokens.iter().filter(|t| is_significant(t));
     let Some(first) = significant.next() else { return String::new() };
     let last = significant.next_back().unwrap_or(first);
-    let (from, to) = (char_position(sql, first.span.start) - 1, char_position(sql, last.span.end) - 1);
+    let (from, to) = (sql.position(first.span.start) - 1, sql.position(last.span.end) - 1);
     sql.chars().skip(from).take(to.saturating_sub(from)).collect()
-}
-
-/// The character position, from 1, of a line and column of the text.
-fn char_position(sql: &str, location: Location) -> usize {
-    if location.line == 0 {
-        return 1;
-    }
-    let lines_before = usize::try_from(location.line - 1).unwrap_or(usize::MAX);
-    let before: usize = sql.split_inclusive('\n').take(lines_before).map(|line| line.chars().count()).sum();
-    before + usize::try_from(location.column).unwrap_or(usize::MAX).max(1)
 }
 
 /// Takes what follows STDIN or STDOUT off a COPY.
@@ -404,7 +428,7 @@ fn refuse_unparsed_commands(tokens: &[TokenWithSpan]) -> SqlResult<()> {
         refuse_view_clauses(tokens)?;
     }
     match name.as_str() {
-        "SECURITY" | "REASSIGN" | "IMPORT" | "LISTEN" | "UNLISTEN" | "NOTIFY" => Err(SqlError::not_supported(name)),
+        "SECURITY" | "REASSIGN" | "IMPORT" => Err(SqlError::not_supported(name)),
         _ => Ok(()),
     }
 }
@@ -435,17 +459,17 @@ fn refuse_exclusion(tokens: &[TokenWithSpan]) -> SqlResult<()> {
 }
 
 /// A token that makes no sense where it is; `None` stands for the end of the statement.
-fn unexpected_token(sql: &str, token: Option<&TokenWithSpan>, tokens: &[&TokenWithSpan]) -> Box<SqlError> {
+fn unexpected_token(sql: &SourceText, token: Option<&TokenWithSpan>, tokens: &[&TokenWithSpan]) -> Box<SqlError> {
     let end = tokens.last().map_or(Location { line: 1, column: 1 }, |token| token.span.end);
     match token {
-        None => SqlError::new(ErrorKind::Syntax, "syntax error at end of input").at(char_position(sql, end)),
+        None => SqlError::new(ErrorKind::Syntax, "syntax error at end of input").at(sql.position(end)),
         Some(token) => SqlError::new(ErrorKind::Syntax, format!("syntax error at or near \"{}\"", token.token))
-            .at(char_position(sql, token.span.start)),
+            .at(sql.position(token.span.start)),
     }
 }
 
 /// sqlparser's message, said as PostgreSQL says it, with the position.
-fn syntax_error(sql: &str, end: Location, error: &ParserError) -> Box<SqlError> {
+fn syntax_error(sql: &SourceText, end: Location, error: &ParserError) -> Box<SqlError> {
     let text = match error {
         ParserError::TokenizerError(text) | ParserError::ParserError(text) => text.as_str(),
         ParserError::RecursionLimitExceeded => {
@@ -454,7 +478,7 @@ fn syntax_error(sql: &str, end: Location, error: &ParserError) -> Box<SqlError> 
         }
     };
     let (what, location) = split_location(text);
-    let position = char_position(sql, location.unwrap_or(end));
+    let position = sql.position(location.unwrap_or(end));
     let error = match what.rsplit_once("found: ") {
         Some((_, "EOF")) => SqlError::new(ErrorKind::Syntax, "syntax error at end of input"),
         Some((expected, found)) => SqlError::new(ErrorKind::Syntax, format!("syntax error at or near \"{found}\""))
@@ -532,7 +556,8 @@ fn classify(statement: ast::Statement) -> SqlResult<Command> {
                 options.push(UtilityOption { name, arg: Some(value) });
             }
             let text = statement.to_string();
-            let inner = Statement { command: classify(*statement)?, text };
+            // Its errors are those of the statement around it.
+            let inner = Statement { command: classify(*statement)?, text, source: SourceText::default() };
             Command::Explain(Box::new(ExplainCommand { inner, analyze, verbose, options }))
         }
         S::Lock(lock) => Command::Lock(Box::new(lock)),
@@ -553,6 +578,14 @@ fn classify(statement: ast::Statement) -> SqlResult<Command> {
         S::Deallocate { name, .. } => {
             let all = name.quote_style.is_none() && name.value.eq_ignore_ascii_case("all");
             Command::Deallocate((!all).then(|| fold(&name)))
+        }
+        S::LISTEN { channel } => Command::Notify(NotifyCommand::Listen(fold(&channel))),
+        S::UNLISTEN { channel } => {
+            let all = channel.quote_style.is_none() && channel.value == "*";
+            Command::Notify(NotifyCommand::Unlisten((!all).then(|| fold(&channel))))
+        }
+        S::NOTIFY { channel, payload } => {
+            Command::Notify(NotifyCommand::Notify { channel: fold(&channel), payload: payload.unwrap_or_default() })
         }
         S::Discard { object_type } => Command::Discard(object_type),
         other => return Err(refusal(&other)),

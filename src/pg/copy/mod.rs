@@ -35,8 +35,8 @@ pub(super) async fn receive(
     let mut tuples = match start.format {
         CopyFormat::Textual => None,
         CopyFormat::Binary => {
-            let now = connection.session.transaction_time();
-            Some(TupleReader::new(start.table.clone(), start.columns.clone(), now))
+            let reading = connection.session.reading();
+            Some(TupleReader::new(start.table.clone(), start.columns.clone(), reading))
         }
     };
     loop {

@@ -13,6 +13,7 @@ use crate::pg::params::{Format, decode};
 use crate::sql::ScalarValue;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::session::CopiedRows;
+use crate::sql::style::Reading;
 use crate::sql::types::SqlType;
 
 /// Rows that are handed on together.
@@ -31,8 +32,7 @@ pub(super) struct TupleReader {
     table: Arc<str>,
     columns: Arc<[(String, SqlType)]>,
     schema: SchemaRef,
-    /// When the transaction began, in microseconds since 1970-01-01.
-    now: i64,
+    reading: Reading,
     buffer: BytesMut,
     next: Expected,
     /// Number of the tuple under way, from 1.
@@ -62,12 +62,12 @@ enum Expected {
 pub(super) type Read = (CopiedRows, usize);
 
 impl TupleReader {
-    pub fn new(table: Arc<str>, columns: Arc<[(String, SqlType)]>, now: i64) -> Self {
+    pub fn new(table: Arc<str>, columns: Arc<[(String, SqlType)]>, reading: Reading) -> Self {
         let fields: Vec<_> = columns.iter().map(|(name, sql_type)| sql_type.field(name, true)).collect();
         Self {
             table,
             schema: Arc::new(Schema::new(fields)),
-            now,
+            reading,
             buffer: BytesMut::new(),
             next: Expected::Signature,
             tuple: 0,
@@ -202,10 +202,14 @@ impl TupleReader {
 
     fn push(&mut self, column: usize, field: Option<&[u8]>) -> SqlResult<()> {
         let (_, sql_type) = &self.columns[column];
-        let value = decode(sql_type, Format::Binary, field, column + 1, self.now).map_err(|failure| match failure {
-            Failure::Sql(error) => Box::new(SqlError { context: None, ..*error }),
-            other => SqlError::new(ErrorKind::Internal, format!("{other:?}")),
-        })?;
+        let value =
+            decode(sql_type, Format::Binary, field, column + 1, self.reading).map_err(|failure| match failure {
+                Failure::Sql(mut error) => {
+                    error.context = None;
+                    error
+                }
+                other => SqlError::new(ErrorKind::Internal, format!("{other:?}")),
+            })?;
         self.values[column].push(value);
         self.expect_field(column + 1);
         Ok(())

@@ -17,6 +17,7 @@ use crate::sql::plan::Planner;
 use crate::sql::relation::{Relation, RelationColumn};
 use crate::sql::sequence::take_next_calls;
 use crate::sql::statement::{fold, parse_expression};
+use crate::sql::style::{Reading, ambiguous};
 use crate::sql::types::SqlType;
 
 /// Where an expression stands.
@@ -99,7 +100,14 @@ pub(crate) fn check_value(
     if untyped {
         // A literal has the column's type, so it is read now; whether it has the length is asked of each row.
         let value = planned.bind(&planner.moment())?.constant(0)?;
-        edm::assign(&value, &from, &without_length(&column.sql_type), true)?;
+        let to = without_length(&column.sql_type);
+        let plain = edm::assign(&value, &from, &to, true)?;
+        // Every session reads it in the plain style: it must mean the same in this one.
+        let read = edm::assign_as(&value, &from, &to, true, Reading { style: planner.style(), now: None });
+        if !read.is_ok_and(|read| read == plain) {
+            let text = expression.to_string();
+            return Err(ambiguous(&text, &to));
+        }
     }
     Ok(())
 }

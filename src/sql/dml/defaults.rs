@@ -23,6 +23,7 @@ use crate::sql::plan::Planner;
 use crate::sql::relation::{Relation, RelationColumn};
 use crate::sql::sequence::{SessionSequences, next_call, take_next_calls};
 use crate::sql::statement::parse_expression;
+use crate::sql::style::Reading;
 use crate::sql::types::SqlType;
 
 /// The defaults that a statement needs.
@@ -43,6 +44,8 @@ struct DefaultColumn {
     sql_type: SqlType,
     /// The expression is a bare literal: its text is read as the column's type.
     untyped: bool,
+    /// It counts by itself: nobody needs a privilege for its sequence.
+    identity: bool,
     /// Its own among the sequences.
     sequences: Range<usize>,
 }
@@ -68,6 +71,7 @@ impl Defaults {
                 name: column.name.clone(),
                 sql_type: column.sql_type.clone(),
                 untyped,
+                identity: column.identity.is_some(),
                 sequences: first..sequences.len(),
             });
         }
@@ -93,8 +97,8 @@ impl Defaults {
     pub fn bind(&self, moment: &ExecutionProps, counting: &Arc<SessionSequences>) -> SqlResult<BoundDefaults> {
         let expressions = self.expressions.as_ref().map(|e| e.bind(moment)).transpose()?;
         let types = self.expressions.as_ref().map_or_else(Vec::new, |e| e.types().to_vec());
-        let now = moment.config_options.as_ref().and_then(|options| Moments::of(options).known_transaction());
-        Ok(BoundDefaults { plan: self.clone(), types, expressions, counting: counting.clone(), now })
+        let reading = moment.config_options.as_ref().map(|options| Moments::of(options).reading()).unwrap_or_default();
+        Ok(BoundDefaults { plan: self.clone(), types, expressions, counting: counting.clone(), reading })
     }
 }
 
@@ -104,8 +108,7 @@ pub(crate) struct BoundDefaults {
     types: Vec<SqlType>,
     expressions: Option<BoundExpressions>,
     counting: Arc<SessionSequences>,
-    /// When the transaction began.
-    now: Option<i64>,
+    reading: Reading,
 }
 
 impl BoundDefaults {
@@ -122,14 +125,18 @@ impl BoundDefaults {
         let mut counted: Vec<ArrayRef> = Vec::with_capacity(self.plan.sequences.len());
         for (n, sequence) in self.plan.sequences.iter().enumerate() {
             // Values of the other columns' sequences are not looked at, so none are taken.
-            counted.push(if described.sequences.contains(&n) {
-                Arc::new(Int64Array::from(self.counting.next(sequence, rows).await?))
-            } else {
+            counted.push(if !described.sequences.contains(&n) {
                 new_null_array(&DataType::Int64, rows)
+            } else if described.identity {
+                Arc::new(Int64Array::from(self.counting.next_of_column(sequence, rows).await?))
+            } else {
+                Arc::new(Int64Array::from(self.counting.next(sequence, rows).await?))
             });
         }
         let values = expressions.evaluate(position, &batch_of(self.plan.schema.clone(), counted, rows)?)?;
-        edm::assign_at(&values, &self.types[position], &described.sql_type, described.untyped, self.now)
+        // A literal of the declaration means the same to every session.
+        let reading = if described.untyped { Reading::at(self.reading.now) } else { self.reading };
+        edm::assign_as(&values, &self.types[position], &described.sql_type, described.untyped, reading)
             .map_err(|e| e.for_column(&described.name))
     }
 }

@@ -6,14 +6,18 @@
 
 mod built_ins;
 mod cells;
+mod comments;
 mod constraints;
 mod deparse;
 mod functions;
 mod layout;
 mod objects;
 mod quoting;
+mod recorded;
+mod references;
 mod relations;
 mod rewrite;
+mod routines;
 mod view_definitions;
 
 use std::sync::{Arc, OnceLock};
@@ -23,16 +27,19 @@ use datafusion::logical_expr::ScalarUDF;
 use datafusion::sql::sqlparser::ast::Query;
 
 use self::functions::FunctionContext;
+pub(super) use self::functions::{name_of, oid_of};
 use self::objects::Objects;
 pub(super) use self::objects::table_row;
 pub(super) use self::quoting::{quote_ident, split_name};
-use super::catalog::{Sequence, View};
+use super::catalog::{Sequence, SharedComments, View};
 use super::copies::Copies;
 use super::error::{ErrorKind, SqlError, SqlResult};
 use super::login::Login;
+use super::notify::Listener;
 use super::observe::Observations;
 use super::relation::Relation;
 use super::sequence::{self, SessionSequences};
+use super::settings::Settings;
 
 /// The user's tables and sequences as the system catalogue shows them to one statement.
 #[derive(Clone)]
@@ -42,15 +49,16 @@ pub struct CatalogSnapshot {
 }
 
 impl CatalogSnapshot {
-    pub fn new(relations: Vec<Arc<Relation>>, sequences: Vec<Arc<Sequence>>) -> Self {
-        Self { objects: Arc::new(Objects::new(relations, sequences)), observations: Arc::default() }
+    pub fn new(relations: Vec<Arc<Relation>>, sequences: Vec<Arc<Sequence>>, comments: Arc<SharedComments>) -> Self {
+        let objects = Objects::new(relations, sequences).with_comments(comments);
+        Self { objects: Arc::new(objects), observations: Arc::default() }
     }
 
     /// With these views of the user's.
     #[must_use]
     pub fn with_views(&self, views: Vec<Arc<View>>) -> Self {
-        let Objects { tables, sequences, .. } = &*self.objects;
-        let objects = Objects::new(tables.clone(), sequences.clone()).with_views(views);
+        let Objects { tables, sequences, comments, .. } = &*self.objects;
+        let objects = Objects::new(tables.clone(), sequences.clone()).with_comments(comments.clone()).with_views(views);
         Self { objects: Arc::new(objects), observations: self.observations.clone() }
     }
 
@@ -67,7 +75,8 @@ pub struct SystemCatalog {
     database: String,
     user: String,
     login: Arc<Login>,
-    settings: Arc<[(String, String)]>,
+    settings: Settings,
+    listener: Listener,
     sequences: Option<Arc<SessionSequences>>,
     copies: Arc<Copies>,
     /// Set when the statement reads the catalogue, through a relation or a function.
@@ -75,13 +84,14 @@ pub struct SystemCatalog {
 }
 
 impl SystemCatalog {
-    pub fn new(database: &str, user: &str) -> Self {
+    pub(in crate::sql) fn new(database: &str, user: &str, settings: Settings, listener: Listener) -> Self {
         let (database, user) = (database.to_owned(), user.to_owned());
         Self {
             database,
             user,
             login: Arc::default(),
-            settings: Arc::new([]),
+            settings,
+            listener,
             sequences: None,
             copies: Arc::default(),
             seen: OnceLock::new(),
@@ -99,13 +109,6 @@ impl SystemCatalog {
     #[must_use]
     pub(in crate::sql) fn with_login(mut self, login: Arc<Login>) -> Self {
         self.login = login;
-        self
-    }
-
-    /// The session's settings, for `current_setting` and `pg_settings`.
-    #[must_use]
-    pub fn with_settings<'s>(mut self, settings: impl Iterator<Item = (&'static str, &'s str)>) -> Self {
-        self.settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         self
     }
 
@@ -192,6 +195,7 @@ impl SystemCatalog {
             user: self.user.as_str().into(),
             login: self.login.clone(),
             settings: self.settings.clone(),
+            listener: self.listener.clone(),
             observations: Arc::default(),
             copies: self.copies.clone(),
         }

@@ -7,8 +7,8 @@ use super::functions::FunctionContext;
 use super::layout::{self, Layout};
 use super::quoting::{quote_ident, split_name};
 use super::view_definitions;
-use crate::sql::catalog::{Sequence, View};
-use crate::sql::relation::{Relation, RelationColumn};
+use crate::sql::catalog::{Sequence, SharedComments, View};
+use crate::sql::relation::{Relation, RelationColumn, column_numbers};
 use crate::sql::types::TableRow;
 
 /// Schemas that are always there.
@@ -19,8 +19,8 @@ pub(super) const INFORMATION_SCHEMA: u32 = 13_207;
 pub(super) const OWNER: u32 = 10;
 /// The database's own OID.
 pub(super) const DATABASE: u32 = 5;
-/// Default collation of text.
-pub(super) const DEFAULT_COLLATION: u32 = 100;
+pub(super) const TEMPLATE1: u32 = 1;
+pub(super) const TEMPLATE0: u32 = 4;
 
 /// What an OID of `pg_class` stands for.
 #[derive(Clone, Copy)]
@@ -69,16 +69,24 @@ pub(super) struct Objects {
     pub tables: Vec<Arc<Relation>>,
     pub sequences: Vec<Arc<Sequence>>,
     pub views: Vec<Arc<View>>,
+    /// Those on schemas and databases.
+    pub comments: Arc<SharedComments>,
 }
 
 impl Objects {
     pub fn new(tables: Vec<Arc<Relation>>, sequences: Vec<Arc<Sequence>>) -> Self {
-        Self { tables, sequences, views: Vec::new() }
+        Self { tables, sequences, views: Vec::new(), comments: Arc::default() }
     }
 
     /// With these views.
     pub fn with_views(self, views: Vec<Arc<View>>) -> Self {
         Self { views, ..self }
+    }
+
+    /// With the comments on schemas and databases.
+    #[must_use]
+    pub fn with_comments(self, comments: Arc<SharedComments>) -> Self {
+        Self { comments, ..self }
     }
 
     pub fn class_by_oid(&self, oid: u32) -> Option<Class<'_>> {
@@ -169,8 +177,8 @@ impl Objects {
 
 /// The query of a view, as the session's search path lets it be printed.
 pub(super) fn view_definition(context: &FunctionContext, view: &View) -> String {
-    let path = context.settings.iter().find(|(name, _)| name == "search_path").map(|(_, value)| value.as_str());
-    let sees_public = path.is_none_or(|path| path.split(',').any(|s| s.trim().trim_matches('"') == "public"));
+    let path = context.settings.show("search_path").map(|(_, path)| path);
+    let sees_public = path.is_ok_and(|path| path.split(',').any(|s| s.trim().trim_matches('"') == "public"));
     view_definitions::definition(view, sees_public)
 }
 
@@ -181,7 +189,7 @@ pub(super) fn rule_oid(view: &View) -> u32 {
 
 /// The columns a table shows, numbered from 1 as in `pg_attribute`.
 pub(super) fn visible_columns(table: &Relation) -> impl Iterator<Item = (i32, &RelationColumn)> {
-    (1..).zip(table.columns.iter().filter(|c| !c.hidden))
+    column_numbers(&table.dropped_columns).zip(table.columns.iter().filter(|c| !c.hidden))
 }
 
 /// The numbers of the key's columns, in key order.

@@ -6,7 +6,7 @@ use datafusion::sql::sqlparser::ast::DiscardObject;
 use super::change::Change;
 use super::lock::held_with;
 use super::locking::LockingStatement;
-use super::prepare::{Plan, Prepared, plan};
+use super::prepare::{Known, Plan, Prepared, plan};
 use super::{Position, Session};
 use crate::sql::dml::{Changed, PreparedDml, statement_name};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
@@ -16,6 +16,27 @@ use crate::sql::statement::Command;
 
 impl Session {
     pub(super) async fn run(
+        &mut self,
+        prepared: &Prepared,
+        parameters: &[ScalarValue],
+        position: Position,
+    ) -> SqlResult<Outcome> {
+        self.check_privileges(&prepared.statement.command).await?;
+        if !prepared.is_of_style(self.settings.style()) {
+            // What literals and time zones mean is in a plan.
+            let known = Known { settings: &self.settings, cursors: &self.cursors, statements: &self.statements };
+            let planner = self.planner();
+            let fresh = Prepared::prepare(&planner, prepared.statement.clone(), &prepared.declared, &known);
+            let fresh = Box::pin(fresh).await?;
+            if fresh.columns != prepared.columns || fresh.parameters != prepared.parameters {
+                return Err(plan_changed());
+            }
+            return self.run_planned(&fresh, parameters, position).await;
+        }
+        self.run_planned(prepared, parameters, position).await
+    }
+
+    async fn run_planned(
         &mut self,
         prepared: &Prepared,
         parameters: &[ScalarValue],
@@ -53,6 +74,7 @@ impl Session {
             Command::DropSequence(drop) => self.drop_sequences(drop, position).await,
             Command::CreateIndex(create) => self.create_index(create, position).await,
             Command::DropIndex(drop) => self.drop_indexes(drop, position).await,
+            Command::Comment(comment) => self.comment(comment, position).await,
             Command::Truncate(truncate) => self.truncate(truncate, position).await,
             Command::Utility(command) => self.run_utility_command(command).await,
             Command::Copy(copy) => {
@@ -69,13 +91,12 @@ impl Session {
             Command::Execute(command) => self.run_execute(command, position).await,
             Command::Deallocate(name) => self.run_deallocate(name.as_deref()),
             Command::SetConfig(call) => self.run_set_config(call),
+            Command::Notify(command) => self.run_notify(command),
             Command::Show(name) => self.run_show(name),
             Command::Set(set) => self.run_set(set),
-            Command::Reset(name) => {
-                self.settings.reset(name.as_deref())?;
-                Ok(Outcome::Done(CommandTag::Plain("RESET")))
-            }
+            Command::Reset(name) => self.run_reset(name.as_deref()),
             Command::Discard(what) => self.discard(*what),
+            Command::Grant(command) => self.run_grant(command, position).await,
             Command::Query(_) | Command::Insert(_) | Command::Update(_) | Command::Delete(_) | Command::Merge(_) => {
                 Err(SqlError::new(ErrorKind::Internal, "a statement with a plan was run without it"))
             }
@@ -84,7 +105,8 @@ impl Session {
 
     fn discard(&mut self, what: DiscardObject) -> SqlResult<Outcome> {
         if what == DiscardObject::ALL {
-            self.settings.reset(None)?;
+            self.settings.reset_all();
+            self.listener.unlisten(None)?;
             self.cursors.close_all();
             self.statements.clear();
         }

@@ -109,6 +109,11 @@ impl Session {
         if given.tables.is_empty() && counts {
             relations = self.reads().relations().await?;
         }
+        let left_out: Vec<_> = relations.extract_if(.., |relation| !self.may_analyze(relation)).collect();
+        for relation in left_out {
+            let name = &relation.name;
+            self.notice(Notice::warning(format!("skipping \"{name}\" --- only table or database owner can {verb} it")));
+        }
         for relation in relations.iter().filter(|_| counts) {
             self.engine.store().analyze(&relation.stored).await?;
         }

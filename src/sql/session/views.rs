@@ -5,7 +5,7 @@ use std::sync::Arc;
 use datafusion::sql::sqlparser::ast::{CreateTableOptions, CreateView, Ident, ObjectName, Query};
 
 use super::{Position, Session};
-use crate::sql::catalog::{CatalogView, View, ViewColumn, duplicate_table};
+use crate::sql::catalog::{Access, CatalogView, View, ViewColumn, duplicate_table};
 use crate::sql::ddl::{self, Renaming};
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
 use crate::sql::outcome::{CommandTag, Outcome, ResultColumn};
@@ -39,7 +39,11 @@ impl Session {
                 view.oid = old.oid;
                 check_no_cycle(&reads.catalog, &view)?;
             }
-            None => view.oid = self.engine.catalog().next_oid(),
+            None => {
+                view.oid = self.engine.catalog().next_oid();
+                let access = Access::made_by(self.rights.user(), view.oid);
+                self.transaction.catalog_mut().put_access(access);
+            }
         }
         check_levels(&reads.catalog, &view)?;
         self.transaction.catalog_mut().put_view(view);

@@ -7,7 +7,7 @@ use super::*;
 
 fn reader() -> TupleReader {
     let columns = [("a".to_owned(), SqlType::Int4), ("b".to_owned(), SqlType::Varchar(Some(3)))];
-    TupleReader::new("t".into(), columns.into(), 0)
+    TupleReader::new("t".into(), columns.into(), Reading::default())
 }
 
 fn input(tuples: &[u8]) -> Vec<u8> {

@@ -2,7 +2,7 @@
 
 use super::Rows;
 use crate::sql::catalog::UnenforcedKind;
-use crate::sql::pg_catalog::cells::Cell;
+use crate::sql::pg_catalog::built_ins::row_type_of;
 use crate::sql::pg_catalog::constraints::{TableConstraint, TableIndex};
 use crate::sql::pg_catalog::functions::FunctionContext;
 use crate::sql::pg_catalog::layout;
@@ -38,11 +38,19 @@ pub(super) fn classes(context: &FunctionContext, rows: &mut Rows) {
         let columns = view.columns.len();
         push(rows, &Described { columns, is_view: true, ..Described::of(view.oid, &view.name, PUBLIC, "v") });
     }
+}
+
+/// The system relations, which are the same in every database.
+pub(super) fn system_classes(rows: &mut Rows) {
     for layout in layout::all() {
         let schema = if layout.schema == "pg_catalog" { PG_CATALOG } else { INFORMATION_SCHEMA };
-        let access = if layout.kind == "r" { HEAP } else { 0 };
-        let columns = layout.columns.len();
-        push(rows, &Described { access, columns, ..Described::of(layout.oid, layout.name, schema, layout.kind) });
+        let described = Described {
+            row_type: row_type_of(layout.oid),
+            access: if layout.kind == "r" { HEAP } else { 0 },
+            columns: layout.columns.len(),
+            ..Described::of(layout.oid, layout.name, schema, layout.kind)
+        };
+        push(rows, &described);
     }
 }
 
@@ -124,7 +132,5 @@ fn push(rows: &mut Rows, class: &Described<'_>) {
         ("relhasrules", class.is_view.into()),
         ("relispopulated", true.into()),
         ("relreplident", if class.kind == "r" { "d" } else { "n" }.into()),
-        ("relfrozenxid", Cell::text("0")),
-        ("relminmxid", Cell::text("1")),
     ]);
 }

@@ -4,6 +4,7 @@ mod attributes;
 mod classes;
 mod cluster;
 mod constraint_views;
+mod descriptions;
 mod egt;
 mod findings;
 mod information_schema;
@@ -12,6 +13,7 @@ mod progress;
 mod sequences;
 mod settings;
 mod ssl;
+mod system;
 mod types;
 mod view_rows;
 mod views;
@@ -24,6 +26,7 @@ use datafusion::catalog::{MemTable, TableProvider};
 use super::cells::{Cell, array_of};
 use super::functions::FunctionContext;
 use super::layout::Layout;
+use super::recorded;
 use crate::sql::error::SqlResult;
 use crate::sql::types::SqlType;
 
@@ -39,13 +42,17 @@ pub(super) fn provider(layout: &'static Layout, context: &FunctionContext) -> Sq
     if let Some(fill) = fill_of(layout) {
         fill(context, &mut rows);
     }
-    let batch = rows.finish()?;
-    Ok(Arc::new(MemTable::try_new(layout.arrow.clone(), vec![vec![batch]])?))
+    let mut batches: Vec<RecordBatch> =
+        [recorded::batch(layout)?, system::batch(layout)?].into_iter().flatten().collect();
+    if rows.count > 0 || batches.is_empty() {
+        batches.push(rows.finish()?);
+    }
+    Ok(Arc::new(MemTable::try_new(layout.arrow.clone(), vec![batches])?))
 }
 
 /// Whether the relation never has rows, whatever tables there are.
 pub(super) fn is_always_empty(layout: &Layout) -> bool {
-    fill_of(layout).is_none()
+    fill_of(layout).is_none() && !recorded::is_recorded(layout) && !system::is_filled(layout)
 }
 
 /// Whether its rows are what observe mode saw.
@@ -58,10 +65,7 @@ fn fill_of(layout: &Layout) -> Option<Fill> {
         ("pg_catalog", "pg_class") => classes::classes,
         ("pg_catalog", "pg_attribute") => attributes::attributes,
         ("pg_catalog", "pg_attrdef") => attributes::defaults,
-        ("pg_catalog", "pg_type") => types::types,
-        ("pg_catalog", "pg_proc") => types::functions,
-        ("pg_catalog", "pg_collation") => types::collations,
-        ("pg_catalog", "pg_opclass") => types::operator_classes,
+        ("pg_catalog", "pg_type") => types::row_types,
         ("pg_catalog", "pg_index") => keys::indexes,
         ("pg_catalog", "pg_rewrite") => view_rows::rules,
         ("information_schema", "views") => view_rows::standard_views,
@@ -70,13 +74,12 @@ fn fill_of(layout: &Layout) -> Option<Fill> {
         ("pg_catalog", "pg_sequence") => sequences::sequences,
         ("pg_catalog", "pg_depend") => sequences::dependencies,
         ("pg_catalog", "pg_sequences") => sequences::sequences_view,
+        ("pg_catalog", "pg_description") => descriptions::descriptions,
+        ("pg_catalog", "pg_shdescription") => descriptions::shared_descriptions,
         ("pg_catalog", "pg_namespace") => cluster::namespaces,
         ("pg_catalog", "pg_database") => cluster::databases,
         ("pg_catalog", "pg_roles") => cluster::roles,
         ("pg_catalog", "pg_user") => cluster::users,
-        ("pg_catalog", "pg_am") => cluster::access_methods,
-        ("pg_catalog", "pg_language") => cluster::languages,
-        ("pg_catalog", "pg_tablespace") => cluster::tablespaces,
         ("pg_catalog", "egt_violations") => egt::violations,
         ("pg_catalog", "egt_transactions") => egt::transactions,
         ("pg_catalog", "pg_settings") => settings::settings,

@@ -71,7 +71,7 @@ impl Session {
         let (format, encoding) = (options.format, options.encoding);
         let reader = match format {
             Format::Binary => None,
-            Format::Text | Format::Csv => Some(CopyReader::new(&relation, &typed, options, planner.now())?),
+            Format::Text | Format::Csv => Some(CopyReader::new(&relation, &typed, options, planner.reading())?),
         };
         let collects = self.transaction.is_open() || self.modes().isolation == Isolation::Serializable;
         let direct = (!collects).then(|| {

@@ -15,6 +15,7 @@ use super::options::{CopyOptions, Header};
 use crate::sql::error::{SqlError, SqlResult};
 use crate::sql::input::ColumnParser;
 use crate::sql::relation::Relation;
+use crate::sql::style::Reading;
 use crate::sql::types::SqlType;
 
 /// Rows that are handed on together.
@@ -114,7 +115,7 @@ struct Column {
 }
 
 impl CopyReader {
-    /// For rows of these columns, in this order, read in a transaction that began at `now`.
+    /// For rows of these columns, in this order, read in a session's style.
     ///
     /// # Errors
     /// 42703 and 42P10 when an option names a column that is not there or not copied.
@@ -122,7 +123,7 @@ impl CopyReader {
         relation: &Relation,
         columns: &[(String, SqlType)],
         options: CopyOptions,
-        now: Option<i64>,
+        reading: Reading,
     ) -> SqlResult<Self> {
         let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
         let nameable = Nameable { relation: Some(relation), copied: &names };
@@ -134,7 +135,7 @@ impl CopyReader {
             .zip(force_null.into_iter().zip(force_not_null))
             .map(|((name, sql_type), (force_null, force_not_null))| Column {
                 name: name.clone(),
-                parser: ColumnParser::new(sql_type).at(now),
+                parser: ColumnParser::new(sql_type).reading(reading),
                 force_null,
                 force_not_null,
             })
@@ -308,7 +309,7 @@ mod tests {
         let columns = [("a".to_owned(), SqlType::Int4), ("b".to_owned(), SqlType::Varchar(Some(3)))];
         let (options, _) = CopyOptions::parse(&copy.options, false).unwrap();
         let relation = Relation { name: "t".to_owned(), ..Relation::for_tests("table") };
-        CopyReader::new(&relation, &columns, options, None).unwrap()
+        CopyReader::new(&relation, &columns, options, Reading::default()).unwrap()
     }
 
     fn read(options: &str, input: &str) -> SqlResult<CopiedRows> {

@@ -9,7 +9,7 @@ use super::encoding::Encoding;
 use super::options::{CopyOptions, Header};
 use crate::sql::error::SqlResult;
 use crate::sql::outcome::{CopyChunk, ResultColumn};
-use crate::sql::output::{OutputStyle, TextColumn};
+use crate::sql::output::{Style, TextColumn};
 
 /// A piece ends with the line that reaches this.
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -18,7 +18,7 @@ const CHUNK_BYTES: usize = 64 * 1024;
 pub(super) struct CopyWriter {
     options: CopyOptions,
     columns: Arc<[ResultColumn]>,
-    style: OutputStyle,
+    style: Style,
     force_quote: Vec<bool>,
     line: BytesMut,
     ends: Vec<usize>,
@@ -28,7 +28,7 @@ pub(super) struct CopyWriter {
 
 impl CopyWriter {
     /// `force_quote` says of each column whether its values are quoted whatever they are.
-    pub fn new(columns: Arc<[ResultColumn]>, options: CopyOptions, style: OutputStyle, force_quote: Vec<bool>) -> Self {
+    pub fn new(columns: Arc<[ResultColumn]>, options: CopyOptions, style: Style, force_quote: Vec<bool>) -> Self {
         let (line, cell) = Default::default();
         Self { options, columns, style, force_quote, line, ends: Vec::new(), rows: 0, cell }
     }
@@ -58,7 +58,7 @@ impl CopyWriter {
     /// 22P05 for a character that the encoding cannot write.
     pub fn batch(&mut self, batch: &RecordBatch) -> SqlResult<Vec<CopyChunk>> {
         let columns = self.columns.clone();
-        let style = self.style.clone();
+        let style = self.style;
         let printed: Vec<TextColumn<'_>> = batch
             .columns()
             .iter()
@@ -198,7 +198,7 @@ mod tests {
         let columns: Arc<[ResultColumn]> = types.iter().map(column).collect();
         let copied: Vec<&str> = types.iter().map(|(name, _)| *name).collect();
         let force = Nameable { relation: None, copied: &copied }.chosen("FORCE_QUOTE", &options.force_quote).unwrap();
-        CopyWriter::new(columns, options, OutputStyle::default(), force)
+        CopyWriter::new(columns, options, Style::PLAIN, force)
     }
 
     fn batch(arrays: Vec<ArrayRef>) -> RecordBatch {
