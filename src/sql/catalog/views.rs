@@ -96,7 +96,7 @@ mod tests {
     use crate::model::{ETag, EdmDateTime, EdmRef};
 
     /// What is written.
-    const WRITTEN: &str = r#"{"format":2,"name":"v","oid":16896,"columns":[{"name":"a","sql_type":"integer"}],"query":"SELECT t.a FROM public.t","uses":[{"relation":16384,"columns":["a"]}]}"#;
+    const WRITTEN: &str = r#"{"format":3,"name":"v","oid":16896,"columns":[{"name":"a","sql_type":"integer"}],"query":"SELECT t.a FROM public.t","uses":[{"relation":16384,"columns":["a"]}]}"#;
 
     #[test]
     fn what_is_written_is_frozen() {
