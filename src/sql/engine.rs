@@ -9,6 +9,7 @@ use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::execution_props::ExecutionProps;
 
+use super::activity::Sessions;
 use super::catalog::Catalog;
 use super::error::SqlResult;
 use super::functions::Moments;
@@ -18,6 +19,7 @@ use super::pg_catalog::CatalogSnapshot;
 use super::reads::Reads;
 use super::sequence::Sequences;
 use super::settings::EgtMode;
+use super::statistics::Statistics;
 use super::style::Style;
 use super::tuning;
 use super::tx::{Claims, Locks, Serial, WriteSpace};
@@ -69,6 +71,8 @@ pub struct Engine {
     locks: Arc<Locks>,
     serial: Arc<Serial>,
     hub: Arc<Hub>,
+    sessions: Arc<Sessions>,
+    statistics: Arc<Statistics>,
 }
 
 impl Engine {
@@ -86,8 +90,22 @@ impl Engine {
         let recorder = Recorder::new(store.clone());
         let sequences = Arc::new(Sequences::new(store.clone()));
         let write_space = WriteSpace::new(config.transaction_memory, config.spill_folder.clone());
-        let (locks, serial, hub) = Default::default();
-        Ok(Arc::new(Self { store, catalog, recorder, sequences, write_space, clock, config, base, locks, serial, hub }))
+        let (locks, serial, hub, sessions, statistics) = Default::default();
+        Ok(Arc::new(Self {
+            store,
+            catalog,
+            recorder,
+            sequences,
+            write_space,
+            clock,
+            config,
+            base,
+            locks,
+            serial,
+            hub,
+            sessions,
+            statistics,
+        }))
     }
 
     /// Writes what is kept in memory for a moment (the counts of observe mode, values of sequences that were not given
@@ -132,6 +150,21 @@ impl Engine {
     /// Where sessions notify each other.
     pub(super) fn hub(&self) -> &Arc<Hub> {
         &self.hub
+    }
+
+    /// The sessions there are.
+    pub fn sessions(&self) -> &Arc<Sessions> {
+        &self.sessions
+    }
+
+    /// What statements cost.
+    pub(super) fn statistics(&self) -> &Arc<Statistics> {
+        &self.statistics
+    }
+
+    /// All locks.
+    pub(super) fn locks(&self) -> &Arc<Locks> {
+        &self.locks
     }
 
     /// The locks of a new transaction of the session with this number.

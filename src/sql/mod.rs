@@ -1,5 +1,7 @@
 //! The meaning of SQL: statements become scans and batches. DataFusion lives here and nowhere else.
 
+pub mod activity;
+mod advisory;
 mod catalog;
 mod change_syntax;
 mod cursor;
@@ -12,6 +14,7 @@ mod explain;
 mod expr;
 mod findings;
 mod functions;
+mod handles;
 pub mod input;
 pub mod key_codec;
 pub mod key_range;
@@ -35,6 +38,7 @@ mod sequence;
 pub mod session;
 mod settings;
 mod statement;
+mod statistics;
 pub mod style;
 mod syntax;
 mod transaction_syntax;

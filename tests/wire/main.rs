@@ -1,5 +1,7 @@
 //! The wire front-end, byte by byte: what a client sends and what it must get back.
 
+mod activity;
+mod advisory_locks;
 mod cancel;
 mod changed_plans;
 mod changes;

@@ -25,14 +25,14 @@ use self::functions::FunctionContext;
 use self::objects::Objects;
 pub(super) use self::objects::table_row;
 pub(super) use self::quoting::{quote_ident, split_name};
+use super::advisory;
 use super::catalog::Sequence;
 use super::error::{ErrorKind, SqlError, SqlResult};
+use super::handles::Handles;
 use super::login::Login;
-use super::notify::Listener;
 use super::observe::Observations;
 use super::relation::Relation;
 use super::sequence::{self, SessionSequences};
-use super::settings::Settings;
 
 /// The user's tables and sequences as the system catalogue shows them to one statement.
 #[derive(Clone)]
@@ -59,17 +59,16 @@ pub struct SystemCatalog {
     database: String,
     user: String,
     login: Arc<Login>,
-    settings: Settings,
-    listener: Listener,
+    handles: Handles,
     sequences: Option<Arc<SessionSequences>>,
     /// Set when the statement reads the catalogue, through a relation or a function.
     seen: OnceLock<CatalogSnapshot>,
 }
 
 impl SystemCatalog {
-    pub(in crate::sql) fn new(database: &str, user: &str, settings: Settings, listener: Listener) -> Self {
+    pub(in crate::sql) fn new(database: &str, user: &str, handles: Handles) -> Self {
         let (database, user) = (database.to_owned(), user.to_owned());
-        Self { database, user, login: Arc::default(), settings, listener, sequences: None, seen: OnceLock::new() }
+        Self { database, user, login: Arc::default(), handles, sequences: None, seen: OnceLock::new() }
     }
 
     /// The session's client, for `pg_roles`, `pg_stat_ssl` and their kin.
@@ -140,7 +139,9 @@ impl SystemCatalog {
     /// A function of the catalogue, by its name without schema.
     pub fn function(&self, name: &str) -> Option<Arc<ScalarUDF>> {
         let of_sequence = self.sequences.as_ref().and_then(|sequences| sequence::function(name, sequences));
-        of_sequence.or_else(|| functions::find(name, &self.context()))
+        let handles = &self.handles;
+        let of_lock = || advisory::function(name, &handles.advisory, &handles.settings);
+        of_sequence.or_else(of_lock).or_else(|| functions::find(name, &self.context()))
     }
 
     /// Turns what only PostgreSQL's grammar has into what the planner takes.
@@ -161,8 +162,7 @@ impl SystemCatalog {
             database: self.database.as_str().into(),
             user: self.user.as_str().into(),
             login: self.login.clone(),
-            settings: self.settings.clone(),
-            listener: self.listener.clone(),
+            handles: self.handles.clone(),
             observations: Arc::default(),
         }
     }

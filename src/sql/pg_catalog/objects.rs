@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::constraints::{TableConstraint, TableIndex};
 use super::layout::{self, Layout};
 use super::quoting::{quote_ident, split_name};
+use crate::model::TableName;
 use crate::sql::catalog::Sequence;
 use crate::sql::relation::{Relation, RelationColumn};
 use crate::sql::types::TableRow;
@@ -87,6 +88,11 @@ impl Objects {
     /// All constraints of all tables.
     pub fn constraints(&self) -> impl Iterator<Item = TableConstraint<'_>> {
         self.tables.iter().flat_map(|table| TableConstraint::of_table(table))
+    }
+
+    /// The table of this name in the store.
+    pub fn oid_of_stored(&self, stored: &TableName) -> Option<u32> {
+        self.tables.iter().find(|table| table.stored == *stored).map(|table| table.oid)
     }
 
     /// The table of this exact name.

@@ -269,6 +269,14 @@ impl Settings {
         self.duration("lock_timeout")
     }
 
+    /// How long a statement may take before the log is told of it; `None` for any time.
+    pub fn slow_statement(&self) -> Option<Duration> {
+        match self.lock().value("log_min_duration_statement") {
+            Value::Integer(millis) => u64::try_from(millis).ok().map(Duration::from_millis),
+            Value::Bool(_) | Value::Real(_) | Value::Text(_) => None,
+        }
+    }
+
     /// The least severity that reaches the client.
     pub fn min_severity(&self) -> Option<Severity> {
         match self.text("client_min_messages").as_str() {

@@ -3,6 +3,7 @@
 //! Each works on single values: the catalogue is small, and one table of plain functions is easy to read and extend.
 //! They answer from the catalogue as the statement sees it, so they belong to one statement.
 
+mod activity;
 mod arrays;
 mod definitions;
 mod naming;
@@ -25,10 +26,9 @@ use datafusion::logical_expr::{
 use super::cells::{Cell, array_of};
 use super::objects::Objects;
 use crate::sql::error::SqlResult;
+use crate::sql::handles::Handles;
 use crate::sql::login::Login;
-use crate::sql::notify::Listener;
 use crate::sql::observe::Observations;
-use crate::sql::settings::Settings;
 use crate::sql::types::SqlType;
 
 /// What the functions of one statement know.
@@ -38,10 +38,8 @@ pub(super) struct FunctionContext {
     pub database: Arc<str>,
     pub user: Arc<str>,
     pub login: Arc<Login>,
-    /// The session's settings, which `set_config` changes.
-    pub settings: Settings,
-    /// What the session listens to and has to say.
-    pub listener: Listener,
+    /// What they reach of the session and of the server.
+    pub handles: Handles,
     /// What observe mode saw, for the statements that read it.
     pub observations: Arc<Observations>,
 }
@@ -55,8 +53,7 @@ impl FunctionContext {
             database: "d".into(),
             user: "u".into(),
             login: Arc::default(),
-            settings: Settings::new("u"),
-            listener: Listener::new(Arc::default()),
+            handles: Handles::for_tests(),
             observations: Arc::default(),
         }
     }
@@ -93,6 +90,7 @@ impl Definition {
 
 static DEFINITIONS: LazyLock<HashMap<&'static str, &'static Definition>> = LazyLock::new(|| {
     [
+        activity::FUNCTIONS,
         definitions::FUNCTIONS,
         naming::FUNCTIONS,
         notify::FUNCTIONS,

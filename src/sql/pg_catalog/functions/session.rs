@@ -28,9 +28,6 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("pg_is_other_temp_schema", boolean, |_, _| Ok(false.into())),
     Definition::new("inet_server_addr", text, |_, _| Ok(Cell::Null)),
     Definition::new("inet_server_port", int4, |_, _| Ok(Cell::Null)),
-    Definition::new("inet_client_addr", text, |_, _| Ok(Cell::Null)),
-    Definition::new("inet_client_port", int4, |_, _| Ok(Cell::Null)),
-    Definition::new("pg_advisory_unlock_all", |_| SqlType::Void, |_, _| Ok("".into())),
     Definition::new("has_table_privilege", boolean, allowed),
     Definition::new("has_any_column_privilege", boolean, allowed),
     Definition::new("has_column_privilege", boolean, allowed),
@@ -66,7 +63,7 @@ fn current_schemas(_: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
 }
 
 fn version(context: &FunctionContext, _: &[Cell]) -> SqlResult<Cell> {
-    let (_, number) = context.settings.show("server_version")?;
+    let (_, number) = context.handles.settings.show("server_version")?;
     let own = env!("CARGO_PKG_VERSION");
     Ok(format!("PostgreSQL {number} (tablegate {own}), 64-bit").into())
 }
@@ -74,7 +71,7 @@ fn version(context: &FunctionContext, _: &[Cell]) -> SqlResult<Cell> {
 fn current_setting(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
     let name = argument(arguments, 0).as_text().unwrap_or_default();
     let missing_is_null = argument(arguments, 1).as_bool() == Some(true);
-    match context.settings.show(&name) {
+    match context.handles.settings.show(&name) {
         Ok((_, value)) => Ok(value.into()),
         Err(error) if missing_is_null && error.kind == ErrorKind::UndefinedObject => Ok(Cell::Null),
         Err(error) => Err(error),
@@ -92,11 +89,11 @@ fn set_config(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> 
             .with_hint("Use SET TRANSACTION."));
     }
     if argument(arguments, 2).as_bool() == Some(true) {
-        context.settings.set_local(&name, value.as_deref())?;
+        context.handles.settings.set_local(&name, value.as_deref())?;
     } else {
-        context.settings.set(&name, value.as_deref())?;
+        context.handles.settings.set(&name, value.as_deref())?;
     }
-    Ok(context.settings.show(&name)?.1.into())
+    Ok(context.handles.settings.show(&name)?.1.into())
 }
 
 /// Whoever is connected may do everything.

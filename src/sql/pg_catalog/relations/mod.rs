@@ -1,5 +1,6 @@
 //! The rows of the system relations. Those that no file here fills are always empty.
 
+mod activity;
 mod attributes;
 mod classes;
 mod cluster;
@@ -8,9 +9,11 @@ mod egt;
 mod findings;
 mod information_schema;
 mod keys;
+mod prepared;
 mod sequences;
 mod settings;
 mod ssl;
+mod statistics;
 mod types;
 mod views;
 
@@ -77,6 +80,10 @@ fn fill_of(layout: &Layout) -> Option<Fill> {
         ("pg_catalog", "egt_transactions") => egt::transactions,
         ("pg_catalog", "pg_settings") => settings::settings,
         ("pg_catalog", "pg_stat_ssl") => ssl::ssl,
+        ("pg_catalog", "pg_stat_activity") => activity::sessions,
+        ("pg_catalog", "pg_locks") => activity::locks,
+        ("pg_catalog", "statement_statistics") => statistics::statements,
+        ("pg_catalog", "pg_prepared_statements") => prepared::prepared_statements,
         ("pg_catalog", "pg_tables") => views::tables,
         ("pg_catalog", "pg_views") => views::views,
         ("pg_catalog", "pg_indexes") => views::indexes,
