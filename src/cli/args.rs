@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::pg::Role;
+
 /// SQL over Azure Table's data model: a server for psql and every PostgreSQL driver.
 #[derive(Debug, Parser)]
 #[command(name = "tablegate", version, args_conflicts_with_subcommands = true, after_help = AFTER_HELP)]
@@ -34,9 +36,8 @@ pub enum UserCommand {
     /// Let a user log in; the password is asked for, or the first line of stdin
     Add {
         name: String,
-        /// The user may read and not write
-        #[arg(long)]
-        read_only: bool,
+        #[command(flatten)]
+        role: RoleArgs,
     },
     /// Show the users and their roles
     List,
@@ -44,6 +45,35 @@ pub enum UserCommand {
     Remove { name: String },
     /// Give a user a new password, asked for or the first line of stdin
     Passwd { name: String },
+}
+
+/// What a new user may do; without any of these, everything with tables.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+pub struct RoleArgs {
+    /// The user may do everything, and decides about users
+    #[arg(long)]
+    admin: bool,
+    /// The user may read and not write
+    #[arg(long)]
+    read_only: bool,
+    /// The user may do only what GRANT says
+    #[arg(long)]
+    granted: bool,
+}
+
+impl RoleArgs {
+    pub fn role(&self) -> Role {
+        if self.admin {
+            Role::Admin
+        } else if self.read_only {
+            Role::ReadOnly
+        } else if self.granted {
+            Role::Granted
+        } else {
+            Role::ReadWrite
+        }
+    }
 }
 
 /// Where the users are, as `serve` is told it.
@@ -178,8 +208,9 @@ mod tests {
     fn a_password_is_never_an_argument() {
         let task = |arguments: &[&str]| Cli::try_parse_from(arguments).map(Cli::into_task);
         let added = task(&["tablegate", "user", "add", "ann", "--read-only", "--users", "f"]).unwrap();
-        let Task::User(UserCommand::Add { name, read_only: true }, place) = added else { panic!("{added:?}") };
-        assert_eq!((name.as_str(), place.users.as_deref()), ("ann", Some("f")));
+        let Task::User(UserCommand::Add { name, role }, place) = added else { panic!("{added:?}") };
+        assert_eq!((name.as_str(), role.role(), place.users.as_deref()), ("ann", Role::ReadOnly, Some("f")));
+        assert!(task(&["tablegate", "user", "add", "ann", "--admin", "--granted"]).is_err());
         assert!(task(&["tablegate", "user", "add", "ann", "secret"]).is_err());
         assert!(task(&["tablegate", "user", "passwd", "ann", "--password", "secret"]).is_err());
     }

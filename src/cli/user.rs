@@ -33,8 +33,8 @@ pub enum UserError {
 pub fn run(command: &UserCommand, config: &Config) -> Result<(), UserError> {
     let file = UsersFile::new(config.users.as_ref().ok_or(UserError::NoFile)?);
     let text = match command {
-        UserCommand::Add { name, read_only } => {
-            let role = if *read_only { Role::ReadOnly } else { Role::ReadWrite };
+        UserCommand::Add { name, role } => {
+            let role = role.role();
             let verifier = Verifier::of_password(&password(name)?)?;
             file.change(|users| users.add(name, User { role, verifier }))?;
             format!("user \"{name}\" may log in, {}\n", role_name(role))
@@ -58,8 +58,10 @@ pub fn run(command: &UserCommand, config: &Config) -> Result<(), UserError> {
 
 fn role_name(role: Role) -> &'static str {
     match role {
+        Role::Admin => "admin",
         Role::ReadWrite => "read-write",
         Role::ReadOnly => "read-only",
+        Role::Granted => "granted",
     }
 }
 

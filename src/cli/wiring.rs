@@ -10,7 +10,8 @@ use super::settings::{self, FsyncWhen};
 use crate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync};
 use crate::backend::memory::MemoryStore;
 use crate::model::{Clock, SystemClock};
-use crate::pg::{AuthConfig, PgConfig, Tls, TlsError};
+use crate::pg::{AuthConfig, FileAccounts, PgConfig, Tls, TlsError};
+use crate::sql::session::Accounts;
 use crate::sql::{Engine, EngineConfig, SqlError};
 use crate::table::{StoreError, TableStore};
 
@@ -76,6 +77,7 @@ pub async fn open_engine(store: Arc<dyn TableStore>, config: &Config) -> Result<
         egt_mode: config.egt_mode,
         transaction_memory: config.transaction_memory,
         spill_folder,
+        accounts: config.users.as_ref().map(|file| Arc::new(FileAccounts::new(file)) as Arc<dyn Accounts>),
         ..EngineConfig::default()
     };
     Engine::open(store, Arc::new(SystemClock), options).await.map_err(WiringError::Catalog)

@@ -14,9 +14,9 @@ use arrow::datatypes::{
 };
 use bytes::{BufMut, BytesMut};
 
-use super::{numeric, types};
+use super::{catalog_values, numeric, types};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::types::SqlType;
+use crate::sql::types::{CatalogType, SqlType};
 
 /// Days from 1970-01-01 to 2000-01-01, where PostgreSQL's dates begin.
 pub(super) const EPOCH_DAYS: i32 = 10_957;
@@ -34,6 +34,11 @@ const VECTOR_START: i32 = 0;
 /// # Errors
 /// When the array does not hold values of the type at all.
 pub(super) fn normalised(array: &ArrayRef, sql_type: &SqlType) -> SqlResult<ArrayRef> {
+    if let SqlType::Catalog(catalog) = sql_type
+        && let Some(encoded) = catalog_values::encoded(array, *catalog)
+    {
+        return Ok(encoded);
+    }
     let wanted = sql_type.arrow();
     let as_it_is = (array.data_type() == &wanted && !holds_rows(sql_type))
         || matches!((array.data_type(), &wanted), (DataType::Utf8View, DataType::Utf8) | (DataType::Null, _));
@@ -153,7 +158,11 @@ impl<'a> Values<'a> {
             SqlType::Int2 => array.as_primitive_opt::<Int16Type>().map(Values::Int2),
             SqlType::Int4 => array.as_primitive_opt::<Int32Type>().map(Values::Int4),
             SqlType::Int8 => array.as_primitive_opt::<Int64Type>().map(Values::Int8),
-            SqlType::Oid => array.as_primitive_opt::<UInt32Type>().map(Values::Oid),
+            SqlType::Oid | SqlType::Catalog(CatalogType::Xid) => {
+                array.as_primitive_opt::<UInt32Type>().map(Values::Oid)
+            }
+            SqlType::Catalog(CatalogType::Inet | CatalogType::Lsn) => array.as_binary_opt::<i32>().map(Values::Bytes),
+            SqlType::Catalog(CatalogType::AclItem) => return Err(catalog_values::without_binary_form(sql_type)),
             SqlType::Float4 => array.as_primitive_opt::<Float32Type>().map(Values::Float4),
             SqlType::Float8 => array.as_primitive_opt::<Float64Type>().map(Values::Float8),
             SqlType::Numeric(parameters) => decimals(array, parameters.is_none()),
@@ -164,6 +173,8 @@ impl<'a> Values<'a> {
             | SqlType::Name
             | SqlType::Json
             | SqlType::InternalChar
+            | SqlType::Catalog(_)
+            | SqlType::Void
             | SqlType::Unknown => text(array),
             SqlType::Bytea => array.as_binary_opt::<i32>().map(Values::Bytes),
             SqlType::Uuid => array.as_fixed_size_binary_opt().map(Values::Uuid),
@@ -177,7 +188,7 @@ impl<'a> Values<'a> {
             SqlType::Array(item) => list(array, item, ARRAY_START)?,
             SqlType::Record(_) => record(array)?,
             // Their values are names here, and only their OIDs have a binary form.
-            SqlType::Regclass | SqlType::Regtype | SqlType::Regproc | SqlType::Void => {
+            SqlType::Regclass | SqlType::Regtype | SqlType::Regproc => {
                 return Err(SqlError::not_supported(format!("binary output of type {sql_type}"))
                     .with_hint("Cast the column to text, or ask for the result in text format."));
             }

@@ -184,7 +184,7 @@ impl Connection {
         match tag {
             b'Q' => simple::query(self, body).await,
             b'P' => extended::parse(self, body).await,
-            b'B' => extended::bind(self, body),
+            b'B' => extended::bind(self, body).await,
             b'D' => extended::describe(self, body),
             b'E' => extended::execute(self, body).await,
             b'C' => extended::close(self, body),
@@ -254,6 +254,16 @@ impl Connection {
         position: Position,
     ) -> Result<Outcome, Halt> {
         let work = self.session.execute(prepared, parameters, position);
+        Ok(self.interrupts.guard(&mut self.reader, work).await??)
+    }
+
+    pub async fn open_portal(
+        &mut self,
+        name: &str,
+        prepared: &Prepared,
+        parameters: Vec<crate::sql::ScalarValue>,
+    ) -> Result<(), Halt> {
+        let work = self.session.open_portal(name, prepared, parameters);
         Ok(self.interrupts.guard(&mut self.reader, work).await??)
     }
 

@@ -8,6 +8,7 @@ mod auth;
 mod binary;
 mod body;
 mod cancel;
+mod catalog_values;
 mod connection;
 mod copy;
 mod error;
@@ -30,7 +31,7 @@ mod types;
 use std::time::Duration;
 
 pub use self::auth::{
-    AuthConfig, ListenRefused, Method, User, Users, UsersError, UsersFile, Verifier, check_listen_address,
+    AuthConfig, FileAccounts, ListenRefused, Method, User, Users, UsersError, UsersFile, Verifier, check_listen_address,
 };
 pub use self::server::serve;
 pub use self::tls::{Tls, TlsError};

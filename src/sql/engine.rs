@@ -11,8 +11,10 @@ use datafusion::logical_expr::execution_props::ExecutionProps;
 
 use super::activity::Sessions;
 use super::catalog::Catalog;
-use super::error::SqlResult;
+use super::copies::Copies;
+use super::error::{ErrorKind, SqlError, SqlResult};
 use super::functions::Moments;
+use super::login::{Account, Accounts};
 use super::notify::Hub;
 use super::observe::Recorder;
 use super::pg_catalog::CatalogSnapshot;
@@ -41,6 +43,8 @@ pub struct EngineConfig {
     pub transaction_memory: usize,
     /// Where those files are. They have no names and end with their transactions.
     pub spill_folder: PathBuf,
+    /// The users; none where nobody needs to be one.
+    pub accounts: Option<Arc<dyn Accounts>>,
 }
 
 impl Default for EngineConfig {
@@ -54,6 +58,7 @@ impl Default for EngineConfig {
             egt_mode: EgtMode::Strict,
             transaction_memory: 64 << 20,
             spill_folder: std::env::temp_dir(),
+            accounts: None,
         }
     }
 }
@@ -70,6 +75,7 @@ pub struct Engine {
     base: SessionState,
     locks: Arc<Locks>,
     serial: Arc<Serial>,
+    copies: Arc<Copies>,
     hub: Arc<Hub>,
     sessions: Arc<Sessions>,
     statistics: Arc<Statistics>,
@@ -90,7 +96,7 @@ impl Engine {
         let recorder = Recorder::new(store.clone());
         let sequences = Arc::new(Sequences::new(store.clone()));
         let write_space = WriteSpace::new(config.transaction_memory, config.spill_folder.clone());
-        let (locks, serial, hub, sessions, statistics) = Default::default();
+        let (locks, serial, copies, hub, sessions, statistics) = Default::default();
         Ok(Arc::new(Self {
             store,
             catalog,
@@ -102,6 +108,7 @@ impl Engine {
             base,
             locks,
             serial,
+            copies,
             hub,
             sessions,
             statistics,
@@ -140,6 +147,11 @@ impl Engine {
     /// The sequences, as all sessions share them.
     pub(super) fn sequences(&self) -> &Arc<Sequences> {
         &self.sequences
+    }
+
+    /// The COPY statements under way.
+    pub(super) fn copies(&self) -> &Arc<Copies> {
+        &self.copies
     }
 
     /// What all serializable transactions have to do with each other.
@@ -211,9 +223,23 @@ impl Engine {
         MemoryConsumer::new(purpose).register(&self.base.runtime_env().memory_pool)
     }
 
+    /// The users that can log in.
+    ///
+    /// # Errors
+    /// 58030 when they cannot be read.
+    pub(super) async fn accounts(&self) -> SqlResult<Vec<Account>> {
+        match &self.config.accounts {
+            None => Ok(Vec::new()),
+            Some(accounts) => accounts.all().await.map_err(|error| {
+                tracing::error!(%error, "the users cannot be read");
+                SqlError::new(ErrorKind::StoreFailure, "the users of this server cannot be read")
+            }),
+        }
+    }
+
     /// What the system catalogue shows to a statement.
     pub(super) async fn catalog_snapshot(&self, reads: &Reads) -> SqlResult<CatalogSnapshot> {
         let sequences = reads.catalog.sequences().cloned().collect();
-        Ok(CatalogSnapshot::new(reads.relations().await?, sequences))
+        Ok(CatalogSnapshot::new(reads.relations().await?, sequences, reads.catalog.comments().clone()))
     }
 }

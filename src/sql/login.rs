@@ -1,14 +1,44 @@
 //! What is known of the client a session belongs to, beyond its name: proved by the front-end, never by the client.
 
+use std::fmt;
 use std::sync::Arc;
 
-/// What a user may do.
+use async_trait::async_trait;
+
+/// What a user may do without anything being granted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Role {
+    /// Everything, and decides about users. So may whoever needs no user to come in.
     #[default]
+    Admin,
+    /// Everything with tables.
     ReadWrite,
     /// Its transactions are read-only, and it cannot make them otherwise.
     ReadOnly,
+    /// Nothing: all it may do is granted.
+    Granted,
+}
+
+/// A user as others know it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account {
+    pub name: String,
+    pub role: Role,
+}
+
+/// Why the users cannot be had: for people, without secrets.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct AccountsError(pub String);
+
+/// The users that can log in, as whoever checks their passwords keeps them. There are no passwords here.
+#[async_trait]
+pub trait Accounts: fmt::Debug + Send + Sync {
+    /// All of them, by name.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    async fn all(&self) -> Result<Vec<Account>, AccountsError>;
 }
 
 /// How a connection is encrypted.

@@ -3,6 +3,7 @@
 //! The catalogue makes a [`Relation`] for a statement out of the declaration (if there is one) and the store's observed
 //! schema; it never changes afterwards, so a plan made with it stays valid as long as its shape does.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::StringArray;
@@ -94,6 +95,14 @@ impl RelationColumn {
     }
 }
 
+/// What COMMENT ON said of a table and its columns. Plans do not depend on it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RelationComments {
+    pub table: Option<String>,
+    /// By the columns' names.
+    pub columns: BTreeMap<String, String>,
+}
+
 /// A table as one statement sees it.
 #[derive(Debug, Clone)]
 pub struct Relation {
@@ -115,8 +124,16 @@ pub struct Relation {
     /// For a table without a primary key: the constant PartitionKey of the rows, whose RowKeys the gateway makes.
     pub generated_partition: Option<String>,
     pub constraints: Arc<Constraints>,
+    /// Numbers that its columns do not have, because dropped ones had them.
+    pub dropped_columns: Arc<[i32]>,
+    pub comments: Arc<RelationComments>,
     /// Arrow schema of `columns`, each field with its SQL type.
     pub arrow_schema: SchemaRef,
+}
+
+/// The numbers of columns in order, without those that dropped ones had.
+pub fn column_numbers(dropped: &[i32]) -> impl Iterator<Item = i32> {
+    (1..).filter(|number| !dropped.contains(number))
 }
 
 impl Relation {
@@ -134,6 +151,8 @@ impl Relation {
             codec: Arc::new(KeyCodec::raw()),
             generated_partition: None,
             constraints: Arc::default(),
+            dropped_columns: Arc::new([]),
+            comments: Arc::default(),
             arrow_schema: Self::schema_of(&[]),
         }
     }

@@ -4,12 +4,14 @@
 //! of its Arrow type carries the SQL name in its metadata under [`TYPE_KEY`]. The metadata is believed only when it
 //! agrees with the Arrow type, because DataFusion may carry it through a cast.
 
+mod catalog_type;
 mod row;
 mod time_limits;
 
 use std::borrow::Cow;
 use std::fmt;
 
+pub use self::catalog_type::CatalogType;
 pub use self::time_limits::{IntervalFields, TimeLimits, TimeType};
 
 use arrow::datatypes::{DataType, Field, IntervalUnit, TimeUnit};
@@ -66,6 +68,8 @@ pub enum SqlType {
     Int2Vector,
     /// The catalogue's `oidvector`.
     OidVector,
+    /// A type that only the catalogue's columns have.
+    Catalog(CatalogType),
     /// One-dimensional array.
     Array(Box<SqlType>),
     /// A row.
@@ -108,6 +112,7 @@ impl SqlType {
             SqlType::Interval => DataType::Interval(IntervalUnit::MonthDayNano),
             SqlType::Limited(limits) => limits.of().bare().arrow(),
             SqlType::Oid => DataType::UInt32,
+            SqlType::Catalog(catalog) => catalog.arrow(),
             SqlType::Int2Vector => SqlType::Array(Box::new(SqlType::Int2)).arrow(),
             SqlType::OidVector => SqlType::Array(Box::new(SqlType::Oid)).arrow(),
             SqlType::Array(item) => DataType::List(Field::new_list_field(item.arrow(), true).into()),
@@ -135,6 +140,15 @@ impl SqlType {
             SqlType::Record(RowType { table: Some(table), .. }) => RowType::tag(table).unwrap_or_default(),
             SqlType::Array(item) => format!("{}[]", item.tag()),
             other => other.to_string(),
+        }
+    }
+
+    /// Whether its values are references to objects of the catalogue, printed by name.
+    pub fn names_objects(&self) -> bool {
+        match self {
+            SqlType::Regclass | SqlType::Regtype | SqlType::Regproc => true,
+            SqlType::Catalog(catalog) => catalog.names_objects(),
+            _ => false,
         }
     }
 
@@ -258,10 +272,11 @@ impl SqlType {
             "oid" => SqlType::Oid,
             "char" => SqlType::InternalChar,
             "regproc" => SqlType::Regproc,
+            "regclass" => SqlType::Regclass,
             "regtype" => SqlType::Regtype,
             "int2vector" => SqlType::Int2Vector,
             "oidvector" => SqlType::OidVector,
-            _ => return None,
+            other => SqlType::Catalog(CatalogType::of_name(other)?),
         })
     }
 
@@ -288,7 +303,8 @@ impl SqlType {
         if let Some(limits) = TimeLimits::parse(text) {
             return Some(SqlType::Limited(limits));
         }
-        UNPARAMETERISED.iter().find(|t| t.to_string() == text).cloned()
+        let catalog = || CatalogType::of_name(text).map(SqlType::Catalog);
+        UNPARAMETERISED.iter().find(|t| t.to_string() == text).cloned().or_else(catalog)
     }
 }
 
@@ -375,6 +391,7 @@ impl fmt::Display for SqlType {
             SqlType::Regproc => f.write_str("regproc"),
             SqlType::Int2Vector => f.write_str("int2vector"),
             SqlType::OidVector => f.write_str("oidvector"),
+            SqlType::Catalog(catalog) => f.write_str(catalog.name()),
             SqlType::Array(item) => write!(f, "{item}[]"),
             SqlType::Record(RowType { table: Some(table), .. }) => f.write_str(&table.name),
             SqlType::Record(_) => f.write_str("record"),
@@ -397,7 +414,8 @@ mod tests {
             SqlType::Numeric(Some((50, 4))),
         ];
         let arrays = [SqlType::Array(Box::new(SqlType::Text)), SqlType::Array(Box::new(SqlType::Varchar(Some(3))))];
-        for sql_type in UNPARAMETERISED.iter().chain(&parameterised).chain(&arrays) {
+        let catalog: Vec<SqlType> = CatalogType::ALL.iter().copied().map(SqlType::Catalog).collect();
+        for sql_type in UNPARAMETERISED.iter().chain(&parameterised).chain(&arrays).chain(&catalog) {
             assert_eq!(SqlType::of_field(&sql_type.field("c", true)), *sql_type);
         }
     }

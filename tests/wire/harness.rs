@@ -8,7 +8,8 @@ use std::time::Duration;
 use tablegate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync};
 use tablegate::backend::memory::MemoryStore;
 use tablegate::model::{Clock, SystemClock};
-use tablegate::pg::{self, PgConfig};
+use tablegate::pg::{self, FileAccounts, PgConfig};
+use tablegate::sql::session::Accounts;
 use tablegate::sql::{Engine, EngineConfig};
 use tablegate::table::TableStore;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -36,14 +37,19 @@ impl Server {
 
     /// A server whose rows are kept in a folder.
     pub async fn start_in(folder: &Path) -> Self {
+        Self::start_in_with(folder, PgConfig::default()).await
+    }
+
+    pub async fn start_in_with(folder: &Path, config: PgConfig) -> Self {
         let clock = Arc::new(SystemClock);
         let options = EmbeddedOptions { fsync: Fsync::Never, ..EmbeddedOptions::default() };
         let store = EmbeddedStore::open(folder, clock.clone(), options).unwrap();
-        Self::start_on(Arc::new(store), PgConfig::default(), clock).await
+        Self::start_on(Arc::new(store), config, clock).await
     }
 
-    async fn start_on(store: Arc<dyn TableStore>, config: PgConfig, clock: Arc<dyn Clock>) -> Self {
-        let engine = Engine::open(store, clock, EngineConfig::default()).await.unwrap();
+    pub async fn start_on(store: Arc<dyn TableStore>, config: PgConfig, clock: Arc<dyn Clock>) -> Self {
+        let accounts = config.auth.users.as_ref().map(|file| Arc::new(FileAccounts::new(file)) as Arc<dyn Accounts>);
+        let engine = Engine::open(store, clock, EngineConfig { accounts, ..EngineConfig::default() }).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let shutdown = CancellationToken::new();

@@ -72,7 +72,7 @@ impl Gate {
             Some(Demand::Password) => self.check_password(stream, peer, &users, &options.user).await?,
             None => return Err(Halt::Fatal(no_entry(peer, options, stream))),
         }
-        Ok(users.get(&options.user).map_or(Role::ReadWrite, |user| user.role))
+        Ok(users.get(&options.user).map_or(Role::Admin, |user| user.role))
     }
 
     fn demand(&self, users: &Users, peer: SocketAddr) -> Option<Demand> {

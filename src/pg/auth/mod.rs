@@ -1,5 +1,6 @@
 //! Who is let in: the users, how they prove who they are, and from where nobody has to.
 
+mod accounts;
 mod gate;
 mod scram;
 mod users;
@@ -9,6 +10,7 @@ mod verifier;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
+pub use self::accounts::FileAccounts;
 pub(super) use self::gate::Gate;
 pub use self::users::{User, Users, UsersError};
 pub use self::users_file::UsersFile;

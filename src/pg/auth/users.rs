@@ -137,23 +137,29 @@ struct Record {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum RoleName {
+    Admin,
     ReadWrite,
     ReadOnly,
+    Granted,
 }
 
 impl Record {
     fn of(user: &User) -> Self {
         let role = match user.role {
+            Role::Admin => RoleName::Admin,
             Role::ReadWrite => RoleName::ReadWrite,
             Role::ReadOnly => RoleName::ReadOnly,
+            Role::Granted => RoleName::Granted,
         };
         Self { role, verifier: user.verifier.to_string() }
     }
 
     fn user(self) -> Result<User, String> {
         let role = match self.role {
+            RoleName::Admin => Role::Admin,
             RoleName::ReadWrite => Role::ReadWrite,
             RoleName::ReadOnly => Role::ReadOnly,
+            RoleName::Granted => Role::Granted,
         };
         Ok(User {
             role,
@@ -192,7 +198,7 @@ mod tests {
         let good = two().to_text().unwrap();
         let wrong = [
             String::new(),
-            good.replace("read-only", "admin"),
+            good.replace("read-only", "superuser"),
             good.replace("SCRAM", "PLAIN"),
             good.replace("role", "rule"),
         ];

@@ -14,6 +14,11 @@ pub struct Constraints {
     /// The primary key's name, where it is not `<table>_pkey`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub primary_key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub primary_key_comment: Option<String>,
+    /// The comment on the primary key's index.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub primary_key_index_comment: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<Check>,
     /// UNIQUE, FOREIGN KEY and indexes: declared under `egt.mode = observe`, recorded, not enforced or built.
@@ -32,6 +37,8 @@ pub struct Check {
     pub expression: String,
     /// The columns the expression names.
     pub columns: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
 }
 
 /// A constraint or index that is recorded only.
@@ -44,6 +51,12 @@ pub struct Unenforced {
     /// Its columns in order. An index's expressions are not among them.
     pub columns: Vec<String>,
     pub kind: UnenforcedKind,
+    /// On the constraint, or on the index that stands alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// On the index of a UNIQUE.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index_comment: Option<String>,
 }
 
 /// What kind of constraint or index is recorded.
@@ -74,6 +87,13 @@ pub enum UnenforcedKind {
         /// What follows the method in the index's definition: `(lower(a) DESC, b) INCLUDE (c) WHERE (d > 0)`.
         definition: String,
     },
+}
+
+impl Unenforced {
+    /// One without comments.
+    pub fn new(number: u32, name: String, columns: Vec<String>, kind: UnenforcedKind) -> Self {
+        Self { number, name, columns, kind, comment: None, index_comment: None }
+    }
 }
 
 impl UnenforcedKind {

@@ -13,7 +13,7 @@ use crate::model::{Entity, EntityKey, PropertyName, StoredEntity, TableName};
 use crate::sql::edm;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::key_codec::{KeyCodec, KeyColumn, PartitionScheme};
-use crate::sql::relation::{ColumnSource, Identity, Relation, RelationColumn, RelationKind};
+use crate::sql::relation::{ColumnSource, Identity, Relation, RelationColumn, RelationComments, RelationKind};
 use crate::sql::types::SqlType;
 
 /// The partition of the declarations; other kinds of catalogue entries get their own.
@@ -33,9 +33,14 @@ pub struct Declaration {
     pub generation: u32,
     pub open: bool,
     pub columns: Vec<DeclaredColumn>,
+    /// The numbers that columns had which were dropped: no other column gets them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dropped_columns: Vec<i32>,
     pub key: DeclaredKey,
     #[serde(default, skip_serializing_if = "Constraints::is_empty")]
     pub constraints: Constraints,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
     /// A stored table this one has replaced and that is still to be dropped. Written by earlier releases only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doomed: Option<String>,
@@ -59,6 +64,8 @@ pub struct DeclaredColumn {
     /// Source text of GENERATED ALWAYS AS (...) STORED.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generated: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
 }
 
 impl DeclaredColumn {
@@ -72,6 +79,7 @@ impl DeclaredColumn {
             default: None,
             identity: None,
             generated: None,
+            comment: None,
         }
     }
 }
@@ -165,8 +173,10 @@ impl Declaration {
             generation: 1,
             open,
             columns,
+            dropped_columns: Vec::new(),
             key,
             constraints: Constraints::default(),
+            comment: None,
             doomed: None,
         }
     }
@@ -239,7 +249,15 @@ impl Declaration {
             },
             columns,
             constraints: Arc::new(self.constraints.clone()),
+            dropped_columns: self.dropped_columns.as_slice().into(),
+            comments: Arc::new(self.comments()),
         })
+    }
+
+    /// The comments on the table and its columns.
+    fn comments(&self) -> RelationComments {
+        let of_column = |column: &DeclaredColumn| Some((column.name.clone(), column.comment.clone()?));
+        RelationComments { table: self.comment.clone(), columns: self.columns.iter().filter_map(of_column).collect() }
     }
 
     fn kind(&self) -> RelationKind {

@@ -12,8 +12,9 @@ use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 pub const CATALOG_TABLE: &str = "tablegateSchema";
 /// The version that is written.
 ///
-/// 1: tables with their columns and key. 2: also defaults, identities, constraints, and sequences.
-pub(super) const FORMAT: u32 = 2;
+/// 1: tables with their columns and key. 2: also defaults, identities, constraints, and sequences. 3: also comments, and
+/// the numbers of dropped columns, owners and what is granted.
+pub(super) const FORMAT: u32 = 3;
 const OLDEST_FORMAT: u32 = 1;
 const PROPERTY: &str = "Declaration";
 

@@ -40,6 +40,8 @@ pub(super) fn found_relation(stored: &TableName, schema: &ObservedSchema) -> Rel
         generated_partition: None,
         columns,
         constraints: Arc::default(),
+        dropped_columns: Arc::new([]),
+        comments: Arc::default(),
     }
 }
 
@@ -98,7 +100,7 @@ fn observed_column(property: &crate::table::ObservedProperty) -> RelationColumn 
 }
 
 /// A found table is not written down anywhere, so its OID is made of its name: stable across restarts and gateways.
-fn found_oid(stored: &TableName) -> u32 {
+pub(super) fn found_oid(stored: &TableName) -> u32 {
     let block = xxh64(stored.folded().as_bytes(), 0) % FOUND_OID_BLOCKS;
     FIRST_FOUND_OID + u32::try_from(block).unwrap_or(0) * OIDS_PER_TABLE
 }

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use futures::StreamExt;
 
+use super::access::{ACCESSES, Access};
+use super::comments::{COMMENTS, SharedComments};
 use super::sequence::{SEQUENCES, Sequence};
 use super::state::State;
 use super::stored::{DOOMED, doom_key, doomed_of_entity};
@@ -45,6 +47,13 @@ impl Shared {
             } else {
                 state.sequences.insert(sequence.name.clone(), Arc::new(sequence));
             }
+        }
+        for entity in entries(&*reader, &table, ACCESSES).await? {
+            let access = Access::of_entity(&entity)?;
+            state.accesses.insert(access.oid, Arc::new(access));
+        }
+        for entity in entries(&*reader, &table, COMMENTS).await? {
+            state.comments = Arc::new(SharedComments::of_entity(&entity)?);
         }
         for entity in entries(&*reader, &table, DOOMED).await? {
             let name = doomed_of_entity(&entity)?;

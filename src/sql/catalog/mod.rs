@@ -11,7 +11,9 @@
 //!
 //! A sequence that belongs to a table counts only while that table is declared.
 
+mod access;
 mod claims;
+mod comments;
 mod commit;
 mod constraint;
 mod declaration;
@@ -37,6 +39,8 @@ use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::observe::OBSERVED_TABLE;
 use crate::table::{Batch, BatchError, CommitError, Operation, Rejection, TableReader, TableStore};
 
+pub use access::Access;
+pub use comments::{SharedComments, set_comment};
 pub(super) use commit::StagedCommitError;
 pub use constraint::{Check, Constraints, Deferral, ReferentialAction, Unenforced, UnenforcedKind};
 pub use declaration::{Declaration, DeclaredColumn, DeclaredKey, DeclaredKeyColumn, DeclaredPartition};

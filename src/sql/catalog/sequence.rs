@@ -25,6 +25,8 @@ pub struct Sequence {
     pub options: SequenceOptions,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<SequenceOwner>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
 }
 
 /// How a sequence counts.
@@ -64,7 +66,7 @@ pub struct SequenceState {
 impl Sequence {
     /// A sequence that belongs to nothing, its OID still open.
     pub fn new(name: &str, options: SequenceOptions) -> Self {
-        Self { format: entry::FORMAT, name: name.to_owned(), oid: 0, options, owner: None }
+        Self { format: entry::FORMAT, name: name.to_owned(), oid: 0, options, owner: None, comment: None }
     }
 
     /// Where it stands when nothing was given out.
@@ -122,8 +124,8 @@ mod tests {
     use crate::model::{ETag, EdmDateTime};
     use crate::sql::error::ErrorKind;
 
-    /// What version 2 writes.
-    const VERSION_2: &str = r#"{"format":2,"name":"orders id","oid":16896,"options":{"sql_type":"integer","start":1,"increment":2,"minimum":1,"maximum":2147483647,"cache":1,"cycle":false},"owner":{"table":16384,"column":"id","identity":true}}"#;
+    /// What version 3 writes, but for its comment.
+    const VERSION_3: &str = r#"{"format":3,"name":"orders id","oid":16896,"options":{"sql_type":"integer","start":1,"increment":2,"minimum":1,"maximum":2147483647,"cache":1,"cycle":false},"owner":{"table":16384,"column":"id","identity":true}}"#;
 
     fn sequence() -> Sequence {
         let options = SequenceOptions {
@@ -145,13 +147,13 @@ mod tests {
     }
 
     #[test]
-    fn version_2_is_frozen() {
+    fn version_3_is_frozen() {
         let state = SequenceState { last: 64, called: true };
         let entity = sequence().to_entity(state).unwrap();
         let properties: Vec<_> = entity.properties.iter().collect();
         let names: Vec<&str> = properties.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["Declaration", "Last", "Called"]);
-        assert_eq!(properties[0].1, EdmRef::String(VERSION_2));
+        assert_eq!(properties[0].1, EdmRef::String(VERSION_3));
         assert_eq!(Sequence::of_entity(&stored(entity)).unwrap(), (sequence(), state));
     }
 

@@ -6,8 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::access::{self, Access};
 use super::claims::Claim;
+use super::comments::SharedComments;
 use super::declaration::Declaration;
+use super::found::found_oid;
 use super::sequence::{Sequence, SequenceState};
 use super::state::{DeclaredTable, State};
 use super::stored::{FreshTable, doom_entity, doom_key};
@@ -24,8 +27,12 @@ pub struct StagedCatalog {
     /// By SQL name; `None` where it is gone.
     tables: BTreeMap<String, Option<Arc<DeclaredTable>>>,
     sequences: BTreeMap<String, Option<Arc<Sequence>>>,
+    /// Those on schemas and databases, where the transaction changed one.
+    comments: Option<Arc<SharedComments>>,
     /// Where the sequences stand that are new or start again: they count in this transaction alone.
     counters: BTreeMap<String, OwnCounter>,
+    /// Owners and grants, by the OID of the object.
+    accesses: BTreeMap<u32, Arc<Access>>,
     /// Found tables that are dropped or moved elsewhere.
     given_up: BTreeSet<TableName>,
     fresh: Vec<Arc<FreshTable>>,
@@ -35,7 +42,8 @@ pub struct StagedCatalog {
 impl StagedCatalog {
     /// Whether there is nothing to commit.
     pub fn is_empty(&self) -> bool {
-        self.tables.is_empty() && self.sequences.is_empty() && self.given_up.is_empty()
+        let tables_stay = self.tables.is_empty() && self.sequences.is_empty() && self.given_up.is_empty();
+        tables_stay && self.accesses.is_empty() && self.comments.is_none()
     }
 
     /// Declares a table, or declares it anew.
@@ -69,6 +77,16 @@ impl StagedCatalog {
         self.counters.remove(name);
     }
 
+    /// Says who owns an object and what is granted on it.
+    pub fn put_access(&mut self, access: Access) {
+        self.accesses.insert(access.oid, Arc::new(access));
+    }
+
+    /// Puts these in the place of all comments on schemas and databases.
+    pub fn put_comments(&mut self, comments: SharedComments) {
+        self.comments = Some(Arc::new(comments));
+    }
+
     /// The counters of sequences that count in this transaction alone.
     pub(super) fn counters(&self) -> &BTreeMap<String, OwnCounter> {
         &self.counters
@@ -90,6 +108,11 @@ impl StagedCatalog {
         self.fresh.push(Arc::new(fresh));
     }
 
+    /// Whether a stored table was made for this transaction.
+    pub fn has_made(&self, stored: &TableName) -> bool {
+        self.fresh.iter().any(|fresh| fresh.name() == stored)
+    }
+
     /// Keeps the right to change what a name means until the transaction ends.
     pub(crate) fn hold(&mut self, claim: Claim) {
         self.claims.push(Arc::new(claim));
@@ -109,9 +132,23 @@ impl StagedCatalog {
         let mut state = base.clone();
         apply(&mut state.tables, &self.tables);
         apply(&mut state.sequences, &self.sequences);
+        state.accesses.extend(self.accesses.iter().map(|(oid, access)| (*oid, access.clone())));
+        for oid in self.oids_before(base) {
+            if !state.has_oid(oid) {
+                state.accesses.remove(&oid);
+            }
+        }
+        state.comments = self.comments.clone().unwrap_or(state.comments);
         let dropped = self.dropped(base, &state);
         state.doomed.extend(dropped);
         state
+    }
+
+    /// The OIDs of everything that the transaction changes, as it was.
+    fn oids_before(&self, base: &State) -> Vec<u32> {
+        let tables = self.tables.keys().filter_map(|name| base.tables.get(name)).map(|t| t.declaration.oid);
+        let sequences = self.sequences.keys().filter_map(|name| base.sequences.get(name)).map(|s| s.oid);
+        tables.chain(sequences).chain(self.given_up.iter().map(found_oid)).collect()
     }
 
     /// Stored tables that the transaction makes superfluous.
@@ -134,7 +171,16 @@ impl StagedCatalog {
         }
         let dooms = dropped.iter().map(|stored| Ok(Operation::InsertOrReplace(doom_entity(stored)?)));
         let reprieves = adopted.iter().map(|fresh| Ok(Operation::Delete(doom_key(fresh.name())?, IfMatch::Any)));
-        let steps = [dooms.collect::<SqlResult<_>>()?, self.declared(base)?, reprieves.collect::<SqlResult<_>>()?];
+        let mut steps =
+            [dooms.collect::<SqlResult<Vec<_>>>()?, self.declared(base)?, reprieves.collect::<SqlResult<_>>()?];
+        for oid in base.accesses.keys().filter(|oid| !after.accesses.contains_key(oid)) {
+            steps[0].push(Operation::Delete(access::key_of(*oid)?, IfMatch::Any));
+        }
+        for oid in self.accesses.keys() {
+            if let Some(access) = after.accesses.get(oid) {
+                steps[1].push(Operation::InsertOrReplace(access.to_entity()?));
+            }
+        }
         Ok(Changes { after, steps, adopted, dropped })
     }
 
@@ -167,6 +213,9 @@ impl StagedCatalog {
                 (Some(_), Some(new)) => Some(Operation::Replace(new.declaration.to_entity()?, version())),
                 (Some(old), None) => Some(Operation::Delete(old.declaration.entity_key()?, version())),
             });
+        }
+        if let Some(comments) = &self.comments {
+            operations.push(Operation::InsertOrReplace(comments.to_entity()?));
         }
         Ok(operations)
     }

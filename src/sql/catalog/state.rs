@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::access::Access;
+use super::comments::SharedComments;
 use super::declaration::Declaration;
 use super::found::is_found_oid;
 use super::sequence::Sequence;
@@ -16,6 +18,9 @@ use crate::sql::relation::Relation;
 pub(super) struct State {
     pub tables: BTreeMap<String, Arc<DeclaredTable>>,
     pub sequences: BTreeMap<String, Arc<Sequence>>,
+    /// Owners and grants, by the OID of the object; none for an object that nobody made and nothing was granted on.
+    pub accesses: BTreeMap<u32, Arc<Access>>,
+    pub comments: Arc<SharedComments>,
     /// Stored tables that wait to be dropped, and those of transactions that have not committed.
     pub doomed: BTreeSet<TableName>,
 }
@@ -74,6 +79,11 @@ impl State {
         self.tables.values().find(|t| t.declaration.oid == oid)
     }
 
+    /// Whether a table or a sequence has this OID.
+    pub fn has_oid(&self, oid: u32) -> bool {
+        self.table_by_oid(oid).is_some() || self.sequences.values().any(|s| s.oid == oid)
+    }
+
     /// Tables and sequences share their names.
     pub fn has_name(&self, name: &str) -> bool {
         self.tables.contains_key(name) || self.sequences.contains_key(name)
@@ -87,7 +97,9 @@ impl State {
     /// The first OID that nothing has. Found tables have theirs elsewhere, and keep them when they are declared.
     pub fn next_oid(&self) -> u32 {
         let tables = self.tables.values().map(|t| t.declaration.oid).filter(|oid| !is_found_oid(*oid));
-        let last = tables.chain(self.sequences.values().map(|s| s.oid)).max();
+        // What was granted on something that is gone must not be found by what comes after it.
+        let granted = self.accesses.keys().copied().filter(|oid| *oid >= FIRST_OID && !is_found_oid(*oid));
+        let last = tables.chain(self.sequences.values().map(|s| s.oid)).chain(granted).max();
         last.map_or(FIRST_OID, |oid| oid + OIDS_PER_TABLE)
     }
 }

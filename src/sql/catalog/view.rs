@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use super::access::Access;
+use super::comments::SharedComments;
 use super::declaration::Declaration;
 use super::found;
 use super::is_hidden;
@@ -131,6 +133,11 @@ impl CatalogView {
         self.state.tables.values().map(|table| &table.declaration)
     }
 
+    /// The comments on schemas and databases.
+    pub fn comments(&self) -> &Arc<SharedComments> {
+        &self.state.comments
+    }
+
     /// The sequence of exactly this SQL name.
     pub fn sequence(&self, name: &str) -> Option<Arc<Sequence>> {
         self.state.sequences.get(name).cloned()
@@ -149,6 +156,16 @@ impl CatalogView {
     /// The sequences that belong to columns of the table with this OID.
     pub fn sequences_of(&self, table: u32) -> impl Iterator<Item = &Arc<Sequence>> {
         self.sequences().filter(move |s| s.owner.as_ref().is_some_and(|owner| owner.table == table))
+    }
+
+    /// Who owns the object with this OID, and what is granted on it.
+    pub fn access(&self, oid: u32) -> Arc<Access> {
+        self.state.accesses.get(&oid).cloned().unwrap_or_else(|| Arc::new(Access::new(oid)))
+    }
+
+    /// The same of every object that somebody made or something was granted on.
+    pub fn accesses(&self) -> impl Iterator<Item = &Arc<Access>> {
+        self.state.accesses.values()
     }
 
     /// Whether a table or a sequence has this SQL name, exactly.

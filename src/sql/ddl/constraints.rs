@@ -104,7 +104,13 @@ pub(crate) fn add_check(
             free_name(table, column, "check", |name| constraints.names().any(|taken| taken == name))
         }
     };
-    let check = Check { number: constraints.next_number()?, name, expression: expression.to_string(), columns: named };
+    let check = Check {
+        number: constraints.next_number()?,
+        name,
+        expression: expression.to_string(),
+        columns: named,
+        comment: None,
+    };
     constraints.checks.push(check);
     Ok(())
 }

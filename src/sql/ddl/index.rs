@@ -35,7 +35,7 @@ impl Recorder<'_> {
         let method = create.using.as_ref().map_or_else(|| "btree".to_owned(), |using| using.to_string().to_lowercase());
         let kind = UnenforcedKind::Index { unique: create.unique, method, definition: index_definition(create) };
         let number = constraints.next_number()?;
-        constraints.unenforced.push(Unenforced { number, name: name.clone(), columns, kind });
+        constraints.unenforced.push(Unenforced::new(number, name.clone(), columns, kind));
         let what = if create.unique { "unique index" } else { "index" };
         self.warn(format!("{what} \"{name}\" on table \"{}\" is recorded and not built", self.table));
         Ok(())

@@ -126,7 +126,7 @@ impl Recorder<'_> {
             }
         };
         let number = constraints.next_number()?;
-        constraints.unenforced.push(Unenforced { number, name: name.clone(), columns, kind });
+        constraints.unenforced.push(Unenforced::new(number, name.clone(), columns, kind));
         Ok(name)
     }
 

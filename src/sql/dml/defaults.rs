@@ -44,6 +44,8 @@ struct DefaultColumn {
     sql_type: SqlType,
     /// The expression is a bare literal: its text is read as the column's type.
     untyped: bool,
+    /// It counts by itself: nobody needs a privilege for its sequence.
+    identity: bool,
     /// Its own among the sequences.
     sequences: Range<usize>,
 }
@@ -69,6 +71,7 @@ impl Defaults {
                 name: column.name.clone(),
                 sql_type: column.sql_type.clone(),
                 untyped,
+                identity: column.identity.is_some(),
                 sequences: first..sequences.len(),
             });
         }
@@ -122,10 +125,12 @@ impl BoundDefaults {
         let mut counted: Vec<ArrayRef> = Vec::with_capacity(self.plan.sequences.len());
         for (n, sequence) in self.plan.sequences.iter().enumerate() {
             // Values of the other columns' sequences are not looked at, so none are taken.
-            counted.push(if described.sequences.contains(&n) {
-                Arc::new(Int64Array::from(self.counting.next(sequence, rows).await?))
-            } else {
+            counted.push(if !described.sequences.contains(&n) {
                 new_null_array(&DataType::Int64, rows)
+            } else if described.identity {
+                Arc::new(Int64Array::from(self.counting.next_of_column(sequence, rows).await?))
+            } else {
+                Arc::new(Int64Array::from(self.counting.next(sequence, rows).await?))
             });
         }
         let values = expressions.evaluate(position, &batch_of(self.plan.schema.clone(), counted, rows)?)?;

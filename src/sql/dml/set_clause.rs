@@ -254,7 +254,9 @@ fn set_target(relation: &Relation, name: &ObjectName) -> SqlResult<TargetColumn>
         Some([column, field, ..]) => {
             let names: Vec<String> = relation.columns.iter().map(|c| c.name.clone()).collect();
             let known = resolve_column(names.iter(), column)?.and_then(|stored| relation.column(stored));
-            let Some((_, known)) = known else { return Err(undefined_column(relation, &fold(column))) };
+            let Some((_, known)) = known else {
+                return Err(undefined_column(relation, &fold(column)).at_span(column.span));
+            };
             let message = format!(
                 "cannot assign to field \"{}\" of column \"{}\" because its type {} is not a composite type",
                 fold(field),

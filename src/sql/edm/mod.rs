@@ -39,6 +39,7 @@ pub fn column_type(sql_type: &SqlType) -> ColumnType {
         | SqlType::Regproc
         | SqlType::Int2Vector
         | SqlType::OidVector
+        | SqlType::Catalog(_)
         | SqlType::Array(_)
         | SqlType::Record(_)
         | SqlType::Void

@@ -4,7 +4,7 @@
 //! (`regclass`, ...) are texts here, so they go where text goes.
 
 use crate::sql::error::{ErrorKind, SqlError};
-use crate::sql::types::SqlType;
+use crate::sql::types::{CatalogType, SqlType};
 
 /// PostgreSQL's type category: it decides what a literal without a type is taken for, and which types have a common one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +37,7 @@ pub(in crate::sql) fn category(sql_type: &SqlType) -> Category {
         | SqlType::Regclass
         | SqlType::Regtype
         | SqlType::Regproc => Category::Text,
+        SqlType::Catalog(catalog) if catalog.names_objects() => Category::Text,
         SqlType::Date | SqlType::Time | SqlType::Timestamp | SqlType::Timestamptz => Category::DateTime,
         SqlType::Interval => Category::Timespan,
         SqlType::Limited(limits) => category(limits.of().bare()),
@@ -47,6 +48,7 @@ pub(in crate::sql) fn category(sql_type: &SqlType) -> Category {
         | SqlType::Bytea
         | SqlType::Uuid
         | SqlType::InternalChar
+        | SqlType::Catalog(_)
         | SqlType::Record(_)
         | SqlType::Void => Category::Other,
     }
@@ -69,6 +71,7 @@ pub(in crate::sql) fn is_same(a: &SqlType, b: &SqlType) -> bool {
     match (a, b) {
         (SqlType::Array(a), SqlType::Array(b)) => is_same(a, b),
         (SqlType::Record(a), SqlType::Record(b)) => a.table == b.table,
+        (SqlType::Catalog(a), SqlType::Catalog(b)) => a == b,
         _ => std::mem::discriminant(a) == std::mem::discriminant(b),
     }
 }
@@ -77,6 +80,9 @@ pub(in crate::sql) fn is_same(a: &SqlType, b: &SqlType) -> bool {
 pub(in crate::sql) fn is_implicit(from: &SqlType, to: &SqlType) -> bool {
     use SqlType as T;
     if is_same(from, to) || *from == T::Unknown {
+        return true;
+    }
+    if from.names_objects() && matches!(to, T::Text | T::Name) {
         return true;
     }
     match (from, to) {
@@ -89,7 +95,7 @@ pub(in crate::sql) fn is_implicit(from: &SqlType, to: &SqlType) -> bool {
         | (T::Text | T::Char(_), T::Varchar(_))
         | (T::Text | T::Varchar(_), T::Char(_))
         | (T::Text | T::Varchar(_) | T::Char(_), T::Name)
-        | (T::Regclass | T::Regtype | T::Regproc, T::Text | T::Name)
+        | (T::Catalog(CatalogType::NodeTree), T::Text)
         | (T::Date, T::Timestamp | T::Timestamptz)
         | (T::Timestamp, T::Timestamptz)
         | (T::Time, T::Interval) => true,
@@ -106,6 +112,9 @@ pub(in crate::sql) fn is_implicit(from: &SqlType, to: &SqlType) -> bool {
 pub(in crate::sql) fn is_castable(from: &SqlType, to: &SqlType) -> bool {
     use SqlType as T;
     if is_implicit(from, to) || is_text(from) || is_text(to) {
+        return true;
+    }
+    if from.names_objects() && matches!(to, T::Oid | T::Int4 | T::Int8) {
         return true;
     }
     let integer = |t: &SqlType| matches!(t, T::Int2 | T::Int4 | T::Int8);

@@ -4,14 +4,14 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::expr::Placeholder;
+use datafusion::logical_expr::{Expr, ScalarUDF};
 
+use crate::sql::pg_catalog::SystemCatalog;
 use crate::sql::style::{Reading, Style};
 use crate::sql::types::SqlType;
 
 /// What is known of the parameters while a statement is planned.
-#[derive(Debug)]
 pub(in crate::sql) struct Parameters<'a> {
     /// `$1` first; `Unknown` where the client left it open.
     given: &'a [SqlType],
@@ -21,6 +21,8 @@ pub(in crate::sql) struct Parameters<'a> {
     style: Style,
     literal_style: Style,
     found: RefCell<BTreeMap<usize, SqlType>>,
+    /// The functions of the catalogue, as the statement sees it.
+    catalog: Option<&'a SystemCatalog>,
 }
 
 impl<'a> Parameters<'a> {
@@ -31,6 +33,7 @@ impl<'a> Parameters<'a> {
             style: Style::PLAIN,
             literal_style: Style::PLAIN,
             found: RefCell::new(BTreeMap::new()),
+            catalog: None,
         }
     }
 
@@ -38,6 +41,17 @@ impl<'a> Parameters<'a> {
     pub fn of_kept(mut self, is_kept: bool) -> Self {
         self.is_kept = is_kept;
         self
+    }
+
+    /// The same, in a statement that can ask the catalogue.
+    pub fn with_catalog(mut self, catalog: &'a SystemCatalog) -> Self {
+        self.catalog = Some(catalog);
+        self
+    }
+
+    /// A function of the catalogue; `None` where there is no catalogue to ask.
+    pub fn catalog_function(&self, name: &str) -> Option<Arc<ScalarUDF>> {
+        self.catalog?.function(name)
     }
 
     /// The same, in a session of this style, with literals in another perhaps.

@@ -41,7 +41,7 @@ fn table(
 
 fn recorded(number: u32, name: &str, columns: &[&str], kind: UnenforcedKind) -> Unenforced {
     let columns = columns.iter().map(|column| (*column).to_owned()).collect();
-    Unenforced { number, name: name.to_owned(), columns, kind }
+    Unenforced::new(number, name.to_owned(), columns, kind)
 }
 
 fn foreign_key() -> UnenforcedKind {

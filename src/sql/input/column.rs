@@ -16,7 +16,7 @@ use super::text::TextRule;
 use super::{bytes, datetime, json, list, number};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::style::Reading;
-use crate::sql::types::{IntervalFields, SqlType, TimeLimits, TimeType};
+use crate::sql::types::{CatalogType, IntervalFields, SqlType, TimeLimits, TimeType};
 
 /// A column under construction.
 #[derive(Debug)]
@@ -154,7 +154,7 @@ impl Builder {
             SqlType::Timestamptz => Builder::of_time(TimeType::Timestamptz, None),
             SqlType::Interval => Builder::of_time(TimeType::Interval, None),
             SqlType::Limited(limits) => Builder::of_time(limits.of(), Some(*limits)),
-            SqlType::Oid => Builder::Oid(UInt32Builder::new()),
+            SqlType::Oid | SqlType::Catalog(CatalogType::Xid) => Builder::Oid(UInt32Builder::new()),
             SqlType::Int2Vector => Builder::List(Items::new(&SqlType::Int2, true)),
             SqlType::OidVector => Builder::List(Items::new(&SqlType::Oid, true)),
             SqlType::Array(item) => Builder::List(Items::new(item, false)),

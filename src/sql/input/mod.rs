@@ -23,7 +23,7 @@ pub(super) use self::json::{canonical as canonical_json, write_string as write_j
 pub(super) use self::text::TextRule;
 use super::error::{ErrorKind, SqlError, SqlResult};
 use super::style::Reading;
-use super::types::{IntervalFields, SqlType};
+use super::types::{CatalogType, IntervalFields, SqlType};
 
 /// The value of type `sql_type` that a text stands for in the plain style; its Arrow type is exactly [`SqlType::arrow`].
 ///
@@ -47,7 +47,9 @@ pub fn parse_text_as(sql_type: &SqlType, text: &str, reading: Reading) -> SqlRes
         SqlType::Int2 => ScalarValue::Int16(Some(number::integer(sql_type, text)?)),
         SqlType::Int4 => ScalarValue::Int32(Some(number::integer(sql_type, text)?)),
         SqlType::Int8 => ScalarValue::Int64(Some(number::integer(sql_type, text)?)),
-        SqlType::Oid => ScalarValue::UInt32(Some(number::integer(sql_type, text)?)),
+        SqlType::Oid | SqlType::Catalog(CatalogType::Xid) => {
+            ScalarValue::UInt32(Some(number::integer(sql_type, text)?))
+        }
         SqlType::Float4 => ScalarValue::Float32(Some(number::float4(text)?)),
         SqlType::Float8 => ScalarValue::Float64(Some(number::float8(text)?)),
         SqlType::Numeric(declared) => {

@@ -31,6 +31,7 @@ impl TextRule {
             | SqlType::Regtype
             | SqlType::Regproc
             | SqlType::Unknown => TextRule::Any,
+            SqlType::Catalog(catalog) if !catalog.is_number() => TextRule::Any,
             SqlType::Varchar(Some(length)) => TextRule::Varchar(*length),
             SqlType::Char(length) => TextRule::Char(*length),
             SqlType::Name => TextRule::Name,

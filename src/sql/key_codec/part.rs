@@ -90,6 +90,7 @@ impl PartKind {
             | SqlType::Regproc
             | SqlType::Int2Vector
             | SqlType::OidVector
+            | SqlType::Catalog(_)
             | SqlType::Array(_)
             | SqlType::Record(_)
             | SqlType::Void

@@ -3,43 +3,90 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::objects::Objects;
+use super::objects::{Objects, PG_CATALOG};
 use super::quoting::quote_ident;
-use crate::sql::types::{SqlType, TimeLimits, TimeType};
+use super::recorded::RecordedFile;
+use crate::sql::types::{CatalogType, SqlType, TimeLimits, TimeType};
 
-const TYPES: &str = include_str!("data/types.txt");
-const FUNCTIONS: &str = include_str!("data/functions.txt");
 /// Header that PostgreSQL counts into the modifier of a length or precision.
 const MODIFIER_HEADER: i32 = 4;
+const TEXT_ARRAY: u32 = 1009;
 
-/// One base or array type of `pg_type`, as the text table gives it.
+/// OID of `array_in`, which every array type and no vector has as its input function.
+const ARRAY_IN: u32 = 750;
+
+/// One type of `pg_type`: what the rest of the catalogue asks about it.
 pub(super) struct TypeRow {
     pub oid: u32,
     pub name: &'static str,
-    /// The other columns, by their position in the table.
-    pub words: Vec<&'static str>,
+    pub schema: u32,
+    /// Bytes of a value; -1 where values differ.
+    pub length: i64,
+    pub by_value: bool,
+    pub align: &'static str,
+    pub storage: &'static str,
+    pub collation: u32,
+    element: u32,
+    /// The relation whose rows these are, else 0.
+    relation: u32,
+    input: u32,
 }
 
 impl TypeRow {
     pub fn element(&self) -> u32 {
-        self.words.get(9).and_then(|w| w.parse().ok()).unwrap_or(0)
+        self.element
     }
 
     pub fn is_array(&self) -> bool {
-        self.words.get(11) == Some(&"array_in")
+        self.input == ARRAY_IN
     }
 }
 
 static TYPE_ROWS: LazyLock<Vec<TypeRow>> = LazyLock::new(|| {
-    let row = |line: &'static str| {
-        let words: Vec<&str> = line.split(' ').collect();
-        Some(TypeRow { oid: words.first()?.parse().ok()?, name: words.get(1)?, words })
+    let Some(file) = RecordedFile::of("pg_type") else { return Vec::new() };
+    let columns = [
+        "oid",
+        "typname",
+        "typnamespace",
+        "typlen",
+        "typbyval",
+        "typalign",
+        "typstorage",
+        "typcollation",
+        "typelem",
+        "typrelid",
+        "typinput",
+    ]
+    .map(|column| file.position(column).unwrap_or(usize::MAX));
+    let row = |row: Vec<&'static str>| {
+        let [oid, name, schema, length, by_value, align, storage, collation, element, relation, input] =
+            columns.map(|at| row.get(at).copied().unwrap_or_default());
+        let number = |text: &str| text.parse().unwrap_or(0);
+        TypeRow {
+            oid: number(oid),
+            name,
+            schema: number(schema),
+            length: length.parse().unwrap_or(-1),
+            by_value: by_value == "t",
+            align,
+            storage,
+            collation: number(collation),
+            element: number(element),
+            relation: number(relation),
+            input: number(input),
+        }
     };
-    TYPES.lines().filter_map(row).collect()
+    file.rows().map(row).collect()
 });
 
 static TYPE_BY_OID: LazyLock<HashMap<u32, &'static TypeRow>> =
     LazyLock::new(|| TYPE_ROWS.iter().map(|t| (t.oid, t)).collect());
+
+static ARRAY_OF: LazyLock<HashMap<u32, u32>> =
+    LazyLock::new(|| TYPE_ROWS.iter().filter(|t| t.is_array()).map(|t| (t.element, t.oid)).collect());
+
+static ROW_TYPE_OF: LazyLock<HashMap<u32, u32>> =
+    LazyLock::new(|| TYPE_ROWS.iter().filter(|t| t.relation != 0).map(|t| (t.relation, t.oid)).collect());
 
 pub(super) fn types() -> &'static [TypeRow] {
     &TYPE_ROWS
@@ -49,12 +96,52 @@ pub(super) fn type_by_oid(oid: u32) -> Option<&'static TypeRow> {
     TYPE_BY_OID.get(&oid).copied()
 }
 
-/// The built-in functions that other catalogue rows refer to, with their OIDs.
+/// The type of a system relation's rows, 0 where there is none.
+pub(super) fn row_type_of(relation: u32) -> u32 {
+    ROW_TYPE_OF.get(&relation).copied().unwrap_or(0)
+}
+
+/// The built-in functions, with their OIDs.
 pub(super) fn functions() -> impl Iterator<Item = (u32, &'static str)> {
-    FUNCTIONS.lines().filter_map(|line| {
-        let (oid, name) = line.split_once(' ')?;
-        Some((oid.parse().ok()?, name))
-    })
+    FUNCTION_ROWS.iter().copied()
+}
+
+static FUNCTION_ROWS: LazyLock<Vec<(u32, &'static str)>> = LazyLock::new(|| {
+    let Some(file) = RecordedFile::of("pg_proc") else { return Vec::new() };
+    let (oid, name) = (file.position("oid"), file.position("proname"));
+    let row = |row: Vec<&'static str>| Some((row.get(oid?)?.parse().ok()?, *row.get(name?)?));
+    let mut rows: Vec<_> = file.rows().filter_map(row).collect();
+    rows.sort_unstable();
+    rows
+});
+
+/// OIDs of functions by their names, in order.
+static FUNCTIONS_BY_NAME: LazyLock<HashMap<&'static str, Vec<u32>>> = LazyLock::new(|| {
+    let mut by_name: HashMap<_, Vec<u32>> = HashMap::new();
+    functions().for_each(|(oid, name)| by_name.entry(name).or_default().push(oid));
+    by_name
+});
+
+/// The OIDs of the functions with this name.
+pub(super) fn functions_named(name: &str) -> &'static [u32] {
+    FUNCTIONS_BY_NAME.get(name).map_or(&[], Vec::as_slice)
+}
+
+/// The name of a function; the OIDs stand in order.
+pub(super) fn function_name(oid: u32) -> Option<&'static str> {
+    let at = FUNCTION_ROWS.binary_search_by_key(&oid, |(oid, _)| *oid).ok()?;
+    FUNCTION_ROWS.get(at).map(|(_, name)| *name)
+}
+
+/// As `regproc` prints an OID: with its schema where the name alone does not find it.
+pub(super) fn printed_function(oid: u32) -> String {
+    match function_name(oid) {
+        None if oid == 0 => "-".to_owned(),
+        None => oid.to_string(),
+        Some(name) if name.starts_with("_pg_") => format!("information_schema.{name}"),
+        Some(name) if functions_named(name).len() > 1 => format!("pg_catalog.{}", quote_ident(name)),
+        Some(name) => quote_ident(name),
+    }
 }
 
 /// OID of a SQL type, as in `pg_type`.
@@ -88,13 +175,34 @@ pub(super) fn type_oid(sql_type: &SqlType) -> u32 {
         SqlType::Regproc => 24,
         SqlType::Int2Vector => 22,
         SqlType::OidVector => 30,
-        SqlType::Array(item) => {
-            let item = type_oid(item);
-            types().iter().find(|t| t.is_array() && t.element() == item).map_or(1009, |t| t.oid)
-        }
+        SqlType::Catalog(catalog) => catalog_type_oid(*catalog),
+        SqlType::Array(item) => ARRAY_OF.get(&type_oid(item)).copied().unwrap_or(TEXT_ARRAY),
         SqlType::Record(row) => row.table.as_ref().map_or(2249, |table| table.oid),
         SqlType::Void => 2278,
         SqlType::Unknown => 705,
+    }
+}
+
+fn catalog_type_oid(catalog: CatalogType) -> u32 {
+    match catalog {
+        CatalogType::Xid => 28,
+        CatalogType::NodeTree => 194,
+        CatalogType::Inet => 869,
+        CatalogType::AclItem => 1033,
+        CatalogType::AnyArray => 2277,
+        CatalogType::Lsn => 3220,
+        CatalogType::NDistinct => 3361,
+        CatalogType::Dependencies => 3402,
+        CatalogType::McvList => 5017,
+        CatalogType::Statistic => 10_029,
+        CatalogType::Regprocedure => 2202,
+        CatalogType::Regoper => 2203,
+        CatalogType::Regoperator => 2204,
+        CatalogType::Regnamespace => 4089,
+        CatalogType::Regrole => 4096,
+        CatalogType::Regcollation => 4191,
+        CatalogType::Regconfig => 3734,
+        CatalogType::Regdictionary => 3769,
     }
 }
 
@@ -116,6 +224,7 @@ pub(super) fn format_type(objects: &Objects, oid: u32, modifier: Option<i64>) ->
     let of_time = |of: TimeType| {
         TimeLimits::of_modifier(of, given).map_or_else(|| of.bare().to_string(), |limits| limits.to_string())
     };
+    let is_asked = modifier.is_some();
     let modifier = modifier.filter(|m| *m >= i64::from(MODIFIER_HEADER)).map(|m| m - i64::from(MODIFIER_HEADER));
     let with_length = |name: &str| modifier.map_or_else(|| name.to_owned(), |n| format!("{name}({n})"));
     let Some(row) = type_by_oid(oid) else {
@@ -125,7 +234,10 @@ pub(super) fn format_type(objects: &Objects, oid: u32, modifier: Option<i64>) ->
         };
     };
     if row.is_array() && row.element() != 0 {
-        return format_type(objects, row.element(), Some(given)) + "[]";
+        return format_type(objects, row.element(), is_asked.then_some(given)) + "[]";
+    }
+    if row.schema != PG_CATALOG {
+        return format!("information_schema.{}", quote_ident(row.name));
     }
     match row.name {
         "bool" => bare("boolean"),
@@ -135,18 +247,22 @@ pub(super) fn format_type(objects: &Objects, oid: u32, modifier: Option<i64>) ->
         "float4" => bare("real"),
         "float8" => bare("double precision"),
         "varchar" => with_length("character varying"),
-        "bpchar" => with_length(if modifier.is_some() { "character" } else { "bpchar" }),
+        // Without a length these two are not what SQL means by their names.
+        "bpchar" => with_length(if modifier.is_some() || !is_asked { "character" } else { "bpchar" }),
+        "bit" if !is_asked => bare("bit"),
         "numeric" => modifier.map_or_else(|| bare("numeric"), |m| format!("numeric({},{})", m >> 16, m & 0x7ff)),
         "time" => of_time(TimeType::Time),
         "timetz" => bare("time with time zone"),
         "timestamp" => of_time(TimeType::Timestamp),
         "timestamptz" => of_time(TimeType::Timestamptz),
         "interval" => of_time(TimeType::Interval),
-        "varbit" => with_length("bit varying"),
-        "bit" => with_length("bit"),
+        // Their lengths have no header.
+        "varbit" if given >= 0 => format!("bit varying({given})"),
+        "varbit" => bare("bit varying"),
+        "bit" if given >= 0 => format!("bit({given})"),
         "char" => bare("\"char\""),
         "any" => bare("\"any\""),
-        other => bare(other),
+        other => quote_ident(other),
     }
 }
 
@@ -177,5 +293,14 @@ mod tests {
             assert_eq!(printed, sql_type.to_string());
         }
         assert_eq!(format_type(&objects, 22, None), "int2vector");
+        assert_eq!(format_type(&objects, 1560, Some(3)), "bit(3)");
+        assert_eq!(format_type(&objects, 13_234, None), "information_schema.yes_or_no");
+    }
+
+    #[test]
+    fn functions_are_found_by_name_and_by_number() {
+        assert_eq!((function_name(1242), functions_named("boolin")), (Some("boolin"), &[1242][..]));
+        assert_eq!((printed_function(1242).as_str(), printed_function(0).as_str()), ("boolin", "-"));
+        assert_eq!(printed_function(2100), "pg_catalog.avg");
     }
 }

@@ -1,14 +1,15 @@
 //! The columns of every system relation, in PostgreSQL 15's order, read from a compact text table.
 //!
-//! One line of the table is `schema.relation oid kind column:type ...`; `!` behind a type says NOT NULL. Types that
-//! hold nothing here (access privileges, expression trees) are text.
+//! One line of the table is `schema.relation oid kind column:type ...`; `!` behind a type says NOT NULL, `@` and a number
+//! a collation that is not the type's. A column of one of `information_schema`'s domains has the domain's base type.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use arrow::datatypes::{Schema, SchemaRef};
 
-use crate::sql::types::SqlType;
+use super::built_ins;
+use crate::sql::types::{SqlType, TimeLimits, TimeType};
 
 const TABLE: &str = include_str!("data/relations.txt");
 
@@ -26,7 +27,11 @@ pub(super) struct Layout {
 pub(super) struct LayoutColumn {
     pub name: &'static str,
     pub sql_type: SqlType,
+    /// The type's OID in `pg_type`: of a domain its own.
+    pub type_oid: u32,
     pub not_null: bool,
+    /// Where it is not the type's.
+    pub collation: Option<u32>,
 }
 
 impl Layout {
@@ -68,13 +73,36 @@ fn read_line(line: &'static str) -> Option<Layout> {
 }
 
 fn read_column(word: &'static str) -> Option<LayoutColumn> {
-    let (name, sql_type) = word.split_once(':')?;
-    let (sql_type, not_null) = match sql_type.strip_suffix('!') {
-        Some(sql_type) => (sql_type, true),
-        None => (sql_type, false),
+    let (name, rest) = word.split_once(':')?;
+    let (rest, collation) = match rest.split_once('@') {
+        Some((rest, collation)) => (rest, Some(collation.parse().ok()?)),
+        None => (rest, None),
     };
-    Some(LayoutColumn { name, sql_type: SqlType::of_typname(sql_type)?, not_null })
+    let (typname, not_null) = match rest.strip_suffix('!') {
+        Some(typname) => (typname, true),
+        None => (rest, false),
+    };
+    let (type_oid, sql_type) = match DOMAINS.iter().find(|(domain, ..)| *domain == typname) {
+        Some((_, oid, base)) => (*oid, base.clone()),
+        None => {
+            let sql_type = SqlType::of_typname(typname)?;
+            (built_ins::type_oid(&sql_type), sql_type)
+        }
+    };
+    Some(LayoutColumn { name, sql_type, type_oid, not_null, collation })
 }
+
+/// The domains of `information_schema`, with their OIDs and base types.
+static DOMAINS: LazyLock<[(&str, u32, SqlType); 5]> = LazyLock::new(|| {
+    let seconds = SqlType::Limited(TimeLimits::digits(TimeType::Timestamptz, 2));
+    [
+        ("cardinal_number", 13_221, SqlType::Int4),
+        ("character_data", 13_224, SqlType::Varchar(None)),
+        ("sql_identifier", 13_226, SqlType::Name),
+        ("time_stamp", 13_232, seconds),
+        ("yes_or_no", 13_234, SqlType::Varchar(Some(3))),
+    ]
+});
 
 #[cfg(test)]
 mod tests {

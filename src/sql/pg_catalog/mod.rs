@@ -6,14 +6,18 @@
 
 mod built_ins;
 mod cells;
+mod comments;
 mod constraints;
 mod deparse;
 mod functions;
 mod layout;
 mod objects;
 mod quoting;
+mod recorded;
+mod references;
 mod relations;
 mod rewrite;
+mod routines;
 
 use std::sync::{Arc, OnceLock};
 
@@ -22,11 +26,13 @@ use datafusion::logical_expr::ScalarUDF;
 use datafusion::sql::sqlparser::ast::Query;
 
 use self::functions::FunctionContext;
+pub(super) use self::functions::{name_of, oid_of};
 use self::objects::Objects;
 pub(super) use self::objects::table_row;
 pub(super) use self::quoting::{quote_ident, split_name};
 use super::advisory;
-use super::catalog::Sequence;
+use super::catalog::{Sequence, SharedComments};
+use super::copies::Copies;
 use super::error::{ErrorKind, SqlError, SqlResult};
 use super::handles::Handles;
 use super::login::Login;
@@ -42,8 +48,9 @@ pub struct CatalogSnapshot {
 }
 
 impl CatalogSnapshot {
-    pub fn new(relations: Vec<Arc<Relation>>, sequences: Vec<Arc<Sequence>>) -> Self {
-        Self { objects: Arc::new(Objects::new(relations, sequences)), observations: Arc::default() }
+    pub fn new(relations: Vec<Arc<Relation>>, sequences: Vec<Arc<Sequence>>, comments: Arc<SharedComments>) -> Self {
+        let objects = Objects::new(relations, sequences).with_comments(comments);
+        Self { objects: Arc::new(objects), observations: Arc::default() }
     }
 
     /// With what observe mode saw, for the views that show it.
@@ -61,6 +68,7 @@ pub struct SystemCatalog {
     login: Arc<Login>,
     handles: Handles,
     sequences: Option<Arc<SessionSequences>>,
+    copies: Arc<Copies>,
     /// Set when the statement reads the catalogue, through a relation or a function.
     seen: OnceLock<CatalogSnapshot>,
 }
@@ -68,7 +76,22 @@ pub struct SystemCatalog {
 impl SystemCatalog {
     pub(in crate::sql) fn new(database: &str, user: &str, handles: Handles) -> Self {
         let (database, user) = (database.to_owned(), user.to_owned());
-        Self { database, user, login: Arc::default(), handles, sequences: None, seen: OnceLock::new() }
+        Self {
+            database,
+            user,
+            login: Arc::default(),
+            handles,
+            sequences: None,
+            copies: Arc::default(),
+            seen: OnceLock::new(),
+        }
+    }
+
+    /// The COPY statements of all sessions, for `pg_stat_progress_copy`.
+    #[must_use]
+    pub(in crate::sql) fn with_copies(mut self, copies: Arc<Copies>) -> Self {
+        self.copies = copies;
+        self
     }
 
     /// The session's client, for `pg_roles`, `pg_stat_ssl` and their kin.
@@ -164,6 +187,7 @@ impl SystemCatalog {
             login: self.login.clone(),
             handles: self.handles.clone(),
             observations: Arc::default(),
+            copies: self.copies.clone(),
         }
     }
 }

@@ -6,8 +6,8 @@ use super::constraints::{TableConstraint, TableIndex};
 use super::layout::{self, Layout};
 use super::quoting::{quote_ident, split_name};
 use crate::model::TableName;
-use crate::sql::catalog::Sequence;
-use crate::sql::relation::{Relation, RelationColumn};
+use crate::sql::catalog::{Sequence, SharedComments};
+use crate::sql::relation::{Relation, RelationColumn, column_numbers};
 use crate::sql::types::TableRow;
 
 /// Schemas that are always there.
@@ -18,8 +18,8 @@ pub(super) const INFORMATION_SCHEMA: u32 = 13_207;
 pub(super) const OWNER: u32 = 10;
 /// The database's own OID.
 pub(super) const DATABASE: u32 = 5;
-/// Default collation of text.
-pub(super) const DEFAULT_COLLATION: u32 = 100;
+pub(super) const TEMPLATE1: u32 = 1;
+pub(super) const TEMPLATE0: u32 = 4;
 
 /// What an OID of `pg_class` stands for.
 #[derive(Clone, Copy)]
@@ -65,11 +65,19 @@ impl Class<'_> {
 pub(super) struct Objects {
     pub tables: Vec<Arc<Relation>>,
     pub sequences: Vec<Arc<Sequence>>,
+    /// Those on schemas and databases.
+    pub comments: Arc<SharedComments>,
 }
 
 impl Objects {
     pub fn new(tables: Vec<Arc<Relation>>, sequences: Vec<Arc<Sequence>>) -> Self {
-        Self { tables, sequences }
+        Self { tables, sequences, comments: Arc::default() }
+    }
+
+    /// With the comments on schemas and databases.
+    #[must_use]
+    pub fn with_comments(self, comments: Arc<SharedComments>) -> Self {
+        Self { comments, ..self }
     }
 
     pub fn class_by_oid(&self, oid: u32) -> Option<Class<'_>> {
@@ -160,7 +168,7 @@ impl Objects {
 
 /// The columns a table shows, numbered from 1 as in `pg_attribute`.
 pub(super) fn visible_columns(table: &Relation) -> impl Iterator<Item = (i32, &RelationColumn)> {
-    (1..).zip(table.columns.iter().filter(|c| !c.hidden))
+    column_numbers(&table.dropped_columns).zip(table.columns.iter().filter(|c| !c.hidden))
 }
 
 /// The numbers of the key's columns, in key order.

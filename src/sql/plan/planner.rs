@@ -202,7 +202,7 @@ impl Planner<'_> {
         let parameters_of = |given| {
             let style = self.style();
             let literal_style = if self.is_plain { Style::PLAIN } else { style };
-            Parameters::new(given).of_kept(self.is_kept).in_style(style, literal_style)
+            Parameters::new(given).of_kept(self.is_kept).in_style(style, literal_style).with_catalog(&self.system)
         };
         let found = parameters_of(declared);
         let mut plan = self.to_plan(state, tables, statement.clone(), &[], &found)?;

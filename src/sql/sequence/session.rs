@@ -8,6 +8,7 @@ use super::counting::{advance, check_within, exhausted};
 use crate::sql::catalog::{CatalogView, Sequence, SequenceState};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::pg_catalog::split_name;
+use crate::sql::privileges::{ObjectKind, Privileges, Rights};
 
 /// The sequences as one session uses them.
 pub(in crate::sql) struct SessionSequences {
@@ -19,6 +20,8 @@ pub(in crate::sql) struct SessionSequences {
 struct Inner {
     /// The catalogue as the running statement sees it.
     catalog: Option<CatalogView>,
+    /// What its user may do.
+    rights: Option<Rights>,
     /// The transaction of that statement may not write.
     read_only: bool,
     /// What `currval` gives, by the sequence's OID.
@@ -33,9 +36,10 @@ impl SessionSequences {
     }
 
     /// A statement begins: what it sees, and whether it may write.
-    pub fn begin_statement(&self, catalog: &CatalogView, read_only: bool) {
+    pub fn begin_statement(&self, catalog: &CatalogView, rights: &Rights, read_only: bool) {
         let mut inner = self.lock();
         inner.catalog = Some(catalog.clone());
+        inner.rights = Some(rights.clone());
         inner.read_only = read_only;
     }
 
@@ -49,8 +53,18 @@ impl SessionSequences {
     /// `nextval`, for as many rows as asked for.
     ///
     /// # Errors
-    /// 42P01 or 42809 for what is no sequence, 25006 in a read-only transaction, 2200H at the sequence's end.
+    /// 42P01 or 42809 for what is no sequence, 42501 without the privilege, 25006 in a read-only transaction, 2200H at the sequence's end.
     pub async fn next(&self, name: &str, count: usize) -> SqlResult<Vec<i64>> {
+        let (sequence, _) = self.for_writing(name, "nextval")?;
+        self.check(&sequence, Privileges::USAGE | Privileges::UPDATE)?;
+        self.next_of_column(name, count).await
+    }
+
+    /// `nextval` for an identity column: whoever may write to the table may count.
+    ///
+    /// # Errors
+    /// As [`SessionSequences::next`], but for privileges.
+    pub async fn next_of_column(&self, name: &str, count: usize) -> SqlResult<Vec<i64>> {
         let (sequence, counter) = self.for_writing(name, "nextval")?;
         let values = match counter {
             Some(counter) => next_of_own(&sequence, &counter, count)?,
@@ -70,6 +84,7 @@ impl SessionSequences {
     /// As [`SessionSequences::next`]; 22003 for a value outside the sequence's bounds.
     pub async fn set(&self, name: &str, value: i64, called: bool) -> SqlResult<i64> {
         let (sequence, counter) = self.for_writing(name, "setval")?;
+        self.check(&sequence, Privileges::UPDATE)?;
         let state = SequenceState { last: value, called };
         match counter {
             Some(counter) => {
@@ -90,6 +105,7 @@ impl SessionSequences {
     /// 55000 before the session's first `nextval` of the sequence.
     pub fn current(&self, name: &str) -> SqlResult<i64> {
         let sequence = self.find(name)?;
+        self.check(&sequence, Privileges::USAGE | Privileges::SELECT)?;
         let value = self.lock().values.get(&sequence.oid).copied();
         value.ok_or_else(|| {
             let message = format!("currval of sequence \"{}\" is not yet defined in this session", sequence.name);
@@ -102,9 +118,16 @@ impl SessionSequences {
     /// # Errors
     /// 55000 before the session's first `nextval`.
     pub fn last(&self) -> SqlResult<i64> {
-        let inner = self.lock();
-        let last = inner.last.and_then(|oid| inner.values.get(&oid).copied());
-        last.ok_or_else(|| SqlError::new(ErrorKind::ObjectNotInState, "lastval is not yet defined in this session"))
+        let undefined = || SqlError::new(ErrorKind::ObjectNotInState, "lastval is not yet defined in this session");
+        let (sequence, value) = {
+            let inner = self.lock();
+            let oid = inner.last.ok_or_else(undefined)?;
+            let sequence =
+                inner.catalog.as_ref().and_then(|catalog| catalog.sequences().find(|s| s.oid == oid).cloned());
+            (sequence.ok_or_else(undefined)?, inner.values.get(&oid).copied())
+        };
+        self.check(&sequence, Privileges::USAGE | Privileges::SELECT)?;
+        value.ok_or_else(undefined)
     }
 
     /// Where a sequence stands.
@@ -156,6 +179,17 @@ impl SessionSequences {
         }
         let counter = inner.catalog.as_ref().and_then(|catalog| catalog.own_counter(&sequence.name));
         Ok((sequence, counter))
+    }
+
+    /// One of these privileges must be the user's.
+    fn check(&self, sequence: &Sequence, one_of: Privileges) -> SqlResult<()> {
+        let inner = self.lock();
+        let (Some(rights), Some(catalog)) = (&inner.rights, &inner.catalog) else { return Ok(()) };
+        if rights.on(ObjectKind::Sequence, &catalog.access(sequence.oid)).has_any(one_of) {
+            Ok(())
+        } else {
+            Err(ObjectKind::Sequence.denied(&sequence.name))
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

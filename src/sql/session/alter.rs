@@ -7,7 +7,7 @@ use datafusion::sql::sqlparser::ast::{Expr, Ident, UnaryOperator};
 
 use super::{Position, Session};
 use crate::model::TableName;
-use crate::sql::catalog::{CatalogView, Declaration, duplicate_table};
+use crate::sql::catalog::{Access, CatalogView, Declaration, duplicate_table};
 use crate::sql::ddl::{self, Alteration, Renaming, RowCheck};
 use crate::sql::dml::{contains_nulls, is_there_row};
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
@@ -136,7 +136,10 @@ impl Session {
             sequence.oid = self.engine.catalog().next_oid();
             sequence.owner.iter_mut().for_each(|owner| owner.table = alteration.after.oid);
             let state = sequence.initial();
-            self.transaction.catalog_mut().start_sequence(sequence, state);
+            let owner = self.reads().catalog.access(alteration.after.oid);
+            let staged = self.transaction.catalog_mut();
+            staged.put_access(Access::made_by(owner.owner(), sequence.oid));
+            staged.start_sequence(sequence, state);
         }
         Ok(())
     }

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use datafusion::sql::sqlparser::ast::ObjectName;
 
 use super::{Position, Session};
-use crate::sql::catalog::{Sequence, duplicate_table};
+use crate::sql::catalog::{Access, Sequence, duplicate_table};
 use crate::sql::ddl::{self, Reference};
 use crate::sql::dml::find_target;
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
 use crate::sql::outcome::{CommandTag, Outcome};
 use crate::sql::plan::schema_and_table;
+use crate::sql::privileges::Privileges;
 use crate::sql::relation::{Relation, RelationKind};
 use crate::sql::statement::{CreateTableCommand, DropObjects, Truncate};
 use crate::sql::tx::TableMode;
@@ -60,13 +61,16 @@ impl Session {
         let fresh = catalog.make_first(&reads.catalog, &*reads.reader, &mut declaration).await?;
         declaration.oid = catalog.next_oid();
         let table = declaration.oid;
+        let owner = self.rights.user().to_owned();
         let staged = self.transaction.catalog_mut();
         staged.keep(fresh);
+        staged.put_access(Access::made_by(&owner, table));
         staged.put(declaration)?;
         for mut sequence in sequences {
             sequence.oid = catalog.next_oid();
             sequence.owner.iter_mut().for_each(|owner| owner.table = table);
             let state = sequence.initial();
+            staged.put_access(Access::made_by(&owner, sequence.oid));
             staged.start_sequence(sequence, state);
         }
         self.notices.extend(notices);
@@ -150,7 +154,10 @@ impl Session {
             self.notice(Notice::info(format!("truncate cascades to table \"{}\"", reference.table)));
             self.claim(&reference.table).await?;
             match self.reads().relation(&reference.table).await? {
-                Some(relation) if relation.name == reference.table => relations.push(relation),
+                Some(relation) if relation.name == reference.table => {
+                    self.check_on_table(&relation, Privileges::TRUNCATE)?;
+                    relations.push(relation);
+                }
                 _ => break,
             }
         }
@@ -193,11 +200,17 @@ impl Session {
         Ok(relations)
     }
 
-    pub(super) async fn analyze(&self, name: Option<&ObjectName>) -> SqlResult<Outcome> {
-        let relations = match name {
+    pub(super) async fn analyze(&mut self, name: Option<&ObjectName>) -> SqlResult<Outcome> {
+        let mut relations = match name {
             Some(name) => self.targets(std::slice::from_ref(name)).await?,
             None => self.reads().relations().await?,
         };
+        let is_analyzed = |relation: &Arc<Relation>| self.may_analyze(relation);
+        let left_out: Vec<_> = relations.extract_if(.., |relation| !is_analyzed(relation)).collect();
+        for relation in left_out {
+            let message = format!("skipping \"{}\" --- only table or database owner can analyze it", relation.name);
+            self.notice(Notice::warning(message));
+        }
         for relation in relations {
             self.engine.store().analyze(&relation.stored).await?;
         }

@@ -91,7 +91,7 @@ impl Session {
 
 /// The table with an index of this name, and whether the index stands alone: that of a primary key or of a UNIQUE
 /// belongs to the constraint.
-fn index_of<'c>(catalog: &'c CatalogView, name: &str) -> Option<(&'c Declaration, bool)> {
+pub(super) fn index_of<'c>(catalog: &'c CatalogView, name: &str) -> Option<(&'c Declaration, bool)> {
     catalog.declarations().find_map(|declaration| {
         let recorded = declaration.constraints.unenforced.iter().find(|recorded| recorded.name == name);
         match recorded.map(|recorded| &recorded.kind) {

@@ -3,19 +3,23 @@
 mod activity;
 mod alter;
 mod change;
+mod comments;
 mod commit;
 mod control;
 mod copy;
 mod cursors;
 mod define;
 mod explain;
+mod grants;
 mod indexes;
 mod lock;
 mod locking;
 mod measure;
 mod notify;
 mod observe;
+mod portals;
 mod prepare;
+mod privileges;
 mod rewrite;
 mod run;
 mod sequences;
@@ -29,6 +33,7 @@ use std::time::Duration;
 
 use datafusion::common::ScalarValue;
 
+pub use self::copy::CopiedRows;
 use self::copy::CopyInProgress;
 use self::prepare::Known;
 pub use self::prepare::Prepared;
@@ -40,11 +45,12 @@ use super::engine::Engine;
 use super::error::{ErrorKind, Notice, SqlError, SqlResult};
 use super::handles::{Handles, Notices};
 use super::login::Login;
-pub use super::login::{Encryption, Role};
+pub use super::login::{Account, Accounts, AccountsError, Encryption, Role};
 use super::notify::Listener;
 use super::outcome::{CommandTag, Outcome};
 use super::pg_catalog::SystemCatalog;
 use super::plan::Planner;
+use super::privileges::Rights;
 use super::reads::Reads;
 use super::sequence::SessionSequences;
 use super::settings::{Settings, Source};
@@ -95,6 +101,7 @@ pub struct Session {
     measure: Option<Measure>,
     transaction: Transaction,
     login: Arc<Login>,
+    rights: Rights,
     notices: Vec<Notice>,
     copy: Option<CopyInProgress>,
     told_about_timestamp: bool,
@@ -105,7 +112,7 @@ pub struct Session {
 
 impl Session {
     /// # Errors
-    /// 42704 or 22023 for a start-up setting that is not one.
+    /// 42704 or 22023 for a start-up setting that is not one, 42501 for a user who may not connect to the database.
     pub fn new(engine: Arc<Engine>, options: SessionOptions) -> SqlResult<Self> {
         let settings = Settings::new(&options.user);
         if options.role == Role::ReadOnly {
@@ -115,7 +122,9 @@ impl Session {
         for (name, value) in &options.settings {
             settings.set_at_startup(name, value, Source::Client)?;
         }
+        let rights = Rights::new(&options.user, options.role);
         let login = Login { process: 0, role: options.role, encryption: options.encryption };
+        privileges::check_may_connect(&engine, &rights)?;
         let statements = NamedStatements::default();
         let handles = Handles {
             settings: settings.clone(),
@@ -139,6 +148,7 @@ impl Session {
             measure: None,
             transaction,
             login: Arc::new(login),
+            rights,
             notices: Vec::new(),
             copy: None,
             told_about_timestamp: false,
@@ -169,8 +179,10 @@ impl Session {
     pub async fn prepare(&mut self, statement: Statement, declared: &[SqlType]) -> SqlResult<Prepared> {
         self.check_not_failed(&statement)?;
         self.begin_statement(&statement).await;
+        let source = statement.source.clone();
         let known = Known { settings: &self.settings, cursors: &self.cursors, statements: &self.statements };
-        Prepared::prepare(&self.planner(), statement, declared, &known).await
+        let prepared = Prepared::prepare(&self.planner(), statement, declared, &known).await;
+        prepared.map_err(|error| source.located(error))
     }
 
     /// Runs a planned statement. Dropping the future or the returned rows cancels it; a commit already handed to the
@@ -187,7 +199,8 @@ impl Session {
         self.check_not_failed(prepared.statement())?;
         self.begin_measure(prepared);
         self.begin_statement(prepared.statement()).await;
-        let outcome = self.run(prepared, &parameters, position).await?;
+        let outcome = self.run(prepared, &parameters, position).await;
+        let outcome = outcome.map_err(|error| prepared.statement.source.located(error))?;
         // A statement on its own is a transaction: the next one reads anew.
         let copies = matches!(outcome, Outcome::CopyIn(_));
         if position == Position::Last && !self.transaction.is_open() && !copies {
@@ -202,6 +215,19 @@ impl Session {
     /// What is wrong with the input, with its line; what the commit meets.
     pub async fn copy_data(&mut self, data: &[u8]) -> SqlResult<()> {
         self.copy_in(data).await
+    }
+
+    /// Rows of COPY FROM STDIN in binary format, which the front-end has read.
+    ///
+    /// # Errors
+    /// What is wrong with the rows, with the number of the first; what the commit meets.
+    pub async fn copy_rows(&mut self, rows: CopiedRows, bytes: usize) -> SqlResult<()> {
+        self.copy_read(rows, bytes).await
+    }
+
+    /// What is wrong with COPY input that the front-end reads, with what is committed already.
+    pub fn copy_error(&self, error: Box<SqlError>) -> Box<SqlError> {
+        self.copy_failed(error)
     }
 
     /// The input is complete: commits what is left.
@@ -292,10 +318,7 @@ impl Session {
 
     fn check_not_failed(&self, statement: &Statement) -> SqlResult<()> {
         if self.transaction.state() == TransactionState::Failed && !statement.is_allowed_in_failed_block() {
-            return Err(SqlError::new(
-                ErrorKind::InFailedTransaction,
-                "current transaction is aborted, commands ignored until end of transaction block",
-            ));
+            return Err(aborted());
         }
         Ok(())
     }
@@ -331,12 +354,12 @@ impl Session {
         let Some(Snapshot { moment, serial }) = self.transaction.snapshot() else {
             let (reader, catalog) = self.engine.catalog().view(staged);
             let catalog = catalog.with_written(written);
-            self.sequences.begin_statement(&catalog, self.is_read_only());
+            self.sequences.begin_statement(&catalog, &self.rights, self.is_read_only());
             return Arc::new(Reads::new(reader, catalog, own, moments).metered(self.meter.clone()));
         };
         let (reader, catalog) = moment.view(staged);
         let catalog = catalog.with_written(written);
-        self.sequences.begin_statement(&catalog, self.is_read_only());
+        self.sequences.begin_statement(&catalog, &self.rights, self.is_read_only());
         let log = serial.as_ref().map(|serial| serial.reads().clone());
         Arc::new(Reads::new(reader, catalog, own, moments).noted_in(log).metered(self.meter.clone()))
     }
@@ -350,9 +373,16 @@ impl Session {
         SystemCatalog::new(&self.engine.config().database, &self.user, self.handles.clone())
             .with_login(self.login.clone())
             .with_sequences(self.sequences.clone())
+            .with_copies(self.engine.copies().clone())
     }
 
     fn notice(&mut self, notice: Notice) {
         self.notices.push(notice);
     }
+}
+
+/// What is said in a block that has failed.
+fn aborted() -> Box<SqlError> {
+    let message = "current transaction is aborted, commands ignored until end of transaction block";
+    SqlError::new(ErrorKind::InFailedTransaction, message)
 }

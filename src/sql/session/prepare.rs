@@ -130,6 +130,11 @@ impl Prepared {
         self.style == style || matches!(self.plan, Plan::Utility)
     }
 
+    /// Whether it reads and does nothing else: a portal of it is a cursor.
+    pub fn is_query(&self) -> bool {
+        matches!(self.plan, Plan::Query(_))
+    }
+
     /// The statement as observe mode remembers it.
     pub(super) fn seen(&self) -> Arc<SeenStatement> {
         self.seen.get_or_init(|| Arc::new(SeenStatement::new(&self.statement.text))).clone()

@@ -21,6 +21,7 @@ impl Session {
         parameters: &[ScalarValue],
         position: Position,
     ) -> SqlResult<Outcome> {
+        self.check_privileges(&prepared.statement.command).await?;
         if !prepared.is_of_style(self.settings.style()) {
             // What literals and time zones mean is in a plan.
             let known = Known { settings: &self.settings, cursors: &self.cursors, statements: &self.statements };
@@ -70,6 +71,7 @@ impl Session {
             Command::DropSequence(drop) => self.drop_sequences(drop, position).await,
             Command::CreateIndex(create) => self.create_index(create, position).await,
             Command::DropIndex(drop) => self.drop_indexes(drop, position).await,
+            Command::Comment(comment) => self.comment(comment, position).await,
             Command::Truncate(truncate) => self.truncate(truncate, position).await,
             Command::Analyze(name) => self.analyze(name.as_ref()).await,
             Command::Copy(copy) => {
@@ -91,6 +93,7 @@ impl Session {
             Command::Set(set) => self.run_set(set),
             Command::Reset(name) => self.run_reset(name.as_deref()),
             Command::Discard(what) => self.discard(*what),
+            Command::Grant(command) => self.run_grant(command, position).await,
             Command::Query(_) | Command::Insert(_) | Command::Update(_) | Command::Delete(_) | Command::Merge(_) => {
                 Err(SqlError::new(ErrorKind::Internal, "a statement with a plan was run without it"))
             }

@@ -3,7 +3,7 @@
 use datafusion::sql::sqlparser::ast::ObjectName;
 
 use super::{Position, Session};
-use crate::sql::catalog::{CatalogView, Declaration, Sequence, SequenceOwner, SequenceState, duplicate_table};
+use crate::sql::catalog::{Access, CatalogView, Declaration, Sequence, SequenceOwner, SequenceState, duplicate_table};
 use crate::sql::ddl;
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
 use crate::sql::outcome::{CommandTag, Outcome};
@@ -32,7 +32,10 @@ impl Session {
         made.owner = owner(&reads.catalog, &create.options)?.flatten();
         made.oid = self.engine.catalog().next_oid();
         let state = made.initial();
-        self.transaction.catalog_mut().start_sequence(made, state);
+        let access = Access::made_by(self.rights.user(), made.oid);
+        let staged = self.transaction.catalog_mut();
+        staged.put_access(access);
+        staged.start_sequence(made, state);
         self.settle(position).await?;
         Ok(done)
     }

@@ -10,6 +10,7 @@ use crate::sql::ddl::dependents::needed;
 use crate::sql::ddl::index::mentions_column;
 use crate::sql::dml::is_untyped;
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
+use crate::sql::relation::column_numbers;
 use crate::sql::sequence::{GivenOptions, next_call};
 use crate::sql::statement::{fold, parse_expression};
 
@@ -80,6 +81,8 @@ impl Alteration<'_> {
         }
         // An open table shows every property, so this one must leave the rows.
         self.must_rewrite |= self.after.open;
+        let number = column_numbers(&self.after.dropped_columns).nth(index);
+        self.after.dropped_columns.extend(number);
         self.after.columns.remove(index);
         self.after.constraints.forget_column(&name, mentions_column);
         self.dropped.push(name);

@@ -68,7 +68,10 @@ impl Alteration<'_> {
         };
         self.let_go(behavior, is_key, &what, &format!("index {constraint}"))?;
         self.after.key = layout(&self.after.name, &[], &TableOptions::default(), &mut self.notices)?;
-        self.after.constraints.primary_key = None;
+        let constraints = &mut self.after.constraints;
+        constraints.primary_key = None;
+        constraints.primary_key_comment = None;
+        constraints.primary_key_index_comment = None;
         for column in self.after.columns.iter_mut().filter(|c| names.contains(&c.name)) {
             column.property = Some(property_name(&column.name, &mut self.stored));
         }

@@ -58,12 +58,16 @@ pub(in crate::sql::expr) fn convert(
     to: &ValueType,
     reading: Reading,
 ) -> SqlResult<ArrayRef> {
-    // A numeric without precision is computed in a layout of its own.
-    let layout = match &to.sql_type {
-        SqlType::Numeric(_) => SqlType::of_arrow(&to.data_type),
-        other => other.clone(),
-    };
-    converted(values, from, &layout, reading)
+    converted(values, from, &laid_out(&to.sql_type, &to.data_type), reading)
+}
+
+/// The type whose own layout is this one: a numeric without precision is computed in a layout of its own.
+fn laid_out(sql_type: &SqlType, data_type: &DataType) -> SqlType {
+    match (sql_type, data_type) {
+        (SqlType::Numeric(_), data_type) => SqlType::of_arrow(data_type),
+        (SqlType::Array(item), DataType::List(field)) => SqlType::Array(Box::new(laid_out(item, field.data_type()))),
+        _ => sql_type.clone(),
+    }
 }
 
 fn converted(values: &ArrayRef, from: &SqlType, to: &SqlType, reading: Reading) -> SqlResult<ArrayRef> {

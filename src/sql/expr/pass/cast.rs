@@ -12,6 +12,7 @@ use crate::sql::expr::fold::is_immutable_cast;
 use crate::sql::expr::kernels::{CAST, Computation};
 use crate::sql::expr::literal;
 use crate::sql::expr::operand::{Operand, relabelled};
+use crate::sql::expr::references;
 use crate::sql::expr::typed::ValueType;
 use crate::sql::style::Reading;
 use crate::sql::types::{SqlType, TYPE_KEY, TimeLimits};
@@ -64,6 +65,9 @@ impl Pass<'_> {
         if !is_castable(&from, to) {
             let message = format!("cannot cast type {} to {}", name(&from), name(to));
             return Err(SqlError::new(ErrorKind::CannotCoerce, message));
+        }
+        if from.names_objects() && matches!(to, SqlType::Oid | SqlType::Int4 | SqlType::Int8) {
+            return references::as_oid(operand, self.parameters()).coerced(to, self.parameters());
         }
         let target = match (to, operand.shape()) {
             // Without a precision it keeps the digits it has.

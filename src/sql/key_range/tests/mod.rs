@@ -33,6 +33,8 @@ fn relation(kind: RelationKind, columns: Vec<RelationColumn>, codec: KeyCodec) -
         codec: Arc::new(codec),
         generated_partition: None,
         constraints: Arc::default(),
+        dropped_columns: Arc::new([]),
+        comments: Arc::default(),
     }
 }
 

@@ -1,11 +1,11 @@
 //! Functions that spell out what an OID stands for: types, keys, expressions, comments.
 
-use super::{Definition, FunctionContext, argument, boolean, text};
+use super::{Definition, FunctionContext, argument, boolean, nothing, text};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::pg_catalog::cells::Cell;
 use crate::sql::pg_catalog::objects::Class;
 use crate::sql::pg_catalog::quoting::quote_ident;
-use crate::sql::pg_catalog::{built_ins, deparse};
+use crate::sql::pg_catalog::{built_ins, comments, deparse, layout};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("format_type", text, format_type).of_nulls(),
@@ -15,20 +15,15 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("pg_get_viewdef", text, nothing),
     Definition::new("pg_get_ruledef", text, nothing),
     Definition::new("pg_get_triggerdef", text, nothing),
-    Definition::new("pg_get_functiondef", text, nothing),
-    Definition::new("pg_get_function_result", text, nothing),
-    Definition::new("pg_get_function_arguments", text, nothing),
-    Definition::new("pg_get_function_identity_arguments", text, nothing),
-    Definition::new("pg_get_function_sqlbody", text, nothing),
     Definition::new("pg_get_partkeydef", text, nothing),
     Definition::new("pg_get_partition_constraintdef", text, nothing),
     Definition::new("pg_get_statisticsobjdef", text, nothing),
     Definition::new("pg_get_statisticsobjdef_columns", text, nothing),
     Definition::new("pg_get_serial_sequence", text, serial_sequence),
     Definition::new("pg_tablespace_location", text, empty),
-    Definition::new("obj_description", text, nothing),
-    Definition::new("col_description", text, nothing),
-    Definition::new("shobj_description", text, nothing),
+    Definition::new("obj_description", text, object_comment),
+    Definition::new("col_description", text, column_comment),
+    Definition::new("shobj_description", text, shared_comment),
     Definition::new("pg_table_is_visible", boolean, table_is_visible),
     Definition::new("pg_type_is_visible", boolean, yes),
     Definition::new("pg_function_is_visible", boolean, yes),
@@ -98,13 +93,37 @@ fn serial_sequence(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<C
     Ok(owned.map(|sequence| format!("public.{}", quote_ident(&sequence.name))).into())
 }
 
+/// The comment on an object; the second argument names the relation that lists it.
+fn object_comment(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
+    let Some(oid) = argument(arguments, 0).as_oid() else { return Ok(Cell::Null) };
+    let class = match argument(arguments, 1).as_text() {
+        None => None,
+        Some(name) => match layout::find(None, &name) {
+            Some(layout) => Some(layout.oid),
+            None => return Ok(Cell::Null),
+        },
+    };
+    Ok(comments::comment_on(&context.objects, oid, class, 0).into())
+}
+
+fn column_comment(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
+    let Some(oid) = argument(arguments, 0).as_oid() else { return Ok(Cell::Null) };
+    let number = argument(arguments, 1).as_int().and_then(|number| i32::try_from(number).ok());
+    let found = number.filter(|n| *n != 0).and_then(|n| comments::comment_on(&context.objects, oid, None, n));
+    Ok(found.into())
+}
+
+fn shared_comment(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
+    let Some(oid) = argument(arguments, 0).as_oid() else { return Ok(Cell::Null) };
+    let class = argument(arguments, 1).as_text().and_then(|name| layout::find(None, &name)).map(|l| l.oid);
+    let shared = comments::shared_comments(&context.objects, &context.database, &context.user);
+    let found = shared.iter().find(|comment| comment.object == oid && Some(comment.class) == class);
+    Ok(found.map(|comment| comment.text).into())
+}
+
 fn table_is_visible(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
     let class = argument(arguments, 0).as_oid().and_then(|oid| context.objects.class_by_oid(oid));
     Ok(class.map(|class| class.is_visible()).into())
-}
-
-fn nothing(_: &FunctionContext, _: &[Cell]) -> SqlResult<Cell> {
-    Ok(Cell::Null)
 }
 
 fn empty(_: &FunctionContext, _: &[Cell]) -> SqlResult<Cell> {

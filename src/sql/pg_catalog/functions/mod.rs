@@ -6,9 +6,12 @@
 mod activity;
 mod arrays;
 mod definitions;
+mod identifiers;
 mod naming;
 mod notify;
+mod routines;
 mod session;
+mod sets;
 mod text;
 
 use std::collections::HashMap;
@@ -23,8 +26,12 @@ use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility,
 };
 
+use self::naming::NamingFunction;
+pub(super) use self::naming::{found_oid_of, names_of, oids_of};
+pub(in crate::sql) use self::naming::{name_of, oid_of};
 use super::cells::{Cell, array_of};
 use super::objects::Objects;
+use crate::sql::copies::Copies;
 use crate::sql::error::SqlResult;
 use crate::sql::handles::Handles;
 use crate::sql::login::Login;
@@ -42,6 +49,8 @@ pub(super) struct FunctionContext {
     pub handles: Handles,
     /// What observe mode saw, for the statements that read it.
     pub observations: Arc<Observations>,
+    /// The COPY statements under way, of all sessions.
+    pub copies: Arc<Copies>,
 }
 
 #[cfg(test)]
@@ -55,6 +64,7 @@ impl FunctionContext {
             login: Arc::default(),
             handles: Handles::for_tests(),
             observations: Arc::default(),
+            copies: Arc::default(),
         }
     }
 }
@@ -89,7 +99,7 @@ impl Definition {
 }
 
 static DEFINITIONS: LazyLock<HashMap<&'static str, &'static Definition>> = LazyLock::new(|| {
-    [
+    let families = [
         activity::FUNCTIONS,
         definitions::FUNCTIONS,
         naming::FUNCTIONS,
@@ -97,56 +107,98 @@ static DEFINITIONS: LazyLock<HashMap<&'static str, &'static Definition>> = LazyL
         session::FUNCTIONS,
         text::FUNCTIONS,
         arrays::FUNCTIONS,
-    ]
-    .into_iter()
-    .flatten()
-    .map(|definition| (definition.name, definition))
-    .collect()
+        routines::FUNCTIONS,
+        sets::FUNCTIONS,
+        identifiers::FUNCTIONS,
+    ];
+    families.into_iter().flatten().map(|definition| (definition.name, definition)).collect()
 });
+
+/// What a function of the catalogue computes.
+#[derive(Clone, Copy)]
+enum Body {
+    Defined(&'static Definition),
+    Naming(NamingFunction),
+}
+
+impl Body {
+    fn find(name: &str) -> Option<Self> {
+        let defined = DEFINITIONS.get(name).copied().map(Body::Defined);
+        defined.or_else(|| NamingFunction::find(name).map(Body::Naming))
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Body::Defined(definition) => definition.name,
+            Body::Naming(function) => function.name(),
+        }
+    }
+
+    fn returns(&self, arguments: &[FieldRef]) -> SqlType {
+        match self {
+            Body::Defined(definition) => (definition.returns)(arguments),
+            Body::Naming(function) => function.returns(),
+        }
+    }
+
+    fn volatility(&self) -> Volatility {
+        match self {
+            Body::Defined(definition) => definition.volatility,
+            Body::Naming(_) => Volatility::Stable,
+        }
+    }
+
+    fn evaluate(&self, context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
+        match self {
+            Body::Defined(definition) if definition.strict && arguments.contains(&Cell::Null) => Ok(Cell::Null),
+            Body::Defined(definition) => (definition.evaluate)(context, arguments),
+            Body::Naming(function) => function.evaluate(context, arguments),
+        }
+    }
+}
 
 /// The function of this name, for one statement.
 pub(super) fn find(name: &str, context: &FunctionContext) -> Option<Arc<ScalarUDF>> {
     if name == arrays::ListOrEmpty::NAME {
         return Some(Arc::new(ScalarUDF::new_from_impl(arrays::ListOrEmpty::new())));
     }
-    let definition = DEFINITIONS.get(name).copied()?;
-    Some(Arc::new(ScalarUDF::new_from_impl(CatalogFunction::new(definition, context.clone()))))
+    Some(Arc::new(ScalarUDF::new_from_impl(CatalogFunction::new(Body::find(name)?, context.clone()))))
 }
 
 /// Whether a function is defined here.
 pub(super) fn is_known(name: &str) -> bool {
-    DEFINITIONS.contains_key(name)
+    Body::find(name).is_some()
 }
 
 struct CatalogFunction {
-    definition: &'static Definition,
+    body: Body,
     context: FunctionContext,
     signature: Signature,
 }
 
 impl CatalogFunction {
-    fn new(definition: &'static Definition, context: FunctionContext) -> Self {
+    fn new(body: Body, context: FunctionContext) -> Self {
         let any_arguments = TypeSignature::OneOf(vec![TypeSignature::VariadicAny, TypeSignature::Nullary]);
-        Self { definition, context, signature: Signature::new(any_arguments, definition.volatility) }
+        let volatility = body.volatility();
+        Self { body, context, signature: Signature::new(any_arguments, volatility) }
     }
 
-    fn evaluate(&self, arguments: &[Cell]) -> Result<Cell> {
-        if self.definition.strict && arguments.contains(&Cell::Null) {
-            return Ok(Cell::Null);
-        }
-        (self.definition.evaluate)(&self.context, arguments).map_err(|error| DataFusionError::External(error))
+    /// What it gives for one row. To a function an argument that names an object is its OID.
+    fn evaluate(&self, arguments: impl Iterator<Item = (Cell, SqlType)>) -> SqlResult<Cell> {
+        let arguments = arguments.map(|(cell, sql_type)| naming::as_oid(&self.context, &sql_type, cell));
+        self.body.evaluate(&self.context, &arguments.collect::<SqlResult<Vec<_>>>()?)
     }
 }
 
 impl std::fmt::Debug for CatalogFunction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.definition.name)
+        f.write_str(self.body.name())
     }
 }
 
 impl PartialEq for CatalogFunction {
     fn eq(&self, other: &Self) -> bool {
-        self.definition.name == other.definition.name && Arc::ptr_eq(&self.context.objects, &other.context.objects)
+        self.body.name() == other.body.name() && Arc::ptr_eq(&self.context.objects, &other.context.objects)
     }
 }
 
@@ -154,13 +206,13 @@ impl Eq for CatalogFunction {}
 
 impl Hash for CatalogFunction {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.definition.name.hash(state);
+        self.body.name().hash(state);
     }
 }
 
 impl ScalarUDFImpl for CatalogFunction {
     fn name(&self) -> &str {
-        self.definition.name
+        self.body.name()
     }
 
     fn signature(&self) -> &Signature {
@@ -168,24 +220,23 @@ impl ScalarUDFImpl for CatalogFunction {
     }
 
     fn return_type(&self, _arg_types: &[DataType]) -> Result<DataType> {
-        Ok((self.definition.returns)(&[]).arrow())
+        Ok(self.body.returns(&[]).arrow())
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        Ok(Arc::new((self.definition.returns)(args.arg_fields).field(self.definition.name, true)))
+        Ok(Arc::new(self.body.returns(args.arg_fields).field(self.body.name(), true)))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let is_volatile = self.definition.volatility == Volatility::Volatile;
+        let is_volatile = self.signature.volatility == Volatility::Volatile;
         let constant = !is_volatile && args.args.iter().all(|a| matches!(a, ColumnarValue::Scalar(_)));
         let count = if constant { 1 } else { args.number_rows };
         let columns: Vec<ArrayRef> = args.args.iter().map(|a| a.to_array(count)).collect::<Result<_>>()?;
+        let types: Vec<SqlType> = args.arg_fields.iter().map(|field| SqlType::of_field(field)).collect();
         let mut cells = Vec::with_capacity(count);
-        let mut arguments = Vec::with_capacity(columns.len());
         for row in 0..count {
-            arguments.clear();
-            arguments.extend(columns.iter().map(|column| Cell::at(column, row)));
-            cells.push(self.evaluate(&arguments)?);
+            let arguments = columns.iter().map(|column| Cell::at(column, row)).zip(types.iter().cloned());
+            cells.push(self.evaluate(arguments).map_err(|error| DataFusionError::External(error))?);
         }
         let array = array_of(args.return_field.data_type(), &cells);
         Ok(if constant {
@@ -199,6 +250,11 @@ impl ScalarUDFImpl for CatalogFunction {
 /// The argument at an index; NULL when it is not given.
 fn argument(arguments: &[Cell], index: usize) -> &Cell {
     arguments.get(index).unwrap_or(&Cell::Null)
+}
+
+/// Of what there is none here: NULL.
+fn nothing(_: &FunctionContext, _: &[Cell]) -> SqlResult<Cell> {
+    Ok(Cell::Null)
 }
 
 fn text(_: &[FieldRef]) -> SqlType {

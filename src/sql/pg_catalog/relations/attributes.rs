@@ -2,7 +2,6 @@
 
 use super::Rows;
 use crate::sql::pg_catalog::built_ins::{type_by_oid, type_modifier, type_oid};
-use crate::sql::pg_catalog::cells::Cell;
 use crate::sql::pg_catalog::constraints::TableIndex;
 use crate::sql::pg_catalog::functions::FunctionContext;
 use crate::sql::pg_catalog::objects::{default_oid, has_key, key_numbers, visible_columns};
@@ -38,10 +37,20 @@ pub(super) fn attributes(context: &FunctionContext, rows: &mut Rows) {
             push(rows, &Attribute { not_null: true, ..Attribute::of(sequence.oid, number, name, sql_type) });
         }
     }
+}
+
+/// The columns of the system relations, which are the same in every database.
+pub(super) fn system_attributes(rows: &mut Rows) {
     for layout in layout::all() {
         for (number, column) in (1..).zip(&layout.columns) {
-            let attribute = Attribute::of(layout.oid, number, column.name, &column.sql_type);
-            push(rows, &Attribute { not_null: column.not_null, ..attribute });
+            let attribute = Attribute {
+                type_oid: column.type_oid,
+                modifier: -1,
+                not_null: column.not_null,
+                collation: column.collation,
+                ..Attribute::of(layout.oid, number, column.name, &column.sql_type)
+            };
+            push(rows, &attribute);
         }
     }
 }
@@ -74,7 +83,11 @@ struct Attribute<'a> {
     relation: u32,
     number: i32,
     name: &'a str,
-    sql_type: &'a SqlType,
+    type_oid: u32,
+    modifier: i32,
+    dimensions: i32,
+    /// Where it is not the type's.
+    collation: Option<u32>,
     not_null: bool,
     has_default: bool,
     identity: &'a str,
@@ -84,34 +97,43 @@ struct Attribute<'a> {
 impl<'a> Attribute<'a> {
     /// A plain column.
     fn of(relation: u32, number: i32, name: &'a str, sql_type: &'a SqlType) -> Self {
-        Self { relation, number, name, sql_type, not_null: false, has_default: false, identity: "", generated: "" }
+        Self {
+            relation,
+            number,
+            name,
+            type_oid: type_oid(sql_type),
+            modifier: type_modifier(sql_type),
+            dimensions: i32::from(matches!(sql_type, SqlType::Array(_))),
+            collation: None,
+            not_null: false,
+            has_default: false,
+            identity: "",
+            generated: "",
+        }
     }
 }
 
 fn push(rows: &mut Rows, attribute: &Attribute<'_>) {
-    let oid = type_oid(attribute.sql_type);
-    let words = type_by_oid(oid).map(|t| t.words.as_slice()).unwrap_or_default();
-    let word = |i: usize| words.get(i).copied().unwrap_or_default();
-    let number_at = |i: usize| Cell::Int(word(i).parse().unwrap_or(0));
-    let dimensions = i32::from(matches!(attribute.sql_type, SqlType::Array(_)));
+    let known = type_by_oid(attribute.type_oid);
+    let collation = attribute.collation.or(known.map(|t| t.collation)).unwrap_or(0);
     rows.push([
         ("attrelid", attribute.relation.into()),
         ("attname", attribute.name.into()),
-        ("atttypid", oid.into()),
+        ("atttypid", attribute.type_oid.into()),
         ("attstattarget", (-1).into()),
-        ("attlen", number_at(2)),
+        ("attlen", known.map_or(-1, |t| t.length).into()),
         ("attnum", attribute.number.into()),
-        ("attndims", dimensions.into()),
+        ("attndims", attribute.dimensions.into()),
         ("attcacheoff", (-1).into()),
-        ("atttypmod", type_modifier(attribute.sql_type).into()),
-        ("attbyval", (word(3) == "t").into()),
-        ("attalign", word(17).into()),
-        ("attstorage", word(18).into()),
+        ("atttypmod", attribute.modifier.into()),
+        ("attbyval", known.is_some_and(|t| t.by_value).into()),
+        ("attalign", known.map_or("d", |t| t.align).into()),
+        ("attstorage", known.map_or("x", |t| t.storage).into()),
         ("attnotnull", attribute.not_null.into()),
         ("atthasdef", attribute.has_default.into()),
         ("attidentity", attribute.identity.into()),
         ("attgenerated", attribute.generated.into()),
         ("attislocal", true.into()),
-        ("attcollation", number_at(19)),
+        ("attcollation", collation.into()),
     ]);
 }

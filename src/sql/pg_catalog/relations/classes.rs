@@ -2,7 +2,7 @@
 
 use super::Rows;
 use crate::sql::catalog::UnenforcedKind;
-use crate::sql::pg_catalog::cells::Cell;
+use crate::sql::pg_catalog::built_ins::row_type_of;
 use crate::sql::pg_catalog::constraints::{TableConstraint, TableIndex};
 use crate::sql::pg_catalog::functions::FunctionContext;
 use crate::sql::pg_catalog::layout;
@@ -34,11 +34,19 @@ pub(super) fn classes(context: &FunctionContext, rows: &mut Rows) {
     for sequence in &context.objects.sequences {
         push(rows, &Described { columns: 3, ..Described::of(sequence.oid, &sequence.name, PUBLIC, "S") });
     }
+}
+
+/// The system relations, which are the same in every database.
+pub(super) fn system_classes(rows: &mut Rows) {
     for layout in layout::all() {
         let schema = if layout.schema == "pg_catalog" { PG_CATALOG } else { INFORMATION_SCHEMA };
-        let access = if layout.kind == "r" { HEAP } else { 0 };
-        let columns = layout.columns.len();
-        push(rows, &Described { access, columns, ..Described::of(layout.oid, layout.name, schema, layout.kind) });
+        let described = Described {
+            row_type: row_type_of(layout.oid),
+            access: if layout.kind == "r" { HEAP } else { 0 },
+            columns: layout.columns.len(),
+            ..Described::of(layout.oid, layout.name, schema, layout.kind)
+        };
+        push(rows, &described);
     }
 }
 
@@ -116,7 +124,5 @@ fn push(rows: &mut Rows, class: &Described<'_>) {
         ("relhastriggers", class.has_triggers.into()),
         ("relispopulated", true.into()),
         ("relreplident", if class.kind == "r" { "d" } else { "n" }.into()),
-        ("relfrozenxid", Cell::text("0")),
-        ("relminmxid", Cell::text("1")),
     ]);
 }

@@ -1,11 +1,11 @@
-//! What PostgreSQL has once per server or database: schemas, databases, roles, access methods, languages.
+//! What PostgreSQL has once per server or database: schemas, databases, roles.
 
 use super::Rows;
-use super::classes::{BTREE, HEAP};
 use crate::sql::login::Role;
 use crate::sql::pg_catalog::cells::Cell;
 use crate::sql::pg_catalog::functions::FunctionContext;
-use crate::sql::pg_catalog::objects::{DATABASE, OWNER};
+use crate::sql::pg_catalog::objects::{DATABASE, OWNER, TEMPLATE0, TEMPLATE1};
+use crate::sql::pg_catalog::quoting::quote_ident;
 
 /// `pg_encoding_to_char` of the only encoding.
 const UTF8: i32 = 6;
@@ -18,20 +18,32 @@ pub(super) fn namespaces(context: &FunctionContext, rows: &mut Rows) {
 }
 
 pub(super) fn databases(context: &FunctionContext, rows: &mut Rows) {
+    database(rows, DATABASE, &context.database, Cell::Null, true);
+    // Nobody can connect to them, but tools expect them to be there.
+    let user = quote_ident(&context.user);
+    let privileges = Cell::texts(&[format!("=c/{user}"), format!("{user}=CTc/{user}")]);
+    for (oid, name) in [(TEMPLATE1, "template1"), (TEMPLATE0, "template0")] {
+        if *context.database != *name {
+            database(rows, oid, name, privileges.clone(), false);
+        }
+    }
+}
+
+fn database(rows: &mut Rows, oid: u32, name: &str, privileges: Cell, is_own: bool) {
     rows.push([
-        ("oid", DATABASE.into()),
-        ("datname", (*context.database).into()),
+        ("oid", oid.into()),
+        ("datname", name.into()),
         ("datdba", OWNER.into()),
         ("encoding", UTF8.into()),
         ("datlocprovider", "c".into()),
-        ("datallowconn", true.into()),
+        ("datistemplate", (!is_own).into()),
+        ("datallowconn", is_own.into()),
         ("datconnlimit", (-1).into()),
-        ("datfrozenxid", Cell::text("0")),
-        ("datminmxid", Cell::text("1")),
         ("dattablespace", DEFAULT_TABLESPACE.into()),
         // Text is ordered by its bytes.
         ("datcollate", "C".into()),
         ("datctype", "C".into()),
+        ("datacl", privileges),
     ]);
 }
 
@@ -44,7 +56,7 @@ pub(super) fn roles(context: &FunctionContext, rows: &mut Rows) {
         ("rolcreaterole", may_write.into()),
         ("rolcreatedb", may_write.into()),
         ("rolcanlogin", true.into()),
-        ("rolreplication", false.into()),
+        ("rolreplication", may_write.into()),
         ("rolconnlimit", (-1).into()),
         ("rolpassword", "********".into()),
         ("rolbypassrls", may_write.into()),
@@ -60,7 +72,7 @@ pub(super) fn users(context: &FunctionContext, rows: &mut Rows) {
         ("usesysid", OWNER.into()),
         ("usecreatedb", may_write.into()),
         ("usesuper", may_write.into()),
-        ("userepl", false.into()),
+        ("userepl", may_write.into()),
         ("usebypassrls", may_write.into()),
         ("passwd", "********".into()),
         ("useconfig", own_settings(may_write)),
@@ -69,46 +81,10 @@ pub(super) fn users(context: &FunctionContext, rows: &mut Rows) {
 
 /// A user who may write may do everything.
 fn may_write(context: &FunctionContext) -> bool {
-    context.login.role == Role::ReadWrite
+    context.login.role != Role::ReadOnly
 }
 
 /// The settings a role has of its own.
 fn own_settings(may_write: bool) -> Cell {
     if may_write { Cell::Null } else { Cell::texts(&["default_transaction_read_only=on"]) }
-}
-
-pub(super) fn access_methods(_context: &FunctionContext, rows: &mut Rows) {
-    for (oid, name, handler, kind) in [
-        (HEAP, "heap", "heap_tableam_handler", "t"),
-        (BTREE, "btree", "bthandler", "i"),
-        (405, "hash", "hashhandler", "i"),
-        (783, "gist", "gisthandler", "i"),
-        (2742, "gin", "ginhandler", "i"),
-        (4000, "spgist", "spghandler", "i"),
-        (3580, "brin", "brinhandler", "i"),
-    ] {
-        rows.push([
-            ("oid", oid.into()),
-            ("amname", name.into()),
-            ("amhandler", handler.into()),
-            ("amtype", kind.into()),
-        ]);
-    }
-}
-
-pub(super) fn languages(_context: &FunctionContext, rows: &mut Rows) {
-    for (oid, name, trusted) in [(12u32, "internal", false), (13, "c", false), (14, "sql", true)] {
-        rows.push([
-            ("oid", oid.into()),
-            ("lanname", name.into()),
-            ("lanowner", OWNER.into()),
-            ("lanpltrusted", trusted.into()),
-        ]);
-    }
-}
-
-pub(super) fn tablespaces(_context: &FunctionContext, rows: &mut Rows) {
-    for (oid, name) in [(DEFAULT_TABLESPACE, "pg_default"), (1664, "pg_global")] {
-        rows.push([("oid", oid.into()), ("spcname", name.into()), ("spcowner", OWNER.into())]);
-    }
 }

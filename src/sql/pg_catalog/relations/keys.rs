@@ -107,5 +107,5 @@ fn key_types(table: &Relation, key: &[i32]) -> Vec<u32> {
 }
 
 fn collation(type_oid: u32) -> u32 {
-    type_by_oid(type_oid).and_then(|t| t.words.get(19)?.parse().ok()).unwrap_or(0)
+    type_by_oid(type_oid).map_or(0, |t| t.collation)
 }

@@ -5,15 +5,18 @@ mod attributes;
 mod classes;
 mod cluster;
 mod constraint_views;
+mod descriptions;
 mod egt;
 mod findings;
 mod information_schema;
 mod keys;
 mod prepared;
+mod progress;
 mod sequences;
 mod settings;
 mod ssl;
 mod statistics;
+mod system;
 mod types;
 mod views;
 
@@ -25,6 +28,7 @@ use datafusion::catalog::{MemTable, TableProvider};
 use super::cells::{Cell, array_of};
 use super::functions::FunctionContext;
 use super::layout::Layout;
+use super::recorded;
 use crate::sql::error::SqlResult;
 use crate::sql::types::SqlType;
 
@@ -40,13 +44,17 @@ pub(super) fn provider(layout: &'static Layout, context: &FunctionContext) -> Sq
     if let Some(fill) = fill_of(layout) {
         fill(context, &mut rows);
     }
-    let batch = rows.finish()?;
-    Ok(Arc::new(MemTable::try_new(layout.arrow.clone(), vec![vec![batch]])?))
+    let mut batches: Vec<RecordBatch> =
+        [recorded::batch(layout)?, system::batch(layout)?].into_iter().flatten().collect();
+    if rows.count > 0 || batches.is_empty() {
+        batches.push(rows.finish()?);
+    }
+    Ok(Arc::new(MemTable::try_new(layout.arrow.clone(), vec![batches])?))
 }
 
 /// Whether the relation never has rows, whatever tables there are.
 pub(super) fn is_always_empty(layout: &Layout) -> bool {
-    fill_of(layout).is_none()
+    fill_of(layout).is_none() && !recorded::is_recorded(layout) && !system::is_filled(layout)
 }
 
 /// Whether its rows are what observe mode saw.
@@ -59,23 +67,19 @@ fn fill_of(layout: &Layout) -> Option<Fill> {
         ("pg_catalog", "pg_class") => classes::classes,
         ("pg_catalog", "pg_attribute") => attributes::attributes,
         ("pg_catalog", "pg_attrdef") => attributes::defaults,
-        ("pg_catalog", "pg_type") => types::types,
-        ("pg_catalog", "pg_proc") => types::functions,
-        ("pg_catalog", "pg_collation") => types::collations,
-        ("pg_catalog", "pg_opclass") => types::operator_classes,
+        ("pg_catalog", "pg_type") => types::row_types,
         ("pg_catalog", "pg_index") => keys::indexes,
         ("pg_catalog", "pg_constraint") => keys::constraints,
         ("pg_catalog", "schema_findings") => findings::schema_findings,
         ("pg_catalog", "pg_sequence") => sequences::sequences,
         ("pg_catalog", "pg_depend") => sequences::dependencies,
         ("pg_catalog", "pg_sequences") => sequences::sequences_view,
+        ("pg_catalog", "pg_description") => descriptions::descriptions,
+        ("pg_catalog", "pg_shdescription") => descriptions::shared_descriptions,
         ("pg_catalog", "pg_namespace") => cluster::namespaces,
         ("pg_catalog", "pg_database") => cluster::databases,
         ("pg_catalog", "pg_roles") => cluster::roles,
         ("pg_catalog", "pg_user") => cluster::users,
-        ("pg_catalog", "pg_am") => cluster::access_methods,
-        ("pg_catalog", "pg_language") => cluster::languages,
-        ("pg_catalog", "pg_tablespace") => cluster::tablespaces,
         ("pg_catalog", "egt_violations") => egt::violations,
         ("pg_catalog", "egt_transactions") => egt::transactions,
         ("pg_catalog", "pg_settings") => settings::settings,
@@ -84,6 +88,7 @@ fn fill_of(layout: &Layout) -> Option<Fill> {
         ("pg_catalog", "pg_locks") => activity::locks,
         ("pg_catalog", "statement_statistics") => statistics::statements,
         ("pg_catalog", "pg_prepared_statements") => prepared::prepared_statements,
+        ("pg_catalog", "pg_stat_progress_copy") => progress::copies,
         ("pg_catalog", "pg_tables") => views::tables,
         ("pg_catalog", "pg_views") => views::views,
         ("pg_catalog", "pg_indexes") => views::indexes,

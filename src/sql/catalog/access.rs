@@ -1,0 +1,87 @@
+//! Who owns an object of the catalogue and what was granted on it: an entry of its own under the object's OID, so that it
+//! stays with a table that is renamed, and serves found tables, the schema and the database too.
+
+use serde::{Deserialize, Serialize};
+
+use super::entry;
+use crate::model::{Entity, EntityKey, StoredEntity};
+use crate::sql::error::SqlResult;
+use crate::sql::privileges::{Acl, BOOTSTRAP};
+
+/// The partition of these entries.
+pub(super) const ACCESSES: &str = "access";
+
+/// What is known of one object.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Access {
+    format: u32,
+    pub oid: u32,
+    /// The user who made it; none for what nobody did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::sql) owner: Option<String>,
+    /// None until something is granted or revoked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::sql) acl: Option<Acl>,
+}
+
+impl Access {
+    /// Of an object that nobody made and nothing was granted on.
+    pub fn new(oid: u32) -> Self {
+        Self { format: entry::FORMAT, oid, owner: None, acl: None }
+    }
+
+    /// Of an object that a user has just made.
+    pub fn made_by(user: &str, oid: u32) -> Self {
+        Self { owner: Some(user.to_owned()), ..Self::new(oid) }
+    }
+
+    /// The name of its owner.
+    pub fn owner(&self) -> &str {
+        self.owner.as_deref().unwrap_or(BOOTSTRAP)
+    }
+
+    /// Whether a role owns it, or has given or been given something.
+    pub fn names(&self, role: &str) -> bool {
+        self.owner.as_deref() == Some(role) || self.acl.as_ref().is_some_and(|acl| acl.names(role))
+    }
+
+    pub(super) fn to_entity(&self) -> SqlResult<Entity> {
+        entry::to_entity(key_of(self.oid)?, &Self { format: entry::FORMAT, ..self.clone() })
+    }
+
+    /// Reads an entry back.
+    ///
+    /// # Errors
+    /// XX001 naming the entry when it is not one, 0A000 when a newer version wrote it.
+    pub(super) fn of_entity(stored: &StoredEntity) -> SqlResult<Self> {
+        entry::of_entity(stored)
+    }
+}
+
+/// The key of the entry of the object with this OID.
+pub(super) fn key_of(oid: u32) -> SqlResult<EntityKey> {
+    entry::entry_key(ACCESSES, &oid.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{ETag, EdmDateTime, EdmRef};
+    use crate::sql::privileges::{Change, ObjectKind, Privileges};
+
+    #[test]
+    fn version_3_is_frozen() {
+        let mut acl = Acl::default_of(ObjectKind::Sequence, "ann");
+        let privileges = Privileges::USAGE | Privileges::SELECT;
+        acl.grant(&Change { grantor: "ann", grantee: Some("bob"), privileges, option: true, owner: "ann" }).unwrap();
+        let access = Access { owner: Some("ann".to_owned()), acl: Some(acl), ..Access::new(16_384) };
+        let entity = access.to_entity().unwrap();
+        let texts: Vec<EdmRef<'_>> = entity.properties.iter().map(|(_, value)| value).collect();
+        let expected = r#"{"format":3,"oid":16384,"owner":"ann","acl":[{"grantee":"ann","grantor":"ann","privileges":"rwU"},{"grantee":"bob","grantor":"ann","privileges":"rU","grantable":"rU"}]}"#;
+        assert_eq!(texts, [EdmRef::String(expected)]);
+        let timestamp = EdmDateTime::from_unix_micros(0).unwrap();
+        let stored = StoredEntity { entity, timestamp, etag: ETag::of_timestamp(timestamp) };
+        assert_eq!(Access::of_entity(&stored).unwrap(), access);
+    }
+}

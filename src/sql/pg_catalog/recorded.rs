@@ -1,0 +1,218 @@
+//! Rows of the system catalogue that are the same in every database, as PostgreSQL 15 has them: built-in types,
+//! functions, operators and what belongs to them. `data/record.py` makes the files and says how they are written.
+//!
+//! A file is read when a statement first asks for its relation, and what stays is one batch of columns.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::{LazyLock, OnceLock};
+
+use arrow::array::{ArrayRef, new_null_array};
+use arrow::record_batch::RecordBatch;
+
+use super::built_ins::printed_function;
+use super::layout::{Layout, LayoutColumn};
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::input::ColumnParser;
+use crate::sql::types::SqlType;
+
+/// What COPY writes for NULL.
+const NULL: &str = "\\N";
+
+/// The recorded relations: their names, and their rows as text.
+const SOURCES: &[(&str, &str)] = &[
+    ("pg_aggregate", include_str!("data/pg_aggregate.txt")),
+    ("pg_am", include_str!("data/pg_am.txt")),
+    ("pg_amop", include_str!("data/pg_amop.txt")),
+    ("pg_amproc", include_str!("data/pg_amproc.txt")),
+    ("pg_cast", include_str!("data/pg_cast.txt")),
+    ("pg_collation", include_str!("data/pg_collation.txt")),
+    ("pg_conversion", include_str!("data/pg_conversion.txt")),
+    ("pg_description", include_str!("data/pg_description.txt")),
+    ("pg_language", include_str!("data/pg_language.txt")),
+    ("pg_opclass", include_str!("data/pg_opclass.txt")),
+    ("pg_operator", include_str!("data/pg_operator.txt")),
+    ("pg_opfamily", include_str!("data/pg_opfamily.txt")),
+    ("pg_proc", include_str!("data/pg_proc.txt")),
+    ("pg_range", include_str!("data/pg_range.txt")),
+    ("pg_tablespace", include_str!("data/pg_tablespace.txt")),
+    ("pg_ts_config", include_str!("data/pg_ts_config.txt")),
+    ("pg_ts_config_map", include_str!("data/pg_ts_config_map.txt")),
+    ("pg_ts_dict", include_str!("data/pg_ts_dict.txt")),
+    ("pg_ts_parser", include_str!("data/pg_ts_parser.txt")),
+    ("pg_ts_template", include_str!("data/pg_ts_template.txt")),
+    ("pg_type", include_str!("data/pg_type.txt")),
+    ("sql_features", include_str!("data/sql_features.txt")),
+    ("sql_implementation_info", include_str!("data/sql_implementation_info.txt")),
+    ("sql_parts", include_str!("data/sql_parts.txt")),
+    ("sql_sizing", include_str!("data/sql_sizing.txt")),
+];
+
+static BATCHES: LazyLock<HashMap<&'static str, OnceLock<RecordBatch>>> =
+    LazyLock::new(|| SOURCES.iter().map(|(name, _)| (*name, OnceLock::new())).collect());
+
+/// Whether the relation has recorded rows.
+pub(super) fn is_recorded(layout: &Layout) -> bool {
+    BATCHES.contains_key(layout.name) && layout.kind == "r"
+}
+
+/// The recorded rows of a relation; `None` when it has none.
+///
+/// # Errors
+/// None in practice: a test reads every file.
+pub(super) fn batch(layout: &'static Layout) -> SqlResult<Option<RecordBatch>> {
+    if !is_recorded(layout) {
+        return Ok(None);
+    }
+    let Some(kept) = BATCHES.get(layout.name) else { return Ok(None) };
+    if let Some(batch) = kept.get() {
+        return Ok(Some(batch.clone()));
+    }
+    let Some(file) = RecordedFile::of(layout.name) else { return Ok(None) };
+    let rows: Vec<Vec<&str>> = file.rows().collect();
+    let column = |column: &LayoutColumn| column_of(column, file.position(column.name), &rows);
+    let columns = layout.columns.iter().map(column).collect::<SqlResult<_>>()?;
+    let batch = RecordBatch::try_new(layout.arrow.clone(), columns)?;
+    Ok(Some(kept.get_or_init(|| batch).clone()))
+}
+
+fn column_of(column: &LayoutColumn, position: Option<usize>, rows: &[Vec<&'static str>]) -> SqlResult<ArrayRef> {
+    let Some(position) = position else {
+        return Ok(new_null_array(&column.sql_type.arrow(), rows.len()));
+    };
+    let mut parser = ColumnParser::new(&column.sql_type);
+    for row in rows {
+        let text = row.get(position).copied().unwrap_or(NULL);
+        match unescaped(text) {
+            None => parser.push(None)?,
+            Some(text) if column.sql_type == SqlType::Regproc => {
+                let oid = text.parse().map_err(|_| damaged(column.name, &text))?;
+                parser.push(Some(&printed_function(oid)))?;
+            }
+            Some(text) => parser.push(Some(&text))?,
+        }
+    }
+    Ok(parser.finish())
+}
+
+fn damaged(column: &str, text: &str) -> Box<SqlError> {
+    SqlError::new(ErrorKind::Internal, format!("the catalogue's column {column} cannot hold \"{text}\""))
+}
+
+/// The text that COPY wrote so; `None` for NULL.
+fn unescaped(text: &str) -> Option<Cow<'_, str>> {
+    if text == NULL {
+        return None;
+    }
+    if !text.contains('\\') {
+        return Some(Cow::Borrowed(text));
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        out.push(match c {
+            '\\' => match chars.next() {
+                Some('n') => '\n',
+                Some('t') => '\t',
+                Some(other) => other,
+                None => '\\',
+            },
+            other => other,
+        });
+    }
+    Some(Cow::Owned(out))
+}
+
+/// A recorded file: its columns, and its rows as text.
+pub(super) struct RecordedFile {
+    columns: Vec<RecordedColumn>,
+    lines: &'static str,
+}
+
+struct RecordedColumn {
+    name: &'static str,
+    empty: Empty,
+}
+
+/// What an empty cell means.
+enum Empty {
+    Text(&'static str),
+    /// What the row has in another column.
+    Same(&'static str),
+}
+
+impl RecordedFile {
+    pub fn of(relation: &str) -> Option<Self> {
+        let (_, source) = SOURCES.iter().find(|(name, _)| *name == relation)?;
+        let (header, lines) = source.split_once('\n')?;
+        let column = |word: &'static str| match word.split_once('=') {
+            None => RecordedColumn { name: word, empty: Empty::Text("") },
+            Some((name, empty)) => {
+                let empty = empty.strip_prefix('@').map_or(Empty::Text(empty), Empty::Same);
+                RecordedColumn { name, empty }
+            }
+        };
+        Some(Self { columns: header.split('\t').map(column).collect(), lines })
+    }
+
+    pub fn position(&self, column: &str) -> Option<usize> {
+        self.columns.iter().position(|c| c.name == column)
+    }
+
+    /// The rows, each with a text for every column of the file.
+    pub fn rows(&self) -> impl Iterator<Item = Vec<&'static str>> {
+        let same: Vec<(usize, usize)> = (0..)
+            .zip(&self.columns)
+            .filter_map(|(i, column)| match column.empty {
+                Empty::Same(other) => Some((i, self.position(other)?)),
+                Empty::Text(_) => None,
+            })
+            .collect();
+        self.lines.lines().map(move |line| {
+            let mut words = line.split('\t');
+            let word = |column: &RecordedColumn| match (words.next().unwrap_or_default(), &column.empty) {
+                ("", Empty::Text(empty)) => *empty,
+                (word, _) => word,
+            };
+            let mut row: Vec<&'static str> = self.columns.iter().map(word).collect();
+            for (own, other) in &same {
+                let meant = row.get(*other).copied();
+                if let (Some(cell), Some(meant)) = (row.get_mut(*own), meant)
+                    && cell.is_empty()
+                {
+                    *cell = meant;
+                }
+            }
+            row
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sql::pg_catalog::layout;
+
+    #[test]
+    fn every_recorded_file_is_read() {
+        for (name, source) in SOURCES {
+            let schema = if name.starts_with("sql_") { "information_schema" } else { "pg_catalog" };
+            let batch = batch(layout::find(Some(schema), name).unwrap()).unwrap().unwrap();
+            assert_eq!(batch.num_rows(), source.lines().count() - 1, "{name}");
+        }
+    }
+
+    #[test]
+    fn empty_cells_mean_what_the_header_says() {
+        let file = RecordedFile::of("pg_type").unwrap();
+        let row = file.rows().next().unwrap();
+        let cell = |name| row[file.position(name).unwrap()];
+        assert_eq!((cell("typname"), cell("typlen"), cell("typdelim"), cell("typbasetype")), ("bool", "1", ",", "0"));
+    }
+
+    #[test]
+    fn escapes_are_those_of_copy() {
+        assert_eq!(unescaped("a\\\\b\\n").as_deref(), Some("a\\b\n"));
+        assert_eq!(unescaped(NULL), None);
+    }
+}

@@ -1,0 +1,435 @@
+//! What each kind of statement needs, told by its syntax.
+
+use datafusion::sql::sqlparser::ast::{
+    self, ColumnOption, CopySource, FromTable, LockTableMode, MergeAction, ObjectName, OnConflictAction, OnInsert,
+    Statement, TableConstraint, TableFactor, TableObject, TableWithJoins, UpdateTableFromKind, Visit,
+};
+
+use super::privilege::{ObjectKind, Privileges};
+use super::tables_read::{Found, NamesColumns, look_through};
+use crate::sql::comment_syntax::CommentSubject;
+use crate::sql::cursor::CursorCommand;
+use crate::sql::statement::{Command, fold};
+
+/// One thing that a statement needs.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::sql) enum Demand {
+    /// Something of a table, a sequence, or whatever has the name; a name that nothing has needs nothing.
+    On(ObjectName, Wanted),
+    /// To own the table of an index.
+    OwnIndex(ObjectName),
+    /// To make things in the schema.
+    Create,
+    /// To own the schema or the database.
+    OwnShared(ObjectKind, String),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::sql) enum Wanted {
+    All(Privileges),
+    OneOf(Privileges),
+    Ownership,
+}
+
+/// What a command needs. What only shows when it runs is checked there: the sequences that `nextval` is called with, the
+/// tables that TRUNCATE ... CASCADE comes to, and the parts of other commands (DECLARE, EXECUTE), which run like commands.
+pub(in crate::sql) fn demands(command: &Command) -> Vec<Demand> {
+    let mut needs = Needs::default();
+    match command {
+        Command::Query(query) => look_through(&**query, None, &mut needs),
+        Command::Insert(insert) => needs.insert(&insert.insert, true),
+        Command::Update(update) => needs.update(update, true),
+        Command::Delete(delete) => needs.delete(delete, true),
+        Command::Merge(merge) => needs.merge(merge, true),
+        Command::CreateTable(create) => {
+            needs.0.push(Demand::Create);
+            needs.references(&create.create);
+            if let Some(query) = &create.create.query {
+                look_through(&**query, None, &mut needs);
+            }
+        }
+        Command::AlterTable(alter) => {
+            needs.own(&alter.alter.name);
+            needs.references_of_actions(&alter.alter.operations);
+        }
+        Command::DropTable(drop) | Command::DropSequence(drop) => drop.names.iter().for_each(|name| needs.own(name)),
+        Command::CreateSequence(_) => needs.0.push(Demand::Create),
+        Command::AlterSequence(alter) => needs.own(&alter.name),
+        Command::CreateIndex(create) => needs.own(&create.table_name),
+        Command::DropIndex(drop) => needs.0.extend(drop.names.iter().cloned().map(Demand::OwnIndex)),
+        Command::Comment(comment) => needs.comment(&comment.subject),
+        Command::Truncate(truncate) => {
+            truncate.names.iter().for_each(|name| needs.all(name, Privileges::TRUNCATE));
+        }
+        Command::Copy(copy) => match (&copy.source, copy.to_stdout) {
+            (CopySource::Table { table_name, .. }, true) => needs.all(table_name, Privileges::SELECT),
+            (CopySource::Table { table_name, .. }, false) => needs.all(table_name, Privileges::INSERT),
+            (CopySource::Query(query), _) => look_through(&**query, None, &mut needs),
+        },
+        Command::Lock(lock) => {
+            let wanted = wanted_to_lock(lock.lock_mode.as_ref());
+            needs.0.extend(lock.tables.iter().map(|table| Demand::On(table.name.clone(), wanted)));
+        }
+        Command::Explain(explain) => return demands(&explain.inner.command),
+        Command::Execute(execute) => {
+            execute.arguments.iter().for_each(|argument| look_through(argument, None, &mut needs));
+        }
+        // What a cursor reads is checked when its query runs; what a prepared statement does, when it is executed.
+        Command::Cursor(CursorCommand::Declare(_) | CursorCommand::Fetch(_) | CursorCommand::Close(_))
+        | Command::Prepare(_)
+        | Command::Deallocate(_)
+        // Who grants what is decided privilege by privilege.
+        | Command::Grant(_)
+        // Tables of others are left out with a warning.
+        | Command::Analyze(_)
+        | Command::Transaction(_)
+        | Command::Set(_)
+        | Command::Show(_)
+        | Command::SetConfig(_)
+        | Command::Reset(_)
+        | Command::Notify(_)
+        | Command::Discard(_) => {}
+    }
+    needs.0
+}
+
+/// Any of these is enough, as in PostgreSQL.
+fn wanted_to_lock(mode: Option<&LockTableMode>) -> Wanted {
+    let changes = Privileges::UPDATE | Privileges::DELETE | Privileges::TRUNCATE;
+    Wanted::OneOf(match mode {
+        Some(LockTableMode::AccessShare) => Privileges::SELECT,
+        Some(LockTableMode::RowExclusive) => changes | Privileges::INSERT,
+        _ => changes,
+    })
+}
+
+#[derive(Default)]
+struct Needs(Vec<Demand>);
+
+impl Found for Needs {
+    fn reads(&mut self, name: &ObjectName) {
+        self.all(name, Privileges::SELECT);
+    }
+
+    fn locks(&mut self, name: &ObjectName) {
+        self.all(name, Privileges::UPDATE);
+    }
+
+    fn changes<'s>(&mut self, statement: &'s Statement) -> Option<&'s ObjectName> {
+        match statement {
+            Statement::Insert(insert) => {
+                self.insert(insert, false);
+                insert_target(insert)
+            }
+            Statement::Update(update) => {
+                self.update(update, false);
+                table_name(&update.table.relation)
+            }
+            Statement::Delete(delete) => {
+                self.delete(delete, false);
+                delete_target(delete).and_then(|table| table_name(&table.relation))
+            }
+            Statement::Merge(merge) => {
+                self.merge(merge, false);
+                table_name(&merge.table)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// For each change: what its target needs and, when it stands alone, what else it reads.
+impl Needs {
+    fn all(&mut self, name: &ObjectName, privileges: Privileges) {
+        self.want(name, Wanted::All(privileges));
+    }
+
+    fn own(&mut self, name: &ObjectName) {
+        self.want(name, Wanted::Ownership);
+    }
+
+    fn want(&mut self, name: &ObjectName, wanted: Wanted) {
+        let demand = Demand::On(name.clone(), wanted);
+        if !self.0.contains(&demand) {
+            self.0.push(demand);
+        }
+    }
+
+    fn insert(&mut self, insert: &ast::Insert, alone: bool) {
+        let Some(target) = insert_target(insert) else { return };
+        let mut privileges = Privileges::INSERT;
+        if insert.or.is_some() || insert.replace_into {
+            privileges = privileges | Privileges::UPDATE;
+        }
+        if let Some(OnInsert::OnConflict(on)) = &insert.on {
+            if on.conflict_target.is_some() {
+                privileges = privileges | Privileges::SELECT;
+            }
+            if matches!(on.action, OnConflictAction::DoUpdate(_)) {
+                privileges = privileges | Privileges::SELECT | Privileges::UPDATE;
+            }
+        }
+        let mut columns = NamesColumns { table: "", found: false };
+        columns.look_at_items(insert.returning.as_deref().unwrap_or_default());
+        self.target(target, privileges, columns.found);
+        self.rest(insert, target, alone);
+    }
+
+    fn update(&mut self, update: &ast::Update, alone: bool) {
+        let Some(target) = table_name(&update.table.relation) else { return };
+        let shown = shown_name(&update.table.relation);
+        let mut columns = NamesColumns { table: &shown, found: false };
+        update.assignments.iter().for_each(|assignment| columns.look_at(&assignment.value));
+        columns.look_at(&update.selection);
+        columns.look_at_items(update.returning.as_deref().unwrap_or_default());
+        if let Some(UpdateTableFromKind::BeforeSet(from) | UpdateTableFromKind::AfterSet(from)) = &update.from {
+            look_at_joins(&mut columns, from);
+        }
+        self.target(target, Privileges::UPDATE, columns.found);
+        self.rest(update, target, alone);
+    }
+
+    fn delete(&mut self, delete: &ast::Delete, alone: bool) {
+        let Some(table) = delete_target(delete) else { return };
+        let Some(target) = table_name(&table.relation) else { return };
+        let shown = shown_name(&table.relation);
+        let mut columns = NamesColumns { table: &shown, found: false };
+        columns.look_at(&delete.selection);
+        columns.look_at_items(delete.returning.as_deref().unwrap_or_default());
+        look_at_joins(&mut columns, delete.using.as_deref().unwrap_or_default());
+        self.target(target, Privileges::DELETE, columns.found);
+        self.rest(delete, target, alone);
+    }
+
+    fn merge(&mut self, merge: &ast::Merge, alone: bool) {
+        let Some(target) = table_name(&merge.table) else { return };
+        let shown = shown_name(&merge.table);
+        let mut columns = NamesColumns { table: &shown, found: false };
+        columns.look_at(&merge.on);
+        let mut privileges = Privileges::NONE;
+        for clause in &merge.clauses {
+            columns.look_at(&clause.predicate);
+            privileges = privileges
+                | match &clause.action {
+                    MergeAction::Insert(_) => Privileges::INSERT,
+                    MergeAction::Update(update) => {
+                        update.assignments.iter().for_each(|assignment| columns.look_at(&assignment.value));
+                        Privileges::UPDATE
+                    }
+                    MergeAction::Delete { .. } => Privileges::DELETE,
+                };
+        }
+        self.target(target, privileges, columns.found);
+        self.rest(merge, target, alone);
+    }
+
+    fn target(&mut self, target: &ObjectName, privileges: Privileges, reads: bool) {
+        self.all(target, if reads { privileges | Privileges::SELECT } else { privileges });
+    }
+
+    fn rest(&mut self, part: &impl Visit, target: &ObjectName, alone: bool) {
+        if alone {
+            look_through(part, Some(target), self);
+        }
+    }
+
+    fn comment(&mut self, subject: &CommentSubject) {
+        match subject {
+            CommentSubject::Table(name)
+            | CommentSubject::View(name)
+            | CommentSubject::Sequence(name)
+            | CommentSubject::Constraint { table: name, .. } => self.own(&object_name(name)),
+            CommentSubject::Column(name) => self.own(&object_name(name.split_last().map_or(&[], |(_, table)| table))),
+            CommentSubject::Index(name) => self.0.push(Demand::OwnIndex(object_name(name))),
+            CommentSubject::Schema(name) => self.0.push(Demand::OwnShared(ObjectKind::Schema, name.clone())),
+            CommentSubject::Database(name) => self.0.push(Demand::OwnShared(ObjectKind::Database, name.clone())),
+            // Only that of the user's own role can be changed.
+            CommentSubject::Role(_) | CommentSubject::Other(_) => {}
+        }
+    }
+
+    fn references(&mut self, create: &ast::CreateTable) {
+        create.constraints.iter().for_each(|constraint| self.reference(constraint));
+        for column in &create.columns {
+            self.references_of_column(column.options.iter().map(|option| &option.option));
+        }
+    }
+
+    fn references_of_actions(&mut self, actions: &[ast::AlterTableOperation]) {
+        for action in actions {
+            match action {
+                ast::AlterTableOperation::AddConstraint { constraint, .. } => self.reference(constraint),
+                ast::AlterTableOperation::AddColumn { column_def, .. } => {
+                    self.references_of_column(column_def.options.iter().map(|option| &option.option));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn reference(&mut self, constraint: &TableConstraint) {
+        if let TableConstraint::ForeignKey(key) = constraint {
+            self.all(&key.foreign_table, Privileges::REFERENCES);
+        }
+    }
+
+    fn references_of_column<'o>(&mut self, options: impl Iterator<Item = &'o ColumnOption>) {
+        for option in options {
+            if let ColumnOption::ForeignKey(key) = option {
+                self.all(&key.foreign_table, Privileges::REFERENCES);
+            }
+        }
+    }
+}
+
+/// A name given by its folded parts.
+fn object_name(parts: &[String]) -> ObjectName {
+    let idents = parts.iter().map(|part| ast::ObjectNamePart::Identifier(ast::Ident::with_quote('"', part)));
+    ObjectName(idents.collect())
+}
+
+fn insert_target(insert: &ast::Insert) -> Option<&ObjectName> {
+    match &insert.table {
+        TableObject::TableName(name) => Some(name),
+        _ => None,
+    }
+}
+
+fn delete_target(delete: &ast::Delete) -> Option<&TableWithJoins> {
+    let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
+    from.first()
+}
+
+fn table_name(table: &TableFactor) -> Option<&ObjectName> {
+    match table {
+        TableFactor::Table { name, .. } => Some(name),
+        _ => None,
+    }
+}
+
+/// What the statement calls its table.
+fn shown_name(table: &TableFactor) -> String {
+    match table {
+        TableFactor::Table { alias: Some(alias), .. } => fold(&alias.name),
+        TableFactor::Table { name, .. } => {
+            name.0.last().and_then(|part| part.as_ident()).map_or_else(|| name.to_string(), fold)
+        }
+        _ => String::new(),
+    }
+}
+
+/// The conditions of joins, which may name columns.
+fn look_at_joins(columns: &mut NamesColumns<'_>, from: &[TableWithJoins]) {
+    for join in from.iter().flat_map(|from| &from.joins) {
+        columns.look_at(&join.join_operator);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sql::statement::parse;
+
+    /// The demands, printed: `t:rw`, any of them `t?rw`, `t!` for ownership.
+    fn needs(sql: &str) -> String {
+        let command = parse(sql).unwrap().pop().unwrap().command;
+        let shown = |demand: &Demand| match demand {
+            Demand::On(name, Wanted::All(privileges)) => format!("{name}:{privileges:?}"),
+            Demand::On(name, Wanted::OneOf(privileges)) => format!("{name}?{privileges:?}"),
+            Demand::On(name, Wanted::Ownership) => format!("{name}!"),
+            Demand::OwnIndex(name) => format!("{name}!"),
+            Demand::Create => "+".to_owned(),
+            Demand::OwnShared(kind, name) => format!("{} {name}!", kind.noun()),
+        };
+        demands(&command).iter().map(shown).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn queries_need_to_read() {
+        for (sql, needed) in [
+            ("SELECT 1", ""),
+            ("SELECT * FROM a JOIN b USING (x), (SELECT * FROM c) d WHERE x IN (SELECT y FROM e)", "a:r b:r c:r e:r"),
+            ("SELECT (SELECT max(x) FROM a) UNION SELECT x FROM s.b ORDER BY (SELECT 1 FROM c)", "a:r s.b:r c:r"),
+            ("VALUES ((SELECT x FROM a))", "a:r"),
+            ("SELECT * FROM a FOR UPDATE", "a:w a:r"),
+            ("SELECT * FROM a x, b FOR SHARE OF x", "a:w a:r b:r"),
+            ("COPY a TO STDOUT", "a:r"),
+            ("COPY (SELECT * FROM a) TO STDOUT", "a:r"),
+            ("EXPLAIN ANALYZE DELETE FROM a", "a:d"),
+            ("PREPARE p AS SELECT * FROM a", ""),
+            ("EXECUTE p((SELECT x FROM a))", "a:r"),
+            ("DECLARE c CURSOR FOR SELECT * FROM a", ""),
+        ] {
+            assert_eq!(needs(sql), needed, "{sql}");
+        }
+    }
+
+    #[test]
+    fn parts_of_with_are_no_tables() {
+        for (sql, needed) in [
+            ("WITH a AS (SELECT * FROM b) SELECT * FROM a, \"A\"", "b:r \"A\":r"),
+            ("WITH a AS (SELECT * FROM a) SELECT * FROM a", "a:r"),
+            ("WITH a AS (SELECT * FROM b), b AS (SELECT * FROM a) SELECT * FROM b", "b:r"),
+            ("WITH RECURSIVE a AS (SELECT 1 UNION SELECT * FROM a) SELECT * FROM a", ""),
+            ("WITH a AS (SELECT 1) SELECT * FROM public.a", "public.a:r"),
+            ("SELECT * FROM (WITH a AS (SELECT 1) SELECT * FROM a) x, a", "a:r"),
+            ("WITH a AS (SELECT 1) SELECT (SELECT 1 FROM a) FROM (WITH b AS (SELECT * FROM a) SELECT * FROM b) x", ""),
+            ("WITH d AS (DELETE FROM a RETURNING x) INSERT INTO b SELECT * FROM d, c", "a:rd b:a c:r"),
+            ("WITH a AS (SELECT 1) UPDATE a SET x = 1", "a:w"),
+        ] {
+            assert_eq!(needs(sql), needed, "{sql}");
+        }
+    }
+
+    #[test]
+    fn changes_need_to_read_what_they_name() {
+        for (sql, needed) in [
+            ("INSERT INTO a SELECT * FROM b", "a:a b:r"),
+            ("INSERT INTO a VALUES (1) RETURNING 1", "a:a"),
+            ("INSERT INTO a VALUES (1) RETURNING *", "a:ar"),
+            ("INSERT INTO a VALUES (1) ON CONFLICT DO NOTHING", "a:a"),
+            ("INSERT INTO a VALUES (1) ON CONFLICT (x) DO NOTHING", "a:ar"),
+            ("INSERT INTO a VALUES (1) ON CONFLICT (x) DO UPDATE SET y = 1", "a:arw"),
+            ("UPDATE a SET x = 1, y = DEFAULT", "a:w"),
+            ("UPDATE a SET x = y", "a:rw"),
+            ("UPDATE a SET x = 1 WHERE y = 1", "a:rw"),
+            ("UPDATE a SET x = b.x FROM b WHERE b.y = 1", "a:w b:r"),
+            ("UPDATE a AS c SET x = 1 FROM b WHERE c.y = b.y", "a:rw b:r"),
+            ("UPDATE a SET x = 1 RETURNING a.*", "a:rw"),
+            ("DELETE FROM a", "a:d"),
+            ("DELETE FROM a USING b WHERE a.x = b.x", "a:rd b:r"),
+            ("DELETE FROM a WHERE EXISTS (SELECT 1 FROM a)", "a:d a:r"),
+            (
+                "MERGE INTO a USING b ON a.x = b.x WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT VALUES (1)",
+                "a:ard b:r",
+            ),
+            ("TRUNCATE a, b", "a:D b:D"),
+            ("COPY a FROM STDIN", "a:a"),
+            ("LOCK TABLE a IN ACCESS SHARE MODE", "a?r"),
+            ("LOCK TABLE a IN ROW EXCLUSIVE MODE", "a?awdD"),
+            ("LOCK TABLE a", "a?wdD"),
+        ] {
+            assert_eq!(needs(sql), needed, "{sql}");
+        }
+    }
+
+    #[test]
+    fn definitions_need_owners() {
+        for (sql, needed) in [
+            ("CREATE TABLE a (x int REFERENCES b, FOREIGN KEY (x) REFERENCES c (y))", "+ c:x b:x"),
+            ("ALTER TABLE a ADD COLUMN y int REFERENCES b", "a! b:x"),
+            ("ALTER TABLE a RENAME TO b", "a!"),
+            ("DROP TABLE a, b", "a! b!"),
+            ("CREATE INDEX ON a (x)", "a!"),
+            ("DROP INDEX i", "i!"),
+            ("CREATE SEQUENCE s", "+"),
+            ("ALTER SEQUENCE s RESTART", "s!"),
+            ("DROP SEQUENCE s", "s!"),
+            ("COMMENT ON COLUMN public.t.c IS 'x'", "\"public\".\"t\"!"),
+            ("COMMENT ON INDEX i IS 'x'", "\"i\"!"),
+            ("COMMENT ON SCHEMA public IS 'x'", "schema public!"),
+        ] {
+            assert_eq!(needs(sql), needed, "{sql}");
+        }
+    }
+}

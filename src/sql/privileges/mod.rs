@@ -1,0 +1,33 @@
+//! Who may do what with which table.
+//!
+//! Users come from outside ([`Accounts`](super::login::Accounts)): a name, a role, and nothing else. A role is a floor under what
+//! GRANT gives:
+//!
+//! ```text
+//! admin        everything, and the users themselves
+//! read-write   everything with tables: these users and the admins own them all together
+//! read-only    reads every table; its transactions are read-only
+//! granted      nothing but what GRANT gave to the user or to PUBLIC, and what the user made
+//! ```
+//!
+//! What is granted on a table, a sequence, the schema or the database is an entry of the catalogue under the object's OID,
+//! so it stays with a table that is renamed and goes with one that is dropped.
+//!
+//! What a statement needs is told in one place ([`demands`]) by its syntax, kind by kind, and checked in one place each
+//! time a statement runs (`Session::run`), prepared ones, cursors' and EXECUTE's among them: a kind of statement that is not
+//! on the list does not compile. A name in the text is what is checked, so whatever a view reads is its owner's affair.
+
+mod acl;
+mod demands;
+mod grant_syntax;
+mod privilege;
+mod rights;
+mod roles;
+mod tables_read;
+
+pub(super) use self::acl::{Acl, Change};
+pub(super) use self::demands::{Demand, Wanted, demands};
+pub(super) use self::grant_syntax::{GrantCommand, GrantPrivileges, Grantee, On, read};
+pub(super) use self::privilege::{ObjectKind, Privileges, not_owned};
+pub(super) use self::rights::Rights;
+pub(super) use self::roles::{BOOTSTRAP, Roles};

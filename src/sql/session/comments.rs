@@ -1,0 +1,205 @@
+//! COMMENT ON: kept with the declaration of what it is on, shown by `pg_description`.
+
+use std::sync::Arc;
+
+use datafusion::sql::sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
+
+use super::{Position, Session};
+use crate::sql::catalog::{Declaration, SharedComments, UnenforcedKind, set_comment};
+use crate::sql::comment_syntax::{CommentCommand, CommentSubject};
+use crate::sql::dml::find_target;
+use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
+use crate::sql::outcome::{CommandTag, Outcome};
+use crate::sql::plan::{resolve_column, schema_and_table};
+use crate::sql::relation::Relation;
+use crate::sql::tx::TableMode;
+
+/// What is claimed to change the comments on schemas and databases: no table's name.
+const SHARED_COMMENTS: &str = "comments\0";
+
+impl Session {
+    pub(super) async fn comment(&mut self, command: &CommentCommand, position: Position) -> SqlResult<Outcome> {
+        self.check_writable("COMMENT")?;
+        let text = command.text.clone();
+        match &command.subject {
+            CommentSubject::Table(name) => {
+                let mut declaration = self.commented(name, "table", false).await?;
+                declaration.comment = text;
+                self.transaction.catalog_mut().put(declaration)?;
+            }
+            CommentSubject::Column(name) => self.comment_on_column(name, text).await?,
+            CommentSubject::Constraint { name, table } => {
+                let mut declaration = self.commented(table, "table", false).await?;
+                *constraint_comment(&mut declaration, name)? = text;
+                self.transaction.catalog_mut().put(declaration)?;
+            }
+            CommentSubject::Index(name) => self.comment_on_index(name, text).await?,
+            CommentSubject::Sequence(name) => self.comment_on_sequence(name, text).await?,
+            CommentSubject::View(name) => return Err(self.is_no(name, "a view").await),
+            CommentSubject::Schema(_) | CommentSubject::Database(_) | CommentSubject::Role(_) => {
+                self.comment_on_shared(&command.subject, text).await?;
+            }
+            CommentSubject::Other(kind) => return Err(SqlError::not_supported(format!("COMMENT ON {kind}"))),
+        }
+        self.settle(position).await?;
+        Ok(Outcome::Done(CommandTag::Plain("COMMENT")))
+    }
+
+    async fn comment_on_column(&mut self, name: &[String], text: Option<String>) -> SqlResult<()> {
+        let Some((column, table)) = name.split_last().filter(|(_, table)| !table.is_empty()) else {
+            return Err(SqlError::new(ErrorKind::Syntax, "column name must be qualified"));
+        };
+        let mut declaration = match self.commented(table, "relation", true).await {
+            Err(error) if error.kind == ErrorKind::WrongObjectType => {
+                let shown = table.last().map_or("", String::as_str);
+                let kind = if self.reads().catalog.sequence(shown).is_some() { "sequences" } else { "indexes" };
+                let message = format!("cannot set comment on relation \"{shown}\"");
+                return Err(SqlError::new(ErrorKind::WrongObjectType, message)
+                    .with_detail(format!("This operation is not supported for {kind}.")));
+            }
+            other => other?,
+        };
+        let ident = Ident::with_quote('"', column);
+        let found = resolve_column(declaration.columns.iter().map(|c| &c.name), &ident)?.map(str::to_owned);
+        let Some(commented) = declaration.columns.iter_mut().find(|c| Some(&c.name) == found.as_ref()) else {
+            let message = format!("column \"{column}\" of relation \"{}\" does not exist", declaration.name);
+            return Err(SqlError::new(ErrorKind::UndefinedColumn, message));
+        };
+        commented.comment = text;
+        self.transaction.catalog_mut().put(declaration)
+    }
+
+    async fn comment_on_index(&mut self, name: &[String], text: Option<String>) -> SqlResult<()> {
+        let (_, index) = schema_and_table(&object_name(name))?;
+        let table = self.reads().catalog.declarations().find(|d| has_index(d, &index)).map(|d| d.name.clone());
+        let Some(table) = table else { return Err(self.is_no(name, "an index").await) };
+        let mut declaration = self.commented(&[table], "table", false).await?;
+        if let Some(comment) = index_comment(&mut declaration, &index) {
+            *comment = text;
+        }
+        self.transaction.catalog_mut().put(declaration)
+    }
+
+    async fn comment_on_sequence(&mut self, name: &[String], text: Option<String>) -> SqlResult<()> {
+        let (_, sequence) = schema_and_table(&object_name(name))?;
+        self.claim(&sequence).await?;
+        let Some(old) = self.reads().catalog.sequence(&sequence) else {
+            return Err(self.is_no(name, "a sequence").await);
+        };
+        let mut commented = old.as_ref().clone();
+        commented.comment = text;
+        self.transaction.catalog_mut().put_sequence(commented);
+        Ok(())
+    }
+
+    async fn comment_on_shared(&mut self, subject: &CommentSubject, text: Option<String>) -> SqlResult<()> {
+        self.claim(SHARED_COMMENTS).await?;
+        let mut comments = SharedComments::clone(self.reads().catalog.comments());
+        match subject {
+            CommentSubject::Schema(name) if matches!(name.as_str(), "public" | "pg_catalog" | "information_schema") => {
+                comments.schemas.insert(name.clone(), text.unwrap_or_default());
+            }
+            CommentSubject::Schema(name) => {
+                let message = format!("schema \"{name}\" does not exist");
+                return Err(SqlError::new(ErrorKind::UndefinedSchema, message));
+            }
+            CommentSubject::Database(name) if *name == self.engine.config().database => {
+                set_comment(&mut comments.databases, name, text);
+            }
+            CommentSubject::Database(name) => {
+                // A dump may be loaded into a database of another name.
+                self.notice(Notice::warning(format!("database \"{name}\" does not exist")));
+                return Ok(());
+            }
+            CommentSubject::Role(name) if *name == self.user => set_comment(&mut comments.roles, name, text),
+            CommentSubject::Role(name) => {
+                return Err(SqlError::new(ErrorKind::UndefinedObject, format!("role \"{name}\" does not exist")));
+            }
+            _ => {}
+        }
+        self.transaction.catalog_mut().put_comments(comments);
+        Ok(())
+    }
+
+    /// The declaration of a table that gets a comment, which nobody else changes meanwhile; of a found table that which
+    /// makes it a declared one.
+    async fn commented(&mut self, name: &[String], kind: &str, all_columns: bool) -> SqlResult<Declaration> {
+        let relation = self.commented_relation(name, kind).await?;
+        self.lock_table(&relation, TableMode::ShareUpdateExclusive).await?;
+        self.claim(&relation.name).await?;
+        let relation = self.commented_relation(name, kind).await?;
+        Ok(self.reads().catalog.declaration_of(&relation, all_columns))
+    }
+
+    async fn commented_relation(&self, name: &[String], kind: &str) -> SqlResult<Arc<Relation>> {
+        let object = object_name(name);
+        let found = find_target(&self.planner(), &object).await;
+        let (_, table) = schema_and_table(&object)?;
+        match found {
+            Err(error) if error.kind == ErrorKind::UndefinedTable => {
+                let reads = self.reads();
+                let is_index = reads.catalog.declarations().any(|d| has_index(d, &table));
+                if is_index { Err(wrong_kind(&table, &format!("a {kind}"))) } else { Err(error) }
+            }
+            Err(error) if error.kind == ErrorKind::WrongObjectType => Err(wrong_kind(&table, &format!("a {kind}"))),
+            other => other,
+        }
+    }
+
+    /// The error for a name that means something else, or nothing.
+    async fn is_no(&self, name: &[String], what: &str) -> Box<SqlError> {
+        let object = object_name(name);
+        let table = name.last().map_or("", String::as_str);
+        let is_index = self.reads().catalog.declarations().any(|d| has_index(d, table));
+        match find_target(&self.planner(), &object).await {
+            Err(error) if error.kind == ErrorKind::UndefinedTable && !is_index => error,
+            Err(error) if error.kind == ErrorKind::UndefinedSchema => error,
+            _ => wrong_kind(table, what),
+        }
+    }
+}
+
+fn object_name(parts: &[String]) -> ObjectName {
+    ObjectName(parts.iter().map(|part| ObjectNamePart::Identifier(Ident::with_quote('"', part))).collect())
+}
+
+fn wrong_kind(name: &str, what: &str) -> Box<SqlError> {
+    SqlError::new(ErrorKind::WrongObjectType, format!("\"{name}\" is not {what}"))
+}
+
+/// Where the comment on a constraint is kept.
+fn constraint_comment<'d>(declaration: &'d mut Declaration, name: &str) -> SqlResult<&'d mut Option<String>> {
+    let is_key = declaration.primary_key_name().as_deref() == Some(name);
+    let table = declaration.name.clone();
+    let constraints = &mut declaration.constraints;
+    let check = constraints.checks.iter_mut().find(|c| c.name == name).map(|c| &mut c.comment);
+    let is_constraint = |kind: &UnenforcedKind| !matches!(kind, UnenforcedKind::Index { .. });
+    let recorded = constraints.unenforced.iter_mut().find(|c| c.name == name && is_constraint(&c.kind));
+    match check.or(recorded.map(|c| &mut c.comment)) {
+        Some(comment) => Ok(comment),
+        None if is_key => Ok(&mut constraints.primary_key_comment),
+        None => {
+            let message = format!("constraint \"{name}\" for table \"{table}\" does not exist");
+            Err(SqlError::new(ErrorKind::UndefinedObject, message))
+        }
+    }
+}
+
+fn has_index(declaration: &Declaration, name: &str) -> bool {
+    let is_index = |kind: &UnenforcedKind| !matches!(kind, UnenforcedKind::ForeignKey { .. });
+    declaration.constraints.unenforced.iter().any(|c| c.name == name && is_index(&c.kind))
+        || declaration.primary_key_name().as_deref() == Some(name)
+}
+
+/// Where the comment on an index is kept.
+fn index_comment<'d>(declaration: &'d mut Declaration, name: &str) -> Option<&'d mut Option<String>> {
+    let constraints = &mut declaration.constraints;
+    match constraints.unenforced.iter_mut().find(|c| c.name == name) {
+        None => Some(&mut constraints.primary_key_index_comment),
+        Some(recorded) => match recorded.kind {
+            UnenforcedKind::Index { .. } => Some(&mut recorded.comment),
+            UnenforcedKind::Unique { .. } => Some(&mut recorded.index_comment),
+            UnenforcedKind::ForeignKey { .. } => None,
+        },
+    }
+}

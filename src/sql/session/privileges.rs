@@ -1,0 +1,139 @@
+//! Whether the session's user may do what a statement is about to do.
+//!
+//! Names are looked up as the statement looks them up, in its transaction's snapshot; what is granted counts as it is at
+//! this moment, so that what is revoked is so for transactions that are under way.
+
+use datafusion::sql::sqlparser::ast::ObjectName;
+
+use super::Session;
+use crate::sql::catalog::{Access, CatalogView, StagedCatalog};
+use crate::sql::engine::Engine;
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::login::Role;
+use crate::sql::plan::schema_and_table;
+use crate::sql::privileges::{Demand, ObjectKind, Privileges, Rights, Wanted, demands, not_owned};
+use crate::sql::reads::Reads;
+use crate::sql::relation::Relation;
+use crate::sql::statement::Command;
+
+/// The OID of the one schema, and that of the database.
+pub(super) const SCHEMA: u32 = 2200;
+pub(super) const DATABASE: u32 = 5;
+
+/// What a name stands for.
+pub(super) struct Object {
+    pub kind: ObjectKind,
+    pub oid: u32,
+    pub name: String,
+}
+
+impl Session {
+    /// # Errors
+    /// 42501 naming what the user lacks.
+    pub(super) async fn check_privileges(&self, command: &Command) -> SqlResult<()> {
+        // Whoever may only read reads everything, and is kept from writing by the transaction's mode.
+        if self.rights.owns_everything() || self.login.role == Role::ReadOnly {
+            return Ok(());
+        }
+        let demands = demands(command);
+        if demands.is_empty() {
+            return Ok(());
+        }
+        let (reads, now) = (self.reads(), self.privileges_now());
+        for demand in &demands {
+            match demand {
+                Demand::On(name, wanted) => {
+                    if let Some(object) = object_named(&reads, name).await? {
+                        self.check_schema(&now, Privileges::USAGE)?;
+                        self.check_object(&now, &object, *wanted)?;
+                    } else {
+                        self.check_system_relation(name)?;
+                    }
+                }
+                Demand::OwnIndex(name) => {
+                    let (_, name) = schema_and_table(name)?;
+                    let table = super::indexes::index_of(&reads.catalog, &name).map(|(table, _)| table.oid);
+                    if let Some(table) = table
+                        && !self.rights.owns(&now.access(table))
+                    {
+                        return Err(not_owned("index", &name));
+                    }
+                }
+                // Both belong to those who own everything.
+                Demand::OwnShared(kind, name) => return Err(kind.not_owned(name)),
+                Demand::Create => self.check_schema(&now, Privileges::CREATE)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// What only shows while a statement runs.
+    ///
+    /// # Errors
+    /// 42501 for a table that the user has not all these privileges on.
+    pub(super) fn check_on_table(&self, relation: &Relation, privileges: Privileges) -> SqlResult<()> {
+        let object = Object { kind: ObjectKind::Table, oid: relation.oid, name: relation.name.clone() };
+        self.check_object(&self.privileges_now(), &object, Wanted::All(privileges))
+    }
+
+    /// Whether ANALYZE of the table is the user's to run. It changes nothing that others see, so who may only read may too.
+    pub(super) fn may_analyze(&self, relation: &Relation) -> bool {
+        self.login.role == Role::ReadOnly || self.rights.owns(&self.privileges_now().access(relation.oid))
+    }
+
+    /// The catalogue with what is granted at this moment, and what the transaction has granted itself.
+    pub(super) fn privileges_now(&self) -> CatalogView {
+        self.engine.catalog().view(self.transaction.catalog()).1
+    }
+
+    /// Everybody may read the system catalogue, but not the statements of others in what observe mode saw.
+    fn check_system_relation(&self, name: &ObjectName) -> SqlResult<()> {
+        let (schema, table) = schema_and_table(name)?;
+        if self.system_catalog().shows_observations(schema.as_deref(), &table) {
+            let message = format!("permission denied for view {table}");
+            return Err(SqlError::new(ErrorKind::InsufficientPrivilege, message));
+        }
+        Ok(())
+    }
+
+    fn check_schema(&self, now: &CatalogView, privileges: Privileges) -> SqlResult<()> {
+        let schema = Object { kind: ObjectKind::Schema, oid: SCHEMA, name: "public".to_owned() };
+        self.check_object(now, &schema, Wanted::All(privileges))
+    }
+
+    fn check_object(&self, now: &CatalogView, object: &Object, wanted: Wanted) -> SqlResult<()> {
+        let access: &Access = &now.access(object.oid);
+        let has = self.rights.on(object.kind, access);
+        match wanted {
+            Wanted::All(privileges) if !has.has(privileges) => Err(object.kind.denied(&object.name)),
+            Wanted::OneOf(privileges) if !has.has_any(privileges) => Err(object.kind.denied(&object.name)),
+            Wanted::Ownership if !self.rights.owns(access) => Err(object.kind.not_owned(&object.name)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// # Errors
+/// 42501 for a user who may not connect to the database.
+pub(super) fn check_may_connect(engine: &Engine, rights: &Rights) -> SqlResult<()> {
+    let (_, catalog) = engine.catalog().view(&StagedCatalog::default());
+    if rights.owns_everything() || rights.on(ObjectKind::Database, &catalog.access(DATABASE)).has(Privileges::CONNECT) {
+        return Ok(());
+    }
+    let message = format!("permission denied for database \"{}\"", engine.config().database);
+    Err(SqlError::new(ErrorKind::InsufficientPrivilege, message).with_detail("User does not have CONNECT privilege."))
+}
+
+/// The table or sequence of this name; `None` for one of the system, and where there is none.
+pub(super) async fn object_named(reads: &Reads, name: &ObjectName) -> SqlResult<Option<Object>> {
+    let (schema, name) = schema_and_table(name)?;
+    if schema.is_some_and(|schema| schema != "public") {
+        return Ok(None);
+    }
+    if let Some(relation) = reads.relation(&name).await? {
+        let (oid, name) = (relation.oid, relation.name.clone());
+        return Ok(Some(Object { kind: ObjectKind::Table, oid, name }));
+    }
+    let sequence = reads.catalog.sequence(&name);
+    Ok(sequence.map(|sequence| Object { kind: ObjectKind::Sequence, oid: sequence.oid, name: sequence.name.clone() }))
+}

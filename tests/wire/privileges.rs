@@ -1,0 +1,327 @@
+//! A user whose role gives nothing does what was granted, and nothing else.
+
+use std::sync::Arc;
+
+use tablegate::backend::memory::MemoryStore;
+use tablegate::model::{SystemClock, TableName};
+use tablegate::pg::{Method, Role};
+use tablegate::table::TableStore;
+
+use crate::harness::{Client, Server, bind, column, error, error_code, execute, parse, status, sync, tags};
+use crate::logins::{Door, login};
+
+/// With `ann`, who owns all tables, and `gil` and `joe`, who have only what is granted.
+fn door() -> Door {
+    let door = Door::with_users();
+    door.add("gil", Role::Granted);
+    door.add("joe", Role::Granted);
+    door
+}
+
+async fn do_all(client: &mut Client, statements: &[&str]) {
+    for statement in statements {
+        let answer = client.query(statement).await;
+        assert!(!answer.iter().any(|m| m.tag == 'E'), "{statement}: {:?}", error(&answer));
+    }
+}
+
+/// The error's code and message; `-` when there is none.
+async fn told(client: &mut Client, sql: &str) -> String {
+    let answer = client.query(sql).await;
+    if status(&answer) != 'I' {
+        client.query("ROLLBACK").await;
+    }
+    match answer.iter().find(|m| m.tag == 'E') {
+        Some(error) => format!("{} {}", error.code(), error.field('M').unwrap()),
+        None => "-".to_owned(),
+    }
+}
+
+async fn with_tables(server: &Server) -> Client {
+    let mut ann = login(server, "ann").await;
+    do_all(
+        &mut ann,
+        &[
+            "CREATE TABLE t (p text, r text, n int, PRIMARY KEY (p, r))",
+            "CREATE TABLE u (p text PRIMARY KEY, n int)",
+            "CREATE SEQUENCE s",
+            "INSERT INTO t VALUES ('a', 'b', 1)",
+            "INSERT INTO u VALUES ('a', 1)",
+        ],
+    )
+    .await;
+    ann
+}
+
+#[tokio::test]
+async fn without_a_grant_every_statement_is_refused() {
+    let door = door();
+    let server = door.serve(Method::Scram).await;
+    let mut ann = with_tables(&server).await;
+    let mut gil = login(&server, "gil").await;
+    do_all(&mut gil, &["SELECT 1", "SELECT relname FROM pg_class", "PREPARE p AS SELECT * FROM t", "SHOW search_path"])
+        .await;
+    for (sql, expected) in [
+        ("SELECT * FROM t", "permission denied for table t"),
+        ("SELECT count(*) FROM t", "permission denied for table t"),
+        ("SELECT 1 WHERE EXISTS (SELECT 1 FROM t)", "permission denied for table t"),
+        ("SELECT * FROM (SELECT n FROM public.t) x", "permission denied for table t"),
+        ("WITH x AS (SELECT * FROM t) SELECT * FROM x", "permission denied for table t"),
+        ("WITH t AS (SELECT * FROM t) SELECT * FROM t", "permission denied for table t"),
+        ("SELECT 1 UNION SELECT n FROM t", "permission denied for table t"),
+        ("SELECT t FROM t", "permission denied for table t"),
+        ("TABLE t", "permission denied for table t"),
+        ("VALUES ((SELECT max(n) FROM t))", "permission denied for table t"),
+        ("SELECT ARRAY(SELECT n FROM t)", "permission denied for table t"),
+        ("SELECT * FROM generate_series(1, (SELECT max(n) FROM t)) g", "permission denied for table t"),
+        ("SELECT 1 LIMIT (SELECT max(n) FROM t)", "permission denied for table t"),
+        ("SELECT * FROM t FOR UPDATE", "permission denied for table t"),
+        ("SELECT * FROM s", "permission denied for sequence s"),
+        ("EXECUTE p", "permission denied for table t"),
+        ("EXPLAIN SELECT * FROM t", "permission denied for table t"),
+        ("EXPLAIN ANALYZE DELETE FROM t", "permission denied for table t"),
+        ("BEGIN; DECLARE c CURSOR FOR SELECT * FROM t", "permission denied for table t"),
+        ("INSERT INTO t VALUES ('x', 'y', 1)", "permission denied for table t"),
+        ("INSERT OR REPLACE INTO t VALUES ('x', 'y', 1)", "permission denied for table t"),
+        ("UPDATE t SET n = 2", "permission denied for table t"),
+        ("DELETE FROM t", "permission denied for table t"),
+        ("DELETE FROM t WHERE p = 'a' AND r = 'b'", "permission denied for table t"),
+        (
+            "MERGE INTO t USING (VALUES ('a')) v(p) ON t.p = v.p WHEN MATCHED THEN DELETE",
+            "permission denied for table t",
+        ),
+        ("WITH d AS (DELETE FROM t RETURNING n) SELECT * FROM d", "permission denied for table t"),
+        ("COPY t TO STDOUT", "permission denied for table t"),
+        ("COPY (SELECT n FROM t) TO STDOUT", "permission denied for table t"),
+        ("COPY t FROM STDIN", "permission denied for table t"),
+        ("TRUNCATE t", "permission denied for table t"),
+        ("BEGIN; LOCK TABLE t", "permission denied for table t"),
+        ("BEGIN; LOCK TABLE t IN ACCESS SHARE MODE", "permission denied for table t"),
+        ("SELECT nextval('s')", "permission denied for sequence s"),
+        ("SELECT setval('s', 5)", "permission denied for sequence s"),
+        ("SELECT currval('s')", "permission denied for sequence s"),
+        ("CREATE TABLE v (p text PRIMARY KEY)", "permission denied for schema public"),
+        ("CREATE SEQUENCE s2", "permission denied for schema public"),
+        ("DROP TABLE t", "must be owner of table t"),
+        ("ALTER TABLE t ADD COLUMN m int", "must be owner of table t"),
+        ("ALTER TABLE t RENAME TO v", "must be owner of table t"),
+        ("ALTER TABLE t OWNER TO gil", "must be owner of table t"),
+        ("CREATE INDEX ON t (n)", "must be owner of table t"),
+        ("DROP INDEX t_pkey", "must be owner of index t_pkey"),
+        ("ALTER SEQUENCE s RESTART", "must be owner of sequence s"),
+        ("DROP SEQUENCE s", "must be owner of sequence s"),
+        ("COMMENT ON TABLE t IS 'x'", "must be owner of table t"),
+        ("COMMENT ON COLUMN t.n IS 'x'", "must be owner of table t"),
+        ("COMMENT ON INDEX t_pkey IS 'x'", "must be owner of index t_pkey"),
+        ("COMMENT ON SEQUENCE s IS 'x'", "must be owner of sequence s"),
+        ("COMMENT ON SCHEMA public IS 'x'", "must be owner of schema public"),
+        ("COMMENT ON DATABASE tablegate IS 'x'", "must be owner of database tablegate"),
+        ("GRANT SELECT ON t TO gil", "permission denied for table t"),
+        ("REVOKE SELECT ON t FROM ann", "permission denied for table t"),
+        ("GRANT SELECT ON ALL TABLES IN SCHEMA public TO gil", "permission denied for table t"),
+        ("GRANT CREATE ON SCHEMA public TO gil", "no privileges were granted"),
+        ("SELECT * FROM egt_violations", "permission denied for view egt_violations"),
+    ] {
+        if expected == "no privileges were granted" {
+            // A warning: everybody has some privilege on the schema.
+            assert_eq!(told(&mut gil, sql).await, "-", "{sql}");
+            continue;
+        }
+        assert_eq!(told(&mut gil, sql).await, format!("42501 {expected}"), "{sql}");
+    }
+    assert_eq!(
+        told(&mut gil, "CREATE TABLE v (p text PRIMARY KEY)").await,
+        "42501 permission denied for schema public"
+    );
+    assert_eq!(column(&ann.query("SELECT n FROM t").await), ["1"]);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_grant_gives_what_it_names() {
+    let door = door();
+    let server = door.serve(Method::Scram).await;
+    let mut ann = with_tables(&server).await;
+    let mut gil = login(&server, "gil").await;
+    do_all(&mut ann, &["GRANT SELECT ON t, u TO gil"]).await;
+    assert_eq!(column(&gil.query("SELECT t.n FROM t JOIN u USING (p)").await), ["1"]);
+    assert_eq!(column(&gil.query("EXECUTE p").await).len(), 0);
+    for write in
+        ["UPDATE t SET n = 2", "DELETE FROM t", "INSERT INTO t VALUES ('x', 'y', 1)", "SELECT * FROM t FOR UPDATE"]
+    {
+        assert_eq!(told(&mut gil, write).await, "42501 permission denied for table t", "{write}");
+    }
+    do_all(&mut ann, &["REVOKE SELECT ON t FROM gil", "GRANT INSERT, UPDATE, DELETE ON t TO gil"]).await;
+    for (sql, expected) in [
+        ("INSERT INTO t VALUES ('x', 'y', 1)", "-"),
+        ("INSERT INTO t VALUES ('x', 'z', 1) ON CONFLICT DO NOTHING", "-"),
+        ("INSERT INTO t VALUES ('x', 'z', 1) ON CONFLICT (p, r) DO NOTHING", "42501 permission denied for table t"),
+        ("INSERT INTO t VALUES ('x', 'v', 1) RETURNING n", "42501 permission denied for table t"),
+        ("UPDATE t SET n = 2", "-"),
+        ("UPDATE t SET n = n + 1", "42501 permission denied for table t"),
+        ("UPDATE t SET n = 2 WHERE p = 'x'", "42501 permission denied for table t"),
+        ("UPDATE t SET n = 3 FROM u WHERE u.n = 1", "-"),
+        ("DELETE FROM t WHERE n = 1", "42501 permission denied for table t"),
+        ("DELETE FROM t RETURNING n", "42501 permission denied for table t"),
+        ("DELETE FROM t", "-"),
+        ("TRUNCATE t", "42501 permission denied for table t"),
+        ("BEGIN; LOCK TABLE t", "-"),
+    ] {
+        assert_eq!(told(&mut gil, sql).await, expected, "{sql}");
+    }
+    assert_eq!(column(&ann.query("SELECT count(*) FROM t").await), ["0"]);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_revoked_is_so_at_once() {
+    let door = door();
+    let server = door.serve(Method::Scram).await;
+    let mut ann = with_tables(&server).await;
+    let mut gil = login(&server, "gil").await;
+    do_all(&mut ann, &["GRANT SELECT ON t TO PUBLIC"]).await;
+    let portal = [bind("", "q", &[]), execute("", 0), sync()];
+    gil.ask(&[parse("q", "SELECT n FROM t", &[]), sync()]).await;
+    assert_eq!(column(&gil.ask(&portal).await), ["1"]);
+    do_all(&mut gil, &["BEGIN ISOLATION LEVEL REPEATABLE READ", "SELECT n FROM t"]).await;
+    do_all(&mut ann, &["REVOKE ALL ON t FROM PUBLIC"]).await;
+    assert_eq!(error_code(&gil.query("SELECT n FROM t").await), "42501");
+    gil.query("ROLLBACK").await;
+    assert_eq!(error_code(&gil.ask(&portal).await), "42501");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn sequences_have_privileges_of_their_own() {
+    let door = door();
+    let server = door.serve(Method::Scram).await;
+    let mut ann = with_tables(&server).await;
+    let mut gil = login(&server, "gil").await;
+    do_all(
+        &mut ann,
+        &[
+            "CREATE TABLE i (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, n int)",
+            "CREATE TABLE c (id serial PRIMARY KEY, n int)",
+            "GRANT INSERT ON i, c TO gil",
+            "GRANT USAGE ON SEQUENCE s TO gil",
+        ],
+    )
+    .await;
+    for (sql, expected) in [
+        ("SELECT nextval('s'), currval('s'), lastval()", "-"),
+        ("SELECT setval('s', 5)", "42501 permission denied for sequence s"),
+        ("SELECT last_value FROM s", "42501 permission denied for sequence s"),
+        ("INSERT INTO i (n) VALUES (1)", "-"),
+        ("INSERT INTO c (n) VALUES (1)", "42501 permission denied for sequence c_id_seq"),
+        ("GRANT SELECT ON SEQUENCE t TO gil", "42809 \"t\" is not a sequence"),
+    ] {
+        assert_eq!(told(&mut gil, sql).await, expected, "{sql}");
+    }
+    do_all(&mut ann, &["GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO gil"]).await;
+    do_all(&mut gil, &["INSERT INTO c (n) VALUES (1)", "SELECT setval('s', 5)", "SELECT last_value FROM s"]).await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn grants_stay_with_their_table() {
+    let door = door();
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start_in_with(folder.path(), door.config(Method::Scram)).await;
+    let mut ann = with_tables(&server).await;
+    do_all(&mut ann, &["GRANT SELECT ON t, u TO gil", "BEGIN", "GRANT INSERT ON t TO gil", "ROLLBACK"]).await;
+    do_all(&mut ann, &["ALTER TABLE t RENAME TO t2", "TRUNCATE t2", "INSERT INTO t2 VALUES ('c', 'd', 7)"]).await;
+    do_all(&mut ann, &["DROP TABLE u", "CREATE TABLE u (p text PRIMARY KEY, n int)"]).await;
+    server.stop().await;
+    let server = Server::start_in_with(folder.path(), door.config(Method::Scram)).await;
+    let mut gil = login(&server, "gil").await;
+    assert_eq!(column(&gil.query("SELECT n FROM t2").await), ["7"]);
+    for (sql, table) in [("INSERT INTO t2 VALUES ('x', 'y', 1)", "t2"), ("SELECT * FROM u", "u")] {
+        assert_eq!(told(&mut gil, sql).await, format!("42501 permission denied for table {table}"));
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn who_makes_a_table_owns_it() {
+    let door = door();
+    let server = door.serve(Method::Scram).await;
+    let mut ann = login(&server, "ann").await;
+    let (mut gil, mut joe) = (login(&server, "gil").await, login(&server, "joe").await);
+    do_all(&mut ann, &["GRANT CREATE ON SCHEMA public TO gil"]).await;
+    do_all(&mut gil, &["CREATE TABLE own (id serial PRIMARY KEY)", "INSERT INTO own DEFAULT VALUES"]).await;
+    assert_eq!(told(&mut joe, "SELECT * FROM own").await, "42501 permission denied for table own");
+    do_all(&mut gil, &["GRANT SELECT ON own TO joe WITH GRANT OPTION"]).await;
+    do_all(&mut joe, &["SELECT * FROM own", "GRANT SELECT ON own TO PUBLIC"]).await;
+    assert_eq!(told(&mut joe, "DROP TABLE own").await, "42501 must be owner of table own");
+    assert_eq!(told(&mut gil, "REVOKE SELECT ON own FROM joe").await, "2BP01 dependent privileges exist");
+    do_all(&mut gil, &["REVOKE SELECT ON own FROM joe CASCADE"]).await;
+    assert_eq!(told(&mut joe, "SELECT * FROM own").await, "42501 permission denied for table own");
+    do_all(&mut gil, &["ALTER TABLE own ADD COLUMN n int", "DROP TABLE own"]).await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn found_tables_can_be_granted_too() {
+    let door = door();
+    let clock = Arc::new(SystemClock);
+    let store = MemoryStore::new(clock.clone());
+    store.create_table(&TableName::parse("Found").unwrap()).await.unwrap();
+    let server = Server::start_on(Arc::new(store), door.config(Method::Scram), clock).await;
+    let mut ann = login(&server, "ann").await;
+    let mut gil = login(&server, "gil").await;
+    do_all(&mut ann, &["INSERT INTO found (\"PartitionKey\", \"RowKey\", n) VALUES ('a', 'b', 1)"]).await;
+    assert_eq!(told(&mut gil, "SELECT * FROM found").await, "42501 permission denied for table Found");
+    do_all(&mut ann, &["GRANT SELECT ON ALL TABLES IN SCHEMA public TO gil"]).await;
+    assert_eq!(column(&gil.query("SELECT n FROM found").await), ["1"]);
+    do_all(&mut ann, &["TRUNCATE found"]).await;
+    do_all(&mut gil, &["SELECT count(*) FROM found"]).await;
+    do_all(&mut ann, &["DROP TABLE found", "CREATE TABLE found (p text PRIMARY KEY)"]).await;
+    assert_eq!(told(&mut gil, "SELECT * FROM found").await, "42501 permission denied for table found");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn mistakes_are_told_as_postgresql_tells_them() {
+    let door = door();
+    let server = door.serve(Method::Scram).await;
+    let mut ann = with_tables(&server).await;
+    for (sql, expected) in [
+        ("GRANT SELECT ON t TO nobody", "42704 role \"nobody\" does not exist"),
+        ("GRANT foo ON t TO gil", "42601 unrecognized privilege type \"foo\""),
+        ("GRANT USAGE ON t TO gil", "0LP01 invalid privilege type USAGE for table"),
+        ("GRANT SELECT ON SCHEMA public TO gil", "0LP01 invalid privilege type SELECT for schema"),
+        ("GRANT SELECT ON nosuch TO gil", "42P01 relation \"nosuch\" does not exist"),
+        ("GRANT SELECT ON t_pkey TO gil", "42809 \"t_pkey\" is an index"),
+        ("GRANT USAGE ON SCHEMA nosuch TO gil", "3F000 schema \"nosuch\" does not exist"),
+        ("GRANT CONNECT ON DATABASE nosuch TO gil", "3D000 database \"nosuch\" does not exist"),
+        ("GRANT SELECT ON t TO gil GRANTED BY joe", "0A000 grantor must be current user"),
+        ("GRANT SELECT ON t TO PUBLIC WITH GRANT OPTION", "0LP01 grant options can only be granted to roles"),
+        ("GRANT SELECT (n) ON t TO gil", "0A000 a privilege on columns is not supported"),
+        ("GRANT joe TO gil", "0A000 membership of roles in roles is not supported"),
+        ("GRANT SELECT ON t", "42601 syntax error at end of input"),
+    ] {
+        assert_eq!(told(&mut ann, sql).await, expected, "{sql}");
+    }
+    assert_eq!(tags(&ann.query("GRANT ALL ON t TO gil; REVOKE ALL ON t FROM gil").await), "CCZ");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn the_database_and_its_schema_can_be_closed() {
+    let door = door();
+    let server = door.serve(Method::Scram).await;
+    let mut ann = with_tables(&server).await;
+    let mut gil = login(&server, "gil").await;
+    do_all(&mut ann, &["GRANT SELECT ON t TO gil", "REVOKE USAGE ON SCHEMA public FROM PUBLIC"]).await;
+    assert_eq!(told(&mut gil, "SELECT * FROM t").await, "42501 permission denied for schema public");
+    do_all(&mut ann, &["GRANT USAGE ON SCHEMA public TO gil", "REVOKE CONNECT ON DATABASE tablegate FROM PUBLIC"])
+        .await;
+    do_all(&mut gil, &["SELECT * FROM t"]).await;
+    let mut joe = server.socket().await;
+    crate::logins::begin(&mut joe, "joe").await;
+    let binding = postgres_protocol::authentication::sasl::ChannelBinding::unsupported();
+    let (_, refused) = crate::logins::exchange(&mut joe, "SCRAM-SHA-256", crate::logins::PASSWORD, binding).await;
+    assert!(refused.is_none(), "{refused:?}");
+    assert_eq!(joe.read().await.code(), "42501");
+    server.stop().await;
+}
