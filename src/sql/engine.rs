@@ -3,6 +3,7 @@
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use datafusion::execution::SessionState;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
@@ -39,6 +40,8 @@ pub struct EngineConfig {
     pub query_threads: usize,
     /// `egt.mode` of sessions that do not set it.
     pub egt_mode: EgtMode,
+    /// Statements that take so long are logged, unless a session says otherwise.
+    pub slow_statement: Option<Duration>,
     /// Memory the collected writes of all open transactions together may hold, in bytes; the rest is in files.
     pub transaction_memory: usize,
     /// Where those files are. They have no names and end with their transactions.
@@ -56,6 +59,7 @@ impl Default for EngineConfig {
             query_memory: 1 << 30,
             query_threads,
             egt_mode: EgtMode::Strict,
+            slow_statement: None,
             transaction_memory: 64 << 20,
             spill_folder: std::env::temp_dir(),
             accounts: None,

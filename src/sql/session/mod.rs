@@ -119,6 +119,9 @@ impl Session {
             settings.allow_reading_only();
         }
         settings.set_at_startup("egt.mode", engine.config().egt_mode.name(), Source::Server)?;
+        if let Some(patience) = engine.config().slow_statement {
+            settings.log_slower_than(patience);
+        }
         for (name, value) in &options.settings {
             settings.set_at_startup(name, value, Source::Client)?;
         }

@@ -91,6 +91,12 @@ impl Settings {
         state.put_for_good("is_superuser", Value::Bool(false), Source::Default);
     }
 
+    /// The server's own bound of slow statements, which users without the right to cannot change.
+    pub fn log_slower_than(&self, patience: Duration) {
+        let millis = i64::try_from(patience.as_millis()).unwrap_or(i64::MAX).min(i32::MAX.into());
+        self.lock().put_for_good("log_min_duration_statement", Value::Integer(millis), Source::Server);
+    }
+
     /// Sets from the server's configuration, then the start-up packet: these become what RESET goes back to.
     ///
     /// # Errors
