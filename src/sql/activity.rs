@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use super::settings::Settings;
 
@@ -91,6 +92,9 @@ pub struct Sessions {
 pub(in crate::sql) struct Presence {
     sessions: Arc<Sessions>,
     activity: Arc<Activity>,
+    /// When it began, by the clock that only runs on: what the session does is told outside its statements, where
+    /// nothing may fail.
+    entered: Instant,
 }
 
 /// Who a session is of.
@@ -120,7 +124,7 @@ impl Sessions {
             }),
         });
         guard(&self.present).insert(activity.process, activity.clone());
-        Presence { sessions: self.clone(), activity }
+        Presence { sessions: self.clone(), activity, entered: Instant::now() }
     }
 
     pub(in crate::sql) fn get(&self, process: i32) -> Option<Arc<Activity>> {
@@ -142,8 +146,14 @@ impl Sessions {
 }
 
 impl Presence {
+    fn now(&self) -> i64 {
+        let since = i64::try_from(self.entered.elapsed().as_micros()).unwrap_or(i64::MAX);
+        self.activity.began.saturating_add(since)
+    }
+
     /// A statement begins.
-    pub fn run(&self, query: &str, now: i64, transaction_began: Option<i64>) {
+    pub fn run(&self, query: &str, transaction_began: Option<i64>) {
+        let now = self.now();
         let query = Arc::from(&query[..query.floor_char_boundary(QUERY_BYTES)]);
         *guard(&self.activity.now) = Now {
             doing: Doing::Active,
@@ -155,7 +165,8 @@ impl Presence {
     }
 
     /// The client's turn.
-    pub fn rest(&self, doing: Doing, now: i64, transaction_began: Option<i64>) {
+    pub fn rest(&self, doing: Doing, transaction_began: Option<i64>) {
+        let now = self.now();
         let mut current = guard(&self.activity.now);
         (current.doing, current.since, current.transaction_began) = (doing, now, transaction_began);
     }

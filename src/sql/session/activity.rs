@@ -18,7 +18,7 @@ impl Session {
     pub fn show_running(&self, query: &str) {
         if let Some(presence) = &self.presence {
             let began = self.transaction.began().map(crate::model::EdmDateTime::unix_micros);
-            presence.run(query, self.engine.now().unix_micros(), began);
+            presence.run(query, began);
         }
     }
 
@@ -31,7 +31,7 @@ impl Session {
             TransactionStatus::Failed => Doing::Aborted,
         };
         let began = self.transaction.began().map(crate::model::EdmDateTime::unix_micros);
-        presence.rest(doing, self.engine.now().unix_micros(), began);
+        presence.rest(doing, began);
     }
 
     /// The session is over. Plans that are still about to end hold the handles too.
