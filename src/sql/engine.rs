@@ -14,7 +14,8 @@ use super::error::{ErrorKind, SqlError, SqlResult};
 use super::functions::Moments;
 use super::login::{Account, Accounts};
 use super::observe::Recorder;
-use super::pg_catalog::CatalogSnapshot;
+use super::pg_catalog::{CatalogSnapshot, Granted};
+use super::privileges::{Rights, Roles};
 use super::reads::Reads;
 use super::sequence::Sequences;
 use super::settings::EgtMode;
@@ -189,8 +190,11 @@ impl Engine {
     }
 
     /// What the system catalogue shows to a statement.
-    pub(super) async fn catalog_snapshot(&self, reads: &Reads) -> SqlResult<CatalogSnapshot> {
+    pub(super) async fn catalog_snapshot(&self, reads: &Reads, rights: Rights) -> SqlResult<CatalogSnapshot> {
         let sequences = reads.catalog.sequences().cloned().collect();
-        Ok(CatalogSnapshot::new(reads.relations().await?, sequences, reads.catalog.comments().clone()))
+        let roles = Roles::new(&self.accounts().await?, &rights, &reads.catalog);
+        let granted = Granted::new(roles, reads.catalog.accesses().cloned(), rights);
+        let snapshot = CatalogSnapshot::new(reads.relations().await?, sequences, reads.catalog.comments().clone());
+        Ok(snapshot.with_granted(granted))
     }
 }

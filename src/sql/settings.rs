@@ -160,6 +160,12 @@ impl Settings {
         self.reads_only = true;
         for values in [&mut self.values, &mut self.reset_values] {
             values.insert(READ_ONLY, "on".to_owned());
+        }
+    }
+
+    /// The session's user is none who decides about others.
+    pub fn is_no_superuser(&mut self) {
+        for values in [&mut self.values, &mut self.reset_values] {
             values.insert("is_superuser", "off".to_owned());
         }
     }
@@ -490,7 +496,6 @@ mod tests {
         settings.set(READ_ONLY, "on").unwrap();
         settings.reset(None).unwrap();
         assert!(settings.default_modes().read_only);
-        assert_eq!(settings.show("is_superuser").unwrap().1, "off");
     }
 
     #[test]

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::constraints::{TableConstraint, TableIndex};
-use super::objects::{DATABASE, OWNER, Objects, visible_columns};
+use super::granted::Granted;
+use super::objects::{DATABASE, Objects, visible_columns};
 use super::recorded::RecordedFile;
 use crate::sql::catalog::{Unenforced, UnenforcedKind};
 
@@ -59,11 +60,15 @@ pub(super) fn comments<'a>(objects: &'a Objects) -> Vec<Comment<'a>> {
 }
 
 /// The comments on what all databases share.
-pub(super) fn shared_comments<'a>(objects: &'a Objects, database: &str, user: &str) -> Vec<Comment<'a>> {
-    let on_database = objects.comments.databases.get(database);
-    let on_role = objects.comments.roles.get(user);
-    let made = |object, class, text: Option<&'a String>| text.map(|text| Comment { object, class, part: 0, text });
-    [made(DATABASE, PG_DATABASE, on_database), made(OWNER, PG_AUTHID, on_role)].into_iter().flatten().collect()
+pub(super) fn shared_comments<'a>(objects: &'a Objects, granted: &Granted, database: &str) -> Vec<Comment<'a>> {
+    let made = |object, class, text: &'a String| Comment { object, class, part: 0, text };
+    let on_database = objects.comments.databases.get(database).map(|text| made(DATABASE, PG_DATABASE, text));
+    let on_roles = objects
+        .comments
+        .roles
+        .iter()
+        .filter_map(|(name, text)| granted.roles.named(name).map(|role| made(role.oid, PG_AUTHID, text)));
+    on_database.into_iter().chain(on_roles).collect()
 }
 
 /// The comment on an object; without a relation that lists it, on the first object of the OID.

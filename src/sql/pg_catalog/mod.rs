@@ -10,6 +10,7 @@ mod comments;
 mod constraints;
 mod deparse;
 mod functions;
+mod granted;
 mod layout;
 mod objects;
 mod quoting;
@@ -24,6 +25,7 @@ use datafusion::logical_expr::ScalarUDF;
 use datafusion::sql::sqlparser::ast::Query;
 
 use self::functions::FunctionContext;
+pub(in crate::sql) use self::granted::Granted;
 use self::objects::Objects;
 pub(super) use self::objects::table_row;
 pub(super) use self::quoting::{quote_ident, split_name};
@@ -31,6 +33,7 @@ use super::catalog::{Sequence, SharedComments};
 use super::error::{ErrorKind, SqlError, SqlResult};
 use super::login::Login;
 use super::observe::Observations;
+use super::privileges::Rights;
 use super::relation::Relation;
 use super::sequence::{self, SessionSequences};
 
@@ -39,18 +42,25 @@ use super::sequence::{self, SessionSequences};
 pub struct CatalogSnapshot {
     objects: Arc<Objects>,
     observations: Arc<Observations>,
+    granted: Arc<Granted>,
 }
 
 impl CatalogSnapshot {
     pub fn new(relations: Vec<Arc<Relation>>, sequences: Vec<Arc<Sequence>>, comments: Arc<SharedComments>) -> Self {
         let objects = Objects::new(relations, sequences).with_comments(comments);
-        Self { objects: Arc::new(objects), observations: Arc::default() }
+        Self { objects: Arc::new(objects), observations: Arc::default(), granted: Arc::default() }
     }
 
     /// With what observe mode saw, for the views that show it.
     #[must_use]
     pub fn with_observations(&self, observations: Observations) -> Self {
-        Self { objects: self.objects.clone(), observations: Arc::new(observations) }
+        Self { observations: Arc::new(observations), ..self.clone() }
+    }
+
+    /// With the roles there are and what is granted.
+    #[must_use]
+    pub(in crate::sql) fn with_granted(self, granted: Granted) -> Self {
+        Self { granted: Arc::new(granted), ..self }
     }
 }
 
@@ -77,6 +87,11 @@ impl SystemCatalog {
     pub(in crate::sql) fn with_login(mut self, login: Arc<Login>) -> Self {
         self.login = login;
         self
+    }
+
+    /// What the session's user may do.
+    pub(in crate::sql) fn rights(&self) -> Rights {
+        Rights::new(&self.user, self.login.role)
     }
 
     /// The session's settings, for `current_setting` and `pg_settings`.
@@ -159,15 +174,16 @@ impl SystemCatalog {
     }
 
     fn context(&self) -> FunctionContext {
-        let objects = match self.seen.get() {
-            Some(snapshot) => snapshot.objects.clone(),
-            None => Arc::new(Objects::new(Vec::new(), Vec::new())),
+        let (objects, granted) = match self.seen.get() {
+            Some(snapshot) => (snapshot.objects.clone(), snapshot.granted.clone()),
+            None => (Arc::new(Objects::new(Vec::new(), Vec::new())), Arc::default()),
         };
         FunctionContext {
             objects,
             database: self.database.as_str().into(),
             user: self.user.as_str().into(),
             login: self.login.clone(),
+            granted,
             settings: self.settings.clone(),
             observations: Arc::default(),
         }

@@ -130,7 +130,7 @@ impl Planner<'_> {
                 .with_hint("Lock the rows in a statement of their own."));
         }
         if self.system.is_asked_by(&query) {
-            self.system.see(&self.engine.catalog_snapshot(&self.reads).await?);
+            self.system.see(&self.engine.catalog_snapshot(&self.reads, self.system.rights()).await?);
         }
         let tables = self.tables_with(&mentions, given).await?;
         self.plan_over(&query, &tables, declared).map_err(|error| {
@@ -303,7 +303,9 @@ impl Planner<'_> {
             if self.system.knows(schema.as_deref(), &table) {
                 let snapshot = match &snapshot {
                     Some(snapshot) => snapshot.clone(),
-                    None => snapshot.insert(Arc::new(self.engine.catalog_snapshot(&self.reads).await?)).clone(),
+                    None => snapshot
+                        .insert(Arc::new(self.engine.catalog_snapshot(&self.reads, self.system.rights()).await?))
+                        .clone(),
                 };
                 let snapshot = if self.system.shows_observations(schema.as_deref(), &table) {
                     let observations = self.engine.recorder().observations(&*self.reads.reader).await?;

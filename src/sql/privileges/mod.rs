@@ -25,9 +25,9 @@ mod rights;
 mod roles;
 mod tables_read;
 
-pub(super) use self::acl::{Acl, Change};
+pub(super) use self::acl::{Acl, AclItem, Change};
 pub(super) use self::demands::{Demand, Wanted, demands};
 pub(super) use self::grant_syntax::{GrantCommand, GrantPrivileges, Grantee, On, read};
 pub(super) use self::privilege::{ObjectKind, Privileges, not_owned};
 pub(super) use self::rights::Rights;
-pub(super) use self::roles::{BOOTSTRAP, Roles};
+pub(super) use self::roles::{BOOTSTRAP, KnownRole, Roles, unknown_role};

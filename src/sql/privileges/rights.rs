@@ -23,6 +23,10 @@ impl Rights {
         &self.user
     }
 
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
     /// Whether every table is the user's own.
     pub fn owns_everything(&self) -> bool {
         match self.role {

@@ -38,7 +38,7 @@ impl Session {
     /// Everybody who can be named.
     pub(super) async fn roles(&self) -> SqlResult<Roles> {
         let accounts = self.engine.accounts().await?;
-        Ok(Roles::new(&accounts, &self.rights, self.login.role, &self.privileges_now()))
+        Ok(Roles::new(&accounts, &self.rights, &self.privileges_now()))
     }
 
     /// A role's name; `None` for PUBLIC.

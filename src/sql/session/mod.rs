@@ -105,6 +105,9 @@ impl Session {
         if options.role == Role::ReadOnly {
             settings.allow_reading_only();
         }
+        if options.role != Role::Admin {
+            settings.is_no_superuser();
+        }
         settings.set_at_startup("egt.mode", engine.config().egt_mode.name())?;
         for (name, value) in &options.settings {
             settings.set_at_startup(name, value)?;

@@ -121,7 +121,7 @@ fn column_comment(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Ce
 fn shared_comment(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
     let Some(oid) = argument(arguments, 0).as_oid() else { return Ok(Cell::Null) };
     let class = argument(arguments, 1).as_text().and_then(|name| layout::find(None, &name)).map(|l| l.oid);
-    let shared = comments::shared_comments(&context.objects, &context.database, &context.user);
+    let shared = comments::shared_comments(&context.objects, &context.granted, &context.database);
     let found = shared.iter().find(|comment| comment.object == oid && Some(comment.class) == class);
     Ok(found.map(|comment| comment.text).into())
 }

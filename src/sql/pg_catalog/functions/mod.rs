@@ -6,6 +6,7 @@
 mod arrays;
 mod definitions;
 mod naming;
+mod privileges;
 mod session;
 mod text;
 
@@ -22,6 +23,7 @@ use datafusion::logical_expr::{
 };
 
 use super::cells::{Cell, array_of};
+use super::granted::Granted;
 use super::objects::Objects;
 use crate::sql::error::SqlResult;
 use crate::sql::login::Login;
@@ -35,6 +37,7 @@ pub(super) struct FunctionContext {
     pub database: Arc<str>,
     pub user: Arc<str>,
     pub login: Arc<Login>,
+    pub granted: Arc<Granted>,
     pub settings: Arc<[(String, String)]>,
     /// What observe mode saw, for the statements that read it.
     pub observations: Arc<Observations>,
@@ -49,6 +52,7 @@ impl FunctionContext {
             database: "d".into(),
             user: "u".into(),
             login: Arc::default(),
+            granted: Arc::default(),
             settings: Arc::new([]),
             observations: Arc::default(),
         }
@@ -78,11 +82,18 @@ impl Definition {
 }
 
 static DEFINITIONS: LazyLock<HashMap<&'static str, &'static Definition>> = LazyLock::new(|| {
-    [definitions::FUNCTIONS, naming::FUNCTIONS, session::FUNCTIONS, text::FUNCTIONS, arrays::FUNCTIONS]
-        .into_iter()
-        .flatten()
-        .map(|definition| (definition.name, definition))
-        .collect()
+    [
+        definitions::FUNCTIONS,
+        naming::FUNCTIONS,
+        privileges::FUNCTIONS,
+        session::FUNCTIONS,
+        text::FUNCTIONS,
+        arrays::FUNCTIONS,
+    ]
+    .into_iter()
+    .flatten()
+    .map(|definition| (definition.name, definition))
+    .collect()
 });
 
 /// The function of this name, for one statement.

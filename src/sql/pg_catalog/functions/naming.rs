@@ -4,7 +4,7 @@ use super::{Definition, FunctionContext, argument, oid, text};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::pg_catalog::built_ins;
 use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::pg_catalog::objects::{self, OWNER};
+use crate::sql::pg_catalog::objects;
 use crate::sql::pg_catalog::quoting::{quote_ident, split_name};
 use crate::sql::types::SqlType;
 
@@ -153,14 +153,15 @@ fn schema_name(context: &FunctionContext, oid: u32) -> Option<String> {
 }
 
 fn role_oid(context: &FunctionContext, text: &str) -> Option<u32> {
-    (split_name(text).last().map(String::as_str) == Some(&*context.user)).then_some(OWNER)
+    context.granted.roles.named(split_name(text).last()?).map(|role| role.oid)
 }
 
 fn role_name(context: &FunctionContext, oid: u32) -> Option<String> {
-    (oid == OWNER).then(|| quote_ident(&context.user))
+    context.granted.roles.with_oid(oid).map(|role| quote_ident(&role.name))
 }
 
 fn user_by_oid(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
     let oid = argument(arguments, 0).as_oid().unwrap_or(0);
-    Ok(if oid == OWNER { context.user.to_string() } else { format!("unknown (OID={oid})") }.into())
+    let role = context.granted.roles.with_oid(oid);
+    Ok(role.map_or_else(|| format!("unknown (OID={oid})"), |role| role.name.clone()).into())
 }

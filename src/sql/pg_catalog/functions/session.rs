@@ -30,17 +30,6 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("inet_client_addr", text, |_, _| Ok(Cell::Null)),
     Definition::new("inet_client_port", int4, |_, _| Ok(Cell::Null)),
     Definition::new("pg_advisory_unlock_all", |_| SqlType::Void, |_, _| Ok(Cell::Null)),
-    Definition::new("has_table_privilege", boolean, allowed),
-    Definition::new("has_any_column_privilege", boolean, allowed),
-    Definition::new("has_column_privilege", boolean, allowed),
-    Definition::new("has_schema_privilege", boolean, allowed),
-    Definition::new("has_database_privilege", boolean, allowed),
-    Definition::new("has_function_privilege", boolean, allowed),
-    Definition::new("has_sequence_privilege", boolean, allowed),
-    Definition::new("has_type_privilege", boolean, allowed),
-    Definition::new("has_tablespace_privilege", boolean, allowed),
-    Definition::new("has_language_privilege", boolean, allowed),
-    Definition::new("pg_has_role", boolean, allowed),
     Definition::new("pg_relation_size", int8, |_, _| Ok(0.into())),
     Definition::new("pg_total_relation_size", int8, |_, _| Ok(0.into())),
     Definition::new("pg_table_size", int8, |_, _| Ok(0.into())),
@@ -86,11 +75,6 @@ fn current_setting(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<C
 
 fn setting<'c>(context: &'c FunctionContext, name: &str) -> Option<&'c str> {
     context.settings.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
-}
-
-/// Whoever is connected may do everything.
-fn allowed(_: &FunctionContext, _: &[Cell]) -> SqlResult<Cell> {
-    Ok(true.into())
 }
 
 fn encoding_name(_: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {

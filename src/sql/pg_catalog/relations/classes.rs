@@ -3,6 +3,7 @@
 use super::Rows;
 use crate::sql::catalog::UnenforcedKind;
 use crate::sql::pg_catalog::built_ins::row_type_of;
+use crate::sql::pg_catalog::cells::Cell;
 use crate::sql::pg_catalog::constraints::{TableConstraint, TableIndex};
 use crate::sql::pg_catalog::functions::FunctionContext;
 use crate::sql::pg_catalog::layout;
@@ -22,17 +23,21 @@ pub(super) fn classes(context: &FunctionContext, rows: &mut Rows) {
             has_index: TableIndex::of_table(table).next().is_some(),
             checks: table.constraints.checks.len(),
             has_triggers: context.objects.constraints().any(|constraint| concerns(&constraint, &table.name)),
+            owner: context.granted.owner_oid(table.oid),
+            acl: context.granted.acl_of(table.oid),
             ..Described::of(table.oid, &table.name, schema, "r")
         };
         push(rows, &described);
         for index in TableIndex::of_table(table) {
             let (name, columns) = (index.name(), index.columns().len());
             let access = access_method(index.method());
-            push(rows, &Described { access, columns, ..Described::of(index.oid(), &name, schema, "i") });
+            let owner = context.granted.owner_oid(table.oid);
+            push(rows, &Described { access, columns, owner, ..Described::of(index.oid(), &name, schema, "i") });
         }
     }
     for sequence in &context.objects.sequences {
-        push(rows, &Described { columns: 3, ..Described::of(sequence.oid, &sequence.name, PUBLIC, "S") });
+        let (owner, acl) = (context.granted.owner_oid(sequence.oid), context.granted.acl_of(sequence.oid));
+        push(rows, &Described { columns: 3, owner, acl, ..Described::of(sequence.oid, &sequence.name, PUBLIC, "S") });
     }
 }
 
@@ -84,6 +89,8 @@ struct Described<'a> {
     has_index: bool,
     checks: usize,
     has_triggers: bool,
+    owner: u32,
+    acl: Cell,
 }
 
 impl<'a> Described<'a> {
@@ -100,6 +107,8 @@ impl<'a> Described<'a> {
             has_index: false,
             checks: 0,
             has_triggers: false,
+            owner: OWNER,
+            acl: Cell::Null,
         }
     }
 }
@@ -111,7 +120,7 @@ fn push(rows: &mut Rows, class: &Described<'_>) {
         ("relname", class.name.into()),
         ("relnamespace", class.schema.into()),
         ("reltype", class.row_type.into()),
-        ("relowner", OWNER.into()),
+        ("relowner", class.owner.into()),
         ("relam", class.access.into()),
         ("relfilenode", class.oid.into()),
         // How many rows there are is not known without reading them all.
@@ -122,6 +131,7 @@ fn push(rows: &mut Rows, class: &Described<'_>) {
         ("relnatts", columns.into()),
         ("relchecks", i32::try_from(class.checks).unwrap_or(i32::MAX).into()),
         ("relhastriggers", class.has_triggers.into()),
+        ("relacl", class.acl.clone()),
         ("relispopulated", true.into()),
         ("relreplident", if class.kind == "r" { "d" } else { "n" }.into()),
     ]);

@@ -1,10 +1,9 @@
-//! What PostgreSQL has once per server or database: schemas, databases, roles.
+//! What PostgreSQL has once per server or database: schemas, databases.
 
 use super::Rows;
-use crate::sql::login::Role;
-use crate::sql::pg_catalog::cells::Cell;
 use crate::sql::pg_catalog::functions::FunctionContext;
 use crate::sql::pg_catalog::objects::{DATABASE, OWNER};
+use crate::sql::privileges::ObjectKind;
 
 /// `pg_encoding_to_char` of the only encoding.
 const UTF8: i32 = 6;
@@ -12,7 +11,9 @@ const DEFAULT_TABLESPACE: u32 = 1663;
 
 pub(super) fn namespaces(context: &FunctionContext, rows: &mut Rows) {
     for (oid, name) in context.objects.schemas() {
-        rows.push([("oid", oid.into()), ("nspname", name.into()), ("nspowner", OWNER.into())]);
+        // Everybody may use what is in any schema, unless somebody says otherwise of `public`.
+        let acl = context.granted.acl_cell(&context.granted.access(oid).acl(ObjectKind::Schema));
+        rows.push([("oid", oid.into()), ("nspname", name.into()), ("nspowner", OWNER.into()), ("nspacl", acl)]);
     }
 }
 
@@ -29,47 +30,6 @@ pub(super) fn databases(context: &FunctionContext, rows: &mut Rows) {
         // Text is ordered by its bytes.
         ("datcollate", "C".into()),
         ("datctype", "C".into()),
+        ("datacl", context.granted.acl_of(DATABASE)),
     ]);
-}
-
-pub(super) fn roles(context: &FunctionContext, rows: &mut Rows) {
-    let may_write = may_write(context);
-    rows.push([
-        ("rolname", (*context.user).into()),
-        ("rolsuper", may_write.into()),
-        ("rolinherit", true.into()),
-        ("rolcreaterole", may_write.into()),
-        ("rolcreatedb", may_write.into()),
-        ("rolcanlogin", true.into()),
-        ("rolreplication", false.into()),
-        ("rolconnlimit", (-1).into()),
-        ("rolpassword", "********".into()),
-        ("rolbypassrls", may_write.into()),
-        ("rolconfig", own_settings(may_write)),
-        ("oid", OWNER.into()),
-    ]);
-}
-
-pub(super) fn users(context: &FunctionContext, rows: &mut Rows) {
-    let may_write = may_write(context);
-    rows.push([
-        ("usename", (*context.user).into()),
-        ("usesysid", OWNER.into()),
-        ("usecreatedb", may_write.into()),
-        ("usesuper", may_write.into()),
-        ("userepl", false.into()),
-        ("usebypassrls", may_write.into()),
-        ("passwd", "********".into()),
-        ("useconfig", own_settings(may_write)),
-    ]);
-}
-
-/// A user who may write may do everything.
-fn may_write(context: &FunctionContext) -> bool {
-    context.login.role != Role::ReadOnly
-}
-
-/// The settings a role has of its own.
-fn own_settings(may_write: bool) -> Cell {
-    if may_write { Cell::Null } else { Cell::texts(&["default_transaction_read_only=on"]) }
 }

@@ -5,6 +5,7 @@ use crate::sql::pg_catalog::built_ins::{type_by_oid, type_oid};
 use crate::sql::pg_catalog::functions::FunctionContext;
 use crate::sql::pg_catalog::objects::{has_key, key_numbers, visible_columns};
 use crate::sql::pg_catalog::{deparse, layout};
+use crate::sql::privileges::ObjectKind;
 use crate::sql::relation::RelationColumn;
 use crate::sql::types::SqlType;
 
@@ -13,7 +14,8 @@ const TEXT_OCTETS: u32 = 1 << 30;
 const BYTES_PER_CHARACTER: u32 = 4;
 
 pub(super) fn tables(context: &FunctionContext, rows: &mut Rows) {
-    let user = context.objects.tables.iter().map(|t| (t.schema_name.as_str(), t.name.as_str(), "BASE TABLE", "YES"));
+    let shown = context.objects.tables.iter().filter(|t| context.granted.shows(ObjectKind::Table, t.oid));
+    let user = shown.map(|t| (t.schema_name.as_str(), t.name.as_str(), "BASE TABLE", "YES"));
     let system =
         layout::all().iter().map(|l| (l.schema, l.name, if l.kind == "r" { "BASE TABLE" } else { "VIEW" }, "NO"));
     for (schema, name, kind, insertable) in user.chain(system) {
@@ -29,7 +31,7 @@ pub(super) fn tables(context: &FunctionContext, rows: &mut Rows) {
 }
 
 pub(super) fn columns(context: &FunctionContext, rows: &mut Rows) {
-    for table in &context.objects.tables {
+    for table in context.objects.tables.iter().filter(|t| context.granted.shows(ObjectKind::Table, t.oid)) {
         let key = if has_key(table) { key_numbers(table) } else { Vec::new() };
         for (number, column) in visible_columns(table) {
             let nullable = !column.not_null && !key.contains(&number);
@@ -151,11 +153,11 @@ impl TypeFacts {
 }
 
 pub(super) fn schemata(context: &FunctionContext, rows: &mut Rows) {
-    for (_, schema) in context.objects.schemas() {
+    for (oid, schema) in context.objects.schemas() {
         rows.push([
             ("catalog_name", (*context.database).into()),
             ("schema_name", schema.into()),
-            ("schema_owner", (*context.user).into()),
+            ("schema_owner", context.granted.owner(oid).into()),
         ]);
     }
 }

@@ -9,6 +9,8 @@ mod egt;
 mod findings;
 mod information_schema;
 mod keys;
+mod privileges;
+mod roles;
 mod sequences;
 mod settings;
 mod ssl;
@@ -74,8 +76,9 @@ fn fill_of(layout: &Layout) -> Option<Fill> {
         ("pg_catalog", "pg_shdescription") => descriptions::shared_descriptions,
         ("pg_catalog", "pg_namespace") => cluster::namespaces,
         ("pg_catalog", "pg_database") => cluster::databases,
-        ("pg_catalog", "pg_roles") => cluster::roles,
-        ("pg_catalog", "pg_user") => cluster::users,
+        ("pg_catalog", "pg_roles") => roles::roles,
+        ("pg_catalog", "pg_authid") => roles::authids,
+        ("pg_catalog", "pg_user" | "pg_shadow") => roles::users,
         ("pg_catalog", "egt_violations") => egt::violations,
         ("pg_catalog", "egt_transactions") => egt::transactions,
         ("pg_catalog", "pg_settings") => settings::settings,
@@ -98,6 +101,11 @@ fn fill_of(layout: &Layout) -> Option<Fill> {
         ("information_schema", "constraint_column_usage") => constraint_views::constraint_column_usage,
         ("information_schema", "constraint_table_usage") => constraint_views::constraint_table_usage,
         ("information_schema", "information_schema_catalog_name") => information_schema::catalog_name,
+        ("information_schema", "table_privileges") => privileges::table_privileges,
+        ("information_schema", "role_table_grants") => privileges::role_table_grants,
+        ("information_schema", "column_privileges") => privileges::column_privileges,
+        ("information_schema", "role_column_grants") => privileges::role_column_grants,
+        ("information_schema", "enabled_roles") => roles::enabled_roles,
         ("information_schema", "character_sets") => information_schema::character_sets,
         _ => return None,
     };

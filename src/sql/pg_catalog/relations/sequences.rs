@@ -52,7 +52,7 @@ pub(super) fn sequences_view(context: &FunctionContext, rows: &mut Rows) {
         rows.push([
             ("schemaname", "public".into()),
             ("sequencename", sequence.name.as_str().into()),
-            ("sequenceowner", (*context.user).into()),
+            ("sequenceowner", context.granted.owner(sequence.oid).into()),
             ("data_type", options.sql_type.as_str().into()),
             ("start_value", options.start.into()),
             ("min_value", options.minimum.into()),

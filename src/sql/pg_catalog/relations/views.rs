@@ -10,13 +10,13 @@ pub(super) fn tables(context: &FunctionContext, rows: &mut Rows) {
         .objects
         .tables
         .iter()
-        .map(|t| (t.schema_name.as_str(), t.name.as_str(), TableIndex::of_table(t).next().is_some()));
-    let system = layout::all().iter().filter(|l| l.kind == "r").map(|l| (l.schema, l.name, false));
-    for (schema, name, has_indexes) in user.chain(system) {
+        .map(|t| (t.oid, t.schema_name.as_str(), t.name.as_str(), TableIndex::of_table(t).next().is_some()));
+    let system = layout::all().iter().filter(|l| l.kind == "r").map(|l| (l.oid, l.schema, l.name, false));
+    for (oid, schema, name, has_indexes) in user.chain(system) {
         rows.push([
             ("schemaname", schema.into()),
             ("tablename", name.into()),
-            ("tableowner", (*context.user).into()),
+            ("tableowner", context.granted.owner(oid).into()),
             ("hasindexes", has_indexes.into()),
             ("hasrules", false.into()),
             ("hastriggers", false.into()),
@@ -31,7 +31,7 @@ pub(super) fn views(context: &FunctionContext, rows: &mut Rows) {
         rows.push([
             ("schemaname", view.schema.into()),
             ("viewname", view.name.into()),
-            ("viewowner", (*context.user).into()),
+            ("viewowner", context.granted.owner(view.oid).into()),
             ("definition", "".into()),
         ]);
     }
