@@ -19,7 +19,7 @@ use super::error::{ErrorKind, SqlError, SqlResult};
 use super::locking::readable_locks;
 use super::overriding::Overriding;
 use super::prepare_syntax::{self, PrepareCommand};
-use super::privileges::{self, GrantCommand};
+use super::privileges::{self, GrantCommand, RoleCommand};
 use super::respell::respell;
 use super::sequence::{self, AlterSequence, CreateSequence, GivenOptions, SequenceCommand};
 use super::session::SetConfig;
@@ -51,6 +51,7 @@ impl Statement {
                 | Command::Set(_)
                 | Command::Show(_)
                 | Command::Reset(_)
+                | Command::Role(_)
                 | Command::Discard(_)
                 | Command::Lock(_)
                 | Command::Cursor(CursorCommand::Fetch(_) | CursorCommand::Close(_))
@@ -92,6 +93,7 @@ pub(super) enum Command {
     Show(String),
     SetConfig(SetConfig),
     Grant(Box<GrantCommand>),
+    Role(Box<RoleCommand>),
     Reset(Option<String>),
     Discard(ast::DiscardObject),
 }
@@ -193,6 +195,13 @@ fn parse_one(sql: &str, tokens: &[TokenWithSpan]) -> SqlResult<Statement> {
     if let Some(read) = transaction_syntax::read(&significant) {
         let command = read.map_err(|unexpected| unexpected_token(sql, unexpected.0, &significant))?;
         return Ok(Statement { command: Command::Transaction(command), text });
+    }
+    if let Some(read) = privileges::read_role(&significant) {
+        let command = read.map_err(|unexpected| unexpected_token(sql, unexpected.0, &significant))?;
+        return Ok(Statement {
+            command: Command::Role(Box::new(command)),
+            text: privileges::without_strings(&significant),
+        });
     }
     if let Some(read) = privileges::read(&significant) {
         let command = read.map_err(|unexpected| unexpected_token(sql, unexpected.0, &significant))?;

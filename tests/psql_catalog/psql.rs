@@ -53,7 +53,10 @@ async fn databases_schemas_and_roles() {
     assert_eq!(databases[0].lines(), ["tablegate|ada|UTF8|C|C||libc|"]);
     let databases = client.ask_all(include_str!("queries/l_plus.sql")).await;
     assert_eq!(databases[0].lines(), ["tablegate|ada|UTF8|C|C||libc||0 bytes|pg_default|"]);
-    assert_eq!(client.ask_all(include_str!("queries/dn_plus.sql")).await[0].lines(), ["public|ada|ada=UC/ada\n=U/ada|standard public schema"]);
+    assert_eq!(
+        client.ask_all(include_str!("queries/dn_plus.sql")).await[0].lines(),
+        ["public|ada|ada=UC/ada\n=U/ada|standard public schema"]
+    );
     assert_eq!(client.ask_all(include_str!("queries/du.sql")).await[0].lines(), ["ada|t|t|t|t|t|-1||{}|f|t"]);
 }
 

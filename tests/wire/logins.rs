@@ -39,7 +39,7 @@ impl Door {
     }
 
     pub fn add(&self, name: &str, role: Role) {
-        let user = User { role, verifier: Verifier::of_password(PASSWORD).unwrap() };
+        let user = User { role, verifier: Some(Verifier::of_password(PASSWORD).unwrap()) };
         UsersFile::new(self.file()).change(|users| users.add(name, user)).unwrap();
     }
 
@@ -179,7 +179,7 @@ async fn changes_of_the_users_are_noticed() {
     door.add("ann", Role::ReadWrite);
     let mut ann = login(&server, "ann").await;
     let verifier = Verifier::of_password("another").unwrap();
-    UsersFile::new(door.file()).change(|users| users.set_verifier("ann", verifier)).unwrap();
+    UsersFile::new(door.file()).change(|users| users.change("ann", None, Some(Some(verifier)))).unwrap();
     assert_eq!(refusal(&server, "ann", PASSWORD).await.1, "28P01");
     UsersFile::new(door.file()).change(|users| users.remove("ann")).unwrap();
     // The last user is gone, and the door stays closed.

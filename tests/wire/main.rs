@@ -19,6 +19,7 @@ mod modifiers;
 mod portals;
 mod privileges;
 mod read_only;
+mod roles;
 mod rows;
 mod shutdown;
 mod simple;

@@ -18,7 +18,7 @@ mod type_names;
 mod unenforced;
 
 pub(super) use alter::{
-    Alteration, Computed, Origin, Renaming, Rewrite, RowCheck, alter, is_about_columns, only_gives_owner, renaming,
+    Alteration, Computed, Origin, Renaming, Rewrite, RowCheck, alter, is_about_columns, renaming,
     without_storage_actions,
 };
 pub(super) use counters::counts_with;

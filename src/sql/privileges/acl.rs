@@ -171,6 +171,18 @@ impl Acl {
         &mut self.items[index]
     }
 
+    /// Another role owns the object: what was the old owner's is the new one's.
+    pub fn change_owner(&mut self, from: &str, to: &str) {
+        let old = std::mem::take(&mut self.items);
+        for item in old {
+            let renamed = |name: &str| if name == from { to.to_owned() } else { name.to_owned() };
+            let grantee = item.grantee.as_deref().map(renamed);
+            let merged = self.item_mut(&renamed(&item.grantor), grantee.as_deref());
+            merged.privileges = merged.privileges | item.privileges;
+            merged.grantable = merged.grantable | item.grantable;
+        }
+    }
+
     /// Whether a role has given or was given something.
     pub fn names(&self, role: &str) -> bool {
         self.items.iter().any(|item| item.grantor == role || item.grantee.as_deref() == Some(role))
@@ -255,6 +267,14 @@ mod tests {
             let error = acl.grant(&change(grantor, grantee, "r", true)).unwrap_err();
             assert_eq!(error.kind, ErrorKind::InvalidGrant, "{grantor} to {grantee}");
         }
+    }
+
+    #[test]
+    fn another_owner_takes_over() {
+        let mut acl = table();
+        acl.grant(&change(OWNER, "a", "r", false)).unwrap();
+        acl.change_owner(OWNER, "a");
+        assert_eq!(shown(&acl), "a=arwdDxt/a");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use datafusion::sql::sqlparser::ast::{
     Statement, TableConstraint, TableFactor, TableObject, TableWithJoins, UpdateTableFromKind, Visit,
 };
 
+use super::grant_syntax::{GrantCommand, object_name};
 use super::privilege::{ObjectKind, Privileges};
 use super::tables_read::{Found, NamesColumns, look_through};
 use crate::sql::comment_syntax::CommentSubject;
@@ -70,6 +71,10 @@ pub(in crate::sql) fn demands(command: &Command) -> Vec<Demand> {
             let wanted = wanted_to_lock(lock.lock_mode.as_ref());
             needs.0.extend(lock.tables.iter().map(|table| Demand::On(table.name.clone(), wanted)));
         }
+        Command::Grant(grant) => match &**grant {
+            GrantCommand::Owner(change) => needs.own(&change.object_name()),
+            GrantCommand::Privileges(_) | GrantCommand::Refused(_) => {}
+        },
         Command::Explain(explain) => return demands(&explain.inner.command),
         Command::Execute(execute) => {
             execute.arguments.iter().for_each(|argument| look_through(argument, None, &mut needs));
@@ -78,8 +83,8 @@ pub(in crate::sql) fn demands(command: &Command) -> Vec<Demand> {
         Command::Cursor(CursorCommand::Declare(_) | CursorCommand::Fetch(_) | CursorCommand::Close(_))
         | Command::Prepare(_)
         | Command::Deallocate(_)
-        // Who grants what is decided privilege by privilege.
-        | Command::Grant(_)
+        // Who grants what is decided privilege by privilege, and who changes which user by the user.
+        | Command::Role(_)
         // Tables of others are left out with a warning.
         | Command::Analyze(_)
         | Command::Transaction(_)
@@ -281,12 +286,6 @@ impl Needs {
     }
 }
 
-/// A name given by its folded parts.
-fn object_name(parts: &[String]) -> ObjectName {
-    let idents = parts.iter().map(|part| ast::ObjectNamePart::Identifier(ast::Ident::with_quote('"', part)));
-    ObjectName(idents.collect())
-}
-
 fn insert_target(insert: &ast::Insert) -> Option<&ObjectName> {
     match &insert.table {
         TableObject::TableName(name) => Some(name),
@@ -418,6 +417,7 @@ mod tests {
             ("CREATE TABLE a (x int REFERENCES b, FOREIGN KEY (x) REFERENCES c (y))", "+ c:x b:x"),
             ("ALTER TABLE a ADD COLUMN y int REFERENCES b", "a! b:x"),
             ("ALTER TABLE a RENAME TO b", "a!"),
+            ("ALTER SEQUENCE a OWNER TO b", "\"a\"!"),
             ("DROP TABLE a, b", "a! b!"),
             ("CREATE INDEX ON a (x)", "a!"),
             ("DROP INDEX i", "i!"),

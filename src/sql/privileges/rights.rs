@@ -35,6 +35,11 @@ impl Rights {
         }
     }
 
+    /// Whether the user may make, change and remove users.
+    pub fn manages_users(&self) -> bool {
+        self.role == Role::Admin
+    }
+
     pub fn owns(&self, access: &Access) -> bool {
         self.owns_everything() || access.owner.as_deref() == Some(&*self.user)
     }

@@ -37,7 +37,7 @@ impl Roles {
     pub fn new(accounts: &[Account], current: &Rights, catalog: &CatalogView) -> Self {
         let first = first_owner(accounts, current);
         let mut roles = Self { roles: Vec::new(), first };
-        accounts.iter().for_each(|account| roles.add(&account.name, account.role, true));
+        accounts.iter().for_each(|account| roles.add(&account.name, account.role, account.can_login));
         roles.add(current.user(), current.role(), true);
         roles.add(BOOTSTRAP, Role::Admin, false);
         for access in catalog.accesses() {

@@ -30,11 +30,6 @@ impl Session {
                 self.notice(Notice::info(format!("relation \"{table}\" does not exist, skipping")));
                 return Ok(done);
             }
-            // PostgreSQL takes this for sequences too, and pg_dump writes it.
-            Err(error) if error.kind == ErrorKind::WrongObjectType && ddl::only_gives_owner(&alter.operations) => {
-                self.notice(Notice::info("OWNER TO: every sequence belongs to whoever is connected"));
-                return Ok(done);
-            }
             Err(error) => return Err(error),
         };
         match ddl::renaming(&alter.operations)? {

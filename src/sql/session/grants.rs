@@ -13,6 +13,7 @@ impl Session {
     pub(super) async fn run_grant(&mut self, command: &GrantCommand, position: Position) -> SqlResult<Outcome> {
         let grant = match command {
             GrantCommand::Privileges(grant) => grant,
+            GrantCommand::Owner(change) => return self.change_owner(change, position).await,
             GrantCommand::Refused(what) => return Err(refused(what)),
         };
         let tag = if grant.revokes { "REVOKE" } else { "GRANT" };

@@ -76,6 +76,7 @@ impl Session {
             }
             Command::Discard(what) => self.discard(*what),
             Command::Grant(command) => self.run_grant(command, position).await,
+            Command::Role(command) => self.run_role(command).await,
             Command::Query(_) | Command::Insert(_) | Command::Update(_) | Command::Delete(_) | Command::Merge(_) => {
                 Err(SqlError::new(ErrorKind::Internal, "a statement with a plan was run without it"))
             }

@@ -214,11 +214,6 @@ fn skipped(what: String) -> Notice {
     Notice::info(format!("{what}, skipping"))
 }
 
-/// Whether nothing but the owner is changed, which has no meaning here.
-pub(crate) fn only_gives_owner(operations: &[AlterTableOperation]) -> bool {
-    operations.iter().all(|operation| matches!(operation, AlterTableOperation::OwnerTo { .. }))
-}
-
 /// Whether an action is about columns, so that those of a found table must be declared first.
 pub(crate) fn is_about_columns(operation: &AlterTableOperation) -> bool {
     use AlterTableOperation as A;
