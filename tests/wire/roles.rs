@@ -89,7 +89,7 @@ async fn options_mean_what_they_say_or_are_refused() {
         ("CREATE ROLE c VALID UNTIL '2030-01-01'", "0A000 VALID UNTIL is not supported"),
         ("CREATE ROLE c IN ROLE a", "0A000 membership of roles in roles is not supported"),
         (
-            "CREATE ROLE c PASSWORD 'md5aabbccddeeff00112233445566778899'",
+            "CREATE USER c PASSWORD 'md5aabbccddeeff00112233445566778899'",
             "22023 passwords hashed with MD5 cannot be used here",
         ),
         ("CREATE USER c PASSWORD ''", "22023 a password must not be empty"),
