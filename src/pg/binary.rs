@@ -174,6 +174,7 @@ impl<'a> Values<'a> {
             | SqlType::Json
             | SqlType::InternalChar
             | SqlType::Catalog(_)
+            | SqlType::Void
             | SqlType::Unknown => text(array),
             SqlType::Bytea => array.as_binary_opt::<i32>().map(Values::Bytes),
             SqlType::Uuid => array.as_fixed_size_binary_opt().map(Values::Uuid),
@@ -187,7 +188,7 @@ impl<'a> Values<'a> {
             SqlType::Array(item) => list(array, item, ARRAY_START)?,
             SqlType::Record(_) => record(array)?,
             // Their values are names here, and only their OIDs have a binary form.
-            SqlType::Regclass | SqlType::Regtype | SqlType::Regproc | SqlType::Void => {
+            SqlType::Regclass | SqlType::Regtype | SqlType::Regproc => {
                 return Err(SqlError::not_supported(format!("binary output of type {sql_type}"))
                     .with_hint("Cast the column to text, or ask for the result in text format."));
             }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::FutureExt;
 use pgwire::messages::PgWireBackendMessage;
-use pgwire::messages::response::{self, CommandComplete, ReadyForQuery};
+use pgwire::messages::response::{self, CommandComplete, NotificationResponse, ReadyForQuery};
 use pgwire::messages::startup::ParameterStatus;
 use tokio_util::sync::CancellationToken;
 
@@ -19,6 +19,7 @@ use super::portal::Portal;
 use super::rows::{self, Sending};
 use super::{extended, simple};
 use crate::sql::error::{ErrorKind, SqlError};
+use crate::sql::notify::Notification;
 use crate::sql::outcome::{CommandTag, Outcome};
 use crate::sql::session::{Position, Prepared, Session, Statement, TransactionStatus};
 use crate::sql::types::SqlType;
@@ -102,12 +103,37 @@ impl Connection {
 
     async fn next_frame(&mut self) -> Result<Frame, Halt> {
         let idle_limit = self.idle_limit();
-        tokio::select! {
-            biased;
-            () = self.interrupts.killed() => Err(Halt::Fatal(Failure::shutdown())),
-            () = asked_to_end(&self.shutdown, self.in_series) => Err(Halt::Fatal(Failure::shutdown())),
-            frame = self.reader.frame() => frame,
-            failure = idled(idle_limit) => Err(Halt::Fatal(failure)),
+        let idled = idled(idle_limit);
+        tokio::pin!(idled);
+        // Between transactions, and never inside a series, notifications go out as they come.
+        let is_idle = !self.in_series && self.session.transaction_status() == TransactionStatus::Idle;
+        let mailbox = self.session.mailbox().clone();
+        loop {
+            tokio::select! {
+                biased;
+                () = self.interrupts.killed() => return Err(Halt::Fatal(Failure::shutdown())),
+                () = asked_to_end(&self.shutdown, self.in_series) => return Err(Halt::Fatal(Failure::shutdown())),
+                frame = self.reader.frame() => return frame,
+                failure = &mut idled => return Err(Halt::Fatal(failure)),
+                () = mailbox.filled(), if is_idle => {}
+            }
+            self.send_notifications().await?;
+        }
+    }
+
+    /// Sends what waits in the mailbox, a piece at a time.
+    async fn send_notifications(&mut self) -> Result<(), Halt> {
+        const PIECE: usize = 64;
+        loop {
+            let notifications = self.session.mailbox().take(PIECE);
+            if notifications.is_empty() {
+                return Ok(());
+            }
+            for (sender, Notification { channel, payload }) in notifications {
+                let response = NotificationResponse::new(sender, without_nul(&channel), without_nul(&payload));
+                self.outbox.send(&PgWireBackendMessage::NotificationResponse(response));
+            }
+            self.flush().await?;
         }
     }
 
@@ -158,7 +184,7 @@ impl Connection {
         match tag {
             b'Q' => simple::query(self, body).await,
             b'P' => extended::parse(self, body).await,
-            b'B' => extended::bind(self, body),
+            b'B' => extended::bind(self, body).await,
             b'D' => extended::describe(self, body),
             b'E' => extended::execute(self, body).await,
             b'C' => extended::close(self, body),
@@ -193,6 +219,7 @@ impl Connection {
         if status == response::TransactionStatus::Idle {
             // Portals live as long as their transaction.
             self.portals.clear();
+            self.send_notifications().await?;
         }
         self.outbox.send(&PgWireBackendMessage::ReadyForQuery(ReadyForQuery::new(status)));
         self.flush().await
@@ -226,6 +253,16 @@ impl Connection {
         position: Position,
     ) -> Result<Outcome, Halt> {
         let work = self.session.execute(prepared, parameters, position);
+        Ok(self.interrupts.guard(&mut self.reader, work).await??)
+    }
+
+    pub async fn open_portal(
+        &mut self,
+        name: &str,
+        prepared: &Prepared,
+        parameters: Vec<crate::sql::ScalarValue>,
+    ) -> Result<(), Halt> {
+        let work = self.session.open_portal(name, prepared, parameters);
         Ok(self.interrupts.guard(&mut self.reader, work).await??)
     }
 

@@ -16,7 +16,7 @@ use super::portal::{Portal, PortalState};
 use super::rows::{self, Cursor};
 use super::{body, copy, types};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::outcome::Outcome;
+use crate::sql::outcome::{Outcome, ResultColumn};
 use crate::sql::session::{NamedStatement, Position};
 use crate::sql::types::SqlType;
 
@@ -47,13 +47,13 @@ pub(super) async fn parse(connection: &mut Connection, body: Bytes) -> Result<()
 }
 
 /// Bind: gives a statement's parameters their values.
-pub(super) fn bind(connection: &mut Connection, body: Bytes) -> Result<(), Halt> {
+pub(super) async fn bind(connection: &mut Connection, body: Bytes) -> Result<(), Halt> {
     connection.arm_timeout();
     let message = body::bind(body)?;
     let name = message.portal_name.unwrap_or_default();
     let statement_name = message.statement_name.unwrap_or_default();
     let statement = connection.session.statements().get(&statement_name)?;
-    if !name.is_empty() && connection.portals.contains_key(&name) {
+    if !name.is_empty() && is_taken(connection, &name) {
         let text = format!("portal \"{name}\" already exists");
         return Err(SqlError::new(ErrorKind::DuplicateCursor, text).into());
     }
@@ -70,10 +70,10 @@ pub(super) fn bind(connection: &mut Connection, body: Bytes) -> Result<(), Halt>
         ))
         .into());
     }
-    let now = connection.session.transaction_time();
+    let reading = connection.session.reading();
     let mut parameters = Vec::with_capacity(given);
     for (index, ((value, sql_type), format)) in message.parameters.iter().zip(types).zip(formats).enumerate() {
-        parameters.push(params::decode(sql_type, format, value.as_deref(), index + 1, now)?);
+        parameters.push(params::decode(sql_type, format, value.as_deref(), index + 1, reading)?);
     }
     let columns = statement.prepared.as_ref().and_then(|prepared| prepared.columns.as_deref());
     let codes = &message.result_column_format_codes;
@@ -83,7 +83,11 @@ pub(super) fn bind(connection: &mut Connection, body: Bytes) -> Result<(), Halt>
         })?,
         None => Vec::new(),
     };
-    connection.portals.insert(name, Portal { statement, parameters, formats, state: PortalState::Ready });
+    let mut portal = Portal { statement, parameters, formats, state: PortalState::Ready };
+    if !name.is_empty() {
+        open_cursor(connection, &name, &mut portal).await?;
+    }
+    connection.portals.insert(name, portal);
     connection.outbox.send(&PgWireBackendMessage::BindComplete(BindComplete::new()));
     Ok(())
 }
@@ -99,8 +103,13 @@ pub(super) fn describe(connection: &mut Connection, body: Bytes) -> Result<(), H
         connection.outbox.send(&PgWireBackendMessage::ParameterDescription(types));
         describe_result(&statement, &[])
     } else {
-        let portal = connection.portals.get(&name).ok_or_else(|| no_portal(&name))?;
-        describe_result(&portal.statement, &portal.formats)
+        match connection.portals.get(&name) {
+            Some(portal) => describe_result(&portal.statement, &portal.formats),
+            None => {
+                let (columns, format) = cursor_of(connection, &name)?;
+                rows::description(Some(&columns), &vec![format; columns.len()])
+            }
+        }
     };
     connection.outbox.send(&description);
     Ok(())
@@ -114,10 +123,19 @@ pub(super) async fn execute(connection: &mut Connection, body: Bytes) -> Result<
     // None for zero and below: all rows.
     let limit = u64::try_from(message.max_rows).ok().filter(|limit| *limit > 0);
     // While it runs it is not in the map: a portal that fails is gone.
-    let mut portal = connection.portals.remove(&name).ok_or_else(|| no_portal(&name))?;
+    let Some(mut portal) = connection.portals.remove(&name) else {
+        let (columns, format) = cursor_of(connection, &name)?;
+        fetch(connection, &name, vec![format; columns.len()], limit).await?;
+        connection.interrupts.disarm();
+        return Ok(());
+    };
     let state = std::mem::replace(&mut portal.state, PortalState::Finished(None));
     let state = match state {
         PortalState::Ready => start(connection, &mut portal, limit).await?,
+        PortalState::Cursor => {
+            fetch(connection, &name, portal.formats.clone(), limit).await?;
+            PortalState::Cursor
+        }
         PortalState::Suspended(cursor) => send_rows(connection, cursor, limit).await?,
         PortalState::Finished(Some(tag)) => {
             connection.complete(tag.complete(0));
@@ -142,6 +160,7 @@ pub(super) fn close(connection: &mut Connection, body: Bytes) -> Result<(), Halt
         connection.session.statements().remove(&name);
     } else {
         connection.portals.remove(&name);
+        connection.session.close_portal(&name);
     }
     connection.outbox.send(&PgWireBackendMessage::CloseComplete(CloseComplete::new()));
     Ok(())
@@ -150,6 +169,46 @@ pub(super) fn close(connection: &mut Connection, body: Bytes) -> Result<(), Halt
 /// Sync: what the series has written is committed.
 pub(super) async fn sync(connection: &mut Connection) -> Result<(), Halt> {
     connection.finish_implicit().await
+}
+
+/// Whether there is an open portal of this name. CLOSE may have ended it.
+fn is_taken(connection: &Connection, name: &str) -> bool {
+    match connection.portals.get(name) {
+        Some(Portal { state: PortalState::Cursor, .. }) => connection.session.has_portal(name),
+        Some(_) => true,
+        None => false,
+    }
+}
+
+/// Makes a cursor of a portal with a name, if it is a query's: statements may name it before it is executed.
+async fn open_cursor(connection: &mut Connection, name: &str, portal: &mut Portal) -> Result<(), Halt> {
+    let Some(prepared) = portal.statement.prepared.clone() else { return Ok(()) };
+    if prepared.is_query() {
+        let parameters = std::mem::take(&mut portal.parameters);
+        connection.open_portal(name, &prepared, parameters).await?;
+        portal.state = PortalState::Cursor;
+    }
+    Ok(())
+}
+
+/// The columns of a cursor that DECLARE made, and their format.
+fn cursor_of(connection: &Connection, name: &str) -> SqlResult<(Arc<[ResultColumn]>, Format)> {
+    let (columns, is_binary) = connection.session.portal_columns(name)?;
+    Ok((columns, if is_binary { Format::Binary } else { Format::Text }))
+}
+
+/// Sends the next rows of a cursor.
+async fn fetch(connection: &mut Connection, name: &str, formats: Vec<Format>, limit: Option<u64>) -> Result<(), Halt> {
+    let rows = connection.session.fetch_portal(name, limit)?;
+    let style = connection.session.output_style();
+    let mut cursor = Cursor::new(rows, formats, style);
+    let sent = cursor.send(&mut connection.sending(), None).await?;
+    if limit.is_some_and(|limit| sent.rows == limit) {
+        connection.outbox.send(&PgWireBackendMessage::PortalSuspended(PortalSuspended::new()));
+    } else {
+        connection.complete(cursor.tag.complete(sent.rows));
+    }
+    Ok(())
 }
 
 async fn start(connection: &mut Connection, portal: &mut Portal, limit: Option<u64>) -> Result<PortalState, Halt> {
@@ -213,8 +272,4 @@ fn parameter_oids(statement: &NamedStatement) -> Vec<u32> {
         .zip(declared)
         .map(|(found, declared)| if declared == 0 { types::oid(found) } else { declared })
         .collect()
-}
-
-fn no_portal(name: &str) -> Box<SqlError> {
-    SqlError::new(ErrorKind::UndefinedCursor, format!("portal \"{name}\" does not exist"))
 }

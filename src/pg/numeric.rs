@@ -60,11 +60,15 @@ pub(super) fn write(unscaled: i256, scale: i8, trim: bool, out: &mut BytesMut) {
 /// # Errors
 /// 22P03 for bytes that are not a numeric, 22003 for one far too large, 0A000 for NaN and infinities.
 pub(super) fn read(mut bytes: &[u8]) -> SqlResult<String> {
-    let truncated = |_| invalid("insufficient data left in message");
+    let cut = || SqlError::new(ErrorKind::ValueCutShort, "insufficient data left in message");
+    let truncated = |_| cut();
     let count = usize::from(bytes.try_get_u16().map_err(truncated)?);
     let weight = bytes.try_get_i16().map_err(truncated)?;
     let sign = bytes.try_get_u16().map_err(truncated)?;
     let decimals = usize::from(bytes.try_get_u16().map_err(truncated)?);
+    if bytes.len() < count * 2 {
+        return Err(cut());
+    }
     if bytes.len() != count * 2 {
         return Err(invalid("invalid length in external \"numeric\" value"));
     }
@@ -196,13 +200,11 @@ mod tests {
 
     #[test]
     fn broken_values_are_refused() {
-        for bytes in [
-            &[0, 1][..],
-            &[0, 1, 0, 0, 0, 0, 0, 0],
-            &[0, 1, 0, 0, 0, 1, 0, 0, 0, 1],
-            &[0, 1, 0, 0, 0, 0, 0, 0, 0x27, 0x10],
-        ] {
+        for bytes in [&[0, 1, 0, 0, 0, 1, 0, 0, 0, 1][..], &[0, 1, 0, 0, 0, 0, 0, 0, 0x27, 0x10]] {
             assert_eq!(read(bytes).unwrap_err().kind, ErrorKind::InvalidBinaryRepresentation, "{bytes:?}");
+        }
+        for cut in [&[0, 1][..], &[0, 1, 0, 0, 0, 0, 0, 0]] {
+            assert_eq!(read(cut).unwrap_err().kind, ErrorKind::ValueCutShort, "{cut:?}");
         }
         let huge = [0, 1, 0x7f, 0xff, 0, 0, 0, 0, 0, 1];
         assert_eq!(read(&huge).unwrap_err().kind, ErrorKind::NumericOutOfRange);

@@ -9,8 +9,12 @@ use super::error::Failure;
 use super::{numeric, types};
 use crate::sql::ScalarValue;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::input::{parse_text, parse_text_at};
-use crate::sql::types::{CatalogType, SqlType};
+use crate::sql::input::{parse_text, parse_text_as};
+use crate::sql::style::Reading;
+use crate::sql::types::{CatalogType, SqlType, TimeLimits};
+
+/// Most items of an array, as in PostgreSQL.
+const MAX_ITEMS: usize = 134_217_727;
 
 /// The form of a value on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +53,7 @@ impl Format {
     }
 }
 
-/// The value of a parameter; `position` counts from 1. The transaction began at `now`, in microseconds since 1970-01-01.
+/// The value of a parameter; `position` counts from 1.
 ///
 /// # Errors
 /// 22021 for text that is not UTF-8, 22P02 or 22P03 for what is not a value of the type.
@@ -58,18 +62,23 @@ pub(super) fn decode(
     format: Format,
     bytes: Option<&[u8]>,
     position: usize,
-    now: i64,
+    reading: Reading,
 ) -> Result<ScalarValue, Failure> {
     let Some(bytes) = bytes else { return null(sql_type).map_err(Failure::Sql) };
     match format {
-        Format::Text => parse_text_at(sql_type, utf8(bytes)?, Some(now)).map_err(Failure::Sql),
+        Format::Text => parse_text_as(sql_type, utf8(bytes)?, reading).map_err(Failure::Sql),
         Format::Binary => binary(sql_type, bytes).map_err(|failure| match failure {
-            Failure::Sql(error) if error.kind == ErrorKind::InvalidBinaryRepresentation && error.context.is_none() => {
+            Failure::Sql(error) if is_of_form(error.kind) && error.context.is_none() => {
                 Failure::Sql(error.with_context(format!("parameter ${position} in binary format")))
             }
             other => other,
         }),
     }
+}
+
+/// Whether the error is about the bytes and not about the value.
+fn is_of_form(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::InvalidBinaryRepresentation | ErrorKind::ValueCutShort)
 }
 
 fn null(sql_type: &SqlType) -> SqlResult<ScalarValue> {
@@ -89,7 +98,8 @@ fn binary(sql_type: &SqlType, bytes: &[u8]) -> Result<ScalarValue, Failure> {
         SqlType::Float4 => ScalarValue::Float32(Some(f32::from_be_bytes(fixed(bytes)?))),
         SqlType::Float8 => ScalarValue::Float64(Some(f64::from_be_bytes(fixed(bytes)?))),
         SqlType::Numeric(_) => parse_text(sql_type, &numeric::read(bytes)?)?,
-        SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_) | SqlType::Name | SqlType::Unknown => {
+        SqlType::Varchar(Some(_)) | SqlType::Char(_) => parse_text(sql_type, utf8(bytes)?)?,
+        SqlType::Text | SqlType::Varchar(None) | SqlType::Name | SqlType::Unknown => {
             ScalarValue::Utf8(Some(utf8(bytes)?.to_owned()))
         }
         SqlType::InternalChar => {
@@ -117,7 +127,10 @@ fn binary(sql_type: &SqlType, bytes: &[u8]) -> Result<ScalarValue, Failure> {
         SqlType::Regclass | SqlType::Regtype | SqlType::Regproc => {
             parse_text(sql_type, &u32::from_be_bytes(fixed(bytes)?).to_string())?
         }
-        SqlType::Limited(limits) => return binary(limits.of().bare(), bytes),
+        SqlType::Limited(limits) => limited(binary(limits.of().bare(), bytes)?, *limits),
+        SqlType::Catalog(catalog) if catalog.names_objects() => {
+            parse_text(sql_type, &u32::from_be_bytes(fixed(bytes)?).to_string())?
+        }
         SqlType::Int2Vector => array(&SqlType::Int2, bytes)?,
         SqlType::OidVector => array(&SqlType::Oid, bytes)?,
         SqlType::Array(item) => array(item, bytes)?,
@@ -147,6 +160,20 @@ fn time(micros: i64) -> SqlResult<i64> {
     if (0..DAY).contains(&micros) { Ok(micros) } else { Err(out_of_range("time out of range")) }
 }
 
+/// What the limits of a time type keep of a value.
+fn limited(value: ScalarValue, limits: TimeLimits) -> ScalarValue {
+    match value {
+        ScalarValue::Time64Microsecond(Some(time)) => ScalarValue::Time64Microsecond(Some(limits.time(time))),
+        ScalarValue::TimestampMicrosecond(Some(time), zone) => {
+            ScalarValue::TimestampMicrosecond(Some(limits.timestamp(time)), zone)
+        }
+        ScalarValue::IntervalMonthDayNano(Some(value)) => {
+            ScalarValue::IntervalMonthDayNano(Some(limits.interval_of(value)))
+        }
+        other => other,
+    }
+}
+
 fn interval(bytes: [u8; 16]) -> SqlResult<IntervalMonthDayNano> {
     let mut bytes = &bytes[..];
     let nanos = bytes.get_i64().checked_mul(1000).ok_or_else(|| out_of_range("interval out of range"))?;
@@ -165,7 +192,12 @@ fn array(item: &SqlType, mut bytes: &[u8]) -> Result<ScalarValue, Failure> {
         1 => {
             let count = integer(&mut bytes)?;
             let _first_index = integer(&mut bytes)?;
-            usize::try_from(count).map_err(|_| invalid("invalid number of array elements"))?
+            let count = usize::try_from(count).map_err(|_| invalid("invalid number of array elements"))?;
+            if count > MAX_ITEMS {
+                let message = format!("array size exceeds the maximum allowed ({MAX_ITEMS})");
+                return Err(SqlError::new(ErrorKind::LimitExceeded, message).into());
+            }
+            count
         }
         2..=6 => return Err(SqlError::not_supported("an array of more than one dimension").into()),
         _ => return Err(invalid(format!("invalid number of dimensions: {dimensions}")).into()),
@@ -175,12 +207,12 @@ fn array(item: &SqlType, mut bytes: &[u8]) -> Result<ScalarValue, Failure> {
         let length = integer(&mut bytes)?;
         let value = match usize::try_from(length) {
             Ok(length) => {
-                let (value, rest) = bytes.split_at_checked(length).ok_or_else(insufficient)?;
+                let (value, rest) = bytes.split_at_checked(length).ok_or_else(cut_item)?;
                 bytes = rest;
                 binary(item, value)?
             }
             Err(_) if length == -1 => null(item)?,
-            Err(_) => return Err(insufficient().into()),
+            Err(_) => return Err(cut_item().into()),
         };
         values.push(value);
     }
@@ -208,8 +240,13 @@ fn integer(bytes: &mut &[u8]) -> SqlResult<i32> {
     bytes.try_get_i32().map_err(|_| insufficient())
 }
 
-fn insufficient() -> Box<SqlError> {
+/// An item of an array that is longer than the array.
+fn cut_item() -> Box<SqlError> {
     invalid("insufficient data left in message")
+}
+
+fn insufficient() -> Box<SqlError> {
+    SqlError::new(ErrorKind::ValueCutShort, "insufficient data left in message")
 }
 
 fn invalid(message: impl Into<String>) -> Box<SqlError> {

@@ -19,6 +19,8 @@ pub(super) struct Portal {
 
 pub(super) enum PortalState {
     Ready,
+    /// It is the session's cursor of its name.
+    Cursor,
     /// It has rows left after the limit of an Execute.
     Suspended(Box<Cursor>),
     /// It has run; the tag is that of a statement with rows.

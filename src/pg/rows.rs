@@ -18,7 +18,7 @@ use super::params::Format;
 use super::types;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::outcome::{ResultColumn, RowStream, Rows, RowsTag};
-use crate::sql::output::{OutputStyle, TextColumn};
+use crate::sql::output::{Style, TextColumn};
 
 /// Most columns of a result, as in PostgreSQL.
 const MAX_COLUMNS: usize = 1664;
@@ -65,7 +65,7 @@ pub(super) struct Cursor {
     formats: Vec<Format>,
     stream: RowStream,
     pub tag: RowsTag,
-    style: OutputStyle,
+    style: Style,
     batch: Option<Batch>,
 }
 
@@ -85,7 +85,7 @@ pub(super) struct Sending<'a> {
 
 impl Cursor {
     /// `formats` has one for each column.
-    pub fn new(rows: Rows, formats: Vec<Format>, style: OutputStyle) -> Self {
+    pub fn new(rows: Rows, formats: Vec<Format>, style: Style) -> Self {
         Self { columns: rows.columns, formats, stream: rows.stream, tag: rows.tag, style, batch: None }
     }
 
@@ -134,7 +134,7 @@ impl Batch {
         &mut self,
         columns: &[ResultColumn],
         formats: &[Format],
-        style: &OutputStyle,
+        style: &Style,
         outbox: &mut Outbox,
         most: usize,
     ) -> Result<usize, Failure> {
@@ -163,7 +163,7 @@ enum Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn new(array: &'a ArrayRef, column: &ResultColumn, format: Format, style: &OutputStyle) -> SqlResult<Self> {
+    fn new(array: &'a ArrayRef, column: &ResultColumn, format: Format, style: &Style) -> SqlResult<Self> {
         match format {
             Format::Text => Ok(Writer::Text(TextColumn::new(array, &column.sql_type, style))),
             Format::Binary => BinaryColumn::new(array, &column.sql_type).map(Writer::Binary),

@@ -55,6 +55,14 @@ const TYPES: &[Entry] = &[
     entry(SqlType::Jsonb, 3802, 3807, VARIABLE),
     entry(SqlType::Catalog(CatalogType::McvList), 5017, 0, VARIABLE),
     entry(SqlType::Catalog(CatalogType::Statistic), PG_STATISTIC, 10_028, VARIABLE),
+    entry(SqlType::Catalog(CatalogType::Regprocedure), 2202, 2207, 4),
+    entry(SqlType::Catalog(CatalogType::Regoper), 2203, 2208, 4),
+    entry(SqlType::Catalog(CatalogType::Regoperator), 2204, 2209, 4),
+    entry(SqlType::Catalog(CatalogType::Regnamespace), 4089, 4090, 4),
+    entry(SqlType::Catalog(CatalogType::Regrole), 4096, 4097, 4),
+    entry(SqlType::Catalog(CatalogType::Regcollation), 4191, 4192, 4),
+    entry(SqlType::Catalog(CatalogType::Regconfig), 3734, 3735, 4),
+    entry(SqlType::Catalog(CatalogType::Regdictionary), 3769, 3770, 4),
 ];
 
 /// The row type of the relation `pg_statistic`, which is no type of the wire protocol's own.

@@ -10,15 +10,18 @@ use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::execution_props::ExecutionProps;
 
 use super::catalog::Catalog;
+use super::copies::Copies;
 use super::error::{ErrorKind, SqlError, SqlResult};
 use super::functions::Moments;
 use super::login::{Account, Accounts};
+use super::notify::Hub;
 use super::observe::Recorder;
 use super::pg_catalog::{CatalogSnapshot, Granted};
 use super::privileges::{Rights, Roles};
 use super::reads::Reads;
 use super::sequence::Sequences;
 use super::settings::EgtMode;
+use super::style::Style;
 use super::tuning;
 use super::tx::{Claims, Locks, Serial, WriteSpace};
 use crate::model::{Clock, EdmDateTime};
@@ -71,6 +74,8 @@ pub struct Engine {
     base: SessionState,
     locks: Arc<Locks>,
     serial: Arc<Serial>,
+    copies: Arc<Copies>,
+    hub: Arc<Hub>,
 }
 
 impl Engine {
@@ -88,8 +93,21 @@ impl Engine {
         let recorder = Recorder::new(store.clone());
         let sequences = Arc::new(Sequences::new(store.clone()));
         let write_space = WriteSpace::new(config.transaction_memory, config.spill_folder.clone());
-        let (locks, serial) = Default::default();
-        Ok(Arc::new(Self { store, catalog, recorder, sequences, write_space, clock, config, base, locks, serial }))
+        let (locks, serial, copies, hub) = Default::default();
+        Ok(Arc::new(Self {
+            store,
+            catalog,
+            recorder,
+            sequences,
+            write_space,
+            clock,
+            config,
+            base,
+            locks,
+            serial,
+            copies,
+            hub,
+        }))
     }
 
     /// Writes what is kept in memory for a moment (the counts of observe mode, values of sequences that were not given
@@ -126,9 +144,19 @@ impl Engine {
         &self.sequences
     }
 
+    /// The COPY statements under way.
+    pub(super) fn copies(&self) -> &Arc<Copies> {
+        &self.copies
+    }
+
     /// What all serializable transactions have to do with each other.
     pub(super) fn serial(&self) -> &Arc<Serial> {
         &self.serial
+    }
+
+    /// Where sessions notify each other.
+    pub(super) fn hub(&self) -> &Arc<Hub> {
+        &self.hub
     }
 
     /// The locks of a new transaction of the session with this number.
@@ -140,9 +168,9 @@ impl Engine {
         self.clock.now()
     }
 
-    /// The times of a statement that begins now.
-    pub(super) fn moments(&self, transaction_began: Option<EdmDateTime>) -> Moments {
-        Moments::new(self.clock.clone(), transaction_began)
+    /// The times of a statement that begins now, in a session of this style.
+    pub(super) fn moments(&self, transaction_began: Option<EdmDateTime>, style: Style) -> Moments {
+        Moments::new(self.clock.clone(), transaction_began, style)
     }
 
     /// DataFusion's state for planning.
@@ -192,7 +220,7 @@ impl Engine {
     /// What the system catalogue shows to a statement.
     pub(super) async fn catalog_snapshot(&self, reads: &Reads, rights: Rights) -> SqlResult<CatalogSnapshot> {
         let sequences = reads.catalog.sequences().cloned().collect();
-        let roles = Roles::new(&self.accounts().await?, &rights, &reads.catalog);
+        let roles = Roles::new(&self.accounts().await?, &rights, reads.catalog.accesses());
         let granted = Granted::new(roles, reads.catalog.accesses().cloned(), rights);
         let snapshot = CatalogSnapshot::new(reads.relations().await?, sequences, reads.catalog.comments().clone());
         Ok(snapshot.with_granted(granted))

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use arrow::record_batch::RecordBatch;
 use futures::Stream;
 
+pub use super::copies::CopyProgress;
 use super::error::SqlResult;
 use super::types::SqlType;
 
@@ -31,9 +32,9 @@ pub enum Outcome {
     Rows(Rows),
     /// Done, nothing to send but the tag.
     Done(CommandTag),
-    /// The client is to send rows; feed them to `Session::copy_data`.
+    /// The client is to send rows; feed them to `Session::copy_data`, or read ones to `Session::copy_rows`.
     CopyIn(CopyIn),
-    /// Text to send as CopyData, then the tag.
+    /// Rows to send as CopyData, then the tag.
     CopyOut(CopyOut),
 }
 
@@ -47,21 +48,32 @@ pub struct Rows {
 /// COPY FROM STDIN has begun.
 pub struct CopyIn {
     pub format: CopyFormat,
-    pub columns: usize,
+    /// Name of the table, for the places of errors.
+    pub table: Arc<str>,
+    /// Names and types of the columns that are read.
+    pub columns: Arc<[(String, SqlType)]>,
 }
 
 /// COPY TO STDOUT.
 pub struct CopyOut {
-    pub format: CopyFormat,
-    pub columns: usize,
-    /// Pieces of output, each a whole number of lines (or, in binary, of tuples).
-    pub stream: Pin<Box<dyn Stream<Item = SqlResult<CopyChunk>> + Send>>,
+    pub columns: Arc<[ResultColumn]>,
+    pub content: CopyContent,
+    /// To be told what is sent; shows the COPY until it is dropped.
+    pub progress: CopyProgress,
+}
+
+/// What COPY TO STDOUT sends.
+pub enum CopyContent {
+    /// Text and CSV, in pieces of whole lines.
+    Lines(Pin<Box<dyn Stream<Item = SqlResult<CopyChunk>> + Send>>),
+    /// Rows that the front-end writes in binary format.
+    Rows(RowStream),
 }
 
 /// A piece of COPY output.
 pub struct CopyChunk {
     pub data: bytes::Bytes,
-    /// Where each line (or tuple) ends in `data`: clients may take each CopyData message for one.
+    /// Where each line ends in `data`: clients may take each CopyData message for one.
     pub ends: Vec<usize>,
     pub rows: u64,
 }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::catalog::Constraints;
 use super::error::{ErrorKind, SqlError};
 use super::key_codec::KeyCodec;
-use super::output::{OutputStyle, TextColumn};
+use super::output::{Style, TextColumn};
 use super::types::SqlType;
 use crate::model::{EntityKey, PropertyName, TableName};
 use crate::table::{ColumnType, TypeSet};
@@ -242,7 +242,7 @@ impl Relation {
             if index > 0 {
                 values.extend_from_slice(b", ");
             }
-            TextColumn::new(array, &column.sql_type, &OutputStyle::default()).write(0, &mut values);
+            TextColumn::new(array, &column.sql_type, &Style::PLAIN).write(0, &mut values);
         }
         let names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
         Some((names.join(", "), String::from_utf8_lossy(&values).into_owned()))

@@ -23,6 +23,7 @@ use super::privileges::{self, GrantCommand, RoleCommand};
 use super::respell::respell;
 use super::sequence::{self, AlterSequence, CreateSequence, GivenOptions, SequenceCommand};
 use super::session::SetConfig;
+use super::source::SourceText;
 use super::transaction_syntax;
 pub(super) use super::transaction_syntax::TransactionCommand;
 use super::words::Unexpected;
@@ -33,6 +34,8 @@ pub struct Statement {
     pub(super) command: Command,
     /// The statement's own text, without the semicolon.
     pub text: String,
+    /// The text that it is a part of: positions count from its beginning.
+    pub(super) source: SourceText,
 }
 
 impl Statement {
@@ -51,6 +54,7 @@ impl Statement {
                 | Command::Set(_)
                 | Command::Show(_)
                 | Command::Reset(_)
+                | Command::Notify(_)
                 | Command::Role(_)
                 | Command::Discard(_)
                 | Command::Lock(_)
@@ -95,7 +99,20 @@ pub(super) enum Command {
     Grant(Box<GrantCommand>),
     Role(Box<RoleCommand>),
     Reset(Option<String>),
+    Notify(NotifyCommand),
     Discard(ast::DiscardObject),
+}
+
+/// A command about notifications.
+#[derive(Debug, Clone)]
+pub(super) enum NotifyCommand {
+    Listen(String),
+    /// Of one channel, or of all.
+    Unlisten(Option<String>),
+    Notify {
+        channel: String,
+        payload: String,
+    },
 }
 
 #[derive(Debug, Clone)]
@@ -163,9 +180,10 @@ const MAX_NESTING: usize = 50;
 /// Splits a query text into its statements and parses each. All of it parses, or nothing runs: as in PostgreSQL.
 pub(super) fn parse(sql: &str) -> SqlResult<Vec<Statement>> {
     let dialect = PostgreSqlDialect {};
+    let sql = &SourceText::new(sql);
     let tokens = Tokenizer::new(&dialect, sql)
         .tokenize_with_location()
-        .map_err(|e| SqlError::new(ErrorKind::Syntax, e.message).at(char_position(sql, e.location)))?;
+        .map_err(|e| SqlError::new(ErrorKind::Syntax, e.message).at(sql.position(e.location)))?;
     tokens
         .split(|t| t.token == Token::SemiColon)
         .filter(|chunk| chunk.iter().any(is_significant))
@@ -182,37 +200,54 @@ pub(super) fn parse_expression(text: &str) -> SqlResult<ast::Expr> {
         .with_recursion_limit(MAX_NESTING)
         .try_with_sql(text)
         .and_then(|mut parser| parser.parse_expr());
-    parsed.map_err(|error| syntax_error(text, Location { line: 1, column: 1 }, &error))
+    parsed.map_err(|error| syntax_error(&SourceText::new(text), Location { line: 1, column: 1 }, &error))
+}
+
+/// One expression, in tokens that were taken off a statement.
+///
+/// # Errors
+/// 42601.
+pub(super) fn parse_tokens_of_expression(tokens: Vec<Token>) -> SqlResult<ast::Expr> {
+    let mut parser = Parser::new(&PostgreSqlDialect {}).with_recursion_limit(MAX_NESTING).with_tokens(tokens);
+    let parsed = parser.parse_expr().and_then(|expr| match parser.peek_token().token {
+        Token::EOF => Ok(expr),
+        _ => parser.expected("end of statement", parser.peek_token()),
+    });
+    parsed.map_err(|error| {
+        let error = syntax_error(&SourceText::default(), Location { line: 1, column: 1 }, &error);
+        Box::new(SqlError { position: None, ..*error })
+    })
 }
 
 pub(super) fn is_significant(token: &TokenWithSpan) -> bool {
     !matches!(token.token, Token::Whitespace(_) | Token::EOF)
 }
 
-fn parse_one(sql: &str, tokens: &[TokenWithSpan]) -> SqlResult<Statement> {
+fn parse_one(sql: &SourceText, tokens: &[TokenWithSpan]) -> SqlResult<Statement> {
     let text = text_of(sql, tokens);
     let significant: Vec<&TokenWithSpan> = tokens.iter().filter(|t| is_significant(t)).collect();
     if let Some(read) = transaction_syntax::read(&significant) {
         let command = read.map_err(|unexpected| unexpected_token(sql, unexpected.0, &significant))?;
-        return Ok(Statement { command: Command::Transaction(command), text });
+        return Ok(Statement { command: Command::Transaction(command), text, source: sql.clone() });
     }
     if let Some(read) = privileges::read_role(&significant) {
         let command = read.map_err(|unexpected| unexpected_token(sql, unexpected.0, &significant))?;
         return Ok(Statement {
             command: Command::Role(Box::new(command)),
             text: privileges::without_strings(&significant),
+            source: sql.clone(),
         });
     }
     if let Some(read) = privileges::read(&significant) {
         let command = read.map_err(|unexpected| unexpected_token(sql, unexpected.0, &significant))?;
-        return Ok(Statement { command: Command::Grant(Box::new(command)), text });
+        return Ok(Statement { command: Command::Grant(Box::new(command)), text, source: sql.clone() });
     }
     if let Some(command) = parse_around(sql, tokens, &significant)? {
-        return Ok(Statement { command, text });
+        return Ok(Statement { command, text, source: sql.clone() });
     }
     if let Some(read) = comment_syntax::read(&significant) {
         let command = read.map_err(|unexpected| unexpected_token(sql, unexpected.0, &significant))?;
-        return Ok(Statement { command: Command::Comment(command), text });
+        return Ok(Statement { command: Command::Comment(command), text, source: sql.clone() });
     }
     let mut tokens = readable_locks(respell(change_syntax::readable(tokens.to_vec()))?);
     refuse_unparsed_commands(&tokens)?;
@@ -232,11 +267,15 @@ fn parse_one(sql: &str, tokens: &[TokenWithSpan]) -> SqlResult<Statement> {
         Command::AlterTable(alter) => (alter.identities, alter.ignored) = (identities, ignored),
         other => Overriding::set(overriding, other)?,
     }
-    Ok(Statement { command, text })
+    Ok(Statement { command, text, source: sql.clone() })
 }
 
 /// A command about cursors, or one around another statement, which is parsed as if it stood alone.
-fn parse_around(sql: &str, tokens: &[TokenWithSpan], significant: &[&TokenWithSpan]) -> SqlResult<Option<Command>> {
+fn parse_around(
+    sql: &SourceText,
+    tokens: &[TokenWithSpan],
+    significant: &[&TokenWithSpan],
+) -> SqlResult<Option<Command>> {
     let told = |unexpected: Unexpected<'_>| unexpected_token(sql, unexpected.0, significant);
     let inner = |part: &[&TokenWithSpan]| {
         let is_first = |token: &TokenWithSpan| part.first().is_some_and(|first| std::ptr::eq(*first, token));
@@ -306,29 +345,27 @@ fn classify_sequence(command: SequenceCommand) -> SqlResult<Command> {
     }
 }
 
-fn text_of(sql: &str, tokens: &[TokenWithSpan]) -> String {
+fn text_of(sql: &SourceText, tokens: &[TokenWithSpan]) -> String {
     let mut significant = tokens.iter().filter(|t| is_significant(t));
     let Some(first) = significant.next() else { return String::new() };
     let last = significant.next_back().unwrap_or(first);
-    let (from, to) = (char_position(sql, first.span.start) - 1, char_position(sql, last.span.end) - 1);
+    let (from, to) = (sql.position(first.span.start) - 1, sql.position(last.span.end) - 1);
     sql.chars().skip(from).take(to.saturating_sub(from)).collect()
-}
-
-/// The character position, from 1, of a line and column of the text.
-fn char_position(sql: &str, location: Location) -> usize {
-    if location.line == 0 {
-        return 1;
-    }
-    let lines_before = usize::try_from(location.line - 1).unwrap_or(usize::MAX);
-    let before: usize = sql.split_inclusive('\n').take(lines_before).map(|line| line.chars().count()).sum();
-    before + usize::try_from(location.column).unwrap_or(usize::MAX).max(1)
 }
 
 /// Takes what follows STDIN or STDOUT off a COPY.
 fn split_copy_options(tokens: &mut Vec<TokenWithSpan>) -> Vec<Token> {
-    let mut significant = tokens.iter().filter(|t| is_significant(t));
-    if significant.next().and_then(keyword) != Some(Keyword::COPY) {
+    let significant: Vec<usize> = (0..tokens.len()).filter(|at| is_significant(&tokens[*at])).take(3).collect();
+    let [copy, second, third] = significant.as_slice() else { return Vec::new() };
+    if keyword(&tokens[*copy]) != Some(Keyword::COPY) {
         return Vec::new();
+    }
+    // `COPY BINARY t`, from before there were options.
+    let is_table =
+        matches!(&tokens[*third].token, Token::Word(word) if !matches!(word.keyword, Keyword::FROM | Keyword::TO));
+    let binary = is_table && keyword(&tokens[*second]) == Some(Keyword::BINARY);
+    if binary {
+        tokens.remove(*second);
     }
     let mut depth = 0_usize;
     let target = tokens.iter().position(|token| match token.token {
@@ -343,7 +380,13 @@ fn split_copy_options(tokens: &mut Vec<TokenWithSpan>) -> Vec<Token> {
         _ => depth == 0 && matches!(keyword(token), Some(Keyword::STDIN | Keyword::STDOUT)),
     });
     let Some(target) = target else { return Vec::new() };
-    tokens.split_off(target + 1).into_iter().filter(is_significant).map(|t| t.token).collect()
+    let options = tokens.split_off(target + 1).into_iter().filter(is_significant).map(|t| t.token);
+    let mut options: Vec<Token> = options.collect();
+    if binary {
+        let behind_with = matches!(options.first(), Some(Token::Word(word)) if word.keyword == Keyword::WITH);
+        options.insert(usize::from(behind_with), Token::make_keyword("BINARY"));
+    }
+    options
 }
 
 pub(super) fn keyword(token: &TokenWithSpan) -> Option<Keyword> {
@@ -362,8 +405,9 @@ fn refuse_unparsed_commands(tokens: &[TokenWithSpan]) -> SqlResult<()> {
         refuse_exclusion(tokens)?;
     }
     match name.as_str() {
-        "DO" | "CLUSTER" | "CHECKPOINT" | "REINDEX" | "SECURITY" | "REASSIGN" | "IMPORT" | "LISTEN" | "UNLISTEN"
-        | "NOTIFY" => Err(SqlError::not_supported(name)),
+        "DO" | "CLUSTER" | "CHECKPOINT" | "REINDEX" | "SECURITY" | "REASSIGN" | "IMPORT" => {
+            Err(SqlError::not_supported(name))
+        }
         _ => Ok(()),
     }
 }
@@ -379,17 +423,17 @@ fn refuse_exclusion(tokens: &[TokenWithSpan]) -> SqlResult<()> {
 }
 
 /// A token that makes no sense where it is; `None` stands for the end of the statement.
-fn unexpected_token(sql: &str, token: Option<&TokenWithSpan>, tokens: &[&TokenWithSpan]) -> Box<SqlError> {
+fn unexpected_token(sql: &SourceText, token: Option<&TokenWithSpan>, tokens: &[&TokenWithSpan]) -> Box<SqlError> {
     let end = tokens.last().map_or(Location { line: 1, column: 1 }, |token| token.span.end);
     match token {
-        None => SqlError::new(ErrorKind::Syntax, "syntax error at end of input").at(char_position(sql, end)),
+        None => SqlError::new(ErrorKind::Syntax, "syntax error at end of input").at(sql.position(end)),
         Some(token) => SqlError::new(ErrorKind::Syntax, format!("syntax error at or near \"{}\"", token.token))
-            .at(char_position(sql, token.span.start)),
+            .at(sql.position(token.span.start)),
     }
 }
 
 /// sqlparser's message, said as PostgreSQL says it, with the position.
-fn syntax_error(sql: &str, end: Location, error: &ParserError) -> Box<SqlError> {
+fn syntax_error(sql: &SourceText, end: Location, error: &ParserError) -> Box<SqlError> {
     let text = match error {
         ParserError::TokenizerError(text) | ParserError::ParserError(text) => text.as_str(),
         ParserError::RecursionLimitExceeded => {
@@ -398,7 +442,7 @@ fn syntax_error(sql: &str, end: Location, error: &ParserError) -> Box<SqlError> 
         }
     };
     let (what, location) = split_location(text);
-    let position = char_position(sql, location.unwrap_or(end));
+    let position = sql.position(location.unwrap_or(end));
     let error = match what.rsplit_once("found: ") {
         Some((_, "EOF")) => SqlError::new(ErrorKind::Syntax, "syntax error at end of input"),
         Some((expected, found)) => SqlError::new(ErrorKind::Syntax, format!("syntax error at or near \"{found}\""))
@@ -465,7 +509,8 @@ fn classify(statement: ast::Statement) -> SqlResult<Command> {
                 options.push(UtilityOption { name, arg: Some(value) });
             }
             let text = statement.to_string();
-            let inner = Statement { command: classify(*statement)?, text };
+            // Its errors are those of the statement around it.
+            let inner = Statement { command: classify(*statement)?, text, source: SourceText::default() };
             Command::Explain(Box::new(ExplainCommand { inner, analyze, verbose, options }))
         }
         S::Lock(lock) => Command::Lock(Box::new(lock)),
@@ -487,6 +532,14 @@ fn classify(statement: ast::Statement) -> SqlResult<Command> {
             let all = name.quote_style.is_none() && name.value.eq_ignore_ascii_case("all");
             Command::Deallocate((!all).then(|| fold(&name)))
         }
+        S::LISTEN { channel } => Command::Notify(NotifyCommand::Listen(fold(&channel))),
+        S::UNLISTEN { channel } => {
+            let all = channel.quote_style.is_none() && channel.value == "*";
+            Command::Notify(NotifyCommand::Unlisten((!all).then(|| fold(&channel))))
+        }
+        S::NOTIFY { channel, payload } => {
+            Command::Notify(NotifyCommand::Notify { channel: fold(&channel), payload: payload.unwrap_or_default() })
+        }
         S::Discard { object_type } => Command::Discard(object_type),
         other => return Err(refusal(&other)),
     })
@@ -494,13 +547,13 @@ fn classify(statement: ast::Statement) -> SqlResult<Command> {
 
 fn check_copy_target(to: bool, target: &CopyTarget) -> SqlResult<()> {
     match (to, target) {
-        (true, CopyTarget::Stdout) | (false, CopyTarget::Stdin) => Ok(()),
+        // PostgreSQL takes either word for the client.
+        (_, CopyTarget::Stdout | CopyTarget::Stdin) => Ok(()),
         (_, CopyTarget::File { .. } | CopyTarget::Program { .. }) => Err(SqlError::new(
             ErrorKind::InsufficientPrivilege,
             "COPY to or from a file or program of the server is not allowed",
         )
         .with_hint("Use COPY ... FROM STDIN or TO STDOUT; psql's \\copy reads and writes files of the client.")),
-        _ => Err(SqlError::new(ErrorKind::Syntax, "COPY reads FROM STDIN and writes TO STDOUT")),
     }
 }
 

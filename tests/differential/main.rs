@@ -17,6 +17,7 @@ mod postgres;
 mod queries;
 mod recorded;
 mod report;
+#[path = "../support/rng.rs"]
 mod rng;
 mod run;
 mod shrink;

@@ -50,6 +50,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("sha2", &["sql"]),
     // Files without a name, for what collected writes do not keep in memory; files that replace others.
     ("tempfile", &["sql/tx", "pg/auth"]),
+    ("strsim", &["sql"]),
     ("thiserror", &["model", "table", "backend", "sql", "pg", "cli"]),
     ("tokio", &["backend", "sql", "pg", "cli"]),
     ("tokio_rustls", &["pg"]),

@@ -7,7 +7,7 @@ use futures::StreamExt;
 use tablegate::backend::memory::MemoryStore;
 use tablegate::model::SystemClock;
 use tablegate::sql::outcome::{Outcome, ResultColumn};
-use tablegate::sql::output::{OutputStyle, TextColumn};
+use tablegate::sql::output::{Style, TextColumn};
 use tablegate::sql::session::{Position, Session, SessionOptions};
 use tablegate::sql::{Engine, EngineConfig};
 
@@ -68,7 +68,7 @@ impl Client {
         let mut texts = Vec::new();
         while let Some(batch) = rows.stream.next().await {
             let batch = batch.map_err(|e| e.to_string())?;
-            let style = OutputStyle::default();
+            let style = Style::default();
             let cells: Vec<_> = batch
                 .columns()
                 .iter()

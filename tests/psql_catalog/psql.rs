@@ -50,14 +50,17 @@ async fn an_index() {
 async fn databases_schemas_and_roles() {
     let mut client = Client::with_tables().await;
     let databases = client.ask_all(include_str!("queries/l.sql")).await;
-    assert_eq!(databases[0].lines(), ["tablegate|ada|UTF8|C|C||libc|"]);
+    let templates =
+        ["template0|ada|UTF8|C|C||libc|=c/ada\nada=CTc/ada", "template1|ada|UTF8|C|C||libc|=c/ada\nada=CTc/ada"];
+    assert_eq!(databases[0].lines(), ["tablegate|ada|UTF8|C|C||libc|", templates[0], templates[1]]);
     let databases = client.ask_all(include_str!("queries/l_plus.sql")).await;
-    assert_eq!(databases[0].lines(), ["tablegate|ada|UTF8|C|C||libc||0 bytes|pg_default|"]);
+    assert_eq!(databases[0].lines()[0], "tablegate|ada|UTF8|C|C||libc||0 bytes|pg_default|");
+    assert!(databases[0].lines()[1].ends_with("|pg_default|unmodifiable empty database"));
     assert_eq!(
         client.ask_all(include_str!("queries/dn_plus.sql")).await[0].lines(),
         ["public|ada|ada=UC/ada\n=U/ada|standard public schema"]
     );
-    assert_eq!(client.ask_all(include_str!("queries/du.sql")).await[0].lines(), ["ada|t|t|t|t|t|-1||{}|f|t"]);
+    assert_eq!(client.ask_all(include_str!("queries/du.sql")).await[0].lines(), ["ada|t|t|t|t|t|-1||{}|t|t"]);
 }
 
 #[tokio::test]

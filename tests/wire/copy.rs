@@ -170,7 +170,7 @@ async fn copied_rows_get_defaults_and_are_checked() {
     let error = error(&messages);
     assert_eq!(error.field('C').unwrap(), "23514");
     assert_eq!(error.field('n').unwrap(), "t_v_check");
-    assert_eq!(error.field('W').unwrap(), "COPY t, line 2");
+    assert_eq!(error.field('W').unwrap(), "COPY t, line 2: \"a\t5\t-1\"");
     assert_eq!(rows(&mut client).await, ["7", "7", "30"]);
     server.stop().await;
 }

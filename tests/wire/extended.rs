@@ -92,7 +92,7 @@ async fn numbers_of_parameters_and_formats_are_checked() {
         (bind_as("", "s", &[], &[one, one], &[0, 0, 0]), "08P01"),
         (bind_as("", "s", &[2], &[one, one], &[]), "22023"),
         (bind_as("", "s", &[], &[one, one], &[7]), "22023"),
-        (bind_as("", "s", &[1], &[one, one], &[]), "22P03"),
+        (bind_as("", "s", &[1], &[one, one], &[]), "08P01"),
         (bind_as("", "s", &[], &[Some(b"\xff"), one], &[]), "22021"),
         (bind("", "s", &[Some("x"), Some("1")]), "22P02"),
     ] {

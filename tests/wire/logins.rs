@@ -294,6 +294,8 @@ impl Write for Log {
 async fn the_log_says_who_came_and_nothing_secret() {
     let log = Log::default();
     let writer = log.clone();
+    // While there is only one dispatcher, an event that another test's thread meets first is off for everybody.
+    let _another = tracing::Dispatch::new(tracing::subscriber::NoSubscriber::default());
     let subscriber = tracing_subscriber::fmt().with_writer(move || writer.clone()).with_ansi(false);
     let _guard = tracing::subscriber::set_default(subscriber.with_max_level(tracing::Level::TRACE).finish());
     let door = Door::with_users();

@@ -108,6 +108,11 @@ impl StagedCatalog {
         self.fresh.push(Arc::new(fresh));
     }
 
+    /// Whether a stored table was made for this transaction.
+    pub fn has_made(&self, stored: &TableName) -> bool {
+        self.fresh.iter().any(|fresh| fresh.name() == stored)
+    }
+
     /// Keeps the right to change what a name means until the transaction ends.
     pub(crate) fn hold(&mut self, claim: Claim) {
         self.claims.push(Arc::new(claim));

@@ -28,6 +28,11 @@ impl Cursor {
         Self { columns, binary: declare.binary, hold: declare.hold, rows, depth: Some(depth) }
     }
 
+    /// Of the extended protocol, made within so many savepoints.
+    pub fn of_portal(columns: Arc<[ResultColumn]>, rows: CursorRows, depth: usize) -> Self {
+        Self { columns, binary: false, hold: false, rows: Arc::new(Mutex::new(rows)), depth: Some(depth) }
+    }
+
     /// Its rows, for one FETCH.
     ///
     /// # Errors

@@ -17,6 +17,7 @@ use crate::sql::plan::Planner;
 use crate::sql::relation::{Relation, RelationColumn};
 use crate::sql::sequence::take_next_calls;
 use crate::sql::statement::{fold, parse_expression};
+use crate::sql::style::{Reading, ambiguous};
 use crate::sql::types::SqlType;
 
 /// Where an expression stands.
@@ -25,6 +26,8 @@ pub(crate) enum Place {
     Default,
     Check,
     Generated,
+    /// WHERE of COPY FROM.
+    CopyWhere,
 }
 
 impl Place {
@@ -33,6 +36,7 @@ impl Place {
             Place::Default => "DEFAULT expression",
             Place::Check => "check constraint",
             Place::Generated => "column generation expression",
+            Place::CopyWhere => "COPY FROM WHERE condition",
         }
     }
 }
@@ -76,7 +80,7 @@ pub(crate) fn check_value(
     check_form(planner, expression, place)?;
     let schema = match place {
         Place::Default => Arc::new(arrow::datatypes::Schema::empty()),
-        Place::Check | Place::Generated => visible_schema(relation),
+        Place::Check | Place::Generated | Place::CopyWhere => visible_schema(relation),
     };
     let planned = RowExpressions::plan(&planner.for_later(), &relation.name, &schema, vec![expression.clone()])?;
     if place == Place::Generated && !planned.are_immutable() {
@@ -96,7 +100,14 @@ pub(crate) fn check_value(
     if untyped {
         // A literal has the column's type, so it is read now; whether it has the length is asked of each row.
         let value = planned.bind(&planner.moment())?.constant(0)?;
-        edm::assign(&value, &from, &without_length(&column.sql_type), true)?;
+        let to = without_length(&column.sql_type);
+        let plain = edm::assign(&value, &from, &to, true)?;
+        // Every session reads it in the plain style: it must mean the same in this one.
+        let read = edm::assign_as(&value, &from, &to, true, Reading { style: planner.style(), now: None });
+        if !read.is_ok_and(|read| read == plain) {
+            let text = expression.to_string();
+            return Err(ambiguous(&text, &to));
+        }
     }
     Ok(())
 }
@@ -114,19 +125,28 @@ fn without_length(sql_type: &SqlType) -> SqlType {
 /// # Errors
 /// As [`check_expressions`].
 pub(crate) fn check_condition(planner: &Planner<'_>, relation: &Relation, expression: &Expr) -> SqlResult<()> {
-    check_form(planner, expression, Place::Check)?;
-    let planned = RowExpressions::plan(
-        &planner.for_later(),
-        &relation.name,
-        &visible_schema(relation),
-        vec![expression.clone()],
-    )?;
+    plan_condition(&planner.for_later(), relation, expression, Place::Check).map(|_| ())
+}
+
+/// A condition over the visible columns of a table's rows.
+///
+/// # Errors
+/// As [`check_expressions`].
+pub(crate) fn plan_condition(
+    planner: &Planner<'_>,
+    relation: &Relation,
+    expression: &Expr,
+    place: Place,
+) -> SqlResult<RowExpressions> {
+    check_form(planner, expression, place)?;
+    let planned = RowExpressions::plan(planner, &relation.name, &visible_schema(relation), vec![expression.clone()])?;
     match planned.types() {
-        [SqlType::Bool] => Ok(()),
-        _ if is_untyped(expression) => Ok(()),
+        [SqlType::Bool] => Ok(planned),
+        _ if is_untyped(expression) => Ok(planned),
         types => {
             let given = types.first().cloned().unwrap_or(SqlType::Text);
-            let message = format!("argument of CHECK must be type boolean, not type {given}");
+            let clause = if place == Place::CopyWhere { "WHERE" } else { "CHECK" };
+            let message = format!("argument of {clause} must be type boolean, not type {given}");
             Err(SqlError::new(ErrorKind::DatatypeMismatch, message))
         }
     }

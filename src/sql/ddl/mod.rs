@@ -24,7 +24,7 @@ pub(super) use alter::{
 pub(super) use counters::counts_with;
 pub(super) use create_table::{Declared, declare, table_name};
 pub(super) use dependents::{Reference, cascades, references_to, still_needed, still_referenced};
-pub(super) use expressions::check_expressions;
+pub(super) use expressions::{Place, check_expressions, plan_condition};
 pub(super) use index::index_name;
 pub(super) use type_names::sql_type;
 pub(super) use unenforced::{Recorder, resolve_references};

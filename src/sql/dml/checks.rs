@@ -13,7 +13,7 @@ use datafusion::logical_expr::execution_props::ExecutionProps;
 
 use super::row_expressions::{BoundExpressions, RowExpressions};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::output::{OutputStyle, TextColumn};
+use crate::sql::output::{Style, TextColumn};
 use crate::sql::plan::Planner;
 use crate::sql::relation::{ColumnSource, Relation, RelationColumn};
 use crate::sql::statement::parse_expression;
@@ -233,7 +233,7 @@ fn failing_row(relation: &Relation, rows: &RecordBatch, row: usize) -> String {
 }
 
 fn shown_value(values: &ArrayRef, sql_type: &SqlType, row: usize) -> String {
-    let column = TextColumn::new(values, sql_type, &OutputStyle::default());
+    let column = TextColumn::new(values, sql_type, &Style::PLAIN);
     if column.is_null(row) {
         return "null".to_owned();
     }

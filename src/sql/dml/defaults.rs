@@ -23,6 +23,7 @@ use crate::sql::plan::Planner;
 use crate::sql::relation::{Relation, RelationColumn};
 use crate::sql::sequence::{SessionSequences, next_call, take_next_calls};
 use crate::sql::statement::parse_expression;
+use crate::sql::style::Reading;
 use crate::sql::types::SqlType;
 
 /// The defaults that a statement needs.
@@ -96,8 +97,8 @@ impl Defaults {
     pub fn bind(&self, moment: &ExecutionProps, counting: &Arc<SessionSequences>) -> SqlResult<BoundDefaults> {
         let expressions = self.expressions.as_ref().map(|e| e.bind(moment)).transpose()?;
         let types = self.expressions.as_ref().map_or_else(Vec::new, |e| e.types().to_vec());
-        let now = moment.config_options.as_ref().and_then(|options| Moments::of(options).known_transaction());
-        Ok(BoundDefaults { plan: self.clone(), types, expressions, counting: counting.clone(), now })
+        let reading = moment.config_options.as_ref().map(|options| Moments::of(options).reading()).unwrap_or_default();
+        Ok(BoundDefaults { plan: self.clone(), types, expressions, counting: counting.clone(), reading })
     }
 }
 
@@ -107,8 +108,7 @@ pub(crate) struct BoundDefaults {
     types: Vec<SqlType>,
     expressions: Option<BoundExpressions>,
     counting: Arc<SessionSequences>,
-    /// When the transaction began.
-    now: Option<i64>,
+    reading: Reading,
 }
 
 impl BoundDefaults {
@@ -134,7 +134,9 @@ impl BoundDefaults {
             });
         }
         let values = expressions.evaluate(position, &batch_of(self.plan.schema.clone(), counted, rows)?)?;
-        edm::assign_at(&values, &self.types[position], &described.sql_type, described.untyped, self.now)
+        // A literal of the declaration means the same to every session.
+        let reading = if described.untyped { Reading::at(self.reading.now) } else { self.reading };
+        edm::assign_as(&values, &self.types[position], &described.sql_type, described.untyped, reading)
             .map_err(|e| e.for_column(&described.name))
     }
 }

@@ -12,6 +12,7 @@ use crate::sql::edm;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::plan::Receiver;
 use crate::sql::relation::Relation;
+use crate::sql::style::Reading;
 use crate::sql::types::SqlType;
 
 /// Columns that are given.
@@ -20,13 +21,12 @@ pub(super) struct GivenRows {
     targets: Vec<TargetColumn>,
     /// Where each value stands in a batch, and whether it has no type of its own.
     columns: Vec<(usize, bool)>,
-    /// When the transaction began.
-    now: Option<i64>,
+    reading: Reading,
 }
 
 impl GivenRows {
-    pub fn new(relation: &Arc<Relation>, targets: Vec<TargetColumn>, untyped: Vec<bool>, now: Option<i64>) -> Self {
-        Self { relation: relation.clone(), targets, columns: untyped.into_iter().enumerate().collect(), now }
+    pub fn new(relation: &Arc<Relation>, targets: Vec<TargetColumn>, untyped: Vec<bool>, reading: Reading) -> Self {
+        Self { relation: relation.clone(), targets, columns: untyped.into_iter().enumerate().collect(), reading }
     }
 
     pub fn width(&self) -> usize {
@@ -43,7 +43,7 @@ impl GivenRows {
     /// # Errors
     /// What assigning them to their columns refuses.
     pub fn rows(&self, batch: &RecordBatch) -> SqlResult<RecordBatch> {
-        given_rows(&self.relation, &self.targets, &self.columns, &[], batch, self.now)
+        given_rows(&self.relation, &self.targets, &self.columns, &[], batch, self.reading)
     }
 }
 
@@ -64,7 +64,7 @@ pub(super) fn receivers(
 }
 
 /// A query's batch with each column as its target's type, or the own type that its values keep. `chosen` says for each
-/// target which column of the batch it takes, and whether that has no type of its own. The transaction began at `now`.
+/// target which column of the batch it takes, and whether that has no type of its own.
 ///
 /// # Errors
 /// What assigning the values to their columns refuses.
@@ -74,7 +74,7 @@ pub(super) fn given_rows(
     chosen: &[(usize, bool)],
     own_types: &[Option<SqlType>],
     batch: &RecordBatch,
-    now: Option<i64>,
+    reading: Reading,
 ) -> SqlResult<RecordBatch> {
     let mut fields = Vec::with_capacity(targets.len());
     let mut columns = Vec::with_capacity(targets.len());
@@ -84,7 +84,7 @@ pub(super) fn given_rows(
         let (values, sql_type) = match target.column(relation) {
             Some(column) => {
                 let to = own_types.get(position).and_then(Option::as_ref).unwrap_or(&column.sql_type);
-                let values = edm::assign_at(batch.column(*index), &from, to, *untyped, now);
+                let values = edm::assign_as(batch.column(*index), &from, to, *untyped, reading);
                 let values = values.map_err(|e| e.for_column(name))?;
                 (values, to.clone())
             }

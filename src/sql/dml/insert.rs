@@ -155,8 +155,12 @@ impl PreparedInsert {
         match &self.source {
             Source::Values(values) => {
                 let computed = values.compute(planner, parameters).await?;
-                let meaning =
-                    CellValues { parameters, declared: &self.parameters, computed: &computed, now: planner.now() };
+                let meaning = CellValues {
+                    parameters,
+                    declared: &self.parameters,
+                    computed: &computed,
+                    reading: planner.reading(),
+                };
                 for chunk in values.rows().chunks(ROWS_PER_BATCH) {
                     let batch = self.listed(chunk, &meaning, &run.rows).await?;
                     self.write(planner, parameters, &batch, writes, &mut run).await?;
@@ -168,8 +172,14 @@ impl PreparedInsert {
                     batches = KeptRows::of(planner, "rows of INSERT", batches).await?.into_stream();
                 }
                 while let Some(batch) = batches.next().await {
-                    let batch =
-                        given_rows(&self.relation, &self.targets, columns, &self.own_types, &batch?, planner.now())?;
+                    let batch = given_rows(
+                        &self.relation,
+                        &self.targets,
+                        columns,
+                        &self.own_types,
+                        &batch?,
+                        planner.reading(),
+                    )?;
                     self.write(planner, parameters, &batch, writes, &mut run).await?;
                 }
             }

@@ -52,7 +52,7 @@ use self::with::PreparedWith;
 
 pub(super) use checks::{BadRow, visible_schema};
 pub(super) use new_rows::{BoundRows, NewRows};
-pub(super) use row_expressions::RowExpressions;
+pub(super) use row_expressions::{BoundExpressions, RowExpressions};
 pub(super) use rows::{RowsToWrite, generated_keys, keys_of_batch};
 pub(super) use target::{TargetColumn, find_target, key_items, target_column};
 pub(super) use untyped::is_untyped;

@@ -92,7 +92,15 @@ impl BoundRows {
     /// # Errors
     /// What defaults and generated columns meet; 23502 and 23514 for the first bad row.
     pub async fn complete(&self, given: &RecordBatch) -> Result<RecordBatch, BadRow> {
-        let of_batch = |error: Box<SqlError>| BadRow { row: 0, error };
+        let filled = self.fill(given).await.map_err(|error| BadRow { row: 0, error })?;
+        self.finish(&filled)
+    }
+
+    /// The rows with the defaults of what the statement does not give; they are not checked yet.
+    ///
+    /// # Errors
+    /// What the defaults meet.
+    pub async fn fill(&self, given: &RecordBatch) -> SqlResult<RecordBatch> {
         let plan = &*self.plan;
         let rows = given.num_rows();
         let mut fields: Vec<_> = given.schema().fields().iter().cloned().collect();
@@ -100,12 +108,33 @@ impl BoundRows {
         debug_assert_eq!(columns.len(), plan.given, "a batch of given columns");
         for index in &plan.filled {
             let column = &plan.relation.columns[*index];
-            columns.push(self.default_values(*index, rows).await.map_err(of_batch)?);
+            columns.push(self.default_values(*index, rows).await?);
             fields.push(field(column));
         }
+        batch_of(Arc::new(Schema::new(fields)), columns, rows)
+    }
+
+    /// The visible columns of rows that [`BoundRows::fill`] gave.
+    ///
+    /// # Errors
+    /// XX000 when a column's values are not of its type.
+    pub fn visible(&self, filled: &RecordBatch) -> SqlResult<RecordBatch> {
+        let known = |index: usize| values_of(&self.plan.targets, filled.columns(), index);
+        RowValues { count: filled.num_rows(), column: &known }.visible(&self.plan.relation)
+    }
+
+    /// Rows that [`BoundRows::fill`] gave, with their generated columns, checked.
+    ///
+    /// # Errors
+    /// What generated columns meet; 23502 and 23514 for the first bad row.
+    pub fn finish(&self, filled: &RecordBatch) -> Result<RecordBatch, BadRow> {
+        let of_batch = |error: Box<SqlError>| BadRow { row: 0, error };
+        let plan = &*self.plan;
+        let rows = filled.num_rows();
+        let mut fields: Vec<_> = filled.schema().fields().iter().cloned().collect();
+        let mut columns: Vec<ArrayRef> = filled.columns().to_vec();
         if !plan.generated.is_empty() {
-            let known = |index: usize| values_of(&plan.targets, &columns, index);
-            let shown = RowValues { count: rows, column: &known }.visible(&plan.relation).map_err(of_batch)?;
+            let shown = self.visible(filled).map_err(of_batch)?;
             let generated = self.generated.values(&shown).map_err(of_batch)?;
             columns.extend(generated);
             fields.extend(plan.generated.targets().filter_map(|target| target.column(&plan.relation).map(field)));

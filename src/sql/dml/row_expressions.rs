@@ -52,7 +52,7 @@ impl RowExpressions {
         let rows = MemTable::try_new(columns.clone(), vec![Vec::new()])?;
         let mut tables = Tables::default();
         tables.insert(table, TableEntry::of_provider(&format!("public.{table}"), Arc::new(rows)));
-        let planned = planner.plan_over(&query, &tables, &[])?;
+        let planned = planner.of_kept().plan_over(&query, &tables, &[])?;
         if !planned.parameters.is_empty() {
             return Err(SqlError::new(ErrorKind::UndefinedParameter, "there is no parameter $1"));
         }

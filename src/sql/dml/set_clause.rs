@@ -24,6 +24,7 @@ use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::plan::{Planner, Receiver, resolve_column, row_of_query};
 use crate::sql::relation::Relation;
 use crate::sql::statement::fold;
+use crate::sql::style::Reading;
 use crate::sql::types::SqlType;
 
 /// The assignments of one statement, or of one action of it.
@@ -34,7 +35,7 @@ pub(super) struct SetClause {
     /// Columns that the values are computed in.
     width: usize,
     /// When the transaction began.
-    now: Option<i64>,
+    reading: Reading,
 }
 
 /// One column and where its value stands.
@@ -62,7 +63,8 @@ impl SetClause {
         assignments: &[Assignment],
         declared: &mut Vec<SqlType>,
     ) -> SqlResult<(Self, Vec<Expr>)> {
-        let mut set = Self { relation: relation.clone(), assignments: Vec::new(), width: 0, now: planner.now() };
+        let mut set =
+            Self { relation: relation.clone(), assignments: Vec::new(), width: 0, reading: planner.reading() };
         let mut values = Vec::new();
         for assignment in assignments {
             match &assignment.target {
@@ -143,7 +145,7 @@ impl SetClause {
             match assigned.target.column(&self.relation) {
                 Some(column) => {
                     let to = assigned.own_type.as_ref().unwrap_or(&column.sql_type);
-                    edm::assign_at(&values, &from, to, assigned.untyped, self.now)
+                    edm::assign_as(&values, &from, to, assigned.untyped, self.reading)
                         .map_err(|e| e.for_column(&column.name))
                 }
                 None => Ok(values),
@@ -252,7 +254,9 @@ fn set_target(relation: &Relation, name: &ObjectName) -> SqlResult<TargetColumn>
         Some([column, field, ..]) => {
             let names: Vec<String> = relation.columns.iter().map(|c| c.name.clone()).collect();
             let known = resolve_column(names.iter(), column)?.and_then(|stored| relation.column(stored));
-            let Some((_, known)) = known else { return Err(undefined_column(relation, &fold(column))) };
+            let Some((_, known)) = known else {
+                return Err(undefined_column(relation, &fold(column)).at_span(column.span));
+            };
             let message = format!(
                 "cannot assign to field \"{}\" of column \"{}\" because its type {} is not a composite type",
                 fold(field),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Ident, ObjectName, Query, SelectItem, TableFactor, TableWithJoins, Value,
+    BinaryOperator, Expr, Ident, ObjectName, Query, SelectItem, Spanned, TableFactor, TableWithJoins, Value,
 };
 
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
@@ -28,7 +28,10 @@ pub(crate) async fn find_target(planner: &Planner<'_>, name: &ObjectName) -> Sql
             Err(SqlError::new(ErrorKind::WrongObjectType, format!("\"{table}\" is not a table"))
                 .with_hint("It is a sequence: use nextval, setval, ALTER SEQUENCE and DROP SEQUENCE."))
         }
-        None => Err(SqlError::new(ErrorKind::UndefinedTable, format!("relation \"{table}\" does not exist"))),
+        None => {
+            let message = format!("relation \"{table}\" does not exist");
+            Err(SqlError::new(ErrorKind::UndefinedTable, message).at_span(name.span()))
+        }
     }
 }
 
@@ -78,7 +81,7 @@ pub(crate) fn target_column(relation: &Relation, ident: &Ident) -> SqlResult<Tar
         };
     }
     if !relation.open {
-        return Err(undefined_column(relation, &fold(ident)));
+        return Err(undefined_column(relation, &fold(ident)).at_span(ident.span));
     }
     let name = crate::model::PropertyName::parse(&fold(ident))?;
     Ok(TargetColumn::New(name))

@@ -10,8 +10,9 @@ use super::target::{labelled, select};
 use super::untyped::is_untyped;
 use crate::sql::edm;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::input::{parse_text, parse_text_at};
+use crate::sql::input::{parse_text, parse_text_as};
 use crate::sql::plan::{PlannedQuery, Planner};
+use crate::sql::style::Reading;
 use crate::sql::types::SqlType;
 
 /// Computed cells that one plan evaluates.
@@ -223,8 +224,7 @@ pub(super) struct CellValues<'a> {
     pub parameters: &'a [ScalarValue],
     pub declared: &'a [SqlType],
     pub computed: &'a [Computed],
-    /// When the transaction began.
-    pub now: Option<i64>,
+    pub reading: Reading,
 }
 
 impl CellValues<'_> {
@@ -235,24 +235,24 @@ impl CellValues<'_> {
     pub fn value(&self, cell: &Cell, sql_type: &SqlType) -> SqlResult<ScalarValue> {
         match cell {
             Cell::Null | Cell::Default => Ok(ScalarValue::try_from(sql_type.arrow())?),
-            Cell::Text(text) => parse_text_at(sql_type, text, self.now),
+            Cell::Text(text) => parse_text_as(sql_type, text, self.reading),
             Cell::Number(text) => match sql_type {
                 SqlType::Float4 | SqlType::Float8 | SqlType::Numeric(_) => parse_text(sql_type, text),
                 _ => {
                     let literal = number_type(text);
-                    assigned(&parse_text(&literal, text)?, &literal, sql_type)
+                    assigned(&parse_text(&literal, text)?, &literal, sql_type, self.reading)
                 }
             },
-            Cell::Boolean(value) => assigned(&ScalarValue::from(*value), &SqlType::Bool, sql_type),
+            Cell::Boolean(value) => assigned(&ScalarValue::from(*value), &SqlType::Bool, sql_type, self.reading),
             Cell::Parameter(index) => {
                 let value = self.parameters.get(*index).cloned().unwrap_or(ScalarValue::Null);
                 let from = self.declared.get(*index).cloned().unwrap_or(SqlType::Text);
-                assigned(&value, &from, sql_type)
+                assigned(&value, &from, sql_type, self.reading)
             }
             Cell::Computed(index) => {
                 let computed = self.computed(*index)?;
                 let (from, untyped) = (&computed.sql_type, computed.untyped);
-                let value = edm::assign_at(&computed.value, from, sql_type, untyped, self.now)?;
+                let value = edm::assign_as(&computed.value, from, sql_type, untyped, self.reading)?;
                 Ok(ScalarValue::try_from_array(&value, 0)?)
             }
         }
@@ -275,10 +275,10 @@ fn number_type(text: &str) -> SqlType {
     }
 }
 
-fn assigned(value: &ScalarValue, from: &SqlType, to: &SqlType) -> SqlResult<ScalarValue> {
+fn assigned(value: &ScalarValue, from: &SqlType, to: &SqlType, reading: Reading) -> SqlResult<ScalarValue> {
     if from == to && value.data_type() == to.arrow() {
         return Ok(value.clone());
     }
-    let array = edm::assign(&value.to_array()?, from, to, false)?;
+    let array = edm::assign_as(&value.to_array()?, from, to, false, reading)?;
     Ok(ScalarValue::try_from_array(&array, 0)?)
 }

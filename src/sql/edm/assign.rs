@@ -15,6 +15,7 @@ use super::numbers;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::input::{ColumnParser, TextRule};
 use crate::sql::output::TextColumn;
+use crate::sql::style::{Reading, Style};
 use crate::sql::types::{SqlType, TimeLimits, TimeType};
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
@@ -26,26 +27,26 @@ const MICROS_PER_DAY: i64 = 86_400_000_000;
 /// 42804 when PostgreSQL has no assignment cast, 22003, 22001, 22008 for values that do not fit, and for untyped ones
 /// what the type's input function says.
 pub fn assign(array: &ArrayRef, from: &SqlType, to: &SqlType, untyped: bool) -> SqlResult<ArrayRef> {
-    assign_at(array, from, to, untyped, None)
+    assign_as(array, from, to, untyped, Reading::default())
 }
 
-/// As [`assign`], in a transaction that began at `now`, in microseconds since 1970-01-01: what untyped literals may name.
+/// As [`assign`], in a session's style.
 ///
 /// # Errors
 /// As [`assign`].
-pub(in crate::sql) fn assign_at(
+pub(in crate::sql) fn assign_as(
     array: &ArrayRef,
     from: &SqlType,
     to: &SqlType,
     untyped: bool,
-    now: Option<i64>,
+    reading: Reading,
 ) -> SqlResult<ArrayRef> {
     if array.data_type() == &DataType::Null {
         return Ok(new_null_array(&to.arrow(), array.len()));
     }
     let is_text = matches!(SqlType::of_arrow(array.data_type()), SqlType::Text);
     if (untyped || *from == SqlType::Unknown) && is_text {
-        return parsed(array, to, now);
+        return parsed(array, to, reading);
     }
     if from == to && *array.data_type() == to.arrow() {
         return Ok(array.clone());
@@ -53,10 +54,10 @@ pub(in crate::sql) fn assign_at(
     let values = as_declared(array, from)?;
     match to {
         SqlType::Limited(limits) => {
-            let values = converted(&values, &from.bare(), limits.of().bare())?;
+            let values = converted(&values, &from.bare(), limits.of().bare(), reading.style)?;
             Ok(limited(&values, *limits))
         }
-        _ => converted(&values, &from.bare(), to),
+        _ => converted(&values, &from.bare(), to, reading.style),
     }
 }
 
@@ -79,9 +80,9 @@ pub(in crate::sql) fn limited(values: &ArrayRef, limits: TimeLimits) -> ArrayRef
     }
 }
 
-fn parsed(array: &ArrayRef, to: &SqlType, now: Option<i64>) -> SqlResult<ArrayRef> {
+fn parsed(array: &ArrayRef, to: &SqlType, reading: Reading) -> SqlResult<ArrayRef> {
     let texts = cast(array, &DataType::Utf8)?;
-    let mut column = ColumnParser::new(to).at(now);
+    let mut column = ColumnParser::new(to).reading(reading);
     texts.as_string::<i32>().iter().try_for_each(|text| column.push(text))?;
     Ok(column.finish())
 }
@@ -101,31 +102,33 @@ fn as_declared(array: &ArrayRef, from: &SqlType) -> SqlResult<ArrayRef> {
     })
 }
 
-fn converted(values: &ArrayRef, from: &SqlType, to: &SqlType) -> SqlResult<ArrayRef> {
+fn converted(values: &ArrayRef, from: &SqlType, to: &SqlType, style: Style) -> SqlResult<ArrayRef> {
     use SqlType as T;
     match (from, to) {
         _ if numbers::has_cast(from, to) => numbers::convert(values, to),
         (T::Json | T::Jsonb, T::Json | T::Jsonb) => ruled(values, to),
         (_, T::Json | T::Jsonb) => Err(mismatch(from, to)),
-        (_, _) if TextRule::of(to).is_some() => ruled(&texts(values, from)?, to),
+        (_, _) if TextRule::of(to).is_some() => ruled(&texts(values, from, style)?, to),
         (T::Date, T::Date)
         | (T::Time, T::Time)
         | (T::Interval, T::Interval)
         | (T::Bytea, T::Bytea)
         | (T::Uuid, T::Uuid) => Ok(values.clone()),
         (T::Bool, T::Bool) | (T::Int2Vector, T::Int2Vector) | (T::OidVector, T::OidVector) => Ok(values.clone()),
-        (T::Timestamp | T::Timestamptz, T::Timestamp) => {
-            Ok(Arc::new(values.as_primitive::<TimestampMicrosecondType>().clone().with_timezone_opt(None::<Arc<str>>)))
+        (T::Timestamp, T::Timestamp) | (T::Timestamptz, T::Timestamptz) => Ok(values.clone()),
+        (T::Timestamptz, T::Timestamp) => local_times(values, style),
+        (T::Timestamp, T::Timestamptz) => {
+            let moments = values.as_primitive::<TimestampMicrosecondType>();
+            let moments = moments.try_unary::<_, TimestampMicrosecondType, Box<SqlError>>(|t| style.zone.to_utc(t))?;
+            Ok(Arc::new(moments.with_timezone("UTC")))
         }
-        (T::Timestamp | T::Timestamptz, T::Timestamptz) => {
-            Ok(Arc::new(values.as_primitive::<TimestampMicrosecondType>().clone().with_timezone("UTC")))
-        }
-        (T::Date, T::Timestamp | T::Timestamptz) => from_dates(values, to),
-        (T::Timestamp | T::Timestamptz, T::Date) => mapped::<TimestampMicrosecondType, Date32Type>(values, |micros| {
+        (T::Timestamptz, T::Date | T::Time) => converted(&local_times(values, style)?, &T::Timestamp, to, style),
+        (T::Date, T::Timestamp | T::Timestamptz) => from_dates(values, to, style),
+        (T::Timestamp, T::Date) => mapped::<TimestampMicrosecondType, Date32Type>(values, |micros| {
             i32::try_from(micros.div_euclid(MICROS_PER_DAY)).ok()
         })
         .ok_or_else(|| SqlError::new(ErrorKind::DatetimeOverflow, "date out of range")),
-        (T::Timestamp | T::Timestamptz, T::Time) => {
+        (T::Timestamp, T::Time) => {
             mapped::<TimestampMicrosecondType, Time64MicrosecondType>(values, |m| Some(m.rem_euclid(MICROS_PER_DAY)))
                 .ok_or_else(|| mismatch(from, to))
         }
@@ -137,7 +140,7 @@ fn converted(values: &ArrayRef, from: &SqlType, to: &SqlType) -> SqlResult<Array
             Some(IntervalMonthDayNano::new(0, 0, micros.checked_mul(1_000)?))
         })
         .ok_or_else(|| mismatch(from, to)),
-        (T::Array(from_item), T::Array(to_item)) => items(values, from_item, to_item)
+        (T::Array(from_item), T::Array(to_item)) => items(values, from_item, to_item, style)
             .map_err(|error| if error.kind == ErrorKind::DatatypeMismatch { mismatch(from, to) } else { error }),
         _ => Err(mismatch(from, to)),
     }
@@ -166,16 +169,23 @@ fn ruled(values: &ArrayRef, to: &SqlType) -> SqlResult<ArrayRef> {
     Ok(Arc::new(out.finish()))
 }
 
+/// Moments as the session's clock shows them.
+fn local_times(values: &ArrayRef, style: Style) -> SqlResult<ArrayRef> {
+    let moments = values.as_primitive::<TimestampMicrosecondType>();
+    let local = moments.try_unary::<_, TimestampMicrosecondType, Box<SqlError>>(|t| style.zone.to_local(t))?;
+    Ok(Arc::new(local))
+}
+
 /// The values' text, as a cast to text gives it.
 ///
 /// # Errors
 /// None in practice: memory takes all that is written.
-pub(in crate::sql) fn texts(values: &ArrayRef, from: &SqlType) -> SqlResult<ArrayRef> {
+pub(in crate::sql) fn texts(values: &ArrayRef, from: &SqlType, style: Style) -> SqlResult<ArrayRef> {
     if values.data_type() == &DataType::Utf8 {
         return Ok(values.clone());
     }
     let mut out = StringBuilder::new();
-    let column = TextColumn::of(values, from);
+    let column = TextColumn::new(values, from, &style);
     let booleans = values.as_boolean_opt();
     for row in 0..values.len() {
         if column.is_null(row) {
@@ -191,12 +201,12 @@ pub(in crate::sql) fn texts(values: &ArrayRef, from: &SqlType) -> SqlResult<Arra
     Ok(Arc::new(out.finish()))
 }
 
-fn from_dates(values: &ArrayRef, to: &SqlType) -> SqlResult<ArrayRef> {
+fn from_dates(values: &ArrayRef, to: &SqlType, style: Style) -> SqlResult<ArrayRef> {
     let instants =
         mapped::<Date32Type, TimestampMicrosecondType>(values, |day| i64::from(day).checked_mul(MICROS_PER_DAY));
     let instants =
         instants.ok_or_else(|| SqlError::new(ErrorKind::DatetimeOverflow, "date out of range for timestamp"))?;
-    converted(&instants, &SqlType::Timestamp, to)
+    converted(&instants, &SqlType::Timestamp, to, style)
 }
 
 /// Each value by a conversion; `None` when it refuses one.
@@ -212,9 +222,9 @@ where
     Some(Arc::new(converted.collect::<Option<PrimitiveArray<To>>>()?))
 }
 
-fn items(values: &ArrayRef, from: &SqlType, to: &SqlType) -> SqlResult<ArrayRef> {
+fn items(values: &ArrayRef, from: &SqlType, to: &SqlType, style: Style) -> SqlResult<ArrayRef> {
     let list = values.as_list::<i32>();
-    let items = assign(list.values(), from, to, false)?;
+    let items = assign_as(list.values(), from, to, false, Reading { style, now: None })?;
     let field = Arc::new(Field::new_list_field(items.data_type().clone(), true));
     Ok(Arc::new(ListArray::new(field, list.offsets().clone(), items, list.nulls().cloned())))
 }

@@ -6,7 +6,7 @@ mod numbers;
 mod save;
 
 pub use self::assign::assign;
-pub(in crate::sql) use self::assign::{assign_at, limited, texts};
+pub(in crate::sql) use self::assign::{assign_as, limited, texts};
 pub use self::load::to_sql;
 pub use self::save::to_edm;
 use super::types::SqlType;

@@ -106,7 +106,7 @@ fn decimal(value: i256, scale: i8, sql_type: &SqlType) -> EdmValue {
 fn printed(array: &ArrayRef, sql_type: &SqlType, row: usize) -> String {
     let mut text = String::new();
     // Writing to a String does not fail.
-    let _ = TextColumn::of(array, sql_type).write_to(row, &mut text);
+    let _ = TextColumn::plain(array, sql_type).write_to(row, &mut text);
     text
 }
 
@@ -116,7 +116,7 @@ fn json(items: &ArrayRef, sql_type: &SqlType) -> String {
         SqlType::Array(item) => (**item).clone(),
         _ => SqlType::of_arrow(items.data_type()),
     };
-    let column = TextColumn::of(items, &item_type);
+    let column = TextColumn::plain(items, &item_type);
     let mut out = String::from("[");
     let mut text = String::new();
     for row in 0..items.len() {

@@ -18,7 +18,7 @@ fn value(sql_type: &SqlType, text: &str) -> ArrayRef {
 
 fn shown(array: &ArrayRef, sql_type: &SqlType) -> String {
     let mut out = String::new();
-    TextColumn::of(array, sql_type).write_to(0, &mut out).unwrap();
+    TextColumn::plain(array, sql_type).write_to(0, &mut out).unwrap();
     out
 }
 

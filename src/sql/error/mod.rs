@@ -7,6 +7,8 @@ mod convert;
 
 use std::fmt;
 
+use datafusion::sql::sqlparser::tokenizer::{Location, Span};
+
 /// What kind of error: one per SQLSTATE this product uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
@@ -88,6 +90,8 @@ pub enum ErrorKind {
     InvalidBinaryRepresentation,
     /// 22P04
     BadCopyFileFormat,
+    /// 08P01: a value that ends before it is complete.
+    ValueCutShort,
     /// 2201W
     InvalidLimit,
     /// 2201X
@@ -126,6 +130,8 @@ pub enum ErrorKind {
     SequenceLimit,
     /// 22021
     CharacterNotInRepertoire,
+    /// 22P05
+    UntranslatableCharacter,
     /// 22023
     InvalidParameterValue,
     /// 22025
@@ -168,6 +174,8 @@ pub enum ErrorKind {
     ObjectNotInState,
     /// 55006
     ObjectInUse,
+    /// 55P02
+    CannotChangeNow,
     /// 2BP01
     DependentObjects,
     /// 53000
@@ -197,6 +205,8 @@ pub struct SqlError {
     pub hint: Option<String>,
     /// Character position in the statement's text, from 1.
     pub position: Option<usize>,
+    /// The same as the parser counts it; the statement makes it the position.
+    pub(super) location: Option<Location>,
     pub table: Option<String>,
     pub column: Option<String>,
     pub constraint: Option<String>,
@@ -215,6 +225,7 @@ impl SqlError {
             detail: None,
             hint: None,
             position: None,
+            location: None,
             table: None,
             column: None,
             constraint: None,
@@ -249,6 +260,16 @@ impl SqlError {
     #[must_use]
     pub fn at(mut self: Box<Self>, position: usize) -> Box<Self> {
         self.position = Some(position);
+        self
+    }
+
+    /// Names the piece of the statement that the error is about, unless something inside it was named already. What the
+    /// statement did not say itself, names that a plan made, is nowhere.
+    #[must_use]
+    pub(super) fn at_span(mut self: Box<Self>, span: Span) -> Box<Self> {
+        if self.location.is_none() && span != Span::empty() {
+            self.location = Some(span.start);
+        }
         self
     }
 

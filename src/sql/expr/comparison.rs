@@ -12,6 +12,7 @@ use super::operand::Operand;
 use super::operators::{self, missing};
 use super::parameters::Parameters;
 use super::record;
+use super::references;
 use super::sort_key::{Purpose, keyed};
 use super::typed::{Shape, ValueType};
 use crate::sql::error::SqlResult;
@@ -81,6 +82,7 @@ pub(super) fn converted(
     parameters: &Parameters<'_>,
 ) -> SqlResult<(Expr, Expr, Option<SqlType>)> {
     let name = symbol(operator).unwrap_or("=");
+    let (left, right) = references::aligned(left, right, parameters)?;
     if let Some(common) = array_type(&left, &right) {
         let Some(common) = common else { return Err(missing(name, Some(left.sql_type()), right.sql_type())) };
         let target = ValueType::of(common.clone());

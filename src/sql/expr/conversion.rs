@@ -37,6 +37,7 @@ pub(in crate::sql) fn category(sql_type: &SqlType) -> Category {
         | SqlType::Regclass
         | SqlType::Regtype
         | SqlType::Regproc => Category::Text,
+        SqlType::Catalog(catalog) if catalog.names_objects() => Category::Text,
         SqlType::Date | SqlType::Time | SqlType::Timestamp | SqlType::Timestamptz => Category::DateTime,
         SqlType::Interval => Category::Timespan,
         SqlType::Limited(limits) => category(limits.of().bare()),
@@ -81,6 +82,9 @@ pub(in crate::sql) fn is_implicit(from: &SqlType, to: &SqlType) -> bool {
     if is_same(from, to) || *from == T::Unknown {
         return true;
     }
+    if from.names_objects() && matches!(to, T::Text | T::Name) {
+        return true;
+    }
     match (from, to) {
         (T::Int2, T::Int4 | T::Int8 | T::Numeric(_) | T::Float4 | T::Float8 | T::Oid)
         | (T::Int4, T::Int8 | T::Numeric(_) | T::Float4 | T::Float8 | T::Oid)
@@ -91,7 +95,6 @@ pub(in crate::sql) fn is_implicit(from: &SqlType, to: &SqlType) -> bool {
         | (T::Text | T::Char(_), T::Varchar(_))
         | (T::Text | T::Varchar(_), T::Char(_))
         | (T::Text | T::Varchar(_) | T::Char(_), T::Name)
-        | (T::Regclass | T::Regtype | T::Regproc, T::Text | T::Name)
         | (T::Catalog(CatalogType::NodeTree), T::Text)
         | (T::Date, T::Timestamp | T::Timestamptz)
         | (T::Timestamp, T::Timestamptz)
@@ -109,6 +112,9 @@ pub(in crate::sql) fn is_implicit(from: &SqlType, to: &SqlType) -> bool {
 pub(in crate::sql) fn is_castable(from: &SqlType, to: &SqlType) -> bool {
     use SqlType as T;
     if is_implicit(from, to) || is_text(from) || is_text(to) {
+        return true;
+    }
+    if from.names_objects() && matches!(to, T::Oid | T::Int4 | T::Int8) {
         return true;
     }
     let integer = |t: &SqlType| matches!(t, T::Int2 | T::Int4 | T::Int8);

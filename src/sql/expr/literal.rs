@@ -10,7 +10,8 @@ use super::kernels::{Computation, RELABEL, convert};
 use super::parameters::Parameters;
 use super::typed::{Shape, ValueType, digits_of};
 use crate::sql::error::{ErrorKind, SqlResult};
-use crate::sql::input::{parse_text, parse_text_at};
+use crate::sql::input::{parse_text, parse_text_as};
+use crate::sql::style::{Reading, Style, ambiguous};
 use crate::sql::types::{SqlType, TYPE_KEY};
 
 /// Most digits of a constant numeric.
@@ -35,12 +36,12 @@ pub(super) fn null(value_type: &ValueType) -> SqlResult<Expr> {
 ///
 /// # Errors
 /// What the type's input function says of the text.
-pub(super) fn read(text: &str, sql_type: &SqlType) -> SqlResult<ScalarValue> {
+pub(super) fn read(text: &str, sql_type: &SqlType, reading: Reading) -> SqlResult<ScalarValue> {
     match sql_type {
         // Blanks at the end of a char(n) do not count.
         SqlType::Char(_) => Ok(ScalarValue::from(text.trim_end_matches(' '))),
         SqlType::Numeric(None) => read_numeric(text),
-        _ => parse_text(sql_type, text),
+        _ => parse_text_as(sql_type, text, reading),
     }
 }
 
@@ -49,16 +50,29 @@ pub(super) fn read(text: &str, sql_type: &SqlType) -> SqlResult<ScalarValue> {
 /// # Errors
 /// As [`read`].
 pub(super) fn reading(text: &str, sql_type: &SqlType, parameters: &Parameters) -> SqlResult<Expr> {
-    match read(text, sql_type) {
-        Ok(value) => Ok(literal(value, sql_type)),
+    match read(text, sql_type, parameters.reading()) {
+        Ok(value) => {
+            if parameters.is_kept() {
+                check_kept(text, sql_type, &value, parameters.reading().style)?;
+            }
+            Ok(literal(value, sql_type))
+        }
         Err(error) if error.kind == ErrorKind::FeatureNotSupported && !parameters.is_kept() => {
             // Whether it can be read does not depend on the time.
-            parse_text_at(sql_type, text, Some(0))?;
+            parse_text_as(sql_type, text, Reading { now: Some(0), ..parameters.reading() })?;
             let text = literal(text.into(), &SqlType::Text);
             Ok(Computation::reading(ValueType::of(sql_type.clone()), text))
         }
         Err(error) => Err(error),
     }
+}
+
+/// What is kept is read in the plain style by every session: it must mean the same in this one.
+fn check_kept(text: &str, sql_type: &SqlType, value: &ScalarValue, style: Style) -> SqlResult<()> {
+    if style == Style::PLAIN || read(text, sql_type, Reading::default()).is_ok_and(|plain| plain == *value) {
+        return Ok(());
+    }
+    Err(ambiguous(&format!("\"{text}\""), sql_type))
 }
 
 /// A numeric with the digits it is written with.
@@ -104,8 +118,8 @@ pub(super) fn integer(value: i64) -> ScalarValue {
 ///
 /// # Errors
 /// What CAST says of the value.
-pub(super) fn cast(value: &ScalarValue, from: &SqlType, to: &ValueType) -> SqlResult<ScalarValue> {
-    let converted = convert(&value.to_array()?, from, to, None)?;
+pub(super) fn cast(value: &ScalarValue, from: &SqlType, to: &ValueType, reading: Reading) -> SqlResult<ScalarValue> {
+    let converted = convert(&value.to_array()?, from, to, reading)?;
     Ok(ScalarValue::try_from_array(&converted, 0)?)
 }
 
@@ -118,9 +132,11 @@ pub(super) fn exactly(value: &ScalarValue, data_type: &DataType) -> Option<Scala
         return None;
     }
     let to = ValueType { sql_type: target, data_type: data_type.clone() };
-    let converted = cast(value, &from, &to).ok().filter(|converted| converted.data_type() == *data_type)?;
+    let plain = Reading::default();
+    let converted = cast(value, &from, &to, plain).ok().filter(|converted| converted.data_type() == *data_type)?;
     // What was rounded does not come back.
-    let back = cast(&converted, &to.sql_type, &ValueType { sql_type: from, data_type: value.data_type() }).ok()?;
+    let back =
+        cast(&converted, &to.sql_type, &ValueType { sql_type: from, data_type: value.data_type() }, plain).ok()?;
     (back == *value).then_some(converted)
 }
 
@@ -147,12 +163,21 @@ mod tests {
 
     #[test]
     fn numerics_keep_the_digits_they_are_written_with() {
-        assert_eq!(read("1.50", &SqlType::Numeric(None)).unwrap(), ScalarValue::Decimal128(Some(150), 3, 2));
-        assert_eq!(read("0.05", &SqlType::Numeric(None)).unwrap(), ScalarValue::Decimal128(Some(5), 2, 2));
-        assert_eq!(read(" -7 ", &SqlType::Numeric(None)).unwrap(), ScalarValue::Decimal128(Some(-7), 1, 0));
+        assert_eq!(
+            read("1.50", &SqlType::Numeric(None), Reading::default()).unwrap(),
+            ScalarValue::Decimal128(Some(150), 3, 2)
+        );
+        assert_eq!(
+            read("0.05", &SqlType::Numeric(None), Reading::default()).unwrap(),
+            ScalarValue::Decimal128(Some(5), 2, 2)
+        );
+        assert_eq!(
+            read(" -7 ", &SqlType::Numeric(None), Reading::default()).unwrap(),
+            ScalarValue::Decimal128(Some(-7), 1, 0)
+        );
         let bare = SqlType::Numeric(None).arrow();
-        assert_eq!(read("1e3", &SqlType::Numeric(None)).unwrap().data_type(), bare);
-        assert!(read("1.2.3", &SqlType::Numeric(None)).is_err());
+        assert_eq!(read("1e3", &SqlType::Numeric(None), Reading::default()).unwrap().data_type(), bare);
+        assert!(read("1.2.3", &SqlType::Numeric(None), Reading::default()).is_err());
     }
 
     #[test]

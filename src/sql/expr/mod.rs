@@ -33,6 +33,7 @@ mod pattern;
 mod pending;
 mod planner;
 mod record;
+mod references;
 mod sort_key;
 mod syntax;
 mod typed;

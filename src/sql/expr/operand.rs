@@ -5,11 +5,12 @@ use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable};
 
 use super::conversion::{is_same, is_text};
-use super::kernels::{CAST, Computation, RELABEL};
+use super::kernels::{Computation, RELABEL};
 use super::literal;
 use super::parameters::Parameters;
 use super::typed::{Shape, ValueType};
 use crate::sql::error::SqlResult;
+use crate::sql::style::{Reading, Style};
 use crate::sql::types::SqlType;
 
 /// An expression whose own parts have their final types.
@@ -68,7 +69,7 @@ impl Operand {
         if is_same(self.sql_type(), to) && self.value_type.data_type == standard.data_type {
             return Ok(self.expr);
         }
-        self.converted(&standard)
+        self.converted(&standard, parameters)
     }
 
     /// As [`Operand::coerced`], with the type it has then: what a function asks for. Integers that are to be numeric become so.
@@ -89,7 +90,7 @@ impl Operand {
         if is_text || is_same(self.sql_type(), to) && self.value_type.data_type == value_type.data_type {
             return Ok(self);
         }
-        Ok(Self { expr: self.converted(&value_type)?, value_type })
+        Ok(Self { expr: self.converted(&value_type, parameters)?, value_type })
     }
 
     /// As a value of exactly this type, by a cast that loses nothing.
@@ -102,7 +103,7 @@ impl Operand {
             return match (&expr, Shape::of(to)) {
                 // It was read with the digits it has.
                 (Expr::Literal(value, _), Some(_)) if value.data_type() != to.data_type => {
-                    let value = literal::cast(value, &SqlType::of_arrow(&value.data_type()), to)?;
+                    let value = literal::cast(value, &SqlType::of_arrow(&value.data_type()), to, Reading::default())?;
                     Ok(literal::literal(value, &to.sql_type))
                 }
                 _ => Ok(expr),
@@ -111,12 +112,13 @@ impl Operand {
         if self.value_type == *to {
             return Ok(self.expr);
         }
-        self.converted(to)
+        self.converted(to, parameters)
     }
 
-    fn converted(self, to: &ValueType) -> SqlResult<Expr> {
+    fn converted(self, to: &ValueType, parameters: &Parameters) -> SqlResult<Expr> {
         if let Some(value) = self.constant() {
-            let value = literal::cast(value, self.sql_type(), to)?;
+            let reading = Reading { style: parameters.style(), now: None };
+            let value = literal::cast(value, self.sql_type(), to, reading)?;
             return Ok(literal::literal(value, &to.sql_type));
         }
         if is_text(self.sql_type()) && is_text(&to.sql_type) {
@@ -125,16 +127,16 @@ impl Operand {
         if self.value_type.data_type == to.data_type {
             return Ok(relabelled(self.expr, to));
         }
-        if self.is_widened_by_arrow(to) {
+        if self.is_widened_by_arrow(to, parameters.style()) {
             // A field of its own would say of the cast that it may be NULL, which the plan knows better.
             let cast = Expr::Cast(Cast::new(Box::new(self.expr), to.data_type.clone()));
             return Ok(if to.is_obvious() { cast } else { relabelled(cast, to) });
         }
-        Ok(Computation::call(&CAST, None, to.clone(), vec![self.expr]))
+        Ok(Computation::cast(&self.value_type.sql_type, to.clone(), self.expr))
     }
 
     /// Whether the planner's own cast does the same: the optimizer sees through it.
-    fn is_widened_by_arrow(&self, to: &ValueType) -> bool {
+    fn is_widened_by_arrow(&self, to: &ValueType, style: Style) -> bool {
         use SqlType::{Date, Float4, Float8, Int2, Int4, Int8, Numeric, Oid, Timestamp, Timestamptz};
         match (self.sql_type(), &to.sql_type) {
             // Functions of the planner give unsigned integers, and times in nanoseconds.
@@ -144,8 +146,9 @@ impl Operand {
             | (Int8, Float8)
             | (Float4, Float8)
             | (Oid, Int8)
-            | (Date, Timestamp | Timestamptz)
-            | (Timestamp, Timestamptz) => true,
+            | (Date, Timestamp) => true,
+            // A plan is made for one time zone.
+            (Date | Timestamp, Timestamptz) => style.is_in_utc(),
             (Int2 | Int4 | Int8 | Numeric(_), Numeric(_)) => match (Shape::of(&self.value_type), Shape::of(to)) {
                 (Some(from), Some(to)) => from.whole <= to.whole && from.scale <= to.scale,
                 _ => false,

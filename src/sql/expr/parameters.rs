@@ -4,30 +4,70 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::expr::Placeholder;
+use datafusion::logical_expr::{Expr, ScalarUDF};
 
+use crate::sql::pg_catalog::SystemCatalog;
+use crate::sql::style::{Reading, Style};
 use crate::sql::types::SqlType;
 
 /// What is known of the parameters while a statement is planned.
-#[derive(Debug)]
 pub(in crate::sql) struct Parameters<'a> {
     /// `$1` first; `Unknown` where the client left it open.
     given: &'a [SqlType],
     /// What is planned is kept for later: nobody knows what time it is then.
     is_kept: bool,
+    /// The session's style, and that in which literals are read.
+    style: Style,
+    literal_style: Style,
     found: RefCell<BTreeMap<usize, SqlType>>,
+    /// The functions of the catalogue, as the statement sees it.
+    catalog: Option<&'a SystemCatalog>,
 }
 
 impl<'a> Parameters<'a> {
     pub fn new(given: &'a [SqlType]) -> Self {
-        Self { given, is_kept: false, found: RefCell::new(BTreeMap::new()) }
+        Self {
+            given,
+            is_kept: false,
+            style: Style::PLAIN,
+            literal_style: Style::PLAIN,
+            found: RefCell::new(BTreeMap::new()),
+            catalog: None,
+        }
     }
 
     /// The same, of an expression that is kept for later or is not.
     pub fn of_kept(mut self, is_kept: bool) -> Self {
         self.is_kept = is_kept;
         self
+    }
+
+    /// The same, in a statement that can ask the catalogue.
+    pub fn with_catalog(mut self, catalog: &'a SystemCatalog) -> Self {
+        self.catalog = Some(catalog);
+        self
+    }
+
+    /// A function of the catalogue; `None` where there is no catalogue to ask.
+    pub fn catalog_function(&self, name: &str) -> Option<Arc<ScalarUDF>> {
+        self.catalog?.function(name)
+    }
+
+    /// The same, in a session of this style, with literals in another perhaps.
+    pub fn in_style(mut self, style: Style, literal_style: Style) -> Self {
+        (self.style, self.literal_style) = (style, literal_style);
+        self
+    }
+
+    /// The style of the session.
+    pub fn style(&self) -> Style {
+        self.style
+    }
+
+    /// What the texts of literals are read with. When they are planned nobody knows the time.
+    pub fn reading(&self) -> Reading {
+        Reading { style: self.literal_style, now: None }
     }
 
     /// Whether the expression is kept for later: words like `now` mean nothing then.

@@ -18,6 +18,7 @@ use super::moments::Moments;
 use super::text_writer::TextWriter;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::input::Digits;
+use crate::sql::style::Style;
 use crate::sql::types::SqlType;
 
 /// One argument of a call.
@@ -135,6 +136,11 @@ impl Decimals<'_> {
 }
 
 impl Call {
+    /// The style of the session.
+    pub fn style(&self) -> Style {
+        self.moments.style()
+    }
+
     fn argument(&self, index: usize) -> SqlResult<&Argument> {
         self.arguments.get(index).ok_or_else(|| internal("a function was evaluated without an argument it needs"))
     }

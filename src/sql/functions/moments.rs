@@ -1,4 +1,5 @@
-//! The times that a statement knows: when its transaction began, when it began itself, and the clock.
+//! What a statement knows besides its tables: when its transaction began, when it began itself, the clock, and the style
+//! of its session.
 
 use std::any::Any;
 use std::fmt;
@@ -9,6 +10,7 @@ use datafusion::common::{Result, config_err};
 use datafusion::config::ConfigOptions;
 
 use crate::model::{Clock, EdmDateTime};
+use crate::sql::style::{Reading, Style};
 
 /// Microseconds since 1970-01-01T00:00:00 UTC. Functions find them among the options of the session that runs them.
 #[derive(Clone)]
@@ -18,15 +20,17 @@ pub(in crate::sql) struct Moments {
     /// Asked of the clock once in a statement, and only when something depends on it.
     statement: Arc<OnceLock<i64>>,
     clock: Option<Arc<dyn Clock>>,
+    style: Style,
 }
 
 impl Moments {
     /// For a statement that begins now, in a transaction that began when it says, or begins with it.
-    pub fn new(clock: Arc<dyn Clock>, transaction: Option<EdmDateTime>) -> Self {
+    pub fn new(clock: Arc<dyn Clock>, transaction: Option<EdmDateTime>, style: Style) -> Self {
         Self {
             transaction: transaction.map(EdmDateTime::unix_micros),
             statement: Arc::new(OnceLock::new()),
             clock: Some(clock),
+            style,
         }
     }
 
@@ -37,7 +41,17 @@ impl Moments {
 
     /// While a statement is planned, nothing depends on the time.
     pub fn unknown() -> Self {
-        Self { transaction: None, statement: Arc::new(OnceLock::new()), clock: None }
+        Self { transaction: None, statement: Arc::new(OnceLock::new()), clock: None, style: Style::PLAIN }
+    }
+
+    /// The style of the session.
+    pub fn style(&self) -> Style {
+        self.style
+    }
+
+    /// What a text of the statement is read with.
+    pub fn reading(&self) -> Reading {
+        Reading { style: self.style, now: self.known_transaction() }
     }
 
     /// When the transaction began; `None` where nobody knows.

@@ -46,6 +46,7 @@ const SET_FUNCTIONS: &[SetFunction] = &[
     set("unnest", &[column(None, "unnest_items", None)]),
     set("generate_series", &[column(None, "generate_series", None)]),
     set("generate_subscripts", &[column(None, "generate_subscripts", None)]),
+    set("pg_listening_channels", &[column(None, "listening_channels", None)]),
     set("regexp_matches", &[column(None, "regexp_matches", None)]),
     set("regexp_split_to_table", &[column(None, "regexp_split_to_table", None)]),
     set("string_to_table", &[column(None, "string_to_table", None)]),
@@ -62,6 +63,22 @@ const SET_FUNCTIONS: &[SetFunction] = &[
         "jsonb_each_text",
         &[column(Some("key"), "jsonb_each_text_key", None), column(Some("value"), "jsonb_each_text", None)],
     ),
+    // Of the catalogue.
+    set(
+        "pg_get_keywords",
+        &[
+            column(Some("word"), "keyword words", None),
+            column(Some("catcode"), "keyword codes", Some("catalog_char")),
+            column(Some("barelabel"), "keyword labels", None),
+            column(Some("catdesc"), "keyword kinds", None),
+            column(Some("baredesc"), "keyword label kinds", None),
+        ],
+    ),
+    set(
+        "pg_options_to_table",
+        &[column(Some("option_name"), "option names", None), column(Some("option_value"), "option values", None)],
+    ),
+    set("_pg_expandarray", &[column(Some("x"), "unnest_items", None), column(Some("n"), "item numbers", None)]),
 ];
 
 /// The columns of a function that gives rows; `None` for any other.
@@ -190,7 +207,8 @@ fn rows(
             return Err(refused(error));
         }
         lists.push(list.alias(item.name.clone()));
-        results.push(match column.typed.and_then(find_function) {
+        let function = |name: &str| find_function(name).or_else(|| context.context_provider().get_function_meta(name));
+        results.push(match column.typed.and_then(function) {
             Some(typed) => typed.call(vec![Expr::Column(item.clone())]),
             None => Expr::Column(item.clone()),
         });

@@ -5,16 +5,17 @@ use std::sync::Arc;
 use arrow::array::{
     ArrayRef, BinaryBuilder, BooleanBuilder, Date32Builder, Decimal128Builder, Decimal256Builder,
     FixedSizeBinaryBuilder, Float32Builder, Float64Builder, Int16Builder, Int32Builder, Int64Builder,
-    IntervalMonthDayNanoBuilder, ListArray, NullArray, StringBuilder, Time64MicrosecondBuilder,
-    TimestampMicrosecondBuilder, UInt32Builder,
+    IntervalMonthDayNanoBuilder, ListArray, StringBuilder, Time64MicrosecondBuilder, TimestampMicrosecondBuilder,
+    UInt32Builder, new_null_array,
 };
 use arrow::buffer::{NullBuffer, OffsetBuffer};
-use arrow::datatypes::Field;
+use arrow::datatypes::{DataType, Field};
 
 use super::decimal::Digits;
 use super::text::TextRule;
 use super::{bytes, datetime, json, list, number};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::style::Reading;
 use crate::sql::types::{CatalogType, IntervalFields, SqlType, TimeLimits, TimeType};
 
 /// A column under construction.
@@ -23,8 +24,7 @@ pub struct ColumnParser {
     sql_type: SqlType,
     builder: Builder,
     len: usize,
-    /// When the transaction began, if that is known.
-    now: Option<i64>,
+    reading: Reading,
 }
 
 #[derive(Debug)]
@@ -67,15 +67,15 @@ impl Items {
 
 impl ColumnParser {
     pub fn new(sql_type: &SqlType) -> Self {
-        Self { sql_type: sql_type.clone(), builder: Builder::new(sql_type), len: 0, now: None }
+        Self { sql_type: sql_type.clone(), builder: Builder::new(sql_type), len: 0, reading: Reading::default() }
     }
 
-    /// The same, in a transaction that began so many microseconds after 1970-01-01: that is `now` in a cell.
+    /// The same, as a session reads texts.
     #[must_use]
-    pub fn at(mut self, now: Option<i64>) -> Self {
-        self.now = now;
+    pub fn reading(mut self, reading: Reading) -> Self {
+        self.reading = reading;
         if let Builder::List(list) = &mut self.builder {
-            list.items.now = now;
+            list.items.reading = reading;
         }
         self
     }
@@ -95,7 +95,7 @@ impl ColumnParser {
     /// What the type's input function says: 22P02, 22003, 22001, 22007, 22008, ...
     pub fn push(&mut self, text: Option<&str>) -> SqlResult<()> {
         match text {
-            Some(text) => self.builder.push(&self.sql_type, text, self.now)?,
+            Some(text) => self.builder.push(&self.sql_type, text, self.reading)?,
             None => self.builder.push_null(),
         }
         self.len += 1;
@@ -175,7 +175,7 @@ impl Builder {
         }
     }
 
-    fn push(&mut self, sql_type: &SqlType, text: &str, now: Option<i64>) -> SqlResult<()> {
+    fn push(&mut self, sql_type: &SqlType, text: &str, reading: Reading) -> SqlResult<()> {
         match self {
             Builder::Bool(b) => b.append_value(number::boolean(text)?),
             Builder::Int2(b) => b.append_value(number::integer(sql_type, text)?),
@@ -192,22 +192,22 @@ impl Builder {
                 b.append_value(&scratch);
             }
             Builder::Uuid(b) => b.append_value(bytes::uuid(text)?)?,
-            Builder::Date(b) => b.append_value(datetime::date(text, now)?),
+            Builder::Date(b) => b.append_value(datetime::date(text, reading)?),
             Builder::Time(b, limits) => {
-                let time = datetime::time(text, now)?;
+                let time = datetime::time(text, reading)?;
                 b.append_value(limits.map_or(time, |limits| limits.time(time)));
             }
             Builder::Timestamp(b, limits) => {
-                let moment = datetime::timestamp(text, false, now)?;
+                let moment = datetime::timestamp(text, false, reading)?;
                 b.append_value(limits.map_or(moment, |limits| limits.timestamp(moment)));
             }
             Builder::Timestamptz(b, limits) => {
-                let moment = datetime::timestamp(text, true, now)?;
+                let moment = datetime::timestamp(text, true, reading)?;
                 b.append_value(limits.map_or(moment, |limits| limits.timestamp(moment)));
             }
             Builder::Interval(b, limits) => {
                 let fields = limits.map_or(IntervalFields::ALL, TimeLimits::fields);
-                let interval = datetime::interval(text, fields)?;
+                let interval = datetime::interval(text, fields, reading.style.intervals)?;
                 b.append_value(limits.map_or(interval, |limits| limits.interval_of(interval)));
             }
             Builder::Oid(b) => b.append_value(number::integer(sql_type, text)?),
@@ -268,7 +268,7 @@ impl Builder {
             Builder::Interval(b, _) => Arc::new(b.finish()),
             Builder::Oid(b) => Arc::new(b.finish()),
             Builder::List(list) => list.finish(),
-            Builder::Void => Arc::new(NullArray::new(len)),
+            Builder::Void => new_null_array(&DataType::Utf8, len),
         }
     }
 }

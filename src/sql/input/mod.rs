@@ -17,27 +17,28 @@ use datafusion::common::ScalarValue;
 
 pub(super) use self::calendar::{FIRST_DAY, LAST_DATE, MICROS_PER_DAY, days_from_civil, days_in_month};
 pub use self::column::ColumnParser;
-pub(super) use self::datetime::Zone;
+pub(super) use self::datetime::{Zone, offset_text};
 pub(super) use self::decimal::Digits;
 pub(super) use self::json::{canonical as canonical_json, write_string as write_json_string};
 pub(super) use self::text::TextRule;
 use super::error::{ErrorKind, SqlError, SqlResult};
+use super::style::Reading;
 use super::types::{CatalogType, IntervalFields, SqlType};
 
-/// The value of type `sql_type` that a text stands for; its Arrow type is exactly [`SqlType::arrow`].
+/// The value of type `sql_type` that a text stands for in the plain style; its Arrow type is exactly [`SqlType::arrow`].
 ///
 /// # Errors
 /// What the type's input function says: 22P02 for text that is not a value of the type, 22003, 22001, 22007, 22008, ...
-/// And 0A000 for words like `now`, whose value [`parse_text_at`] knows.
+/// And 0A000 for words like `now`, whose value [`parse_text_as`] may know.
 pub fn parse_text(sql_type: &SqlType, text: &str) -> SqlResult<ScalarValue> {
-    parse_text_at(sql_type, text, None)
+    parse_text_as(sql_type, text, Reading::default())
 }
 
-/// As [`parse_text`], in a transaction that began so many microseconds after 1970-01-01: that is `now`.
+/// As [`parse_text`], as a session reads it.
 ///
 /// # Errors
 /// As [`parse_text`].
-pub fn parse_text_at(sql_type: &SqlType, text: &str, now: Option<i64>) -> SqlResult<ScalarValue> {
+pub fn parse_text_as(sql_type: &SqlType, text: &str, reading: Reading) -> SqlResult<ScalarValue> {
     if let Some(rule) = TextRule::of(sql_type) {
         return Ok(ScalarValue::Utf8(Some(rule.apply(text)?.into_owned())));
     }
@@ -67,15 +68,18 @@ pub fn parse_text_at(sql_type: &SqlType, text: &str, now: Option<i64>) -> SqlRes
             ScalarValue::Binary(Some(value))
         }
         SqlType::Uuid => ScalarValue::FixedSizeBinary(16, Some(bytes::uuid(text)?.to_vec())),
-        SqlType::Date => ScalarValue::Date32(Some(datetime::date(text, now)?)),
-        SqlType::Time => ScalarValue::Time64Microsecond(Some(datetime::time(text, now)?)),
-        SqlType::Timestamp => ScalarValue::TimestampMicrosecond(Some(datetime::timestamp(text, false, now)?), None),
+        SqlType::Date => ScalarValue::Date32(Some(datetime::date(text, reading)?)),
+        SqlType::Time => ScalarValue::Time64Microsecond(Some(datetime::time(text, reading)?)),
+        SqlType::Timestamp => ScalarValue::TimestampMicrosecond(Some(datetime::timestamp(text, false, reading)?), None),
         SqlType::Timestamptz => {
-            ScalarValue::TimestampMicrosecond(Some(datetime::timestamp(text, true, now)?), Some(Arc::from("UTC")))
+            ScalarValue::TimestampMicrosecond(Some(datetime::timestamp(text, true, reading)?), Some(Arc::from("UTC")))
         }
-        SqlType::Interval => ScalarValue::IntervalMonthDayNano(Some(datetime::interval(text, IntervalFields::ALL)?)),
+        SqlType::Interval => {
+            let style = reading.style.intervals;
+            ScalarValue::IntervalMonthDayNano(Some(datetime::interval(text, IntervalFields::ALL, style)?))
+        }
         _ => {
-            let mut column = ColumnParser::new(sql_type).at(now);
+            let mut column = ColumnParser::new(sql_type).reading(reading);
             column.push(Some(text))?;
             ScalarValue::try_from_array(&column.finish(), 0)?
         }

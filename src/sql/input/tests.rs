@@ -5,11 +5,11 @@ use arrow::datatypes::IntervalMonthDayNano;
 use proptest::prelude::*;
 
 use super::*;
-use crate::sql::output::{OutputStyle, TextColumn};
+use crate::sql::output::{Style, TextColumn};
 
 fn print(array: &ArrayRef, sql_type: &SqlType) -> String {
     let mut out = ::bytes::BytesMut::new();
-    TextColumn::new(array, sql_type, &OutputStyle::default()).write(0, &mut out);
+    TextColumn::new(array, sql_type, &Style::PLAIN).write(0, &mut out);
     String::from_utf8(out.to_vec()).unwrap()
 }
 

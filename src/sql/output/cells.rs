@@ -17,10 +17,14 @@ use arrow::datatypes::{
 };
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
+use super::bytea::{HEX, write_bytea};
+use super::interval::write_interval;
 use super::list::ListCells;
 use super::number::{write_decimal, write_f32, write_f64, write_i64, write_u64};
 use super::record::RecordCells;
-use super::temporal::{write_date, write_interval, write_time, write_timestamp};
+use super::temporal::{write_date, write_time, write_timestamp};
+use crate::sql::input::Zone;
+use crate::sql::style::{ByteaOutput, DateStyle, IntervalStyle, Style};
 use crate::sql::types::SqlType;
 
 /// One column's values in their layout.
@@ -35,9 +39,10 @@ pub(super) enum Cells<'a> {
     UInt16(&'a [u16]),
     UInt32(&'a [u32]),
     UInt64(&'a [u64]),
-    Float16(&'a PrimitiveArray<Float16Type>),
-    Float32(&'a [f32]),
-    Float64(&'a [f64]),
+    /// With `extra_float_digits`.
+    Float16(&'a PrimitiveArray<Float16Type>, i8),
+    Float32(&'a [f32], i8),
+    Float64(&'a [f64], i8),
     Decimal {
         values: Decimals<'a>,
         scale: i8,
@@ -48,26 +53,27 @@ pub(super) enum Cells<'a> {
     Utf8View(&'a StringViewArray),
     /// Padded with blanks to so many characters.
     Padded(Box<Cells<'a>>, usize),
-    Binary(&'a BinaryArray),
-    LargeBinary(&'a LargeBinaryArray),
-    BinaryView(&'a BinaryViewArray),
-    FixedBinary(&'a FixedSizeBinaryArray),
+    Binary(&'a BinaryArray, ByteaOutput),
+    LargeBinary(&'a LargeBinaryArray, ByteaOutput),
+    BinaryView(&'a BinaryViewArray, ByteaOutput),
+    FixedBinary(&'a FixedSizeBinaryArray, ByteaOutput),
     Uuid(&'a FixedSizeBinaryArray),
     /// Days since 1970-01-01.
-    Date32(&'a [i32]),
+    Date32(&'a [i32], DateStyle),
     /// Milliseconds since 1970-01-01.
-    Date64(&'a [i64]),
+    Date64(&'a [i64], DateStyle),
     Time32(&'a [i32], Unit),
     Time64(&'a [i64], Unit),
     Timestamp {
         values: &'a [i64],
         unit: Unit,
-        zone: bool,
+        zone: Option<Zone>,
+        dates: DateStyle,
     },
-    Months(&'a [i32]),
-    DayTime(&'a PrimitiveArray<IntervalDayTimeType>),
-    Interval(&'a [IntervalMonthDayNano]),
-    Duration(&'a [i64], Unit),
+    Months(&'a [i32], IntervalStyle),
+    DayTime(&'a PrimitiveArray<IntervalDayTimeType>, IntervalStyle),
+    Interval(&'a [IntervalMonthDayNano], IntervalStyle),
+    Duration(&'a [i64], Unit, IntervalStyle),
     List(ListCells<'a>),
     Record(RecordCells<'a>),
     /// Each row's place among the values of a dictionary or of runs.
@@ -109,25 +115,25 @@ impl Unit {
 }
 
 impl<'a> Cells<'a> {
-    pub fn new(array: &'a ArrayRef, sql_type: &SqlType) -> Self {
+    pub fn new(array: &'a ArrayRef, sql_type: &SqlType, style: Style) -> Self {
         if let SqlType::Char(width) = sql_type {
             let width = usize::try_from(*width).unwrap_or(usize::MAX);
-            return Cells::Padded(Box::new(Cells::new(array, &SqlType::Text)), width);
+            return Cells::Padded(Box::new(Cells::new(array, &SqlType::Text, style)), width);
         }
-        let direct = Cells::scalar(array, sql_type).or_else(|| Cells::temporal(array, sql_type));
+        let direct = Cells::scalar(array, sql_type, style).or_else(|| Cells::temporal(array, sql_type, style));
         if let Some(cells) = direct {
             return cells;
         }
-        if let Some(list) = ListCells::new(array, sql_type) {
+        if let Some(list) = ListCells::new(array, sql_type, style) {
             return Cells::List(list);
         }
-        if let Some(rows) = RecordCells::new(array) {
+        if let Some(rows) = RecordCells::new(array, style) {
             return Cells::Record(rows);
         }
-        Cells::indirect(array, sql_type).unwrap_or_else(|| Cells::other(array))
+        Cells::indirect(array, sql_type, style).unwrap_or_else(|| Cells::other(array))
     }
 
-    fn scalar(array: &'a ArrayRef, sql_type: &SqlType) -> Option<Self> {
+    fn scalar(array: &'a ArrayRef, sql_type: &SqlType, style: Style) -> Option<Self> {
         let trimmed = *sql_type == SqlType::Numeric(None);
         Some(match array.data_type() {
             DataType::Null => Cells::Null,
@@ -140,9 +146,9 @@ impl<'a> Cells<'a> {
             DataType::UInt16 => Cells::UInt16(values::<UInt16Type>(array)),
             DataType::UInt32 => Cells::UInt32(values::<UInt32Type>(array)),
             DataType::UInt64 => Cells::UInt64(values::<UInt64Type>(array)),
-            DataType::Float16 => Cells::Float16(array.as_primitive()),
-            DataType::Float32 => Cells::Float32(values::<Float32Type>(array)),
-            DataType::Float64 => Cells::Float64(values::<Float64Type>(array)),
+            DataType::Float16 => Cells::Float16(array.as_primitive(), style.float_digits),
+            DataType::Float32 => Cells::Float32(values::<Float32Type>(array), style.float_digits),
+            DataType::Float64 => Cells::Float64(values::<Float64Type>(array), style.float_digits),
             DataType::Decimal32(_, s) => {
                 Cells::Decimal { values: Decimals::D32(values::<Decimal32Type>(array)), scale: *s, trimmed }
             }
@@ -158,19 +164,19 @@ impl<'a> Cells<'a> {
             DataType::Utf8 => Cells::Utf8(array.as_string()),
             DataType::LargeUtf8 => Cells::LargeUtf8(array.as_string()),
             DataType::Utf8View => Cells::Utf8View(array.as_string_view()),
-            DataType::Binary => Cells::Binary(array.as_binary()),
-            DataType::LargeBinary => Cells::LargeBinary(array.as_binary()),
-            DataType::BinaryView => Cells::BinaryView(array.as_binary_view()),
+            DataType::Binary => Cells::Binary(array.as_binary(), style.bytea),
+            DataType::LargeBinary => Cells::LargeBinary(array.as_binary(), style.bytea),
+            DataType::BinaryView => Cells::BinaryView(array.as_binary_view(), style.bytea),
             DataType::FixedSizeBinary(16) if *sql_type != SqlType::Bytea => Cells::Uuid(array.as_fixed_size_binary()),
-            DataType::FixedSizeBinary(_) => Cells::FixedBinary(array.as_fixed_size_binary()),
+            DataType::FixedSizeBinary(_) => Cells::FixedBinary(array.as_fixed_size_binary(), style.bytea),
             _ => return None,
         })
     }
 
-    fn temporal(array: &'a ArrayRef, sql_type: &SqlType) -> Option<Self> {
+    fn temporal(array: &'a ArrayRef, sql_type: &SqlType, style: Style) -> Option<Self> {
         Some(match array.data_type() {
-            DataType::Date32 => Cells::Date32(values::<Date32Type>(array)),
-            DataType::Date64 => Cells::Date64(values::<Date64Type>(array)),
+            DataType::Date32 => Cells::Date32(values::<Date32Type>(array), style.dates),
+            DataType::Date64 => Cells::Date64(values::<Date64Type>(array), style.dates),
             DataType::Time32(unit) => Cells::Time32(
                 match unit {
                     TimeUnit::Second => values::<Time32SecondType>(array),
@@ -189,22 +195,25 @@ impl<'a> Cells<'a> {
                 values: timestamps(array, *unit),
                 unit: Unit::new(*unit),
                 zone: match &*sql_type.bare() {
-                    SqlType::Timestamptz => true,
-                    SqlType::Timestamp => false,
-                    _ => stored_zone.is_some(),
+                    SqlType::Timestamptz => Some(style.zone),
+                    SqlType::Timestamp => None,
+                    _ => stored_zone.is_some().then_some(style.zone),
                 },
+                dates: style.dates,
             },
-            DataType::Interval(IntervalUnit::YearMonth) => Cells::Months(values::<IntervalYearMonthType>(array)),
-            DataType::Interval(IntervalUnit::DayTime) => Cells::DayTime(array.as_primitive()),
-            DataType::Interval(IntervalUnit::MonthDayNano) => {
-                Cells::Interval(values::<IntervalMonthDayNanoType>(array))
+            DataType::Interval(IntervalUnit::YearMonth) => {
+                Cells::Months(values::<IntervalYearMonthType>(array), style.intervals)
             }
-            DataType::Duration(unit) => Cells::Duration(durations(array, *unit), Unit::new(*unit)),
+            DataType::Interval(IntervalUnit::DayTime) => Cells::DayTime(array.as_primitive(), style.intervals),
+            DataType::Interval(IntervalUnit::MonthDayNano) => {
+                Cells::Interval(values::<IntervalMonthDayNanoType>(array), style.intervals)
+            }
+            DataType::Duration(unit) => Cells::Duration(durations(array, *unit), Unit::new(*unit), style.intervals),
             _ => return None,
         })
     }
 
-    fn indirect(array: &'a ArrayRef, sql_type: &SqlType) -> Option<Self> {
+    fn indirect(array: &'a ArrayRef, sql_type: &SqlType, style: Style) -> Option<Self> {
         let (places, values) = match array.data_type() {
             DataType::Dictionary(..) => {
                 let dictionary = array.as_any_dictionary_opt()?;
@@ -221,7 +230,7 @@ impl<'a> Cells<'a> {
             },
             _ => return None,
         };
-        Some(Cells::Indirect { places, values: Box::new(Cells::new(values, sql_type)) })
+        Some(Cells::Indirect { places, values: Box::new(Cells::new(values, sql_type, style)) })
     }
 
     fn other(array: &'a ArrayRef) -> Self {
@@ -241,9 +250,9 @@ impl<'a> Cells<'a> {
             Cells::UInt16(values) => write_u64(out, values[row].into()),
             Cells::UInt32(values) => write_u64(out, values[row].into()),
             Cells::UInt64(values) => write_u64(out, values[row]),
-            Cells::Float16(values) => write_f32(out, values.value(row).to_f32()),
-            Cells::Float32(values) => write_f32(out, values[row]),
-            Cells::Float64(values) => write_f64(out, values[row]),
+            Cells::Float16(values, digits) => write_f32(out, values.value(row).to_f32(), *digits),
+            Cells::Float32(values, digits) => write_f32(out, values[row], *digits),
+            Cells::Float64(values, digits) => write_f64(out, values[row], *digits),
             Cells::Decimal { values, scale, trimmed } => write_decimal(out, values.get(row), *scale, *trimmed),
             Cells::Utf8(values) => out.write_str(values.value(row)),
             Cells::LargeUtf8(values) => out.write_str(values.value(row)),
@@ -254,26 +263,28 @@ impl<'a> Cells<'a> {
                 let chars = counted.chars;
                 (chars..*width).try_for_each(|_| out.write_char(' '))
             }
-            Cells::Binary(values) => write_hex(out, "\\x", values.value(row)),
-            Cells::LargeBinary(values) => write_hex(out, "\\x", values.value(row)),
-            Cells::BinaryView(values) => write_hex(out, "\\x", values.value(row)),
-            Cells::FixedBinary(values) => write_hex(out, "\\x", values.value(row)),
+            Cells::Binary(values, form) => write_bytea(out, values.value(row), *form),
+            Cells::LargeBinary(values, form) => write_bytea(out, values.value(row), *form),
+            Cells::BinaryView(values, form) => write_bytea(out, values.value(row), *form),
+            Cells::FixedBinary(values, form) => write_bytea(out, values.value(row), *form),
             Cells::Uuid(values) => write_uuid(out, values.value(row)),
-            Cells::Date32(values) => write_date(out, values[row].into()),
-            Cells::Date64(values) => write_date(out, values[row].div_euclid(86_400_000)),
+            Cells::Date32(values, style) => write_date(out, values[row].into(), *style),
+            Cells::Date64(values, style) => write_date(out, values[row].div_euclid(86_400_000), *style),
             Cells::Time32(values, unit) => write_time(out, unit.micros(values[row].into())),
             Cells::Time64(values, unit) => write_time(out, unit.micros(values[row])),
-            Cells::Timestamp { values, unit, zone } => write_timestamp(out, unit.micros(values[row]), *zone),
-            Cells::Months(values) => write_interval(out, IntervalMonthDayNano::new(values[row], 0, 0)),
-            Cells::DayTime(values) => {
+            Cells::Timestamp { values, unit, zone, dates } => {
+                write_timestamp(out, unit.micros(values[row]), *zone, *dates)
+            }
+            Cells::Months(values, style) => write_interval(out, IntervalMonthDayNano::new(values[row], 0, 0), *style),
+            Cells::DayTime(values, style) => {
                 let value = values.value(row);
                 let nanos = i64::from(value.milliseconds) * 1_000_000;
-                write_interval(out, IntervalMonthDayNano::new(0, value.days, nanos))
+                write_interval(out, IntervalMonthDayNano::new(0, value.days, nanos), *style)
             }
-            Cells::Interval(values) => write_interval(out, values[row]),
-            Cells::Duration(values, unit) => {
+            Cells::Interval(values, style) => write_interval(out, values[row], *style),
+            Cells::Duration(values, unit, style) => {
                 let nanos = unit.micros(values[row]).saturating_mul(1_000);
-                write_interval(out, IntervalMonthDayNano::new(0, 0, nanos))
+                write_interval(out, IntervalMonthDayNano::new(0, 0, nanos), *style)
             }
             Cells::List(list) => list.write(row, out),
             Cells::Record(rows) => rows.write(row, out),
@@ -331,21 +342,6 @@ fn durations(array: &ArrayRef, unit: TimeUnit) -> &[i64] {
 
 fn run_places<R: RunEndIndexType>(runs: &RunArray<R>) -> (Vec<usize>, &ArrayRef) {
     ((0..runs.len()).map(|row| runs.get_physical_index(row)).collect(), runs.values())
-}
-
-const HEX: &[u8; 16] = b"0123456789abcdef";
-
-fn write_hex(out: &mut impl fmt::Write, prefix: &str, bytes: &[u8]) -> fmt::Result {
-    out.write_str(prefix)?;
-    let mut text = [0; 128];
-    for chunk in bytes.chunks(64) {
-        for (pair, byte) in text.chunks_exact_mut(2).zip(chunk) {
-            pair[0] = HEX[usize::from(byte >> 4)];
-            pair[1] = HEX[usize::from(byte & 15)];
-        }
-        out.write_str(std::str::from_utf8(&text[..chunk.len() * 2]).unwrap_or_default())?;
-    }
-    Ok(())
 }
 
 fn write_uuid(out: &mut impl fmt::Write, bytes: &[u8]) -> fmt::Result {

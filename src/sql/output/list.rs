@@ -9,6 +9,7 @@ use arrow::datatypes::DataType;
 use super::TextColumn;
 use super::cells::Cells;
 use super::escape::{Escape, Mark};
+use crate::sql::style::Style;
 use crate::sql::types::SqlType;
 
 /// An array column: which items each row has, and the items' own column.
@@ -20,14 +21,14 @@ pub(super) struct ListCells<'a> {
 
 impl<'a> ListCells<'a> {
     /// `None` when the column is not a list of any layout.
-    pub fn new(array: &'a ArrayRef, sql_type: &SqlType) -> Option<Self> {
+    pub fn new(array: &'a ArrayRef, sql_type: &SqlType, style: Style) -> Option<Self> {
         let (rows, items) = rows_and_items(array)?;
         let item_type = match sql_type {
             SqlType::Array(item) => (**item).clone(),
             _ => SqlType::of_arrow(items.data_type()),
         };
         let vector = matches!(sql_type, SqlType::Int2Vector | SqlType::OidVector);
-        Some(Self { rows, items: Box::new(TextColumn::of(items, &item_type)), vector })
+        Some(Self { rows, items: Box::new(TextColumn::new(items, &item_type, &style)), vector })
     }
 
     pub fn write(&self, row: usize, out: &mut dyn fmt::Write) -> fmt::Result {

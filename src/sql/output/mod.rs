@@ -3,8 +3,10 @@
 //! A [`TextColumn`] looks at a column's layout once; each cell is then written straight into the output, without a heap
 //! object of its own.
 
+mod bytea;
 mod cells;
 mod escape;
+mod interval;
 mod list;
 mod number;
 mod record;
@@ -18,16 +20,14 @@ use arrow::buffer::NullBuffer;
 use bytes::BytesMut;
 
 use self::cells::Cells;
-pub(super) use self::number::write_decimal;
+pub(super) use self::interval::write_interval;
+pub(super) use self::number::{write_decimal, write_f64};
 pub(super) use self::stack::StackText;
+pub(super) use self::temporal::civil_from_days;
 #[cfg(test)]
 pub(super) use self::temporal::write_timestamp;
-pub(super) use self::temporal::{civil_from_days, write_interval};
+pub use super::style::Style;
 use super::types::SqlType;
-
-/// The settings that change how values print.
-#[derive(Debug, Clone, Default)]
-pub struct OutputStyle {}
 
 /// One column of a batch, ready to print cells.
 pub struct TextColumn<'a> {
@@ -36,13 +36,14 @@ pub struct TextColumn<'a> {
 }
 
 impl<'a> TextColumn<'a> {
-    pub fn new(array: &'a ArrayRef, sql_type: &SqlType, _style: &OutputStyle) -> Self {
-        Self::of(array, sql_type)
+    /// As a session writes it.
+    pub fn new(array: &'a ArrayRef, sql_type: &SqlType, style: &Style) -> Self {
+        Self { cells: Cells::new(array, sql_type, *style), nulls: array.logical_nulls() }
     }
 
-    /// In the one style there is.
-    pub(super) fn of(array: &'a ArrayRef, sql_type: &SqlType) -> Self {
-        Self { cells: Cells::new(array, sql_type), nulls: array.logical_nulls() }
+    /// In the plain style, which means the same to everybody.
+    pub(super) fn plain(array: &'a ArrayRef, sql_type: &SqlType) -> Self {
+        Self::new(array, sql_type, &Style::PLAIN)
     }
 
     pub fn is_null(&self, row: usize) -> bool {

@@ -15,6 +15,9 @@ const FLOAT_BYTES: usize = 40;
 const MAX_FLOAT8_PRECISION: usize = 16;
 /// The same of float4.
 const MAX_FLOAT4_PRECISION: usize = 8;
+/// Digits that every float8 has, and every float4.
+const FLOAT8_DIGITS: i8 = 15;
+const FLOAT4_DIGITS: i8 = 6;
 /// From this exponent up PostgreSQL prints a float8 with an exponent.
 const FLOAT8_LIMIT: i32 = 15;
 /// From this exponent up PostgreSQL prints a float4 with an exponent.
@@ -36,9 +39,13 @@ pub(crate) fn write_u64(out: &mut impl fmt::Write, value: u64) -> fmt::Result {
     out.write_str(ascii(&buffer[start..]))
 }
 
-pub(crate) fn write_f64(out: &mut impl fmt::Write, value: f64) -> fmt::Result {
+/// `extra_digits` above 0: as many digits as the value needs; else so many more than a float8 always has.
+pub(crate) fn write_f64(out: &mut impl fmt::Write, value: f64, extra_digits: i8) -> fmt::Result {
     if !value.is_finite() {
         return write_not_finite(out, value);
+    }
+    if extra_digits <= 0 {
+        return write_rounded(out, value, FLOAT8_DIGITS, extra_digits);
     }
     let mut text = StackText::<FLOAT_BYTES>::new();
     write!(text, "{value:e}")?;
@@ -55,9 +62,13 @@ pub(crate) fn write_f64(out: &mut impl fmt::Write, value: f64) -> fmt::Result {
     write_scientific(out, text.as_str(), FLOAT8_LIMIT)
 }
 
-pub(crate) fn write_f32(out: &mut impl fmt::Write, value: f32) -> fmt::Result {
+/// As [`write_f64`], of a float4.
+pub(crate) fn write_f32(out: &mut impl fmt::Write, value: f32, extra_digits: i8) -> fmt::Result {
     if !value.is_finite() {
         return write_not_finite(out, value.into());
+    }
+    if extra_digits <= 0 {
+        return write_rounded(out, value.into(), FLOAT4_DIGITS, extra_digits);
     }
     let mut text = StackText::<FLOAT_BYTES>::new();
     write!(text, "{value:e}")?;
@@ -71,6 +82,19 @@ pub(crate) fn write_f32(out: &mut impl fmt::Write, value: f32) -> fmt::Result {
         }
     }
     write_scientific(out, text.as_str(), FLOAT4_LIMIT)
+}
+
+/// C's `%.*g`: so many digits, without zeros at the end.
+fn write_rounded(out: &mut impl fmt::Write, value: f64, digits: i8, extra_digits: i8) -> fmt::Result {
+    let digits = digits.saturating_add(extra_digits).max(1);
+    let precision = usize::try_from(digits - 1).unwrap_or(0);
+    let mut text = StackText::<FLOAT_BYTES>::new();
+    write!(text, "{value:.precision$e}")?;
+    let (number, exponent) = text.as_str().split_once('e').unwrap_or((text.as_str(), "0"));
+    let number = if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number };
+    let mut trimmed = StackText::<FLOAT_BYTES>::new();
+    write!(trimmed, "{number}e{exponent}")?;
+    write_scientific(out, trimmed.as_str(), digits.into())
 }
 
 fn write_not_finite(out: &mut impl fmt::Write, value: f64) -> fmt::Result {
@@ -260,7 +284,7 @@ mod tests {
 
     fn float8(value: f64) -> String {
         let mut out = String::new();
-        write_f64(&mut out, value).unwrap();
+        write_f64(&mut out, value, 1).unwrap();
         out
     }
 
@@ -309,7 +333,7 @@ mod tests {
             (f32::NAN, "NaN"),
         ] {
             let mut out = String::new();
-            write_f32(&mut out, value).unwrap();
+            write_f32(&mut out, value, 1).unwrap();
             assert_eq!(out, text);
         }
     }

@@ -6,6 +6,7 @@ use arrow::array::{ArrayRef, AsArray};
 
 use super::TextColumn;
 use super::escape::{Escape, Mark};
+use crate::sql::style::Style;
 use crate::sql::types::SqlType;
 
 /// A column of rows: the columns of their fields.
@@ -15,12 +16,11 @@ pub(super) struct RecordCells<'a> {
 
 impl<'a> RecordCells<'a> {
     /// `None` when the column is not one of rows.
-    pub fn new(array: &'a ArrayRef) -> Option<Self> {
+    pub fn new(array: &'a ArrayRef, style: Style) -> Option<Self> {
         let rows = array.as_struct_opt()?;
         let columns = rows.fields().iter().zip(rows.columns());
-        Some(Self {
-            fields: columns.map(|(field, column)| TextColumn::of(column, &SqlType::of_field(field))).collect(),
-        })
+        let columns = columns.map(|(field, column)| TextColumn::new(column, &SqlType::of_field(field), &style));
+        Some(Self { fields: columns.collect() })
     }
 
     pub fn write(&self, row: usize, mut out: &mut dyn fmt::Write) -> fmt::Result {

@@ -1,23 +1,38 @@
-//! Text of dates, times, timestamps and intervals: DateStyle ISO, UTC, IntervalStyle postgres.
+//! Text of dates, times and timestamps, as DateStyle and TimeZone have them.
 
 use std::fmt;
-
-use arrow::datatypes::IntervalMonthDayNano;
+use std::fmt::Write as _;
 
 use super::stack::StackText;
+use crate::sql::input::Zone;
+use crate::sql::style::{DateForm, DateOrder, DateStyle};
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
 /// A timestamp with a six-digit year, fraction, zone and ` BC` takes less, and so does an interval.
 const TEXT_BYTES: usize = 96;
+/// Most of a zone's abbreviation that is shown.
+const ZONE_BYTES: usize = 10;
 
-type Text = StackText<TEXT_BYTES>;
+pub(super) type Text = StackText<TEXT_BYTES>;
 
 /// `2014-08-22`, from days since 1970-01-01.
-pub(crate) fn write_date(out: &mut impl fmt::Write, days: i64) -> fmt::Result {
+pub(crate) fn write_date(out: &mut impl fmt::Write, days: i64, style: DateStyle) -> fmt::Result {
     let mut text = Text::new();
-    let before_christ = push_date(&mut text, days);
-    push_era(&mut text, before_christ);
+    let (year, month, day) = civil_from_days(days);
+    let parts = [(shown_year(year), 4), (month, 2), (day, 2)];
+    let [year_part, month_part, day_part] = parts;
+    let is_day_first = style.order == DateOrder::Dmy;
+    match style.form {
+        DateForm::Iso | DateForm::Xsd => push_parts(&mut text, parts, b'-'),
+        DateForm::German => push_parts(&mut text, [day_part, month_part, year_part], b'.'),
+        DateForm::Sql | DateForm::Postgres => {
+            let delimiter = if style.form == DateForm::Sql { b'/' } else { b'-' };
+            let ordered = if is_day_first { [day_part, month_part] } else { [month_part, day_part] };
+            push_parts(&mut text, [ordered[0], ordered[1], year_part], delimiter);
+        }
+    }
+    push_era(&mut text, year);
     out.write_str(text.as_str())
 }
 
@@ -28,104 +43,136 @@ pub(crate) fn write_time(out: &mut impl fmt::Write, micros: i64) -> fmt::Result 
     out.write_str(text.as_str())
 }
 
-/// `2014-08-22 00:50:32.5`, with `+00` behind it when `zone`, from microseconds since 1970-01-01T00:00:00.
-pub(crate) fn write_timestamp(out: &mut impl fmt::Write, micros: i64, zone: bool) -> fmt::Result {
+/// `2014-08-22 00:50:32.5`, from microseconds since 1970-01-01T00:00:00; in a zone, the time there and which it is.
+pub(crate) fn write_timestamp(
+    out: &mut impl fmt::Write,
+    micros: i64,
+    zone: Option<Zone>,
+    style: DateStyle,
+) -> fmt::Result {
+    let east = zone.map_or(0, |zone| zone.east_at(micros));
+    let local = micros.saturating_add(east.saturating_mul(MICROS_PER_SECOND));
     let mut text = Text::new();
-    let before_christ = push_date(&mut text, micros.div_euclid(MICROS_PER_DAY));
-    text.push(b' ');
-    push_time(&mut text, micros.rem_euclid(MICROS_PER_DAY).unsigned_abs());
-    if zone {
-        text.push(b'+');
-        text.digits(0, 2);
-    }
-    push_era(&mut text, before_christ);
-    out.write_str(text.as_str())
-}
-
-/// `1 year 2 mons 3 days 04:05:06.5`.
-pub(crate) fn write_interval(out: &mut impl fmt::Write, value: IntervalMonthDayNano) -> fmt::Result {
-    let mut text = Text::new();
-    let micros = value.nanoseconds / 1_000;
-    let mut sign = Sign::default();
-    push_part(&mut text, (value.months / 12).into(), "year", &mut sign);
-    push_part(&mut text, (value.months % 12).into(), "mon", &mut sign);
-    push_part(&mut text, value.days.into(), "day", &mut sign);
-    if !sign.has_parts || micros != 0 {
-        if sign.has_parts {
-            text.push(b' ');
-        }
-        if micros < 0 {
-            text.push(b'-');
-        } else if sign.last_negative {
-            text.push(b'+');
-        }
-        push_time(&mut text, micros.unsigned_abs());
-    }
-    out.write_str(text.as_str())
-}
-
-/// What came before a part of an interval: a positive part behind a negative one is marked with `+`.
-#[derive(Default)]
-struct Sign {
-    has_parts: bool,
-    last_negative: bool,
-}
-
-fn push_part(text: &mut Text, value: i64, unit: &str, sign: &mut Sign) {
-    if value == 0 {
-        return;
-    }
-    if sign.has_parts {
-        text.push(b' ');
-    }
-    if value < 0 {
-        text.push(b'-');
-    } else if sign.last_negative {
-        text.push(b'+');
-    }
-    text.digits(value.unsigned_abs(), 1);
-    text.push(b' ');
-    unit.bytes().for_each(|b| text.push(b));
-    if value != 1 {
-        text.push(b's');
-    }
-    *sign = Sign { has_parts: true, last_negative: value < 0 };
-}
-
-/// Gives whether the year is before Christ.
-fn push_date(text: &mut Text, days: i64) -> bool {
+    let days = local.div_euclid(MICROS_PER_DAY);
+    let time = local.rem_euclid(MICROS_PER_DAY).unsigned_abs();
     let (year, month, day) = civil_from_days(days);
-    let shown = if year > 0 { year } else { 1 - year };
-    text.digits(shown.unsigned_abs(), 4);
-    text.push(b'-');
-    text.digits(month, 2);
-    text.push(b'-');
-    text.digits(day, 2);
-    year <= 0
+    let parts = [(shown_year(year), 4), (month, 2), (day, 2)];
+    let [year_part, month_part, day_part] = parts;
+    let ordered = if style.order == DateOrder::Dmy { [day_part, month_part] } else { [month_part, day_part] };
+    match style.form {
+        DateForm::Iso | DateForm::Xsd => push_parts(&mut text, parts, b'-'),
+        DateForm::German => push_parts(&mut text, [day_part, month_part, year_part], b'.'),
+        DateForm::Sql => push_parts(&mut text, [ordered[0], ordered[1], year_part], b'/'),
+        DateForm::Postgres => {
+            text.write_str(WEEKDAYS[usize::try_from((days + 4).rem_euclid(7)).unwrap_or(0)])?;
+            text.push(b' ');
+            let month = MONTHS[usize::try_from(month - 1).unwrap_or(0)];
+            if style.order == DateOrder::Dmy {
+                text.digits(day, 2);
+                text.push(b' ');
+                text.write_str(month)?;
+            } else {
+                text.write_str(month)?;
+                text.push(b' ');
+                text.digits(day, 2);
+            }
+        }
+    }
+    text.push(if style.form == DateForm::Xsd { b'T' } else { b' ' });
+    push_time(&mut text, time);
+    if style.form == DateForm::Postgres {
+        text.push(b' ');
+        text.digits(shown_year(year), 4);
+    }
+    if let Some(zone) = zone {
+        push_zone(&mut text, zone, micros, east, style.form)?;
+    }
+    push_era(&mut text, year);
+    out.write_str(text.as_str())
 }
 
-fn push_era(text: &mut Text, before_christ: bool) {
-    if before_christ {
+const WEEKDAYS: [&str; 7] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/// The zone's name at the moment, or how far it is from Greenwich.
+fn push_zone(text: &mut Text, zone: Zone, utc: i64, east: i64, form: DateForm) -> fmt::Result {
+    if matches!(form, DateForm::Iso | DateForm::Xsd) {
+        push_offset(text, east, form);
+        return Ok(());
+    }
+    zone.with_abbreviation(utc, |name| match name {
+        Some(name) => {
+            text.push(b' ');
+            text.write_str(name.get(..ZONE_BYTES).unwrap_or(name))
+        }
+        None => {
+            if form == DateForm::Postgres {
+                text.push(b' ');
+            }
+            push_offset(text, east, form);
+            Ok(())
+        }
+    })
+}
+
+/// `+02`, `+05:30`, `+01:34:52`
+fn push_offset(text: &mut Text, east: i64, form: DateForm) {
+    text.push(if east < 0 { b'-' } else { b'+' });
+    let seconds = east.unsigned_abs();
+    text.digits(seconds / 3600, 2);
+    if !seconds.is_multiple_of(3600) || form == DateForm::Xsd {
+        text.push(b':');
+        text.digits(seconds / 60 % 60, 2);
+    }
+    if !seconds.is_multiple_of(60) {
+        text.push(b':');
+        text.digits(seconds % 60, 2);
+    }
+}
+
+/// The year as people count it, without its era.
+fn shown_year(year: i64) -> u64 {
+    (if year > 0 { year } else { 1 - year }).unsigned_abs()
+}
+
+/// Numbers, each with its least width.
+fn push_parts(text: &mut Text, parts: [(u64, usize); 3], delimiter: u8) {
+    for (index, (value, width)) in parts.into_iter().enumerate() {
+        if index > 0 {
+            text.push(delimiter);
+        }
+        text.digits(value, width);
+    }
+}
+
+fn push_era(text: &mut Text, year: i64) {
+    if year <= 0 {
         b" BC".iter().for_each(|b| text.push(*b));
     }
 }
 
-fn push_time(text: &mut Text, micros: u64) {
-    let (seconds, mut fraction) = (micros / 1_000_000, micros % 1_000_000);
+pub(super) fn push_time(text: &mut Text, micros: u64) {
+    let (seconds, fraction) = (micros / 1_000_000, micros % 1_000_000);
     text.digits(seconds / 3600, 2);
     text.push(b':');
     text.digits(seconds / 60 % 60, 2);
     text.push(b':');
     text.digits(seconds % 60, 2);
-    if fraction != 0 {
-        let mut width = 6;
-        while fraction % 10 == 0 {
-            fraction /= 10;
-            width -= 1;
-        }
-        text.push(b'.');
-        text.digits(fraction, width);
+    push_fraction(text, fraction);
+}
+
+/// `.5`, from the microseconds of a second; nothing of none.
+pub(super) fn push_fraction(text: &mut Text, mut micros: u64) {
+    if micros == 0 {
+        return;
     }
+    let mut width = 6;
+    while micros.is_multiple_of(10) {
+        micros /= 10;
+        width -= 1;
+    }
+    text.push(b'.');
+    text.digits(micros, width);
 }
 
 /// Year (astronomical: 0 is 1 BC), month and day of the proleptic Gregorian calendar.
@@ -149,22 +196,27 @@ pub(crate) fn civil_from_days(days: i64) -> (i64, u64, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sql::style::Style;
 
-    fn interval(months: i32, days: i32, micros: i64) -> String {
-        let mut out = String::new();
-        write_interval(&mut out, IntervalMonthDayNano::new(months, days, micros * 1000)).unwrap();
-        out
+    const ISO: DateStyle = Style::PLAIN.dates;
+
+    fn timestamp(micros: i64, with_zone: bool) -> String {
+        written(micros, with_zone.then_some(Zone::UTC), ISO)
     }
 
-    fn timestamp(micros: i64, zone: bool) -> String {
+    fn written(micros: i64, zone: Option<Zone>, style: DateStyle) -> String {
         let mut out = String::new();
-        write_timestamp(&mut out, micros, zone).unwrap();
+        write_timestamp(&mut out, micros, zone, style).unwrap();
         out
     }
 
     fn date(days: i64) -> String {
+        dated(days, ISO)
+    }
+
+    fn dated(days: i64, style: DateStyle) -> String {
         let mut out = String::new();
-        write_date(&mut out, days).unwrap();
+        write_date(&mut out, days, style).unwrap();
         out
     }
 
@@ -191,16 +243,23 @@ mod tests {
     }
 
     #[test]
-    fn intervals_print_as_postgresql_does() {
-        const HOUR: i64 = 3_600_000_000;
-        assert_eq!(interval(14, 3, 4 * HOUR + 306_500_000), "1 year 2 mons 3 days 04:05:06.5");
-        assert_eq!(interval(-14, 3, -(4 * HOUR + 306_000_000)), "-1 years -2 mons +3 days -04:05:06");
-        assert_eq!(interval(0, 0, 0), "00:00:00");
-        assert_eq!(interval(1, 0, 0), "1 mon");
-        assert_eq!(interval(-13, 0, 0), "-1 years -1 mons");
-        assert_eq!(interval(0, -1, HOUR), "-1 days +01:00:00");
-        assert_eq!(interval(0, 0, -HOUR), "-01:00:00");
-        assert_eq!(interval(0, 0, 36 * HOUR), "36:00:00");
+    fn each_form_has_its_own_order() {
+        const MOMENT: i64 = 1_408_668_632_500_000;
+        let berlin = Zone::parse("Europe/Berlin").ok();
+        for (form, order, day, moment) in [
+            (DateForm::Sql, DateOrder::Mdy, "08/22/2014", "08/22/2014 02:50:32.5 CEST"),
+            (DateForm::Sql, DateOrder::Dmy, "22/08/2014", "22/08/2014 02:50:32.5 CEST"),
+            (DateForm::Postgres, DateOrder::Ymd, "08-22-2014", "Fri Aug 22 02:50:32.5 2014 CEST"),
+            (DateForm::Postgres, DateOrder::Dmy, "22-08-2014", "Fri 22 Aug 02:50:32.5 2014 CEST"),
+            (DateForm::German, DateOrder::Mdy, "22.08.2014", "22.08.2014 02:50:32.5 CEST"),
+            (DateForm::Xsd, DateOrder::Mdy, "2014-08-22", "2014-08-22T02:50:32.5+02:00"),
+        ] {
+            let style = DateStyle { form, order };
+            assert_eq!((dated(16_304, style).as_str(), written(MOMENT, berlin, style).as_str()), (day, moment));
+        }
+        let sql = DateStyle { form: DateForm::Sql, order: DateOrder::Mdy };
+        assert_eq!(written(0, Some(Zone::Fixed(-9000)), sql), "12/31/1969 21:30:00 -02:30");
+        assert_eq!(written(-3_000_000_000_000_000, berlin, ISO), "1874-12-07 19:33:28+00:53:28");
     }
 
     #[test]

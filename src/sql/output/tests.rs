@@ -9,7 +9,7 @@ use arrow::datatypes::*;
 use super::*;
 
 fn texts(array: ArrayRef, sql_type: &SqlType) -> Vec<Option<String>> {
-    let column = TextColumn::new(&array, sql_type, &OutputStyle::default());
+    let column = TextColumn::new(&array, sql_type, &Style::PLAIN);
     (0..array.len())
         .map(|row| {
             let mut out = BytesMut::new();

@@ -110,10 +110,12 @@ static FUNCTION_ROWS: LazyLock<Vec<(u32, &'static str)>> = LazyLock::new(|| {
     let Some(file) = RecordedFile::of("pg_proc") else { return Vec::new() };
     let (oid, name) = (file.position("oid"), file.position("proname"));
     let row = |row: Vec<&'static str>| Some((row.get(oid?)?.parse().ok()?, *row.get(name?)?));
-    file.rows().filter_map(row).collect()
+    let mut rows: Vec<_> = file.rows().filter_map(row).collect();
+    rows.sort_unstable();
+    rows
 });
 
-/// OIDs of functions by their names, those of `pg_proc`'s order first.
+/// OIDs of functions by their names, in order.
 static FUNCTIONS_BY_NAME: LazyLock<HashMap<&'static str, Vec<u32>>> = LazyLock::new(|| {
     let mut by_name: HashMap<_, Vec<u32>> = HashMap::new();
     functions().for_each(|(oid, name)| by_name.entry(name).or_default().push(oid));
@@ -193,6 +195,14 @@ fn catalog_type_oid(catalog: CatalogType) -> u32 {
         CatalogType::Dependencies => 3402,
         CatalogType::McvList => 5017,
         CatalogType::Statistic => 10_029,
+        CatalogType::Regprocedure => 2202,
+        CatalogType::Regoper => 2203,
+        CatalogType::Regoperator => 2204,
+        CatalogType::Regnamespace => 4089,
+        CatalogType::Regrole => 4096,
+        CatalogType::Regcollation => 4191,
+        CatalogType::Regconfig => 3734,
+        CatalogType::Regdictionary => 3769,
     }
 }
 

@@ -16,6 +16,7 @@ pub(super) enum Cell {
     Bool(bool),
     /// Also a time, in microseconds since 1970.
     Int(i64),
+    Float(f64),
     Text(String),
     List(Vec<Cell>),
 }
@@ -40,6 +41,7 @@ impl Cell {
             Cell::Null | Cell::List(_) => None,
             Cell::Bool(b) => Some(b.to_string()),
             Cell::Int(n) => Some(n.to_string()),
+            Cell::Float(n) => Some(n.to_string()),
             Cell::Text(text) => Some(text.clone()),
         }
     }
@@ -86,6 +88,7 @@ impl Cell {
             ScalarValue::Utf8(Some(s)) | ScalarValue::LargeUtf8(Some(s)) | ScalarValue::Utf8View(Some(s)) => {
                 Cell::Text(s.clone())
             }
+            ScalarValue::Float64(Some(n)) => Cell::Float(*n),
             ScalarValue::Int8(Some(n)) => Cell::Int((*n).into()),
             ScalarValue::Int16(Some(n)) => Cell::Int((*n).into()),
             ScalarValue::Int32(Some(n)) => Cell::Int((*n).into()),
@@ -188,7 +191,10 @@ fn append(into: &mut dyn ArrayBuilder, data_type: &DataType, cell: &Cell) {
         }
         DataType::Float64 => {
             put(any, |b: &mut Float64Builder| {
-                b.append_option(number().and_then(|n| i32::try_from(n).ok()).map(f64::from))
+                b.append_option(match cell {
+                    Cell::Float(value) => Some(*value),
+                    _ => number().and_then(|n| i32::try_from(n).ok()).map(f64::from),
+                })
             });
         }
         DataType::Utf8 => put(any, |b: &mut StringBuilder| b.append_option(cell.as_text())),

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use super::constraints::{TableConstraint, TableIndex};
 use super::granted::Granted;
-use super::objects::{DATABASE, Objects, visible_columns};
+use super::objects::{DATABASE, Objects, TEMPLATE0, TEMPLATE1, visible_columns};
 use super::recorded::RecordedFile;
 use crate::sql::catalog::{Unenforced, UnenforcedKind};
 
@@ -61,14 +61,16 @@ pub(super) fn comments<'a>(objects: &'a Objects) -> Vec<Comment<'a>> {
 
 /// The comments on what all databases share.
 pub(super) fn shared_comments<'a>(objects: &'a Objects, granted: &Granted, database: &str) -> Vec<Comment<'a>> {
-    let made = |object, class, text: &'a String| Comment { object, class, part: 0, text };
+    let made = |object, class, text: &'a str| Comment { object, class, part: 0, text };
     let on_database = objects.comments.databases.get(database).map(|text| made(DATABASE, PG_DATABASE, text));
     let on_roles = objects
         .comments
         .roles
         .iter()
         .filter_map(|(name, text)| granted.roles.named(name).map(|role| made(role.oid, PG_AUTHID, text)));
-    on_database.into_iter().chain(on_roles).collect()
+    let templates = [(TEMPLATE1, "default template for new databases"), (TEMPLATE0, "unmodifiable empty database")];
+    let templates = templates.map(|(object, text)| Comment { object, class: PG_DATABASE, part: 0, text });
+    on_database.into_iter().chain(on_roles).chain(templates).collect()
 }
 
 /// The comment on an object; without a relation that lists it, on the first object of the OID.

@@ -64,8 +64,11 @@ impl VisitorMut for Spelling {
         match expr {
             Expr::Cast { data_type, kind, format: None, .. } => {
                 *kind = CastKind::DoubleColon;
-                *data_type =
-                    named(&sql_type(data_type).map_or_else(|_| data_type.to_string(), |known| known.to_string()));
+                // Without a length, `bpchar` is not what SQL means by `character`.
+                if !data_type.to_string().eq_ignore_ascii_case("bpchar") {
+                    let known = sql_type(data_type);
+                    *data_type = named(&known.map_or_else(|_| data_type.to_string(), |known| known.to_string()));
+                }
             }
             Expr::Function(function) if counts(function) => name_its_sequence(function),
             Expr::Function(function) if matches!(function.args, FunctionArguments::None) => upper(function),

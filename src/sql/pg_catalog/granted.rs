@@ -23,6 +23,13 @@ impl Granted {
         Self { roles, accesses: accesses.map(|access| (access.oid, access)).collect(), rights }
     }
 
+    /// Where there is but one user.
+    #[cfg(test)]
+    pub fn for_tests(user: &str) -> Self {
+        let rights = Rights::new(user, Role::Admin);
+        Self::new(Roles::new(&[], &rights, std::iter::empty()), std::iter::empty(), rights)
+    }
+
     pub fn access(&self, oid: u32) -> Arc<Access> {
         self.accesses.get(&oid).cloned().unwrap_or_else(|| Arc::new(Access::new(oid)))
     }

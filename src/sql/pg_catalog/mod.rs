@@ -15,8 +15,10 @@ mod layout;
 mod objects;
 mod quoting;
 mod recorded;
+mod references;
 mod relations;
 mod rewrite;
+mod routines;
 
 use std::sync::{Arc, OnceLock};
 
@@ -25,17 +27,21 @@ use datafusion::logical_expr::ScalarUDF;
 use datafusion::sql::sqlparser::ast::Query;
 
 use self::functions::FunctionContext;
+pub(super) use self::functions::{name_of, oid_of};
 pub(in crate::sql) use self::granted::Granted;
 use self::objects::Objects;
 pub(super) use self::objects::table_row;
 pub(super) use self::quoting::{quote_ident, split_name};
 use super::catalog::{Sequence, SharedComments};
+use super::copies::Copies;
 use super::error::{ErrorKind, SqlError, SqlResult};
 use super::login::Login;
+use super::notify::Listener;
 use super::observe::Observations;
 use super::privileges::Rights;
 use super::relation::Relation;
 use super::sequence::{self, SessionSequences};
+use super::settings::Settings;
 
 /// The user's tables and sequences as the system catalogue shows them to one statement.
 #[derive(Clone)]
@@ -70,16 +76,34 @@ pub struct SystemCatalog {
     database: String,
     user: String,
     login: Arc<Login>,
-    settings: Arc<[(String, String)]>,
+    settings: Settings,
+    listener: Listener,
     sequences: Option<Arc<SessionSequences>>,
+    copies: Arc<Copies>,
     /// Set when the statement reads the catalogue, through a relation or a function.
     seen: OnceLock<CatalogSnapshot>,
 }
 
 impl SystemCatalog {
-    pub fn new(database: &str, user: &str) -> Self {
+    pub(in crate::sql) fn new(database: &str, user: &str, settings: Settings, listener: Listener) -> Self {
         let (database, user) = (database.to_owned(), user.to_owned());
-        Self { database, user, login: Arc::default(), settings: Arc::new([]), sequences: None, seen: OnceLock::new() }
+        Self {
+            database,
+            user,
+            login: Arc::default(),
+            settings,
+            listener,
+            sequences: None,
+            copies: Arc::default(),
+            seen: OnceLock::new(),
+        }
+    }
+
+    /// The COPY statements of all sessions, for `pg_stat_progress_copy`.
+    #[must_use]
+    pub(in crate::sql) fn with_copies(mut self, copies: Arc<Copies>) -> Self {
+        self.copies = copies;
+        self
     }
 
     /// The session's client, for `pg_roles`, `pg_stat_ssl` and their kin.
@@ -92,13 +116,6 @@ impl SystemCatalog {
     /// What the session's user may do.
     pub(in crate::sql) fn rights(&self) -> Rights {
         Rights::new(&self.user, self.login.role)
-    }
-
-    /// The session's settings, for `current_setting` and `pg_settings`.
-    #[must_use]
-    pub fn with_settings<'s>(mut self, settings: impl Iterator<Item = (&'static str, &'s str)>) -> Self {
-        self.settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        self
     }
 
     /// The session's sequences, for `nextval` and its kin.
@@ -185,7 +202,9 @@ impl SystemCatalog {
             login: self.login.clone(),
             granted,
             settings: self.settings.clone(),
+            listener: self.listener.clone(),
             observations: Arc::default(),
+            copies: self.copies.clone(),
         }
     }
 }

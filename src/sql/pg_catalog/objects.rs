@@ -17,6 +17,8 @@ pub(super) const INFORMATION_SCHEMA: u32 = 13_207;
 pub(super) const OWNER: u32 = 10;
 /// The database's own OID.
 pub(super) const DATABASE: u32 = 5;
+pub(super) const TEMPLATE1: u32 = 1;
+pub(super) const TEMPLATE0: u32 = 4;
 
 /// What an OID of `pg_class` stands for.
 #[derive(Clone, Copy)]

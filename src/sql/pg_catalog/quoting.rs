@@ -27,7 +27,7 @@ const RESERVED: &str = "all analyse analyze and any array as asc asymmetric auth
 /// The parts of a dotted name, quotes taken off and unquoted parts folded.
 pub(in crate::sql) fn split_name(text: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
-    let mut quoted = false;
+    let (mut quoted, mut was_quoted) = (false, false);
     let mut chars = text.trim().chars().peekable();
     while let Some(c) = chars.next() {
         let Some(part) = parts.last_mut() else { break };
@@ -36,9 +36,20 @@ pub(in crate::sql) fn split_name(text: &str) -> Vec<String> {
                 chars.next();
                 part.push('"');
             }
-            '"' => quoted = !quoted,
-            '.' if !quoted => parts.push(String::new()),
+            '"' => {
+                quoted = !quoted;
+                was_quoted = true;
+            }
+            '.' if !quoted => {
+                if !was_quoted {
+                    part.truncate(part.trim_end().len());
+                }
+                was_quoted = false;
+                parts.push(String::new());
+            }
             _ if quoted => part.push(c),
+            // Around a dot there may be blanks.
+            _ if c.is_whitespace() && (part.is_empty() || was_quoted) => {}
             _ => part.extend(c.to_lowercase()),
         }
     }
@@ -52,6 +63,7 @@ mod tests {
     #[test]
     fn names_are_split_and_quoted() {
         assert_eq!(split_name("Public.\"My \"\"T.t\""), ["public", "My \"T.t"]);
+        assert_eq!(split_name(" \"a \" . b . c "), ["a ", "b", "c"]);
         assert_eq!(quote_ident("PartitionKey"), "\"PartitionKey\"");
         assert_eq!((quote_ident("order"), quote_ident("orders")), ("\"order\"".to_owned(), "orders".to_owned()));
     }

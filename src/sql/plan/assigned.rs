@@ -9,6 +9,7 @@ use crate::sql::edm;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::expr::conversion::name as type_name;
 use crate::sql::expr::{constants, is_immutable_cast};
+use crate::sql::style::{Reading, Style};
 use crate::sql::types::SqlType;
 
 /// The column of a table that takes the values of a query's column.
@@ -39,9 +40,10 @@ impl Receiver {
         Err(SqlError::new(error.kind, message).with_hint("You will need to rewrite or cast the expression."))
     }
 
-    fn check_value(&self, value: &ScalarValue, from: &SqlType) -> SqlResult<()> {
+    fn check_value(&self, value: &ScalarValue, from: &SqlType, style: Style) -> SqlResult<()> {
         // Words like `now` are read when it runs: at any time they are read.
-        let assigned = edm::assign_at(&value.to_array()?, from, &self.sql_type, self.untyped, Some(0));
+        let reading = Reading { style, now: Some(0) };
+        let assigned = edm::assign_as(&value.to_array()?, from, &self.sql_type, self.untyped, reading);
         assigned.map(|_| ()).map_err(|error| error.for_column(&self.name))
     }
 }
@@ -50,12 +52,12 @@ impl Receiver {
 ///
 /// # Errors
 /// 42804 for a type that is not assigned to the column's, and what the column's type says of a literal without one.
-pub(super) fn check_types(plan: &LogicalPlan, receivers: &[Receiver]) -> SqlResult<()> {
+pub(super) fn check_types(plan: &LogicalPlan, receivers: &[Receiver], style: Style) -> SqlResult<()> {
     let constants = constants(plan);
     for receiver in receivers {
         let constant = constants.iter().find(|(place, ..)| *place == receiver.place);
         match constant {
-            Some((_, value, from)) if receiver.untyped => receiver.check_value(value, from)?,
+            Some((_, value, from)) if receiver.untyped => receiver.check_value(value, from, style)?,
             _ if receiver.untyped => {}
             _ => receiver.check_type(plan.schema().field(receiver.place))?,
         }
@@ -67,7 +69,7 @@ pub(super) fn check_types(plan: &LogicalPlan, receivers: &[Receiver]) -> SqlResu
 ///
 /// # Errors
 /// What the columns refuse of the values.
-pub(super) fn check_constants(plan: &LogicalPlan, receivers: &[Receiver]) -> SqlResult<()> {
+pub(super) fn check_constants(plan: &LogicalPlan, receivers: &[Receiver], style: Style) -> SqlResult<()> {
     if receivers.is_empty() {
         return Ok(());
     }
@@ -77,7 +79,7 @@ pub(super) fn check_constants(plan: &LogicalPlan, receivers: &[Receiver]) -> Sql
         if let Some((_, value, from)) = constant
             && is_immutable_cast(from, &receiver.sql_type)
         {
-            receiver.check_value(value, from)?;
+            receiver.check_value(value, from, style)?;
         }
     }
     Ok(())

@@ -33,6 +33,7 @@ use crate::sql::reads::Reads;
 use crate::sql::relation::Relation;
 use crate::sql::scan::RelationProvider;
 use crate::sql::sequence::{self, values_as_selects};
+use crate::sql::style::{Reading, Style};
 use crate::sql::types::SqlType;
 
 /// A query that was planned once and can be run with other parameters and on later snapshots.
@@ -49,6 +50,8 @@ pub(crate) struct PlannedQuery {
     pub reads_system_catalog: bool,
     /// What its columns are assigned to.
     receivers: Vec<Receiver>,
+    /// The style of the session it was planned in.
+    style: Style,
 }
 
 impl PlannedQuery {
@@ -57,7 +60,7 @@ impl PlannedQuery {
     /// # Errors
     /// 42804 for a type that is not assigned to the column's, and what the column's type says of a literal without one.
     pub fn assigned_to(self, receivers: Vec<Receiver>) -> SqlResult<Self> {
-        check_types(&self.plan, &receivers)?;
+        check_types(&self.plan, &receivers, self.style)?;
         Ok(Self { receivers, ..self })
     }
 
@@ -86,11 +89,21 @@ pub(crate) struct Planner<'a> {
     given: Tables,
     /// What it plans is kept for later: nobody knows what time it is then.
     is_kept: bool,
+    /// Literals mean what they mean to every session: they are those of a declaration.
+    is_plain: bool,
 }
 
 impl<'a> Planner<'a> {
     pub fn new(engine: &'a Engine, reads: Arc<Reads>, system: SystemCatalog) -> Self {
-        Self { engine, reads, system, around: Around::default(), given: Tables::default(), is_kept: false }
+        Self {
+            engine,
+            reads,
+            system,
+            around: Around::default(),
+            given: Tables::default(),
+            is_kept: false,
+            is_plain: false,
+        }
     }
 
     /// The same, for a part of a statement with these surroundings.
@@ -101,6 +114,11 @@ impl<'a> Planner<'a> {
     /// The same, for expressions that are kept: words like `now` in literals are refused.
     pub fn for_later(&self) -> Self {
         Self { is_kept: true, ..self.clone() }
+    }
+
+    /// The same, for expressions that were kept: their literals are read in the plain style.
+    pub fn of_kept(&self) -> Self {
+        Self { is_plain: !self.is_kept, ..self.clone() }
     }
 
     /// The same planner with these tables before any others.
@@ -181,18 +199,17 @@ impl Planner<'_> {
         names::resolve(&mut query, tables, state)?;
         expr::lower(&mut query)?;
         let statement = Statement::Query(Box::new(query));
-        let found = Parameters::new(declared).of_kept(self.is_kept);
+        let parameters_of = |given| {
+            let style = self.style();
+            let literal_style = if self.is_plain { Style::PLAIN } else { style };
+            Parameters::new(given).of_kept(self.is_kept).in_style(style, literal_style).with_catalog(&self.system)
+        };
+        let found = parameters_of(declared);
         let mut plan = self.to_plan(state, tables, statement.clone(), &[], &found)?;
         let (parameters, named) = (found.types(), found.met());
         if !parameters.is_empty() {
             // Each parameter has one type wherever it stands: now that it is known, all that depends on it follows.
-            plan = self.to_plan(
-                state,
-                tables,
-                statement,
-                &parameters,
-                &Parameters::new(&parameters).of_kept(self.is_kept),
-            )?;
+            plan = self.to_plan(state, tables, statement, &parameters, &parameters_of(&parameters))?;
         }
         let columns = result_columns(&plan);
         let plan = unnest::unnest(plan)?;
@@ -205,12 +222,18 @@ impl Planner<'_> {
             relations,
             reads_system_catalog: tables.has_system_relations() || self.system.has_seen(),
             receivers: Vec::new(),
+            style: self.style(),
         })
     }
 
-    /// When the transaction began, in microseconds since 1970-01-01.
-    pub fn now(&self) -> Option<i64> {
-        self.reads.moments.known_transaction()
+    /// What the statement's texts are read with.
+    pub fn reading(&self) -> Reading {
+        self.reads.moments.reading()
+    }
+
+    /// The style of the session.
+    pub fn style(&self) -> Style {
+        self.reads.moments.style()
     }
 
     /// What expressions outside a plan are evaluated with in this planner's statement.
@@ -241,8 +264,12 @@ impl Planner<'_> {
         } else {
             query.plan.clone().replace_params_with_values(&ParamValues::from(parameters.to_vec()))?
         };
-        let plan = expr::folded(plan, self.engine.state().execution_props())?;
-        check_constants(&plan, &query.receivers)?;
+        let plan = if self.style() == Style::PLAIN {
+            expr::folded(plan, self.engine.state().execution_props())?
+        } else {
+            expr::folded(plan, &self.moment())?
+        };
+        check_constants(&plan, &query.receivers, query.style)?;
         Ok(plan)
     }
 
@@ -252,7 +279,7 @@ impl Planner<'_> {
     /// What they raise.
     pub fn check(&self, query: &PlannedQuery, parameters: &[ScalarValue]) -> SqlResult<()> {
         if query.named.is_empty() && !expr::is_foldable(&query.plan)? {
-            return check_constants(&query.plan, &query.receivers);
+            return check_constants(&query.plan, &query.receivers, query.style);
         }
         self.bound(query, parameters).map(|_| ())
     }

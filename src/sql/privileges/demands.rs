@@ -92,6 +92,7 @@ pub(in crate::sql) fn demands(command: &Command) -> Vec<Demand> {
         | Command::Show(_)
         | Command::SetConfig(_)
         | Command::Reset(_)
+        | Command::Notify(_)
         | Command::Discard(_) => {}
     }
     needs.0

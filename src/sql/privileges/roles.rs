@@ -1,9 +1,11 @@
 //! The roles that names can mean: users, the role that owns what nobody else does, and whoever left a trace in the catalogue.
 
+use std::sync::Arc;
+
 use xxhash_rust::xxh64::xxh64;
 
 use super::rights::Rights;
-use crate::sql::catalog::CatalogView;
+use crate::sql::catalog::Access;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::login::{Account, Role};
 
@@ -34,13 +36,13 @@ pub(in crate::sql) struct Roles {
 
 impl Roles {
     /// The users, the session's own among them, and the roles that objects and their privileges name.
-    pub fn new(accounts: &[Account], current: &Rights, catalog: &CatalogView) -> Self {
+    pub fn new<'a>(accounts: &[Account], current: &Rights, accesses: impl Iterator<Item = &'a Arc<Access>>) -> Self {
         let first = first_owner(accounts, current);
         let mut roles = Self { roles: Vec::new(), first };
         accounts.iter().for_each(|account| roles.add(&account.name, account.role, account.can_login));
         roles.add(current.user(), current.role(), true);
         roles.add(BOOTSTRAP, Role::Admin, false);
-        for access in catalog.accesses() {
+        for access in accesses {
             let items = access.acl.iter().flat_map(|acl| acl.items());
             let named = items.flat_map(|item| item.grantee.iter().chain([&item.grantor]));
             access.owner.iter().chain(named).for_each(|name| roles.add(name, Role::Granted, false));

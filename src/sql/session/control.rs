@@ -20,16 +20,22 @@ impl Session {
             TransactionCommand::Rollback { chain } => self.rollback(*chain)?,
             TransactionCommand::Savepoint(name) => {
                 self.transaction.savepoint(name.clone())?;
+                self.settings.savepoint();
+                self.listener.savepoint();
                 "SAVEPOINT"
             }
             TransactionCommand::Release(name) => {
                 self.transaction.release(name)?;
                 self.cursors.release_to(self.transaction.savepoints());
+                self.settings.release_to(self.transaction.savepoints());
+                self.listener.release_to(self.transaction.savepoints());
                 "RELEASE"
             }
             TransactionCommand::RollbackTo(name) => {
                 self.transaction.rollback_to(name)?;
                 self.cursors.rollback_to(self.transaction.savepoints());
+                self.settings.rollback_to(self.transaction.savepoints());
+                self.listener.rollback_to(self.transaction.savepoints());
                 "ROLLBACK"
             }
             TransactionCommand::Prepare => self.prepare_transaction()?,
@@ -70,11 +76,13 @@ impl Session {
         let committed = self.commit_collected(collected, is_block).await;
         self.transaction.finish();
         self.settings.end_transaction(committed.is_ok());
+        self.listener.end_transaction(committed.is_ok(), self.login.process);
         self.cursors.end_transaction();
         committed
     }
 
     async fn commit_collected(&mut self, collected: Collected, is_block: bool) -> SqlResult<()> {
+        self.listener.check_commit()?;
         let turn = match self.transaction.commit_turn(&collected.writes).await {
             Ok(turn) => turn,
             Err(error) => {
@@ -126,13 +134,13 @@ impl Session {
     fn set_session_modes(&mut self, modes: NamedModes) -> SqlResult<&'static str> {
         let on = |is_on| if is_on { "on" } else { "off" };
         if let Some(isolation) = modes.isolation {
-            self.settings.set("default_transaction_isolation", isolation.name())?;
+            self.settings.set("default_transaction_isolation", Some(isolation.name()))?;
         }
         if let Some(read_only) = modes.read_only {
-            self.settings.set("default_transaction_read_only", on(read_only))?;
+            self.settings.set("default_transaction_read_only", Some(on(read_only)))?;
         }
         if let Some(deferrable) = modes.deferrable {
-            self.settings.set("default_transaction_deferrable", on(deferrable))?;
+            self.settings.set("default_transaction_deferrable", Some(on(deferrable)))?;
         }
         Ok("SET")
     }
@@ -177,6 +185,7 @@ impl Session {
         }
         self.transaction.finish();
         self.settings.end_transaction(false);
+        self.listener.end_transaction(false, self.login.process);
         self.cursors.end_transaction();
         if chain {
             self.transaction.begin(modes, self.engine.now())?;

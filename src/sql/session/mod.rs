@@ -13,8 +13,10 @@ mod grants;
 mod indexes;
 mod lock;
 mod locking;
+mod notify;
 mod observe;
 mod owners;
+mod portals;
 mod prepare;
 mod privileges;
 mod rewrite;
@@ -31,6 +33,7 @@ use std::time::Duration;
 
 use datafusion::common::ScalarValue;
 
+pub use self::copy::CopiedRows;
 use self::copy::CopyInProgress;
 use self::prepare::Known;
 pub use self::prepare::Prepared;
@@ -41,15 +44,16 @@ use super::engine::Engine;
 use super::error::{ErrorKind, Notice, SqlError, SqlResult};
 use super::login::Login;
 pub use super::login::{Account, AccountChange, Accounts, AccountsError, Encryption, Role, Secret};
+use super::notify::Listener;
 use super::outcome::{CommandTag, Outcome};
-use super::output::OutputStyle;
 use super::pg_catalog::SystemCatalog;
 use super::plan::Planner;
 use super::privileges::Rights;
 use super::reads::Reads;
 use super::sequence::SessionSequences;
-use super::settings::Settings;
+use super::settings::{Settings, Source};
 pub use super::statement::Statement;
+use super::style::{Reading, Style};
 use super::tx::{Snapshot, Transaction, TransactionState};
 use super::types::SqlType;
 
@@ -88,6 +92,7 @@ pub struct Session {
     engine: Arc<Engine>,
     user: String,
     settings: Settings,
+    listener: Listener,
     transaction: Transaction,
     login: Arc<Login>,
     rights: Rights,
@@ -103,26 +108,28 @@ impl Session {
     /// # Errors
     /// 42704 or 22023 for a start-up setting that is not one, 42501 for a user who may not connect to the database.
     pub fn new(engine: Arc<Engine>, options: SessionOptions) -> SqlResult<Self> {
-        let mut settings = Settings::new(&options.user);
+        let settings = Settings::new(&options.user);
         if options.role == Role::ReadOnly {
             settings.allow_reading_only();
         }
         if options.role != Role::Admin {
             settings.is_no_superuser();
         }
-        settings.set_at_startup("egt.mode", engine.config().egt_mode.name())?;
+        settings.set_at_startup("egt.mode", engine.config().egt_mode.name(), Source::Server)?;
         for (name, value) in &options.settings {
-            settings.set_at_startup(name, value)?;
+            settings.set_at_startup(name, value, Source::Client)?;
         }
         let rights = Rights::new(&options.user, options.role);
         let login = Login { process: 0, role: options.role, encryption: options.encryption };
         privileges::check_may_connect(&engine, &rights)?;
+        let engine_hub = engine.hub().clone();
         let transaction = Transaction::new(engine.new_claims(login.process), engine.write_space().clone());
         Ok(Self {
             sequences: Arc::new(SessionSequences::new(engine.sequences().clone())),
             engine,
             user: options.user,
             settings,
+            listener: Listener::new(engine_hub),
             transaction,
             login: Arc::new(login),
             rights,
@@ -155,8 +162,10 @@ impl Session {
     pub async fn prepare(&mut self, statement: Statement, declared: &[SqlType]) -> SqlResult<Prepared> {
         self.check_not_failed(&statement)?;
         self.begin_statement(&statement).await;
+        let source = statement.source.clone();
         let known = Known { settings: &self.settings, cursors: &self.cursors, statements: &self.statements };
-        Prepared::prepare(&self.planner(), statement, declared, &known).await
+        let prepared = Prepared::prepare(&self.planner(), statement, declared, &known).await;
+        prepared.map_err(|error| source.located(error))
     }
 
     /// Runs a planned statement. Dropping the future or the returned rows cancels it; a commit already handed to the
@@ -172,7 +181,8 @@ impl Session {
     ) -> SqlResult<Outcome> {
         self.check_not_failed(prepared.statement())?;
         self.begin_statement(prepared.statement()).await;
-        let outcome = self.run(prepared, &parameters, position).await?;
+        let outcome = self.run(prepared, &parameters, position).await;
+        let outcome = outcome.map_err(|error| prepared.statement.source.located(error))?;
         // A statement on its own is a transaction: the next one reads anew.
         let copies = matches!(outcome, Outcome::CopyIn(_));
         if position == Position::Last && !self.transaction.is_open() && !copies {
@@ -187,6 +197,19 @@ impl Session {
     /// What is wrong with the input, with its line; what the commit meets.
     pub async fn copy_data(&mut self, data: &[u8]) -> SqlResult<()> {
         self.copy_in(data).await
+    }
+
+    /// Rows of COPY FROM STDIN in binary format, which the front-end has read.
+    ///
+    /// # Errors
+    /// What is wrong with the rows, with the number of the first; what the commit meets.
+    pub async fn copy_rows(&mut self, rows: CopiedRows, bytes: usize) -> SqlResult<()> {
+        self.copy_read(rows, bytes).await
+    }
+
+    /// What is wrong with COPY input that the front-end reads, with what is committed already.
+    pub fn copy_error(&self, error: Box<SqlError>) -> Box<SqlError> {
+        self.copy_failed(error)
     }
 
     /// The input is complete: commits what is left.
@@ -219,8 +242,11 @@ impl Session {
         self.forget_copy();
         let forgotten = self.transaction.fail();
         self.record_rollback(&forgotten);
-        if !self.transaction.in_block() {
+        if self.transaction.in_block() {
+            self.settings.fail();
+        } else {
             self.settings.end_transaction(false);
+            self.listener.end_transaction(false, self.login.process);
             self.cursors.end_transaction();
         }
     }
@@ -252,8 +278,8 @@ impl Session {
     }
 
     /// The settings that change how values print.
-    pub fn output_style(&self) -> OutputStyle {
-        OutputStyle::default()
+    pub fn output_style(&self) -> Style {
+        self.settings.style()
     }
 
     /// `statement_timeout` in force.
@@ -271,10 +297,7 @@ impl Session {
 
     fn check_not_failed(&self, statement: &Statement) -> SqlResult<()> {
         if self.transaction.state() == TransactionState::Failed && !statement.is_allowed_in_failed_block() {
-            return Err(SqlError::new(
-                ErrorKind::InFailedTransaction,
-                "current transaction is aborted, commands ignored until end of transaction block",
-            ));
+            return Err(aborted());
         }
         Ok(())
     }
@@ -306,7 +329,7 @@ impl Session {
         let own = self.transaction.writes().own_writes();
         let written = own.iter().map(|(table, own)| (table.clone(), own.observed().clone())).collect();
         let staged = self.transaction.catalog();
-        let moments = self.engine.moments(self.transaction.began());
+        let moments = self.engine.moments(self.transaction.began(), self.settings.style());
         let Some(Snapshot { moment, serial }) = self.transaction.snapshot() else {
             let (reader, catalog) = self.engine.catalog().view(staged);
             let catalog = catalog.with_written(written);
@@ -320,19 +343,25 @@ impl Session {
         Arc::new(Reads::new(reader, catalog, own, moments).noted_in(log))
     }
 
-    /// When the transaction began, in microseconds since 1970-01-01; one that has not begun does so now.
-    pub fn transaction_time(&self) -> i64 {
-        self.engine.moments(self.transaction.began()).transaction()
+    /// What the texts of parameters are read with. A transaction that has not begun does so now.
+    pub fn reading(&self) -> Reading {
+        self.engine.moments(self.transaction.began(), self.settings.style()).reading()
     }
 
     fn system_catalog(&self) -> SystemCatalog {
-        SystemCatalog::new(&self.engine.config().database, &self.user)
+        SystemCatalog::new(&self.engine.config().database, &self.user, self.settings.clone(), self.listener.clone())
             .with_login(self.login.clone())
-            .with_settings(self.settings.all())
             .with_sequences(self.sequences.clone())
+            .with_copies(self.engine.copies().clone())
     }
 
     fn notice(&mut self, notice: Notice) {
         self.notices.push(notice);
     }
+}
+
+/// What is said in a block that has failed.
+fn aborted() -> Box<SqlError> {
+    let message = "current transaction is aborted, commands ignored until end of transaction block";
+    SqlError::new(ErrorKind::InFailedTransaction, message)
 }

@@ -24,7 +24,7 @@ impl Session {
 
     /// Who is recorded as the one who ran a transaction.
     pub(super) fn client(&self) -> Client {
-        Client::new(self.settings.application_name(), &self.user)
+        Client::new(&self.settings.application_name(), &self.user)
     }
 
     /// A transaction ended; nothing is recorded of one that observe mode did not see write.

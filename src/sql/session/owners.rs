@@ -1,6 +1,6 @@
 //! ALTER ... OWNER TO.
 
-use super::privileges::object_named;
+use super::privileges::{UNKNOWN, object_named};
 use super::{Position, Session};
 use crate::sql::catalog::Access;
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
@@ -20,6 +20,10 @@ impl Session {
             }
             return Err(SqlError::new(ErrorKind::UndefinedTable, format!("relation \"{shown}\" does not exist")));
         };
+        if object.oid == UNKNOWN {
+            self.notice(Notice::info(format!("the owner of \"{}\" is not kept, and stays", object.name)));
+            return Ok(done);
+        }
         let roles = self.roles().await?;
         let to = match &change.owner {
             Grantee::Named(name) => name.as_str(),

@@ -13,6 +13,7 @@ use crate::sql::outcome::ResultColumn;
 use crate::sql::plan::{PlannedQuery, Planner};
 use crate::sql::settings::Settings;
 use crate::sql::statement::{Command, Statement};
+use crate::sql::style::Style;
 use crate::sql::types::SqlType;
 
 /// A planned statement.
@@ -25,6 +26,8 @@ pub struct Prepared {
     pub(super) statement: Statement,
     pub(super) plan: Plan,
     pub(super) declared: Vec<SqlType>,
+    /// The session's when it was planned.
+    style: Style,
     /// Made when observe mode asks first.
     seen: OnceLock<Arc<SeenStatement>>,
 }
@@ -105,7 +108,27 @@ impl Prepared {
                 _ => (Vec::new(), None),
             },
         };
-        Ok(Self { parameters, columns, is_binary, statement, plan, declared: declared.to_vec(), seen: OnceLock::new() })
+        let declared = declared.to_vec();
+        Ok(Self {
+            parameters,
+            columns,
+            is_binary,
+            statement,
+            plan,
+            declared,
+            style: planner.style(),
+            seen: OnceLock::new(),
+        })
+    }
+
+    /// Whether its plan means the same in a session of this style.
+    pub(super) fn is_of_style(&self, style: Style) -> bool {
+        self.style == style || matches!(self.plan, Plan::Utility)
+    }
+
+    /// Whether it reads and does nothing else: a portal of it is a cursor.
+    pub fn is_query(&self) -> bool {
+        matches!(self.plan, Plan::Query(_))
     }
 
     /// The statement as observe mode remembers it.

@@ -20,6 +20,9 @@ use crate::sql::statement::Command;
 pub(super) const SCHEMA: u32 = 2200;
 pub(super) const DATABASE: u32 = 5;
 
+/// The OID of what no privileges are kept for: no object has it.
+pub(super) const UNKNOWN: u32 = 0;
+
 /// What a name stands for.
 pub(super) struct Object {
     pub kind: ObjectKind,
@@ -134,6 +137,10 @@ pub(super) async fn object_named(reads: &Reads, name: &ObjectName) -> SqlResult<
         let (oid, name) = (relation.oid, relation.name.clone());
         return Ok(Some(Object { kind: ObjectKind::Table, oid, name }));
     }
-    let sequence = reads.catalog.sequence(&name);
-    Ok(sequence.map(|sequence| Object { kind: ObjectKind::Sequence, oid: sequence.oid, name: sequence.name.clone() }))
+    if let Some(sequence) = reads.catalog.sequence(&name) {
+        let (oid, name) = (sequence.oid, sequence.name.clone());
+        return Ok(Some(Object { kind: ObjectKind::Sequence, oid, name }));
+    }
+    // What else there may be of this name is nobody's whose privileges are not kept.
+    Ok(reads.catalog.has_name(&name).then_some(Object { kind: ObjectKind::Table, oid: UNKNOWN, name }))
 }

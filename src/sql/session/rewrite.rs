@@ -87,8 +87,14 @@ impl Copy<'_> {
             let index = KEY_COLUMNS + i;
             let column = &self.after.columns[computed.column];
             let from = SqlType::of_field(schema.field(index));
-            edm::assign(batch.column(index), &from, &column.sql_type, computed.value.untyped)
-                .map_err(|error| told_of_cast(error, computed, &column.name, &column.sql_type))
+            edm::assign_as(
+                batch.column(index),
+                &from,
+                &column.sql_type,
+                computed.value.untyped,
+                self.reads.moments.reading(),
+            )
+            .map_err(|error| told_of_cast(error, computed, &column.name, &column.sql_type))
         };
         self.rewrite.computed.iter().enumerate().map(assign).collect()
     }

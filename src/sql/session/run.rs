@@ -6,7 +6,7 @@ use datafusion::sql::sqlparser::ast::DiscardObject;
 use super::change::Change;
 use super::lock::held_with;
 use super::locking::LockingStatement;
-use super::prepare::{Plan, Prepared, plan};
+use super::prepare::{Known, Plan, Prepared, plan};
 use super::{Position, Session};
 use crate::sql::dml::{Changed, PreparedDml, statement_name};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
@@ -22,6 +22,26 @@ impl Session {
         position: Position,
     ) -> SqlResult<Outcome> {
         self.check_privileges(&prepared.statement.command).await?;
+        if !prepared.is_of_style(self.settings.style()) {
+            // What literals and time zones mean is in a plan.
+            let known = Known { settings: &self.settings, cursors: &self.cursors, statements: &self.statements };
+            let planner = self.planner();
+            let fresh = Prepared::prepare(&planner, prepared.statement.clone(), &prepared.declared, &known);
+            let fresh = Box::pin(fresh).await?;
+            if fresh.columns != prepared.columns || fresh.parameters != prepared.parameters {
+                return Err(plan_changed());
+            }
+            return self.run_planned(&fresh, parameters, position).await;
+        }
+        self.run_planned(prepared, parameters, position).await
+    }
+
+    async fn run_planned(
+        &mut self,
+        prepared: &Prepared,
+        parameters: &[ScalarValue],
+        position: Position,
+    ) -> SqlResult<Outcome> {
         match &prepared.plan {
             Plan::Query(query) => self.run_query(prepared, query, parameters, position).await,
             Plan::Dml(dml) => self.run_dml(prepared, dml, None, parameters, position).await,
@@ -68,12 +88,10 @@ impl Session {
             Command::Execute(command) => self.run_execute(command, position).await,
             Command::Deallocate(name) => self.run_deallocate(name.as_deref()),
             Command::SetConfig(call) => self.run_set_config(call),
+            Command::Notify(command) => self.run_notify(command),
             Command::Show(name) => self.run_show(name),
             Command::Set(set) => self.run_set(set),
-            Command::Reset(name) => {
-                self.settings.reset(name.as_deref())?;
-                Ok(Outcome::Done(CommandTag::Plain("RESET")))
-            }
+            Command::Reset(name) => self.run_reset(name.as_deref()),
             Command::Discard(what) => self.discard(*what),
             Command::Grant(command) => self.run_grant(command, position).await,
             Command::Role(command) => self.run_role(command).await,
@@ -85,7 +103,8 @@ impl Session {
 
     fn discard(&mut self, what: DiscardObject) -> SqlResult<Outcome> {
         if what == DiscardObject::ALL {
-            self.settings.reset(None)?;
+            self.settings.reset_all();
+            self.listener.unlisten(None)?;
             self.cursors.close_all();
             self.statements.clear();
         }

@@ -1,13 +1,18 @@
 //! SET and RESET.
 
+use datafusion::common::ScalarValue;
 use datafusion::sql::sqlparser::ast::{ContextModifier, Expr, Set, UnaryOperator, Value};
 
 use super::Session;
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
+use crate::sql::input::parse_text;
 use crate::sql::outcome::{CommandTag, Outcome};
-use crate::sql::settings::parse_bool;
-use crate::sql::statement::dotted;
+use crate::sql::pg_catalog::quote_ident;
+use crate::sql::settings::{List, list_of, parse_bool};
+use crate::sql::statement::{dotted, fold};
+use crate::sql::style::offset_name;
 use crate::sql::tx::{Isolation, NamedModes};
+use crate::sql::types::SqlType;
 
 impl Session {
     pub(super) fn run_set(&mut self, set: &Set) -> SqlResult<Outcome> {
@@ -15,35 +20,46 @@ impl Session {
             Set::SingleAssignment { scope, variable, values, .. } => {
                 let name = dotted(variable);
                 let local = matches!(scope, Some(ContextModifier::Local));
-                match set_text(values)? {
-                    Some(text) => self.assign_setting(&name, &text, local)?,
-                    None => self.settings.reset(Some(&name))?,
-                }
+                let text = if is_time_zone(&name) { zone_text(values)? } else { set_text(&name, values)? };
+                self.assign_setting(&name, text.as_deref(), local)?;
             }
-            Set::SetTimeZone { local, value } => match set_text(std::slice::from_ref(value))? {
-                Some(text) => self.assign_setting("TimeZone", &text, *local)?,
-                None => self.settings.reset(Some("TimeZone"))?,
-            },
+            Set::SetTimeZone { local, value } => {
+                let text = zone_text(std::slice::from_ref(value))?;
+                self.assign_setting("TimeZone", text.as_deref(), *local)?;
+            }
             Set::SetNames { charset_name, .. } => {
-                self.assign_setting("client_encoding", &charset_name.value, false)?;
+                self.assign_setting("client_encoding", Some(&charset_name.value), false)?;
             }
-            Set::SetNamesDefault {} => self.settings.reset(Some("client_encoding"))?,
+            Set::SetNamesDefault {} => self.assign_setting("client_encoding", None, false)?,
             other => return Err(SqlError::not_supported(format!("SET {other}"))),
         }
         Ok(Outcome::Done(CommandTag::Plain("SET")))
     }
 
-    pub(super) fn assign_setting(&mut self, name: &str, value: &str, local: bool) -> SqlResult<()> {
-        if let Some(modes) = transaction_mode(name, value)? {
-            return self.set_block_modes(modes);
+    /// RESET of one setting, or of all.
+    pub(super) fn run_reset(&mut self, name: Option<&str>) -> SqlResult<Outcome> {
+        match name {
+            Some(name) => self.settings.set(name, None)?,
+            None => self.settings.reset_all(),
         }
-        if !local {
-            return self.settings.set(name, value);
-        }
-        if !self.transaction.in_block() {
+        Ok(Outcome::Done(CommandTag::Plain("RESET")))
+    }
+
+    fn assign_setting(&mut self, name: &str, value: Option<&str>, local: bool) -> SqlResult<()> {
+        if local && !self.transaction.in_block() {
             self.notice(Notice::warning("SET LOCAL can only be used in transaction blocks"));
         }
-        self.settings.set_local(name, value)
+        self.set_setting(name, value, local)
+    }
+
+    /// Sets a setting, or a mode of the open transaction that is shown as one. `None` for DEFAULT.
+    pub(super) fn set_setting(&mut self, name: &str, value: Option<&str>, local: bool) -> SqlResult<()> {
+        if let Some(value) = value
+            && let Some(modes) = transaction_mode(name, value)?
+        {
+            return self.set_block_modes(modes);
+        }
+        if local { self.settings.set_local(name, value) } else { self.settings.set(name, value) }
     }
 }
 
@@ -67,16 +83,48 @@ fn transaction_mode(name: &str, value: &str) -> SqlResult<Option<NamedModes>> {
         _ => return Ok(None),
     }))
 }
+
+fn is_time_zone(name: &str) -> bool {
+    name.eq_ignore_ascii_case("timezone")
+}
+
 /// The value of a SET as text; `None` for DEFAULT.
-fn set_text(values: &[Expr]) -> SqlResult<Option<String>> {
-    if let [Expr::Identifier(ident)] = values
-        && ident.quote_style.is_none()
-        && ident.value.eq_ignore_ascii_case("default")
-    {
+fn set_text(name: &str, values: &[Expr]) -> SqlResult<Option<String>> {
+    if is_word(values, "default") {
         return Ok(None);
     }
     let parts = values.iter().map(value_text).collect::<SqlResult<Vec<_>>>()?;
-    Ok(Some(parts.join(", ")))
+    match list_of(name) {
+        List::No if parts.len() > 1 => {
+            let message = format!("SET {name} takes only one argument");
+            Err(SqlError::new(ErrorKind::InvalidParameterValue, message))
+        }
+        List::No | List::Words => Ok(Some(parts.join(", "))),
+        List::Names => Ok(Some(parts.iter().map(|part| quote_ident(part)).collect::<Vec<_>>().join(", "))),
+    }
+}
+
+/// The zone of SET TIME ZONE: a name, a number of hours, an interval; `None` for DEFAULT and LOCAL.
+fn zone_text(values: &[Expr]) -> SqlResult<Option<String>> {
+    if is_word(values, "local") {
+        return Ok(None);
+    }
+    let [Expr::Interval(interval)] = values else { return set_text("TimeZone", values) };
+    let text = value_text(&interval.value)?;
+    let ScalarValue::IntervalMonthDayNano(Some(span)) = parse_text(&SqlType::Interval, &text)? else {
+        return Ok(Some(text));
+    };
+    if span.months != 0 || span.days != 0 {
+        let message = format!("invalid value for parameter \"TimeZone\": \"INTERVAL '{text}'\"");
+        return Err(SqlError::new(ErrorKind::InvalidParameterValue, message)
+            .with_detail("Cannot specify months or days in time zone interval."));
+    }
+    const NANOS_PER_SECOND: i64 = 1_000_000_000;
+    Ok(Some(offset_name(span.nanoseconds / NANOS_PER_SECOND)))
+}
+
+fn is_word(values: &[Expr], word: &str) -> bool {
+    matches!(values, [Expr::Identifier(ident)] if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case(word))
 }
 
 fn value_text(value: &Expr) -> SqlResult<String> {
@@ -88,8 +136,9 @@ fn value_text(value: &Expr) -> SqlResult<String> {
             Value::DollarQuotedString(text) => text.value.clone(),
             other => other.to_string(),
         }),
-        Expr::Identifier(ident) => Ok(ident.value.clone()),
+        Expr::Identifier(ident) => Ok(fold(ident)),
         Expr::UnaryOp { op: UnaryOperator::Minus, expr } => Ok(format!("-{}", value_text(expr)?)),
+        Expr::UnaryOp { op: UnaryOperator::Plus, expr } => value_text(expr),
         other => Err(SqlError::new(ErrorKind::Syntax, format!("SET takes constants only, not {other}"))),
     }
 }

@@ -1,6 +1,7 @@
 //! `SELECT set_config('name', 'value', is_local)`: SET as a query, which pg_dump writes at the head of its scripts.
 //!
-//! It stands alone in its query and takes constants: a function inside a plan has no session to change.
+//! One that stands alone in its query and has constants is read here: it may set the modes of the open transaction too,
+//! which the function of other queries cannot.
 
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Query, SelectItem, SetExpr, Value,
@@ -59,8 +60,8 @@ pub(super) fn column() -> ResultColumn {
 
 impl Session {
     pub(super) fn run_set_config(&mut self, call: &SetConfig) -> SqlResult<Outcome> {
-        self.assign_setting(&call.name, &call.value, call.local)?;
-        let value = self.settings.show(&call.name)?.1.to_owned();
+        self.set_setting(&call.name, Some(&call.value), call.local)?;
+        let value = self.settings.show(&call.name)?.1;
         text_rows([column()].into(), vec![vec![value]], RowsTag::Select)
     }
 }

@@ -22,7 +22,7 @@ pub(super) fn columns(name: &str, settings: &Settings) -> SqlResult<Arc<[ResultC
     if name.eq_ignore_ascii_case("all") {
         return Ok(ALL_COLUMNS.iter().map(|n| text_column(n)).collect());
     }
-    Ok(Arc::new([text_column(settings.show(name)?.0)]))
+    Ok(Arc::new([text_column(&settings.show(name)?.0)]))
 }
 
 /// A computed text column.
@@ -46,9 +46,9 @@ pub(super) fn text_rows(columns: Arc<[ResultColumn]>, rows: Vec<Vec<String>>, ta
 impl Session {
     pub(super) fn run_show(&self, name: &str) -> SqlResult<Outcome> {
         let rows = if name.eq_ignore_ascii_case("all") {
-            self.settings.all().map(|(n, v)| vec![n.to_owned(), v.to_owned(), String::new()]).collect()
+            self.settings.all().into_iter().map(|(name, value, about)| vec![name, value, about.to_owned()]).collect()
         } else {
-            vec![vec![self.settings.show(name)?.1.to_owned()]]
+            vec![vec![self.settings.show(name)?.1]]
         };
         text_rows(columns(name, &self.settings)?, rows, RowsTag::Show)
     }

@@ -17,6 +17,7 @@ use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::outcome::{CommandTag, Outcome};
 use crate::sql::prepare_syntax::PrepareCommand;
 use crate::sql::statement::ExecuteCommand;
+use crate::sql::style::Reading;
 use crate::sql::syntax;
 use crate::sql::types::SqlType;
 
@@ -121,7 +122,8 @@ impl Session {
         let row = row.ok_or_else(|| SqlError::new(ErrorKind::Internal, "the arguments of EXECUTE gave no row"))?;
         let mut values = Vec::with_capacity(arguments.len());
         for (index, ((argument, column), to)) in arguments.iter().zip(planned.columns.iter()).zip(types).enumerate() {
-            let value = assigned(row.column(index), &column.sql_type, to, is_untyped(argument), index + 1)?;
+            let value =
+                assigned(row.column(index), &column.sql_type, to, is_untyped(argument), index + 1, planner.reading())?;
             values.push(ScalarValue::try_from_array(&value, 0)?);
         }
         Ok(values)
@@ -129,8 +131,15 @@ impl Session {
 }
 
 /// A value of one row, cast as PostgreSQL casts on assignment.
-fn assigned(value: &ArrayRef, from: &SqlType, to: &SqlType, untyped: bool, number: usize) -> SqlResult<ArrayRef> {
-    edm::assign(value, from, to, untyped).map_err(|error| {
+fn assigned(
+    value: &ArrayRef,
+    from: &SqlType,
+    to: &SqlType,
+    untyped: bool,
+    number: usize,
+    reading: Reading,
+) -> SqlResult<ArrayRef> {
+    edm::assign_as(value, from, to, untyped, reading).map_err(|error| {
         if error.kind != ErrorKind::DatatypeMismatch {
             return error;
         }

@@ -22,6 +22,15 @@ pub enum CatalogType {
     Dependencies,
     McvList,
     Statistic,
+    /// References to objects, printed by name, as `regclass` is.
+    Regprocedure,
+    Regoper,
+    Regoperator,
+    Regnamespace,
+    Regrole,
+    Regcollation,
+    Regconfig,
+    Regdictionary,
 }
 
 impl CatalogType {
@@ -36,6 +45,14 @@ impl CatalogType {
         Self::Dependencies,
         Self::McvList,
         Self::Statistic,
+        Self::Regprocedure,
+        Self::Regoper,
+        Self::Regoperator,
+        Self::Regnamespace,
+        Self::Regrole,
+        Self::Regcollation,
+        Self::Regconfig,
+        Self::Regdictionary,
     ];
 
     /// Its name in `pg_type`.
@@ -51,6 +68,14 @@ impl CatalogType {
             Self::Dependencies => "pg_dependencies",
             Self::McvList => "pg_mcv_list",
             Self::Statistic => "pg_statistic",
+            Self::Regprocedure => "regprocedure",
+            Self::Regoper => "regoper",
+            Self::Regoperator => "regoperator",
+            Self::Regnamespace => "regnamespace",
+            Self::Regrole => "regrole",
+            Self::Regcollation => "regcollation",
+            Self::Regconfig => "regconfig",
+            Self::Regdictionary => "regdictionary",
         }
     }
 
@@ -61,6 +86,21 @@ impl CatalogType {
     /// The Arrow type of its values: a number, else the text PostgreSQL prints.
     pub fn arrow(self) -> DataType {
         if self.is_number() { DataType::UInt32 } else { DataType::Utf8 }
+    }
+
+    /// Whether its values are references to objects.
+    pub fn names_objects(self) -> bool {
+        matches!(
+            self,
+            Self::Regprocedure
+                | Self::Regoper
+                | Self::Regoperator
+                | Self::Regnamespace
+                | Self::Regrole
+                | Self::Regcollation
+                | Self::Regconfig
+                | Self::Regdictionary
+        )
     }
 
     pub fn is_number(self) -> bool {

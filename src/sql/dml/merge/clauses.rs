@@ -193,7 +193,7 @@ async fn insertion(
     let untyped = given.iter().map(|(_, value)| is_untyped(value)).collect();
     let (targets, values): (Vec<_>, Vec<_>) = given.into_iter().unzip();
     let rows = Arc::new(NewRows::prepare(planner, relation, &targets, &[])?);
-    Ok((Action::Insert { given: GivenRows::new(relation, targets, untyped, planner.now()), rows }, values))
+    Ok((Action::Insert { given: GivenRows::new(relation, targets, untyped, planner.reading()), rows }, values))
 }
 
 /// A value that is computed only for rows that take the clause: for others it might fail.

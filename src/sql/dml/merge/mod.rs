@@ -112,7 +112,7 @@ impl PreparedMerge {
                 Action::Nothing => Bound::Nothing,
                 Action::Delete => Bound::Delete,
                 Action::Update(rows) => Bound::Update(rows.changes.bind(&moment)?),
-                Action::Insert { rows, .. } => Bound::Insert(rows.bind(planner)?),
+                Action::Insert { rows, .. } => Bound::Insert(Box::new(rows.bind(planner)?)),
             });
         }
         let mut rows = 0;
@@ -175,7 +175,7 @@ enum Bound<'c> {
     Nothing,
     Delete,
     Update(BoundChanges<'c>),
-    Insert(BoundRows),
+    Insert(Box<BoundRows>),
 }
 
 /// The rows of a batch that take the clause at an index.

@@ -12,6 +12,7 @@ use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::expr::conversion::is_text;
 use crate::sql::expr::typed::ValueType;
 use crate::sql::input::{ColumnParser, TextRule};
+use crate::sql::style::Reading;
 use crate::sql::types::SqlType;
 
 /// A time type with what its limits keep, which are those of the result's type.
@@ -30,8 +31,10 @@ pub static CAST: Kernel = Kernel {
     name: "cast",
     evaluate: |operands, _| {
         let operand = operands.get(0)?;
-        let now = if is_time(&operands.result().sql_type) { operands.now() } else { None };
-        convert(&operand.array, &operands.type_of(0), operands.result(), now)
+        let moments = operands.moments();
+        let now = if is_time(&operands.result().sql_type) { moments.known_transaction() } else { None };
+        let reading = Reading { style: moments.style(), now };
+        convert(&operand.array, &operands.type_of(0), operands.result(), reading)
     },
 };
 /// The same values under another name.
@@ -45,7 +48,7 @@ pub(in crate::sql::expr) fn is_time(sql_type: &SqlType) -> bool {
     }
 }
 
-/// Values of type `from` as CAST makes them values of type `to`, in a transaction that began at `now`.
+/// Values of type `from` as CAST makes them values of type `to`, in a session's style.
 ///
 /// # Errors
 /// 22P02, 22003, 22007, 22008, ... for values that the type does not have, 42804 when there is no cast.
@@ -53,25 +56,29 @@ pub(in crate::sql::expr) fn convert(
     values: &ArrayRef,
     from: &SqlType,
     to: &ValueType,
-    now: Option<i64>,
+    reading: Reading,
 ) -> SqlResult<ArrayRef> {
-    // A numeric without precision is computed in a layout of its own.
-    let layout = match &to.sql_type {
-        SqlType::Numeric(_) => SqlType::of_arrow(&to.data_type),
-        other => other.clone(),
-    };
-    converted(values, from, &layout, now)
+    converted(values, from, &laid_out(&to.sql_type, &to.data_type), reading)
 }
 
-fn converted(values: &ArrayRef, from: &SqlType, to: &SqlType, now: Option<i64>) -> SqlResult<ArrayRef> {
+/// The type whose own layout is this one: a numeric without precision is computed in a layout of its own.
+fn laid_out(sql_type: &SqlType, data_type: &DataType) -> SqlType {
+    match (sql_type, data_type) {
+        (SqlType::Numeric(_), data_type) => SqlType::of_arrow(data_type),
+        (SqlType::Array(item), DataType::List(field)) => SqlType::Array(Box::new(laid_out(item, field.data_type()))),
+        _ => sql_type.clone(),
+    }
+}
+
+fn converted(values: &ArrayRef, from: &SqlType, to: &SqlType, reading: Reading) -> SqlResult<ArrayRef> {
     use SqlType as T;
     if values.data_type() == &DataType::Null {
         return Ok(new_null_array(&to.arrow(), values.len()));
     }
     match (from, to) {
-        (_, _) if is_text_inside(to) => shortened(&edm::texts(values, from)?, to),
-        (_, T::Json | T::Jsonb) => ruled(&edm::texts(values, from)?, to),
-        (_, _) if is_text_inside(from) => parsed(values, to, now),
+        (_, _) if is_text_inside(to) => shortened(&edm::texts(values, from, reading.style)?, to),
+        (_, T::Json | T::Jsonb) => ruled(&edm::texts(values, from, reading.style)?, to),
+        (_, _) if is_text_inside(from) => parsed(values, to, reading),
         (T::Bool, T::Int4) => {
             let values = values.as_boolean();
             Ok(Arc::new(values.iter().map(|value| value.map(i32::from)).collect::<Int32Array>()))
@@ -81,9 +88,9 @@ fn converted(values: &ArrayRef, from: &SqlType, to: &SqlType, now: Option<i64>) 
             Ok(Arc::new(values.iter().map(|value| value.map(|value| value != 0)).collect::<BooleanArray>()))
         }
         (T::Jsonb, _) => from_jsonb(values, to),
-        (T::Array(from_item), T::Array(to_item)) => items(values, from_item, to_item, now),
-        (T::Record(from), T::Record(to)) => rows(values, from, to, now),
-        _ => edm::assign(values, from, to, false),
+        (T::Array(from_item), T::Array(to_item)) => items(values, from_item, to_item, reading),
+        (T::Record(from), T::Record(to)) => rows(values, from, to, reading),
+        _ => edm::assign_as(values, from, to, false, reading),
     }
 }
 
@@ -92,9 +99,9 @@ fn is_text_inside(sql_type: &SqlType) -> bool {
     is_text(sql_type) || matches!(sql_type, SqlType::InternalChar)
 }
 
-fn parsed(values: &ArrayRef, to: &SqlType, now: Option<i64>) -> SqlResult<ArrayRef> {
+fn parsed(values: &ArrayRef, to: &SqlType, reading: Reading) -> SqlResult<ArrayRef> {
     let texts = arrow::compute::cast(values, &DataType::Utf8)?;
-    let mut column = ColumnParser::new(to).at(now);
+    let mut column = ColumnParser::new(to).reading(reading);
     texts.as_string::<i32>().iter().try_for_each(|text| column.push(text))?;
     Ok(column.finish())
 }
@@ -171,9 +178,9 @@ fn json_kind(text: &str) -> &'static str {
     }
 }
 
-fn items(values: &ArrayRef, from: &SqlType, to: &SqlType, now: Option<i64>) -> SqlResult<ArrayRef> {
+fn items(values: &ArrayRef, from: &SqlType, to: &SqlType, reading: Reading) -> SqlResult<ArrayRef> {
     let list = values.as_list::<i32>();
-    let items = converted(list.values(), from, to, now)?;
+    let items = converted(list.values(), from, to, reading)?;
     let field = Arc::new(Field::new_list_field(items.data_type().clone(), true));
     Ok(Arc::new(ListArray::new(field, list.offsets().clone(), items, list.nulls().cloned())))
 }

@@ -1,14 +1,16 @@
-//! Arithmetic of dates, times and timestamps. Days are of 24 hours: the session's time zone is UTC.
+//! Arithmetic of dates, times and timestamps. Days of a timestamp are of 24 hours; those of a moment, with time zone, are
+//! as long as they are in the session's zone.
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::{
-    Date32Type, Int32Type, IntervalMonthDayNano, IntervalMonthDayNanoType, Time64MicrosecondType,
+    DataType, Date32Type, Int32Type, IntervalMonthDayNano, IntervalMonthDayNanoType, Time64MicrosecondType,
     TimestampMicrosecondType,
 };
 use chrono::{Datelike, Months, NaiveDate};
 
 use super::{Kernel, Operands};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::input::Zone;
 
 pub static DATE_ADD_DAYS: Kernel = Kernel {
     name: "date_add_days",
@@ -103,8 +105,20 @@ fn timestamps(
     result: &arrow::datatypes::DataType,
     compute: impl Fn(i64, IntervalMonthDayNano) -> SqlResult<i64>,
 ) -> SqlResult<ArrayRef> {
-    let values =
-        operands.zip::<TimestampMicrosecondType, IntervalMonthDayNanoType, TimestampMicrosecondType>(compute)?;
+    let is_moment = matches!(result, DataType::Timestamp(_, Some(_)));
+    let zone = if is_moment { operands.moments().style().zone } else { Zone::UTC };
+    let values = if zone == Zone::UTC {
+        operands.zip::<TimestampMicrosecondType, IntervalMonthDayNanoType, TimestampMicrosecondType>(compute)?
+    } else {
+        operands.zip::<TimestampMicrosecondType, IntervalMonthDayNanoType, TimestampMicrosecondType>(|moment, by| {
+            let (calendar, time) = (IntervalMonthDayNano::new(by.months, by.days, 0), by.nanoseconds);
+            let mut moved = moment;
+            if by.months != 0 || by.days != 0 {
+                moved = zone.to_utc(compute(zone.to_local(moment)?, calendar)?)?;
+            }
+            compute(moved, IntervalMonthDayNano::new(0, 0, time))
+        })?
+    };
     Ok(arrow::compute::cast(&values, result)?)
 }
 

@@ -31,6 +31,7 @@ use datafusion::logical_expr::{
 };
 
 pub(super) use self::operands::Operands;
+use super::fold::is_immutable_cast;
 use super::typed::ValueType;
 use crate::sql::error::SqlResult;
 use crate::sql::types::SqlType;
@@ -98,6 +99,14 @@ impl Computation {
         let volatility = if is_time { Volatility::Stable } else { Volatility::Immutable };
         let signature = Signature::any(1, volatility);
         Self { kernel: &CAST, symbol: None, result, is_declared: false, signature }.on(vec![text])
+    }
+
+    /// CAST of a value that is no text, which may depend on the session's time zone or on how it writes values.
+    pub fn cast(from: &SqlType, result: ValueType, operand: Expr) -> Expr {
+        let is_immutable = is_immutable_cast(from, &result.sql_type);
+        let volatility = if is_immutable { Volatility::Immutable } else { Volatility::Stable };
+        let signature = Signature::any(1, volatility);
+        Self { kernel: &CAST, symbol: None, result, is_declared: false, signature }.on(vec![operand])
     }
 
     /// The operand with what the limits of a declared type keep of it.

@@ -46,9 +46,9 @@ impl<'a> Operands<'a> {
         self.result
     }
 
-    /// When the transaction began, if that is known.
-    pub fn now(&self) -> Option<i64> {
-        Moments::of(self.options).known_transaction()
+    /// The times and the style of the statement.
+    pub fn moments(&self) -> Moments {
+        Moments::of(self.options)
     }
 
     /// The SQL type of an operand.

@@ -13,6 +13,7 @@ use super::cast::convert;
 use super::sort_key::comparable;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::expr::typed::ValueType;
+use crate::sql::style::Reading;
 use crate::sql::types::{RowType, SqlType};
 
 /// One field of rows, by its place from 0: NULL where there is no row.
@@ -36,10 +37,10 @@ pub static RECORD_KEY: Kernel =
     Kernel { name: "record_key", evaluate: |operands, _| keys(rows_of(&operands.get(0)?.array)?) };
 
 /// Rows with the fields of another type of as many.
-pub(super) fn rows(values: &ArrayRef, from: &RowType, to: &RowType, now: Option<i64>) -> SqlResult<ArrayRef> {
+pub(super) fn rows(values: &ArrayRef, from: &RowType, to: &RowType, reading: Reading) -> SqlResult<ArrayRef> {
     let rows = rows_of(values)?;
     let columns = rows.columns().iter().zip(from.types()).zip(&to.fields);
-    let columns = columns.map(|((column, from), to)| convert(column, &from, &ValueType::of_field(to), now));
+    let columns = columns.map(|((column, from), to)| convert(column, &from, &ValueType::of_field(to), reading));
     let columns = columns.collect::<SqlResult<Vec<_>>>()?;
     let converted = StructArray::try_new_with_length(to.fields.clone(), columns, rows.nulls().cloned(), rows.len())?;
     Ok(Arc::new(converted))

@@ -15,8 +15,9 @@ use crate::sql::expr::conversion::item_of;
 use crate::sql::expr::kernels::{RELABEL, kernel_of};
 use crate::sql::expr::operand::Operand;
 use crate::sql::expr::operation::comparison_operator;
+use crate::sql::expr::pending::array_of;
 use crate::sql::expr::sort_key::{keyed, keyed_items};
-use crate::sql::expr::typed::ValueType;
+use crate::sql::expr::typed::{Shape, ValueType};
 use crate::sql::types::SqlType;
 
 impl Pass<'_> {
@@ -27,7 +28,7 @@ impl Pass<'_> {
             return Ok(make_array(Vec::new()));
         }
         let (items, item) = self.unified(items, "ARRAY")?;
-        Ok(labelled(make_array(items), &ValueType::of(SqlType::Array(Box::new(item.sql_type)))))
+        Ok(labelled(make_array(items), &array_of(&item)))
     }
 
     /// `value operator ANY (list)`
@@ -108,26 +109,39 @@ impl Pass<'_> {
         // A stand-in for an item tells which type both are compared in.
         let stand_in = Operand { expr: lit(ScalarValue::Null), value_type: ValueType::of(item) };
         let stand_in_type = stand_in.value_type.clone();
+        let given = value.clone();
         let (value, item, common) =
             comparison::converted(operator, value, stand_in, self.parameters()).map_err(raised)?;
         let item = match item {
             Expr::Literal(ScalarValue::Null, None) => stand_in_type,
             converted => self.operand(converted, schema)?.value_type,
         };
-        let value = match self.operand(value, schema)? {
-            // The items have the one layout of their numbers, which need not be that of the value.
-            number if matches!(number.sql_type(), SqlType::Numeric(_)) && number.value_type != item => {
-                number.converted_to(&item, self.parameters()).map_err(raised)?
-            }
-            value => value.expr,
+        let value = self.operand(value, schema)?;
+        let (value, item) = match &item.sql_type {
+            SqlType::Numeric(_) => self.beside_numerics(if given.is_unknown() { value } else { given }, item, &list)?,
+            _ => (value.expr, ValueType::of(item.sql_type)),
         };
-        let list_type = ValueType::of(SqlType::Array(Box::new(item.sql_type)));
-        let list = list.converted_to(&list_type, self.parameters()).map_err(raised)?;
+        let list = list.converted_to(&array_of(&item), self.parameters()).map_err(raised)?;
         let (value, list) = match common {
             Some(item) => (keyed(value, &item, comparison::purpose(operator)), keyed_items(list, &item)),
             None => (value, list),
         };
         Ok((operator, value, unlabelled(list)))
+    }
+
+    /// A number beside a list of numerics in the layout that holds it and the items, and that layout.
+    fn beside_numerics(&self, value: Operand, item: ValueType, list: &Operand) -> Result<(Expr, ValueType)> {
+        let items = match (item_of(list.sql_type()), &list.value_type.data_type) {
+            (Some(sql_type), DataType::List(field)) => {
+                Shape::of(&ValueType { sql_type, data_type: field.data_type().clone() })
+            }
+            _ => None,
+        };
+        let item = match (value.shape(), items) {
+            (Some(value), Some(items)) => value.union(items).value_type(),
+            _ => item,
+        };
+        Ok((value.converted_to(&item, self.parameters()).map_err(raised)?, item))
     }
 }
 

@@ -12,7 +12,9 @@ use crate::sql::expr::fold::is_immutable_cast;
 use crate::sql::expr::kernels::{CAST, Computation};
 use crate::sql::expr::literal;
 use crate::sql::expr::operand::{Operand, relabelled};
+use crate::sql::expr::references;
 use crate::sql::expr::typed::ValueType;
+use crate::sql::style::Reading;
 use crate::sql::types::{SqlType, TYPE_KEY, TimeLimits};
 
 impl Pass<'_> {
@@ -64,18 +66,22 @@ impl Pass<'_> {
             let message = format!("cannot cast type {} to {}", name(&from), name(to));
             return Err(SqlError::new(ErrorKind::CannotCoerce, message));
         }
+        if from.names_objects() && matches!(to, SqlType::Oid | SqlType::Int4 | SqlType::Int8) {
+            return references::as_oid(operand, self.parameters()).coerced(to, self.parameters());
+        }
         let target = match (to, operand.shape()) {
             // Without a precision it keeps the digits it has.
             (SqlType::Numeric(None), Some(shape)) => shape.value_type(),
             _ => ValueType::of(to.clone()),
         };
+        let reading = Reading { style: self.parameters().style(), now: None };
         // What asks settings waits for a row.
         if let Some(value) = operand.constant().filter(|_| is_immutable_cast(&from, to)) {
-            return Ok(match literal::cast(value, &from, &target) {
+            return Ok(match literal::cast(value, &from, &target, reading) {
                 Ok(value) => literal::literal(value, &target.sql_type),
                 // It may stand in a branch that is not taken.
                 Err(_) if is_text(&from) => Computation::reading(target, operand.expr),
-                Err(_) => Computation::call(&CAST, None, target, vec![operand.expr]),
+                Err(_) => Computation::cast(&from, target, operand.expr),
             });
         }
         match to {
@@ -86,7 +92,7 @@ impl Pass<'_> {
             // They have the layout of text, but not every text is one.
             SqlType::Json | SqlType::Jsonb => Ok(Computation::call(&CAST, None, target, vec![operand.expr])),
             SqlType::Text | SqlType::Varchar(None) if is_text(&from) => Ok(relabelled(operand.expr, &target)),
-            _ if is_text(to) => Ok(Computation::call(&CAST, None, target, vec![operand.expr])),
+            _ if is_text(to) => Ok(Computation::cast(&from, target, operand.expr)),
             _ => operand.converted_to(&target, self.parameters()),
         }
     }
@@ -99,9 +105,9 @@ impl Pass<'_> {
         };
         let value = match (text, to) {
             (Some(text), SqlType::Varchar(_) | SqlType::Char(_)) => {
-                literal::cast(&text.into(), &SqlType::Text, &ValueType::of(to.clone()))?
+                literal::cast(&text.into(), &SqlType::Text, &ValueType::of(to.clone()), Reading::default())?
             }
-            (Some(text), SqlType::Numeric(None)) => literal::read(text, to)?,
+            (Some(text), SqlType::Numeric(None)) => literal::read(text, to, Reading::default())?,
             (Some(text), _) => return literal::reading(text, to, self.parameters()),
             // NULL, or a parameter, which the cast declares.
             (None, _) => return operand.coerced(to, self.parameters()),

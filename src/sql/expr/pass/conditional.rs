@@ -18,6 +18,7 @@ use crate::sql::expr::pending::Meaning;
 use crate::sql::expr::record;
 use crate::sql::expr::sort_key::{Purpose, key};
 use crate::sql::expr::typed::{Shape, ValueType};
+use crate::sql::style::Reading;
 use crate::sql::types::SqlType;
 
 impl Pass<'_> {
@@ -200,7 +201,7 @@ fn standard(value_type: ValueType) -> ValueType {
 /// How many digits a literal without a type has as a numeric.
 fn literal_shape(value: &ScalarValue) -> SqlResult<Option<Shape>> {
     let Some(text) = value.try_as_str().flatten() else { return Ok(None) };
-    let value = literal::read(text, &SqlType::Numeric(None))?;
+    let value = literal::read(text, &SqlType::Numeric(None), Reading::default())?;
     let data_type = value.data_type();
     Ok(Shape::of(&ValueType { sql_type: SqlType::of_arrow(&data_type), data_type }))
 }

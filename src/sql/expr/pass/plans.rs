@@ -22,6 +22,7 @@ use crate::sql::expr::literal;
 use crate::sql::expr::operand::{Operand, is_untyped};
 use crate::sql::expr::sort_key::{Purpose, keyed};
 use crate::sql::expr::typed::ValueType;
+use crate::sql::style::Reading;
 use crate::sql::types::{SqlType, TYPE_KEY};
 
 impl Pass<'_> {
@@ -143,7 +144,8 @@ impl Pass<'_> {
             let expr = match operand.constant() {
                 // As it is assigned: rounded.
                 Some(value) => {
-                    let value = literal::cast(value, operand.sql_type(), &bigint).map_err(raised)?;
+                    let value =
+                        literal::cast(value, operand.sql_type(), &bigint, Reading::default()).map_err(raised)?;
                     if matches!(value, ScalarValue::Int64(Some(..0))) {
                         let kind = if clause == "LIMIT" { ErrorKind::InvalidLimit } else { ErrorKind::InvalidOffset };
                         return Err(raised(SqlError::new(kind, format!("{clause} must not be negative"))));

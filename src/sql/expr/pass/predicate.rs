@@ -104,8 +104,11 @@ impl Pass<'_> {
             (Some(escape), Expr::Literal(ScalarValue::Utf8(Some(text)), metadata)) => {
                 Expr::Literal(ScalarValue::from(pattern::with_backslashes(&text, escape).map_err(raised)?), metadata)
             }
-            (Some(_), _) => {
-                return Err(raised(SqlError::not_supported("ESCAPE with a pattern that is not a constant")));
+            (Some(escape), pattern) => {
+                let typed = |expr: Expr| Operand { expr, value_type: ValueType::of(SqlType::Text) };
+                let escape = literal::literal(escape.to_string().into(), &SqlType::Text);
+                let arguments = vec![typed(pattern), typed(escape)];
+                function::call("like_escape", arguments, self.parameters()).map_err(raised)?
             }
         };
         Ok(pattern::like(text, pattern, like.negated, like.case_insensitive))

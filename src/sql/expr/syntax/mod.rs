@@ -88,6 +88,14 @@ fn lower_one(expr: &mut Expr) -> SqlResult<()> {
         Expr::Cast { expr: operand, data_type, array: false, format: None, .. } => {
             *expr = cast(take(operand), &sql_type(data_type)?);
         }
+        // The planner knows escapes of one character.
+        Expr::Like { pattern, escape_char, .. } | Expr::ILike { pattern, escape_char, .. }
+            if escape_char.as_ref().is_some_and(|escape| !is_one_character(escape)) =>
+        {
+            if let Some(escape) = escape_char.take() {
+                **pattern = call("like_escape", vec![take(pattern), Expr::Value(escape)]);
+            }
+        }
         Expr::Interval(interval) => *expr = interval_cast(interval)?,
         // The planner would read the items as if there were no query around.
         Expr::Array(array) => *expr = call(pending::ARRAY, std::mem::take(&mut array.elem)),
@@ -115,6 +123,13 @@ fn lower_one(expr: &mut Expr) -> SqlResult<()> {
 /// The planner leaves casts out of the names of columns, and two columns would have one name.
 fn cast(operand: Expr, sql_type: &SqlType) -> Expr {
     call(&pending::cast_function(sql_type), vec![operand])
+}
+
+fn is_one_character(value: &ValueWithSpan) -> bool {
+    match &value.value {
+        Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text) => text.chars().count() == 1,
+        _ => false,
+    }
 }
 
 fn is_number(expr: &Expr) -> bool {

@@ -35,8 +35,14 @@ pub(super) const FUNCTIONS: &[Overload] = &[
     Overload::new("generate_series", &[Int8, Int8, Int8], INT8S, integers::<Int64Type>),
     Overload::new("generate_series", &[Numeric, Numeric], NUMERICS, decimals).sized(decimals_size),
     Overload::new("generate_series", &[Numeric, Numeric, Numeric], NUMERICS, decimals).sized(decimals_size),
-    Overload::new("generate_series", &[Timestamp, Timestamp, Interval], TIMESTAMPS, timestamps),
-    Overload::new("generate_series", &[Timestamptz, Timestamptz, Interval], TIMESTAMPTZS, timestamps).stable(),
+    Overload::new("generate_series", &[Timestamp, Timestamp, Interval], TIMESTAMPS, |call| {
+        timestamps(call, |step, from| step.added_to(from))
+    }),
+    Overload::new("generate_series", &[Timestamptz, Timestamptz, Interval], TIMESTAMPTZS, |call| {
+        let zone = call.style().zone;
+        timestamps(call, |step, from| step.added_in(zone, from))
+    })
+    .stable(),
     // What numbers the rows of WITH ORDINALITY.
     Overload::new("row_numbers", &[Any], INT8S, row_numbers).variadic().of_nulls(),
     Overload::new("generate_subscripts", &[AnyArray, Int4], INT4S, subscripts),
@@ -157,7 +163,7 @@ fn decimals(call: &Call) -> SqlResult<ArrayRef> {
     series.finish(&call.returns)
 }
 
-fn timestamps(call: &Call) -> SqlResult<ArrayRef> {
+fn timestamps(call: &Call, added: impl Fn(Parts, i64) -> SqlResult<i64>) -> SqlResult<ArrayRef> {
     let firsts = call.primitive::<TimestampMicrosecondType>(0)?;
     let lasts = call.primitive::<TimestampMicrosecondType>(1)?;
     let steps = call.primitive::<IntervalMonthDayNanoType>(2)?;
@@ -173,7 +179,7 @@ fn timestamps(call: &Call) -> SqlResult<ArrayRef> {
             estimate => estimate > 0,
         };
         let within = move |value: &i64| if ascending { *value <= last } else { *value >= last };
-        series.push(Some(firsts.at(row)).filter(within), |value| Ok(Some(step.added_to(value)?).filter(within)))?;
+        series.push(Some(firsts.at(row)).filter(within), |value| Ok(Some(added(step, value)?).filter(within)))?;
     }
     series.finish(&call.returns)
 }

@@ -9,27 +9,34 @@ use crate::sql::error::SqlResult;
 use crate::sql::functions::call::Call;
 use crate::sql::functions::signature::Overload;
 use crate::sql::functions::signature::Type::{Interval, Timestamp, Timestamptz};
-use crate::sql::input::MICROS_PER_DAY;
+use crate::sql::input::{MICROS_PER_DAY, Zone};
 
 pub(super) const FUNCTIONS: &[Overload] = &[
-    Overload::new("age", &[Timestamptz, Timestamptz], Interval, between),
-    Overload::new("age", &[Timestamp, Timestamp], Interval, between),
-    Overload::new("age", &[Timestamptz], Interval, until_today).stable(),
-    Overload::new("age", &[Timestamp], Interval, until_today).stable(),
+    Overload::new("age", &[Timestamptz, Timestamptz], Interval, |call| between(call, Some(call.style().zone))).stable(),
+    Overload::new("age", &[Timestamp, Timestamp], Interval, |call| between(call, None)),
+    Overload::new("age", &[Timestamptz], Interval, |call| until_today(call, Some(call.style().zone))).stable(),
+    Overload::new("age", &[Timestamp], Interval, |call| until_today(call, None)).stable(),
 ];
 
-fn between(call: &Call) -> SqlResult<ArrayRef> {
+fn between(call: &Call, zone: Option<Zone>) -> SqlResult<ArrayRef> {
     let (ends, starts) =
         (call.primitive::<TimestampMicrosecondType>(0)?, call.primitive::<TimestampMicrosecondType>(1)?);
-    call.numbers::<IntervalMonthDayNanoType>(|row| age(ends.at(row), starts.at(row)).interval())
+    call.numbers::<IntervalMonthDayNanoType>(|row| {
+        age(local(ends.at(row), zone)?, local(starts.at(row), zone)?).interval()
+    })
 }
 
 /// Until the midnight that today began with.
-fn until_today(call: &Call) -> SqlResult<ArrayRef> {
+fn until_today(call: &Call, zone: Option<Zone>) -> SqlResult<ArrayRef> {
     let starts = call.primitive::<TimestampMicrosecondType>(0)?;
-    let now = call.moments.transaction();
+    let now = call.style().zone.to_local(call.moments.transaction())?;
     let midnight = now - now.rem_euclid(MICROS_PER_DAY);
-    call.numbers::<IntervalMonthDayNanoType>(|row| age(midnight, starts.at(row)).interval())
+    call.numbers::<IntervalMonthDayNanoType>(|row| age(midnight, local(starts.at(row), zone)?).interval())
+}
+
+/// A moment on the clock of its zone.
+fn local(moment: i64, zone: Option<Zone>) -> SqlResult<i64> {
+    zone.map_or(Ok(moment), |zone| zone.to_local(moment))
 }
 
 fn age(end: i64, start: i64) -> Parts {

@@ -173,9 +173,10 @@ impl<'a> Fields<'a> {
         let field = match self.source {
             Source::Date => of_date(Date::of_days(self.call.primitive::<Date32Type>(1)?.at(row).into()), unit),
             Source::Time => of_time(self.call.primitive::<Time64MicrosecondType>(1)?.at(row), unit),
-            Source::Timestamp => of_timestamp(self.call.primitive::<TimestampMicrosecondType>(1)?.at(row), unit, false),
+            Source::Timestamp => of_timestamp(self.call.primitive::<TimestampMicrosecondType>(1)?.at(row), unit),
             Source::Timestamptz => {
-                of_timestamp(self.call.primitive::<TimestampMicrosecondType>(1)?.at(row), unit, true)
+                let moment = self.call.primitive::<TimestampMicrosecondType>(1)?.at(row);
+                of_moment(moment, self.call.style().zone.east_at(moment), unit)
             }
             Source::Interval => {
                 of_interval(Parts::of(self.call.primitive::<IntervalMonthDayNanoType>(1)?.at(row)), unit)
@@ -235,13 +236,23 @@ fn of_time(micros: i64, unit: Unit) -> Option<Field> {
     })
 }
 
-fn of_timestamp(micros: i64, unit: Unit, has_zone: bool) -> Option<Field> {
+/// Of a moment where clocks are so many seconds east of UTC.
+fn of_moment(micros: i64, east: i64, unit: Unit) -> Option<Field> {
+    match unit {
+        Unit::Epoch => Some(Field::Micros(micros.into())),
+        Unit::Timezone => Some(Field::Whole(east)),
+        Unit::TimezoneHour => Some(Field::Whole(east / 3600)),
+        Unit::TimezoneMinute => Some(Field::Whole(east / 60 % 60)),
+        _ => of_timestamp(micros.saturating_add(east.saturating_mul(MICROS_PER_SECOND)), unit),
+    }
+}
+
+fn of_timestamp(micros: i64, unit: Unit) -> Option<Field> {
     let moment = Moment::of_micros(micros);
     match unit {
         Unit::Epoch => Some(Field::Micros(micros.into())),
         Unit::Julian => Some(Field::Days(moment.date.days() + JULIAN_OF_EPOCH, moment.micros)),
-        // Sessions are in UTC.
-        Unit::Timezone | Unit::TimezoneHour | Unit::TimezoneMinute => has_zone.then_some(Field::Whole(0)),
+        Unit::Timezone | Unit::TimezoneHour | Unit::TimezoneMinute => None,
         _ => of_time(moment.micros, unit).or_else(|| of_date(moment.date, unit)),
     }
 }

@@ -4,6 +4,7 @@ use arrow::datatypes::IntervalMonthDayNano;
 
 use super::civil::{Date, Moment, interval_out_of_range, timestamp_out_of_range};
 use crate::sql::error::SqlResult;
+use crate::sql::input::{FIRST_DAY, MICROS_PER_DAY, Zone};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sql::functions) struct Parts {
@@ -37,6 +38,21 @@ impl Parts {
         }
         moment.date = Date::of_days(moment.date.days() + self.days);
         moment.timestamp()?.checked_add(self.micros).ok_or_else(timestamp_out_of_range)
+    }
+
+    /// A moment so much later: months and days are those of the zone's calendar, the time goes by as it does anywhere.
+    ///
+    /// # Errors
+    /// As [`Parts::added_to`].
+    pub fn added_in(self, zone: Zone, moment: i64) -> SqlResult<i64> {
+        let mut moved = moment;
+        if self.months != 0 || self.days != 0 {
+            moved = zone.to_utc(Parts { micros: 0, ..self }.added_to(zone.to_local(moment)?)?)?;
+        }
+        moved
+            .checked_add(self.micros)
+            .filter(|moved| *moved >= FIRST_DAY * MICROS_PER_DAY)
+            .ok_or_else(timestamp_out_of_range)
     }
 
     /// # Errors

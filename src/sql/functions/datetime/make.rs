@@ -36,7 +36,8 @@ pub(super) const FUNCTIONS: &[Overload] = &[
     }),
     Overload::new("make_timestamptz", FIELDS, Timestamptz, |call| {
         let fields = Fields::of(call, 5)?;
-        call.numbers::<TimestampMicrosecondType>(|row| fields.moment(call, row)?.timestamp())
+        let zone = call.style().zone;
+        call.numbers::<TimestampMicrosecondType>(|row| zone.to_utc(fields.moment(call, row)?.timestamp()?))
     })
     .stable(),
     Overload::new("make_timestamptz", &[Int4, Int4, Int4, Int4, Int4, Float8, Text], Timestamptz, |call| {

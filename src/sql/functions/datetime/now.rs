@@ -1,5 +1,7 @@
 //! The current moment: of the transaction, of the statement, of the clock.
 
+use std::fmt::Write as _;
+
 use arrow::array::ArrayRef;
 use arrow::datatypes::{Date32Type, Time64MicrosecondType, TimestampMicrosecondType};
 
@@ -23,9 +25,13 @@ pub(super) const FUNCTIONS: &[Overload] = &[
     .volatile(),
     Overload::new("timeofday", &[], Text, |call| {
         call.texts(|_, out| {
-            let now = chrono::DateTime::from_timestamp_micros(call.moments.clock()).unwrap_or_default();
-            // Writing to memory does not fail.
-            let _ = std::fmt::Write::write_fmt(out, format_args!("{}", now.format("%a %b %d %H:%M:%S%.6f %Y UTC")));
+            let (now, zone) = (call.moments.clock(), call.style().zone);
+            let local = chrono::DateTime::from_timestamp_micros(zone.to_local(now)?).unwrap_or_default();
+            zone.with_abbreviation(now, |name| {
+                let name = name.unwrap_or_default();
+                // Writing to memory does not fail.
+                let _ = write!(out, "{} {name}", local.format("%a %b %d %H:%M:%S%.6f %Y"));
+            });
             Ok(())
         })
     })
@@ -33,10 +39,12 @@ pub(super) const FUNCTIONS: &[Overload] = &[
     // What follows is syntax in PostgreSQL: words without parentheses, or with a number of digits.
     Overload::new("current_timestamp", &[], Timestamptz, transaction).stable(),
     Overload::new("current_timestamp", &[Int4], Timestamptz, transaction).stable(),
-    Overload::new("localtimestamp", &[], Timestamp, transaction).stable(),
-    Overload::new("localtimestamp", &[Int4], Timestamp, transaction).stable(),
+    Overload::new("localtimestamp", &[], Timestamp, local).stable(),
+    Overload::new("localtimestamp", &[Int4], Timestamp, local).stable(),
     Overload::new("current_date", &[], Date, |call| {
-        call.numbers::<Date32Type>(|_| date_of_days(call.moments.transaction().div_euclid(MICROS_PER_DAY)))
+        call.numbers::<Date32Type>(|_| {
+            date_of_days(call.style().zone.to_local(call.moments.transaction())?.div_euclid(MICROS_PER_DAY))
+        })
     })
     .stable(),
     Overload::new("localtime", &[], Time, time).stable(),
@@ -67,8 +75,14 @@ fn transaction(call: &Call) -> SqlResult<ArrayRef> {
     call.numbers::<TimestampMicrosecondType>(|row| rounded(call, row))
 }
 
+/// On the session's clock.
+fn local(call: &Call) -> SqlResult<ArrayRef> {
+    call.numbers::<TimestampMicrosecondType>(|row| call.style().zone.to_local(rounded(call, row)?))
+}
+
 fn time(call: &Call) -> SqlResult<ArrayRef> {
-    call.numbers::<Time64MicrosecondType>(|row| Ok(rounded(call, row)?.rem_euclid(MICROS_PER_DAY)))
+    let zone = call.style().zone;
+    call.numbers::<Time64MicrosecondType>(|row| Ok(zone.to_local(rounded(call, row)?)?.rem_euclid(MICROS_PER_DAY)))
 }
 
 fn without_zone(_: &Call) -> SqlResult<ArrayRef> {

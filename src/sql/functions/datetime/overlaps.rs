@@ -23,10 +23,10 @@ pub(super) const FUNCTIONS: &[Overload] = &[
     Overload::new("overlaps", &[Timestamp, Timestamp, Timestamp, Interval], Bool, timestamps).of_nulls(),
     Overload::new("overlaps", &[Timestamp, Interval, Timestamp, Timestamp], Bool, timestamps).of_nulls(),
     Overload::new("overlaps", &[Timestamp, Interval, Timestamp, Interval], Bool, timestamps).of_nulls(),
-    Overload::new("overlaps", &[Timestamptz, Timestamptz, Timestamptz, Timestamptz], Bool, timestamps).of_nulls(),
-    Overload::new("overlaps", &[Timestamptz, Timestamptz, Timestamptz, Interval], Bool, timestamps).of_nulls(),
-    Overload::new("overlaps", &[Timestamptz, Interval, Timestamptz, Timestamptz], Bool, timestamps).of_nulls(),
-    Overload::new("overlaps", &[Timestamptz, Interval, Timestamptz, Interval], Bool, timestamps).of_nulls(),
+    Overload::new("overlaps", &[Timestamptz, Timestamptz, Timestamptz, Timestamptz], Bool, moments).of_nulls(),
+    Overload::new("overlaps", &[Timestamptz, Timestamptz, Timestamptz, Interval], Bool, moments).of_nulls().stable(),
+    Overload::new("overlaps", &[Timestamptz, Interval, Timestamptz, Timestamptz], Bool, moments).of_nulls().stable(),
+    Overload::new("overlaps", &[Timestamptz, Interval, Timestamptz, Interval], Bool, moments).of_nulls().stable(),
 ];
 
 fn times(call: &Call) -> SqlResult<ArrayRef> {
@@ -37,9 +37,14 @@ fn timestamps(call: &Call) -> SqlResult<ArrayRef> {
     spans::<TimestampMicrosecondType>(call, |start, length| length.added_to(start))
 }
 
+fn moments(call: &Call) -> SqlResult<ArrayRef> {
+    let zone = call.style().zone;
+    spans::<TimestampMicrosecondType>(call, |start, length| length.added_in(zone, start))
+}
+
 fn spans<T: ArrowPrimitiveType<Native = i64>>(
     call: &Call,
-    end: fn(i64, Parts) -> SqlResult<i64>,
+    end: impl Fn(i64, Parts) -> SqlResult<i64>,
 ) -> SqlResult<ArrayRef> {
     let (first, second) = (call.primitive::<T>(0)?, call.primitive::<T>(2)?);
     let end_of = |index: usize, start: Option<i64>, row: usize| -> SqlResult<Option<i64>> {

@@ -15,10 +15,14 @@ use crate::sql::functions::signature::Type::{Interval, Text, Timestamp, Timestam
 use crate::sql::input::{MICROS_PER_DAY, Zone};
 
 pub(super) const FUNCTIONS: &[Overload] = &[
-    Overload::new("date_trunc", &[Text, Timestamptz], Timestamptz, |call| timestamps(call, "timestamp with time zone"))
+    Overload::new("date_trunc", &[Text, Timestamptz], Timestamptz, |call| in_zone(call, |_| Ok(call.style().zone)))
         .stable(),
     Overload::new("date_trunc", &[Text, Timestamp], Timestamp, |call| timestamps(call, "timestamp without time zone")),
-    Overload::new("date_trunc", &[Text, Timestamptz, Text], Timestamptz, in_zone).stable(),
+    Overload::new("date_trunc", &[Text, Timestamptz, Text], Timestamptz, |call| {
+        let zones = call.text(2)?;
+        in_zone(call, |row| Zone::parse(zones.at(row)))
+    })
+    .stable(),
     Overload::new("date_trunc", &[Text, Interval], Interval, intervals),
     Overload::new("date_bin", &[Interval, Timestamp, Timestamp], Timestamp, bins),
     Overload::new("date_bin", &[Interval, Timestamptz, Timestamptz], Timestamptz, bins),
@@ -34,11 +38,11 @@ fn timestamps(call: &Call, sql_type: &str) -> SqlResult<ArrayRef> {
     })
 }
 
-fn in_zone(call: &Call) -> SqlResult<ArrayRef> {
-    let (units, values, zones) = (call.text(0)?, call.primitive::<TimestampMicrosecondType>(1)?, call.text(2)?);
+fn in_zone(call: &Call, zone: impl Fn(usize) -> SqlResult<Zone>) -> SqlResult<ArrayRef> {
+    let (units, values) = (call.text(0)?, call.primitive::<TimestampMicrosecondType>(1)?);
     let sql_type = "timestamp with time zone";
     call.numbers::<TimestampMicrosecondType>(|row| {
-        let (name, zone, value) = (units.at(row), Zone::parse(zones.at(row))?, values.at(row));
+        let (name, zone, value) = (units.at(row), zone(row)?, values.at(row));
         let unit = unit(name, sql_type)?;
         let local = zone.to_local(value)?;
         let cut = truncate(local, unit).unwrap_or_else(|| Err(refused(unit, name, sql_type)))?;

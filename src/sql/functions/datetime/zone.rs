@@ -36,7 +36,7 @@ fn by_interval(call: &Call, convert: fn(Zone, i64) -> SqlResult<i64>) -> SqlResu
         if parts.months != 0 || parts.days != 0 {
             let mut shown = String::new();
             // Writing to memory does not fail.
-            let _ = write_interval(&mut shown, zones.at(row));
+            let _ = write_interval(&mut shown, zones.at(row), call.style().intervals);
             let message = format!("interval time zone \"{shown}\" must not include months or days");
             return Err(SqlError::new(ErrorKind::InvalidParameterValue, message));
         }

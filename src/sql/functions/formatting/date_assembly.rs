@@ -4,6 +4,7 @@ use super::date_patterns::Convention;
 use super::date_reader::Read;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::functions::datetime::{Date, JULIAN_OF_EPOCH, MICROS_PER_SECOND, Moment, date_of_days, first_monday};
+use crate::sql::input::Zone;
 
 const SECONDS_PER_HOUR: i64 = 3600;
 
@@ -28,12 +29,15 @@ impl Read {
             .map_err(|_| SqlError::new(ErrorKind::DatetimeOverflow, format!("date out of range: \"{text}\"")))
     }
 
-    /// Microseconds since 1970-01-01T00:00:00 UTC.
+    /// Microseconds since 1970-01-01T00:00:00 UTC; a time without a zone is one of the session's.
     ///
     /// # Errors
     /// As [`Read::date`].
-    pub fn timestamp(&self, text: &str) -> SqlResult<i64> {
+    pub fn timestamp(&self, text: &str, zone: Zone) -> SqlResult<i64> {
         let moment = Moment { date: self.calendar(text)?, micros: self.time(text)? };
+        if self.zone_sign == 0 {
+            return zone.to_utc(moment.timestamp()?);
+        }
         let east = self.zone_seconds(text)?;
         let utc = moment.timestamp()?.checked_sub(east * MICROS_PER_SECOND);
         utc.ok_or_else(|| SqlError::new(ErrorKind::DatetimeOverflow, "timestamp out of range"))

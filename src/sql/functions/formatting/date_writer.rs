@@ -6,6 +6,7 @@ use super::date_patterns::{DAYS, DateTemplate, Field, MONTHS, ROMAN_MONTHS, shor
 use super::template::{Letters, Pattern, Piece, ordinal_ending};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::functions::datetime::{Date, JULIAN_OF_EPOCH, MICROS_PER_SECOND, Moment, Parts, first_monday};
+use crate::sql::input::Zone;
 
 /// Width to which names of months and days are filled up.
 const NAME_WIDTH: usize = 9;
@@ -25,13 +26,15 @@ pub(super) struct Fields {
     minute: i64,
     second: i64,
     micros: i64,
-    /// UTC, which is named only where the type has a zone.
-    has_zone: bool,
+    /// The zone, and the moment in it.
+    zone: Option<(Zone, i64)>,
 }
 
 impl Fields {
-    pub fn of_timestamp(micros: i64, has_zone: bool) -> Self {
-        let moment = Moment::of_micros(micros);
+    /// Of a timestamp; in a zone, of the local time of a moment.
+    pub fn of_timestamp(micros: i64, zone: Option<Zone>) -> Self {
+        let east = zone.map_or(0, |zone| zone.east_at(micros));
+        let moment = Moment::of_micros(micros.saturating_add(east.saturating_mul(MICROS_PER_SECOND)));
         let date = moment.date;
         Self {
             date: Some(date),
@@ -43,7 +46,7 @@ impl Fields {
             minute: moment.minute(),
             second: moment.second(),
             micros: moment.microsecond(),
-            has_zone,
+            zone: zone.map(|zone| (zone, micros)),
         }
     }
 
@@ -59,7 +62,7 @@ impl Fields {
             minute: seconds / 60 % 60,
             second: seconds % 60,
             micros: parts.micros % MICROS_PER_SECOND,
-            has_zone: false,
+            zone: None,
         }
     }
 
@@ -69,6 +72,12 @@ impl Fields {
             SqlError::new(ErrorKind::InvalidDatetimeFormat, "invalid format specification for an interval value")
                 .with_hint("Intervals are not tied to specific calendar dates.")
         })
+    }
+
+    /// Seconds east of UTC.
+    fn east(&self) -> SqlResult<i64> {
+        self.date()?;
+        Ok(self.zone.map_or(0, |(zone, moment)| zone.east_at(moment)))
     }
 
     fn shown_year(&self) -> i64 {
@@ -209,26 +218,30 @@ fn write_word(fields: &Fields, pattern: &Pattern<Field>, out: &mut String) -> Sq
         Field::Fraction(digits) => write_fraction(fields, digits, pattern, out),
         Field::Zone(letters) => {
             fields.date()?;
-            if fields.has_zone {
-                letters.push("UTC", out);
+            if let Some((zone, moment)) = fields.zone {
+                zone.with_abbreviation(moment, |name| letters.push(name.unwrap_or_default(), out));
             }
         }
-        // Sessions are in UTC.
         Field::ZoneHour => {
-            fields.date()?;
-            out.push_str("+00");
+            let east = fields.east()?;
+            write(out, format_args!("{}{:02}", sign_of(east), east.abs() / 3600));
         }
-        Field::ZoneMinute => {
-            fields.date()?;
-            out.push_str("00");
-        }
+        Field::ZoneMinute => write(out, format_args!("{:02}", fields.east()?.abs() / 60 % 60)),
         Field::ZoneOffset => {
-            fields.date()?;
-            out.push_str(if pattern.fill { "+0" } else { "+00" });
+            let east = fields.east()?;
+            let (hours, minutes, width) = (east.abs() / 3600, east.abs() / 60 % 60, if pattern.fill { 1 } else { 2 });
+            write(out, format_args!("{}{hours:0width$}", sign_of(east)));
+            if minutes != 0 {
+                write(out, format_args!(":{minutes:02}"));
+            }
         }
         _ => {}
     }
     Ok(())
+}
+
+fn sign_of(east: i64) -> char {
+    if east < 0 { '-' } else { '+' }
 }
 
 fn pick(points: bool, words: [[&'static str; 2]; 2], second: bool) -> &'static str {

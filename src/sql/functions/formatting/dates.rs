@@ -12,10 +12,11 @@ use crate::sql::functions::call::Call;
 use crate::sql::functions::datetime::{Parts, micros_of};
 use crate::sql::functions::signature::Overload;
 use crate::sql::functions::signature::Type::{Date, Float8, Interval, Text, Timestamp, Timestamptz};
+use crate::sql::input::Zone;
 
 pub(super) const FUNCTIONS: &[Overload] = &[
-    Overload::new("to_char", &[Timestamptz, Text], Text, |call| timestamps(call, true)).stable(),
-    Overload::new("to_char", &[Timestamp, Text], Text, |call| timestamps(call, false)).stable(),
+    Overload::new("to_char", &[Timestamptz, Text], Text, |call| timestamps(call, Some(call.style().zone))).stable(),
+    Overload::new("to_char", &[Timestamp, Text], Text, |call| timestamps(call, None)).stable(),
     Overload::new("to_char", &[Interval, Text], Text, |call| {
         let values = call.primitive::<IntervalMonthDayNanoType>(0)?;
         written(call, |row| Fields::of_interval(Parts::of(values.at(row))))
@@ -31,9 +32,10 @@ pub(super) const FUNCTIONS: &[Overload] = &[
     .stable(),
     Overload::new("to_timestamp", &[Text, Text], Timestamptz, |call| {
         let mut reader = RowReader::of(call)?;
+        let zone = call.style().zone;
         call.numbers::<TimestampMicrosecondType>(|row| {
             let (read, text) = reader.at(row)?;
-            read.timestamp(text)
+            read.timestamp(text, zone)
         })
     })
     .stable(),
@@ -43,9 +45,9 @@ pub(super) const FUNCTIONS: &[Overload] = &[
     }),
 ];
 
-fn timestamps(call: &Call, has_zone: bool) -> SqlResult<ArrayRef> {
+fn timestamps(call: &Call, zone: Option<Zone>) -> SqlResult<ArrayRef> {
     let values = call.primitive::<TimestampMicrosecondType>(0)?;
-    written(call, |row| Fields::of_timestamp(values.at(row), has_zone))
+    written(call, |row| Fields::of_timestamp(values.at(row), zone))
 }
 
 /// NULL for an empty template.

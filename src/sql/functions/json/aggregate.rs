@@ -63,7 +63,7 @@ fn object(call: &Call, binary: bool) -> SqlResult<ArrayRef> {
 }
 
 fn item(call: &Call) -> SqlResult<ArrayRef> {
-    let value = JsonArgument::of(&call.arguments[0]);
+    let value = JsonArgument::of(call, 0);
     texts(call, false, |row, out| {
         let place = value.index(row);
         if value.column.is_composite() && !value.column.is_null(place) {
@@ -75,8 +75,8 @@ fn item(call: &Call) -> SqlResult<ArrayRef> {
 }
 
 fn member(call: &Call) -> SqlResult<ArrayRef> {
-    let key = JsonArgument::of(&call.arguments[0]);
-    let value = JsonArgument::of(&call.arguments[1]);
+    let key = JsonArgument::of(call, 0);
+    let value = JsonArgument::of(call, 1);
     texts(call, false, |row, out| {
         if key.column.is_null(key.index(row)) {
             return Err(SqlError::new(ErrorKind::InvalidParameterValue, "field name must not be null"));

@@ -55,7 +55,7 @@ pub(super) fn texts(
 }
 
 fn converted(call: &Call, binary: bool) -> SqlResult<ArrayRef> {
-    let value = JsonArgument::of(&call.arguments[0]);
+    let value = JsonArgument::of(call, 0);
     texts(call, binary, |row, out| {
         value.column.write(value.index(row), out);
         Ok(())
@@ -63,7 +63,7 @@ fn converted(call: &Call, binary: bool) -> SqlResult<ArrayRef> {
 }
 
 fn pretty(call: &Call) -> SqlResult<ArrayRef> {
-    let value = JsonArgument::of(&call.arguments[0]);
+    let value = JsonArgument::of(call, 0);
     let pretty = call.values::<BooleanArray>(1)?;
     texts(call, false, |row, out| {
         if pretty.at(row) {
@@ -76,7 +76,7 @@ fn pretty(call: &Call) -> SqlResult<ArrayRef> {
 }
 
 fn array(call: &Call, binary: bool) -> SqlResult<ArrayRef> {
-    let values: Vec<JsonArgument<'_>> = call.arguments.iter().map(JsonArgument::of).collect();
+    let values: Vec<JsonArgument<'_>> = JsonArgument::all(call);
     texts(call, binary, |row, out| {
         out.push('[');
         for (index, value) in values.iter().enumerate() {
@@ -91,7 +91,7 @@ fn array(call: &Call, binary: bool) -> SqlResult<ArrayRef> {
 }
 
 fn object(call: &Call, binary: bool) -> SqlResult<ArrayRef> {
-    let values: Vec<JsonArgument<'_>> = call.arguments.iter().map(JsonArgument::of).collect();
+    let values: Vec<JsonArgument<'_>> = JsonArgument::all(call);
     if !values.len().is_multiple_of(2) {
         let name = if binary { "jsonb_build_object" } else { "json_build_object" };
         return Err(invalid("argument list must have even number of elements")

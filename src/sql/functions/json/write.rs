@@ -4,9 +4,10 @@ use arrow::array::{Array, ArrayRef, AsArray, StructArray};
 use arrow::datatypes::{DataType, FieldRef};
 
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::functions::call::Argument;
+use crate::sql::functions::call::{Argument, Call};
 use crate::sql::input::write_json_string;
 use crate::sql::output::TextColumn;
+use crate::sql::style::Style;
 use crate::sql::types::SqlType;
 
 /// A column whose values are written as JSON.
@@ -21,8 +22,6 @@ enum Form<'a> {
     Bool,
     /// Numbers as they print; what is no JSON number is a string.
     Number(TextColumn<'a>),
-    /// `2020-01-01T10:00:00`, and with a zone `+00:00`.
-    Timestamp(TextColumn<'a>, bool),
     Text(TextColumn<'a>),
     List(Box<JsonColumn<'a>>),
     /// The fields of rows, each under its name as JSON writes it.
@@ -30,8 +29,8 @@ enum Form<'a> {
 }
 
 impl<'a> JsonColumn<'a> {
-    pub fn of(array: &'a ArrayRef, sql_type: &SqlType) -> Self {
-        Self { array, form: form(array, sql_type) }
+    pub fn of(array: &'a ArrayRef, sql_type: &SqlType, style: Style) -> Self {
+        Self { array, form: form(array, sql_type, style) }
     }
 
     pub fn is_null(&self, row: usize) -> bool {
@@ -62,13 +61,6 @@ impl<'a> JsonColumn<'a> {
                 if !out[start..].starts_with(|c: char| c == '-' || c.is_ascii_digit()) || out[start..].contains('I') {
                     quote(start, out);
                 }
-            }
-            Form::Timestamp(column, has_zone) => {
-                let start = out.len();
-                print(column, row, out);
-                let iso = iso(&out[start..], *has_zone);
-                out.truncate(start);
-                write_json_string(out, &iso);
             }
             Form::Text(column) => {
                 let start = out.len();
@@ -107,22 +99,20 @@ impl<'a> JsonColumn<'a> {
     }
 }
 
-fn form<'a>(array: &'a ArrayRef, sql_type: &SqlType) -> Form<'a> {
-    let printed = || TextColumn::of(array, sql_type);
+fn form<'a>(array: &'a ArrayRef, sql_type: &SqlType, style: Style) -> Form<'a> {
+    let printed = || TextColumn::new(array, sql_type, &style.of_json());
     match sql_type {
         SqlType::Json | SqlType::Jsonb if array.data_type() == &DataType::Utf8 => Form::Json,
         SqlType::Bool => Form::Bool,
         SqlType::Int2 | SqlType::Int4 | SqlType::Int8 | SqlType::Float4 | SqlType::Float8 | SqlType::Numeric(_) => {
             Form::Number(printed())
         }
-        SqlType::Timestamp => Form::Timestamp(printed(), false),
-        SqlType::Timestamptz => Form::Timestamp(printed(), true),
         SqlType::Array(item) => match array.as_list_opt::<i32>() {
-            Some(list) => Form::List(Box::new(JsonColumn::of(list.values(), item))),
+            Some(list) => Form::List(Box::new(JsonColumn::of(list.values(), item, style))),
             None => Form::Text(printed()),
         },
         SqlType::Record(_) => match array.as_struct_opt() {
-            Some(rows) => Form::Record(fields_of(rows)),
+            Some(rows) => Form::Record(fields_of(rows, style)),
             None => Form::Text(printed()),
         },
         _ => Form::Text(printed()),
@@ -140,14 +130,6 @@ fn quote(start: usize, out: &mut String) {
     write_json_string(out, &text);
 }
 
-fn iso(printed: &str, has_zone: bool) -> String {
-    let iso = printed.replacen(' ', "T", 1);
-    match iso.split_once("+00").filter(|_| has_zone) {
-        Some((time, era)) => format!("{time}+00:00{era}"),
-        None => iso,
-    }
-}
-
 fn write_list(array: &ArrayRef, row: usize, items: &JsonColumn<'_>, line: &str, out: &mut String) {
     let offsets = array.as_list::<i32>().value_offsets();
     let place = |index: usize| usize::try_from(offsets[index]).unwrap_or(0);
@@ -162,11 +144,11 @@ fn write_list(array: &ArrayRef, row: usize, items: &JsonColumn<'_>, line: &str, 
     out.push(']');
 }
 
-fn fields_of(rows: &StructArray) -> Vec<(String, JsonColumn<'_>)> {
+fn fields_of(rows: &StructArray, style: Style) -> Vec<(String, JsonColumn<'_>)> {
     let field = |(field, column): (&FieldRef, _)| {
         let mut name = String::new();
         write_json_string(&mut name, field.name());
-        (name, JsonColumn::of(column, &SqlType::of_field(field)))
+        (name, JsonColumn::of(column, &SqlType::of_field(field), style))
     };
     rows.fields().iter().zip(rows.columns()).map(field).collect()
 }
@@ -192,8 +174,15 @@ pub(super) struct JsonArgument<'a> {
 }
 
 impl<'a> JsonArgument<'a> {
-    pub fn of(argument: &'a Argument) -> Self {
-        Self { column: JsonColumn::of(&argument.array, &argument.sql_type), argument }
+    /// An argument of the call by its place.
+    pub fn of(call: &'a Call, index: usize) -> Self {
+        let argument = &call.arguments[index];
+        Self { column: JsonColumn::of(&argument.array, &argument.sql_type, call.style()), argument }
+    }
+
+    /// All arguments of the call.
+    pub fn all(call: &'a Call) -> Vec<Self> {
+        (0..call.arguments.len()).map(|index| Self::of(call, index)).collect()
     }
 
     pub fn index(&self, row: usize) -> usize {

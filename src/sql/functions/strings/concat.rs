@@ -8,6 +8,7 @@ use crate::sql::functions::signature::Overload;
 use crate::sql::functions::signature::Type::{Any, Text};
 use crate::sql::functions::text_writer::TextWriter;
 use crate::sql::output::TextColumn;
+use crate::sql::style::Style;
 use crate::sql::types::SqlType;
 
 pub(super) const FUNCTIONS: &[Overload] = &[
@@ -24,9 +25,14 @@ pub(super) struct Printed<'a> {
 }
 
 impl<'a> Printed<'a> {
-    pub fn of(argument: &'a Argument) -> Self {
+    /// In the style of the session.
+    pub fn of(argument: &'a Argument, style: Style) -> Self {
         let padded = matches!(argument.sql_type, SqlType::Char(_));
-        Self { column: TextColumn::of(&argument.array, &argument.sql_type), constant: argument.constant, padded }
+        Self {
+            column: TextColumn::new(&argument.array, &argument.sql_type, &style),
+            constant: argument.constant,
+            padded,
+        }
     }
 
     /// Writes the value of a row; false for NULL.
@@ -55,7 +61,8 @@ impl<'a> Printed<'a> {
 }
 
 fn concat(call: &Call) -> SqlResult<ArrayRef> {
-    let arguments: Vec<Printed<'_>> = call.arguments.iter().map(Printed::of).collect();
+    let arguments: Vec<Printed<'_>> =
+        call.arguments.iter().map(|argument| Printed::of(argument, call.style())).collect();
     call.texts(|row, out| {
         for argument in &arguments {
             argument.write(row, out);
@@ -66,7 +73,8 @@ fn concat(call: &Call) -> SqlResult<ArrayRef> {
 
 fn concat_with_separator(call: &Call) -> SqlResult<ArrayRef> {
     let separators = call.text(0)?;
-    let arguments: Vec<Printed<'_>> = call.arguments.iter().skip(1).map(Printed::of).collect();
+    let arguments: Vec<Printed<'_>> =
+        call.arguments.iter().skip(1).map(|argument| Printed::of(argument, call.style())).collect();
     call.maybe_texts(|row, out: &mut TextWriter| {
         let Some(separator) = separators.get(row) else { return Ok(false) };
         let mut first = true;

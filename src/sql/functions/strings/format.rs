@@ -18,7 +18,8 @@ pub(super) const FUNCTIONS: &[Overload] = &[
 
 fn format(call: &Call) -> SqlResult<ArrayRef> {
     let templates = call.text(0)?;
-    let values: Vec<Printed<'_>> = call.arguments.iter().skip(1).map(Printed::of).collect();
+    let values: Vec<Printed<'_>> =
+        call.arguments.iter().skip(1).map(|argument| Printed::of(argument, call.style())).collect();
     let mut scratch = String::new();
     call.maybe_texts(|row, out| {
         let Some(template) = templates.get(row) else { return Ok(false) };

@@ -7,6 +7,7 @@ mod encoding;
 mod fill;
 mod format;
 mod joined;
+mod like_escape;
 mod measure;
 mod parts;
 mod quote;
@@ -26,6 +27,7 @@ pub(super) static FUNCTIONS: &[&[Overload]] = &[
     fill::FUNCTIONS,
     format::FUNCTIONS,
     joined::FUNCTIONS,
+    like_escape::FUNCTIONS,
     measure::FUNCTIONS,
     parts::FUNCTIONS,
     quote::FUNCTIONS,

@@ -30,7 +30,7 @@ pub(super) fn quote_literal(text: &str) -> String {
 }
 
 fn literal(call: &Call) -> SqlResult<ArrayRef> {
-    let value = Printed::of(&call.arguments[0]);
+    let value = Printed::of(&call.arguments[0], call.style());
     let mut text = String::new();
     call.texts(|row, out| {
         text.clear();
@@ -41,7 +41,7 @@ fn literal(call: &Call) -> SqlResult<ArrayRef> {
 }
 
 fn nullable(call: &Call) -> SqlResult<ArrayRef> {
-    let value = Printed::of(&call.arguments[0]);
+    let value = Printed::of(&call.arguments[0], call.style());
     let mut text = String::new();
     call.texts(|row, out| {
         text.clear();

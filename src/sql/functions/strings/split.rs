@@ -8,6 +8,7 @@ use crate::sql::functions::call::{Argument, Call, TextItems};
 use crate::sql::functions::signature::Overload;
 use crate::sql::functions::signature::Type::{self, Text};
 use crate::sql::functions::text_writer::TextWriter;
+use crate::sql::style::Style;
 use crate::sql::types::SqlType;
 
 const TEXTS: Type = Type::ArrayOf(&Text);
@@ -52,15 +53,15 @@ fn array_to_string(call: &Call) -> SqlResult<ArrayRef> {
             Some(SqlType::Array(item)) => (**item).clone(),
             _ => SqlType::Text,
         };
-        join(list, item_type, separator, nulls.and_then(|n| n.get(row)), out);
+        let items = Argument { array: list, sql_type: item_type, constant: false };
+        join(&items, call.style(), separator, nulls.and_then(|n| n.get(row)), out);
         Ok(true)
     })
 }
 
-fn join(list: ArrayRef, sql_type: SqlType, separator: &str, null: Option<&str>, out: &mut TextWriter) {
-    let rows = list.len();
-    let items = Argument { array: list, sql_type, constant: false };
-    let printed = Printed::of(&items);
+fn join(items: &Argument, style: Style, separator: &str, null: Option<&str>, out: &mut TextWriter) {
+    let rows = items.array.len();
+    let printed = Printed::of(items, style);
     let mut first = true;
     for row in 0..rows {
         let is_null = printed.is_null(row);

@@ -8,11 +8,12 @@ use super::found::{
 };
 use super::words::{Label, Special, Word, word};
 use super::zone::{Abbreviation, Zone, abbreviation, offset};
-use crate::sql::input::calendar::MICROS_PER_DAY;
+use crate::sql::input::calendar::{MICROS_PER_DAY, MICROS_PER_SECOND};
+use crate::sql::style::Reading;
 
 /// What a text says: a date and a time, or a word that stands for one.
 #[derive(Debug)]
-pub(super) enum Reading {
+pub(super) enum Said {
     /// Microseconds of the date, and how many seconds east of UTC the clock is.
     At {
         days: i64,
@@ -35,7 +36,7 @@ struct Decoder<'a> {
     zone: Option<Zone>,
     /// Of a zone that is an abbreviation, the time is not asked for its date.
     abbreviated: Option<Zone>,
-    now: Option<i64>,
+    reading: Reading,
     time_only: bool,
 }
 
@@ -43,8 +44,8 @@ struct Decoder<'a> {
 ///
 /// # Errors
 /// For what is no date.
-pub(super) fn moment(fields: &Fields, now: Option<i64>) -> Result<Reading, Fail> {
-    let mut decoder = Decoder::new(fields, now, false);
+pub(super) fn moment(fields: &Fields, reading: Reading) -> Result<Said, Fail> {
+    let mut decoder = Decoder::new(fields, reading, false);
     decoder.go_through()?;
     decoder.moment()
 }
@@ -53,16 +54,25 @@ pub(super) fn moment(fields: &Fields, now: Option<i64>) -> Result<Reading, Fail>
 ///
 /// # Errors
 /// For what is no time.
-pub(super) fn time(fields: &Fields, now: Option<i64>) -> Result<i64, Fail> {
-    let mut decoder = Decoder::new(fields, now, true);
+pub(super) fn time(fields: &Fields, reading: Reading) -> Result<i64, Fail> {
+    let mut decoder = Decoder::new(fields, reading, true);
     decoder.go_through()?;
     decoder.time()
 }
 
 impl<'a> Decoder<'a> {
-    fn new(fields: &'a Fields, now: Option<i64>, time_only: bool) -> Self {
-        let found = Found::default();
-        Self { fields, found, label: None, special: None, east: 0, zone: None, abbreviated: None, now, time_only }
+    fn new(fields: &'a Fields, reading: Reading, time_only: bool) -> Self {
+        Self {
+            fields,
+            found: Found::new(reading.style.dates.order),
+            label: None,
+            special: None,
+            east: 0,
+            zone: None,
+            abbreviated: None,
+            reading,
+            time_only,
+        }
     }
 
     fn go_through(&mut self) -> Result<(), Fail> {
@@ -97,21 +107,22 @@ impl<'a> Decoder<'a> {
         self.found.set & set == set
     }
 
-    fn moment(self) -> Result<Reading, Fail> {
+    fn moment(self) -> Result<Said, Fail> {
         match self.special {
-            Some(Special::Epoch) => return Ok(Reading::Epoch),
-            Some(_) => return Ok(Reading::Infinity),
+            Some(Special::Epoch) => return Ok(Said::Epoch),
+            Some(_) => return Ok(Said::Infinity),
             None if !self.has(DATE) => return Err(Fail::Syntax),
             None => {}
         }
         let (days, micros) = (self.found.days(), self.found.micros());
         let named = self.zone.or(self.abbreviated);
+        let named = if self.has(ZONE) { named } else { Some(self.reading.style.zone) };
         if self.has(DAYLIGHT_SAVING) && (named.is_some() || !self.has(ZONE)) {
             return Err(Fail::Syntax);
         }
         let local = || days.checked_mul(MICROS_PER_DAY).and_then(|day| day.checked_add(micros));
         let east = named.zip(local()).map_or(self.east, |(zone, local)| zone.east_at_local(local));
-        Ok(Reading::At { days, micros, east })
+        Ok(Said::At { days, micros, east })
     }
 
     fn time(self) -> Result<i64, Fail> {
@@ -374,7 +385,7 @@ impl<'a> Decoder<'a> {
                 return Ok(TIME | ZONE);
             }
             Special::Now if self.time_only => {
-                self.found.put_micros(self.now()?.rem_euclid(MICROS_PER_DAY));
+                self.found.put_micros(self.local_now()?.rem_euclid(MICROS_PER_DAY));
                 return Ok(TIME);
             }
             _ if self.time_only => return Err(Fail::Syntax),
@@ -383,21 +394,28 @@ impl<'a> Decoder<'a> {
                 return Ok(SPECIAL);
             }
             Special::Now => {
-                self.found.put_micros(self.now()?.rem_euclid(MICROS_PER_DAY));
-                self.east = 0;
-                self.found.put_days(self.now()?.div_euclid(MICROS_PER_DAY));
+                let now = self.local_now()?;
+                self.found.put_micros(now.rem_euclid(MICROS_PER_DAY));
+                self.east = self.reading.style.zone.east_at(self.now()?);
+                self.found.put_days(now.div_euclid(MICROS_PER_DAY));
                 return Ok(DATE | TIME | ZONE);
             }
             Special::Yesterday => -1,
             Special::Today => 0,
             Special::Tomorrow => 1,
         };
-        self.found.put_days(self.now()?.div_euclid(MICROS_PER_DAY) + days_on);
+        self.found.put_days(self.local_now()?.div_euclid(MICROS_PER_DAY) + days_on);
         Ok(DATE)
     }
 
     fn now(&self) -> Result<i64, Fail> {
-        self.now.ok_or(Fail::NoClock)
+        self.reading.now.ok_or(Fail::NoClock)
+    }
+
+    /// The same on the session's clock.
+    fn local_now(&self) -> Result<i64, Fail> {
+        let now = self.now()?;
+        now.checked_add(self.reading.style.zone.east_at(now) * MICROS_PER_SECOND).ok_or(Fail::Overflow)
     }
 }
 

@@ -4,6 +4,7 @@ use super::Fail;
 use super::fields::{fraction_micros, leading_integer};
 use crate::sql::input::calendar::{FIRST_DAY, MICROS_PER_DAY, MICROS_PER_SECOND, days_from_civil, days_in_month};
 use crate::sql::output::civil_from_days;
+use crate::sql::style::DateOrder;
 
 /// Sets of fields, as bits.
 pub(super) type Set = u32;
@@ -31,8 +32,9 @@ pub(super) const SECONDS: Set = SECOND | FRACTION;
 pub(super) const TIME: Set = HOUR | MINUTE | SECONDS;
 
 /// The values of fields.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Found {
+    order: DateOrder,
     pub set: Set,
     pub year: i64,
     pub month: i64,
@@ -54,6 +56,27 @@ pub(super) struct Found {
 }
 
 impl Found {
+    /// Nothing yet; the parts of a date come in this order where nothing says otherwise.
+    pub fn new(order: DateOrder) -> Self {
+        Self {
+            order,
+            set: 0,
+            year: 0,
+            month: 0,
+            day: 0,
+            day_of_year: 0,
+            hour: 0,
+            minute: 0,
+            second: 0,
+            fraction: 0,
+            short_year: false,
+            whole_year: false,
+            before_christ: false,
+            afternoon: None,
+            named_month: false,
+        }
+    }
+
     /// Sets the date from days since 1970-01-01.
     pub fn put_days(&mut self, days: i64) {
         let (year, month, day) = civil_from_days(days);
@@ -83,8 +106,8 @@ impl Found {
         ((self.hour * 60 + self.minute) * 60 + self.second) * MICROS_PER_SECOND + self.fraction
     }
 
-    /// Reads the digits of a part of a date, in the order month, day, year where nothing says otherwise; or digits of a
-    /// time, where there is a date. Gives the fields that it filled.
+    /// Reads the digits of a part of a date, in the order that is set where nothing says otherwise; or digits of a time,
+    /// where there is a date. Gives the fields that it filled.
     ///
     /// # Errors
     /// [`Fail::Syntax`] for a part too many.
@@ -104,9 +127,10 @@ impl Found {
             return Ok(DAY_OF_YEAR | MONTH | DAY);
         }
         let filled = match set & DATE {
-            0 if length >= 3 => YEAR,
+            0 if length >= 3 || self.order == DateOrder::Ymd => YEAR,
+            0 if self.order == DateOrder::Dmy => DAY,
             0 | YEAR | DAY => MONTH,
-            MONTH if named_month && length >= 3 => YEAR,
+            MONTH if named_month && (length >= 3 || self.order == DateOrder::Ymd) => YEAR,
             MONTH => DAY,
             // The day came first, and was taken for the year: `08-Jan-1999`.
             YEAR_AND_MONTH if named_month && length >= 3 && self.short_year => {

@@ -7,6 +7,7 @@ use super::fields::{Fields, Kind, fraction, leading_number};
 use super::found::Clock;
 use super::words::{Span, Unit, span};
 use crate::sql::input::calendar::{MICROS_PER_DAY, MICROS_PER_SECOND};
+use crate::sql::style::IntervalStyle;
 use crate::sql::types::IntervalFields;
 
 const MICROS_PER_MINUTE: i64 = 60 * MICROS_PER_SECOND;
@@ -37,7 +38,7 @@ pub(super) struct Sum {
 ///
 /// # Errors
 /// [`Fail::Syntax`], [`Fail::Overflow`].
-pub(super) fn in_words(text: &str, asked: IntervalFields) -> Result<Sum, Fail> {
+pub(super) fn in_words(text: &str, asked: IntervalFields, style: IntervalStyle) -> Result<Sum, Fail> {
     let fields = Fields::split(text)?;
     let (mut sum, mut given, mut ago) = (Sum::default(), 0, false);
     let mut unit = None;
@@ -77,10 +78,19 @@ pub(super) fn in_words(text: &str, asked: IntervalFields) -> Result<Sum, Fail> {
     if given == 0 {
         return Err(Fail::Syntax);
     }
+    if style == IntervalStyle::SqlStandard && has_leading_sign_only(&fields) {
+        sum.make_negative();
+    }
     if ago {
         sum.negate()?;
     }
     Ok(sum)
+}
+
+/// Whether a minus in front is the only sign: in SQL's standard it is one for all parts, `-1 2:03:04`.
+fn has_leading_sign_only(fields: &Fields) -> bool {
+    let sign = |index: usize| fields.get(index).and_then(|field| field.text.first().copied());
+    sign(0) == Some(b'-') && (1..fields.len()).all(|index| !matches!(sign(index), Some(b'-' | b'+')))
 }
 
 /// What a number counts that has no unit.
@@ -204,6 +214,13 @@ impl Sum {
     fn add_years(&mut self, whole: i64, part: f64, size: i64) -> Result<(), Fail> {
         more(&mut self.years, whole.checked_mul(size))?;
         more(&mut self.months, Some(integer((part * float(size * MONTHS_PER_YEAR)).round_ties_even())))
+    }
+
+    fn make_negative(&mut self) {
+        for part in [&mut self.years, &mut self.months, &mut self.days] {
+            *part = -part.saturating_abs();
+        }
+        self.micros = -self.micros.saturating_abs();
     }
 
     fn negate(&mut self) -> Result<(), Fail> {

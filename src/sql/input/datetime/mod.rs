@@ -1,4 +1,4 @@
-//! Reads dates, times, timestamps and intervals as PostgreSQL does with DateStyle ISO, MDY in UTC.
+//! Reads dates, times, timestamps and intervals as PostgreSQL does, in the style of a session.
 //!
 //! As there, a text is split into fields ([`fields`]), each field has a meaning that depends on those around it ([`decode`],
 //! [`interval`]), and what they say together is checked ([`found`]). A zone is heeded by timestamptz only. Infinity is
@@ -14,11 +14,12 @@ mod zone;
 
 use arrow::datatypes::IntervalMonthDayNano;
 
-use self::decode::Reading;
+use self::decode::Said;
 use self::fields::Fields;
-pub(in crate::sql) use self::zone::Zone;
+pub(in crate::sql) use self::zone::{Zone, offset_text};
 use super::calendar::{FIRST_DAY, LAST_DATE, MICROS_PER_DAY, MICROS_PER_SECOND};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::style::{IntervalStyle, Reading};
 use crate::sql::types::IntervalFields;
 
 /// What is wrong with a date, time or interval.
@@ -34,16 +35,16 @@ enum Fail {
     NoClock,
 }
 
-/// Days since 1970-01-01. `now` is when the transaction began, in microseconds since then; `None` where it is not known.
+/// Days since 1970-01-01.
 ///
 /// # Errors
 /// 22007 for what is no date, 22008 for one that there is not, 22009 and 22023 for zones that there are not.
-pub(super) fn date(text: &str, now: Option<i64>) -> SqlResult<i32> {
-    let reading = Fields::split(text).and_then(|fields| decode::moment(&fields, now));
-    let days = match reading.map_err(|fail| refusal(fail, "date", text))? {
-        Reading::At { days, .. } => days,
-        Reading::Epoch => 0,
-        Reading::Infinity => return Err(infinite(text)),
+pub(super) fn date(text: &str, reading: Reading) -> SqlResult<i32> {
+    let said = Fields::split(text).and_then(|fields| decode::moment(&fields, reading));
+    let days = match said.map_err(|fail| refusal(fail, "date", text))? {
+        Said::At { days, .. } => days,
+        Said::Epoch => 0,
+        Said::Infinity => return Err(infinite(text)),
     };
     let days = Some(days).filter(|days| (FIRST_DAY..=LAST_DATE).contains(days)).and_then(|days| days.try_into().ok());
     days.ok_or_else(|| SqlError::new(ErrorKind::DatetimeOverflow, format!("date out of range: \"{text}\"")))
@@ -53,8 +54,8 @@ pub(super) fn date(text: &str, now: Option<i64>) -> SqlResult<i32> {
 ///
 /// # Errors
 /// As [`date`].
-pub(super) fn time(text: &str, now: Option<i64>) -> SqlResult<i64> {
-    let time = Fields::split(text).and_then(|fields| decode::time(&fields, now));
+pub(super) fn time(text: &str, reading: Reading) -> SqlResult<i64> {
+    let time = Fields::split(text).and_then(|fields| decode::time(&fields, reading));
     time.map_err(|fail| refusal(fail, "time", text))
 }
 
@@ -63,13 +64,13 @@ pub(super) fn time(text: &str, now: Option<i64>) -> SqlResult<i64> {
 ///
 /// # Errors
 /// As [`date`].
-pub(super) fn timestamp(text: &str, with_zone: bool, now: Option<i64>) -> SqlResult<i64> {
+pub(super) fn timestamp(text: &str, with_zone: bool, reading: Reading) -> SqlResult<i64> {
     let name = if with_zone { "timestamp with time zone" } else { "timestamp" };
-    let reading = Fields::split(text).and_then(|fields| decode::moment(&fields, now));
-    let (days, micros, east) = match reading.map_err(|fail| refusal(fail, name, text))? {
-        Reading::At { days, micros, east } => (days, micros, if with_zone { east } else { 0 }),
-        Reading::Epoch => (0, 0, 0),
-        Reading::Infinity => return Err(infinite(text)),
+    let said = Fields::split(text).and_then(|fields| decode::moment(&fields, reading));
+    let (days, micros, east) = match said.map_err(|fail| refusal(fail, name, text))? {
+        Said::At { days, micros, east } => (days, micros, if with_zone { east } else { 0 }),
+        Said::Epoch => (0, 0, 0),
+        Said::Infinity => return Err(infinite(text)),
     };
     let begins = FIRST_DAY * MICROS_PER_DAY;
     let day = Some(days).filter(|days| *days >= FIRST_DAY).and_then(|days| days.checked_mul(MICROS_PER_DAY));
@@ -83,8 +84,8 @@ pub(super) fn timestamp(text: &str, with_zone: bool, now: Option<i64>) -> SqlRes
 ///
 /// # Errors
 /// 22007 for what is no interval, 22015 for a part beyond its range, 22008 for an interval beyond its own.
-pub(super) fn interval(text: &str, asked: IntervalFields) -> SqlResult<IntervalMonthDayNano> {
-    let sum = match interval::in_words(text, asked) {
+pub(super) fn interval(text: &str, asked: IntervalFields, style: IntervalStyle) -> SqlResult<IntervalMonthDayNano> {
+    let sum = match interval::in_words(text, asked, style) {
         Err(Fail::Syntax) => interval::iso(text),
         sum => sum,
     };

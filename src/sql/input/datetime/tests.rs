@@ -1,17 +1,18 @@
 //! Dates, times and intervals are read as PostgreSQL 15 reads them: its own answers are beside this file.
 
-use super::super::parse_text_at;
+use super::super::parse_text_as;
 use crate::sql::error::{ErrorKind, SqlResult};
 use crate::sql::output::TextColumn;
+use crate::sql::style::{DateForm, DateOrder, DateStyle, IntervalStyle, Reading, Style};
 use crate::sql::types::{IntervalFields, SqlType, TimeLimits, TimeType};
 
 /// 2026-11-22 00:38:03.789
 const NOW: i64 = 1_795_307_883_789_000;
 
 fn read(text: &str, sql_type: &SqlType) -> SqlResult<String> {
-    let array = parse_text_at(sql_type, text, Some(NOW))?.to_array().unwrap();
+    let array = parse_text_as(sql_type, text, Reading::at(Some(NOW)))?.to_array().unwrap();
     let mut out = String::new();
-    TextColumn::of(&array, &sql_type.bare()).write_to(0, &mut out).unwrap();
+    TextColumn::plain(&array, &sql_type.bare()).write_to(0, &mut out).unwrap();
     Ok(out)
 }
 
@@ -69,7 +70,10 @@ fn words_stand_for_the_time_of_the_transaction() {
         ("yesterday?", SqlType::Date, "2026-11-21"),
     ] {
         assert_eq!(read(text, &sql_type).unwrap(), expected, "{text}");
-        assert_eq!(parse_text_at(&sql_type, text, None).unwrap_err().kind, ErrorKind::FeatureNotSupported);
+        assert_eq!(
+            parse_text_as(&sql_type, text, Reading::default()).unwrap_err().kind,
+            ErrorKind::FeatureNotSupported
+        );
     }
     assert_eq!(answer("now today", &SqlType::Timestamp), "22007");
     assert_eq!(answer("today", &SqlType::Time), "22007");
@@ -97,7 +101,8 @@ fn limits_are_heeded() {
 
 #[test]
 fn messages_are_postgresqls() {
-    let message = |text: &str, sql_type: SqlType| parse_text_at(&sql_type, text, None).unwrap_err().message;
+    let message =
+        |text: &str, sql_type: SqlType| parse_text_as(&sql_type, text, Reading::default()).unwrap_err().message;
     for (sql_type, text, expected) in [
         (SqlType::Date, "x", "invalid input syntax for type date: \"x\""),
         (SqlType::Date, "2014-02-30", "date/time field value out of range: \"2014-02-30\""),
@@ -133,4 +138,62 @@ fn infinity_is_refused() {
         }
         assert_eq!(answer(text, &SqlType::Time), "22007");
     }
+}
+
+/// What a text is in a session of another style, written in the plain one.
+fn read_in(style: Style, text: &str, sql_type: &SqlType) -> String {
+    let reading = Reading { style, now: Some(NOW) };
+    let Ok(value) = parse_text_as(sql_type, text, reading) else { return "refused".to_owned() };
+    let mut out = String::new();
+    TextColumn::plain(&value.to_array().unwrap(), sql_type).write_to(0, &mut out).unwrap();
+    out
+}
+
+#[test]
+fn the_order_of_a_date_is_the_sessions() {
+    let of = |order| Style { dates: DateStyle { form: DateForm::Iso, order }, ..Style::PLAIN };
+    for (text, ymd, dmy, mdy) in [
+        ("01/02/03", "2001-02-03", "2003-02-01", "2003-01-02"),
+        ("99-Jan-08", "1999-01-08", "refused", "refused"),
+        ("08-Jan-99", "refused", "1999-01-08", "1999-01-08"),
+        ("13/01/2003", "refused", "2003-01-13", "refused"),
+        ("2003-01-13", "2003-01-13", "2003-01-13", "2003-01-13"),
+        ("8 January 1999", "1999-01-08", "1999-01-08", "1999-01-08"),
+    ] {
+        for (order, expected) in [(DateOrder::Ymd, ymd), (DateOrder::Dmy, dmy), (DateOrder::Mdy, mdy)] {
+            assert_eq!(read_in(of(order), text, &SqlType::Date), expected, "{text} {order:?}");
+        }
+    }
+}
+
+#[test]
+fn a_moment_without_a_zone_is_of_the_sessions() {
+    let athens = Style { zone: super::Zone::parse("Europe/Athens").unwrap(), ..Style::PLAIN };
+    for (text, sql_type, expected) in [
+        ("2014-08-22 10:00", SqlType::Timestamptz, "2014-08-22 07:00:00+00"),
+        ("2014-01-22 10:00", SqlType::Timestamptz, "2014-01-22 08:00:00+00"),
+        ("2014-01-22 10:00+00", SqlType::Timestamptz, "2014-01-22 10:00:00+00"),
+        ("2014-08-22 10:00", SqlType::Timestamp, "2014-08-22 10:00:00"),
+        ("now", SqlType::Timestamptz, "2026-11-22 00:38:03.789+00"),
+        ("now", SqlType::Timestamp, "2026-11-22 02:38:03.789"),
+        ("now", SqlType::Time, "02:38:03.789"),
+        ("today", SqlType::Timestamptz, "2026-11-21 22:00:00+00"),
+        ("epoch", SqlType::Timestamptz, "1970-01-01 00:00:00+00"),
+    ] {
+        assert_eq!(read_in(athens, text, &sql_type), expected, "{text}::{sql_type}");
+    }
+}
+
+#[test]
+fn a_sign_in_front_is_for_all_of_a_standard_interval() {
+    let standard = Style { intervals: IntervalStyle::SqlStandard, ..Style::PLAIN };
+    for (text, expected) in [
+        ("-1 2:03:04", "-1 days -02:03:04"),
+        ("-1-2 3 4:05", "-1 years -2 mons -3 days -04:05:00"),
+        ("-1 +2:03:04", "-1 days +02:03:04"),
+        ("1 -2:03:04", "1 day -02:03:04"),
+    ] {
+        assert_eq!(read_in(standard, text, &SqlType::Interval), expected, "{text}");
+    }
+    assert_eq!(read_in(Style::PLAIN, "-1 2:03:04", &SqlType::Interval), "-1 days +02:03:04");
 }

@@ -4,7 +4,7 @@
 //! offset behind it, as in PostgreSQL.
 
 use chrono::{DateTime, Duration, MappedLocalTime, NaiveDate, NaiveDateTime, NaiveTime, Offset, TimeZone};
-use chrono_tz::{TZ_VARIANTS, Tz};
+use chrono_tz::{OffsetName, TZ_VARIANTS, Tz};
 
 use super::Fail;
 use super::abbreviations::{PLACES, STANDARD, SUMMER};
@@ -30,6 +30,8 @@ pub(super) enum Abbreviation {
 }
 
 impl Zone {
+    pub const UTC: Zone = Zone::Named(Tz::UTC);
+
     /// # Errors
     /// 22023 for what names no zone.
     pub fn parse(name: &str) -> SqlResult<Self> {
@@ -49,6 +51,16 @@ impl Zone {
         known.map(|zone| Zone::Named(*zone)).or_else(|| posix_offset(name).map(Zone::Fixed))
     }
 
+    /// The same, and the name as the database spells it.
+    pub fn of_name(name: &str) -> Option<(Self, String)> {
+        let zone = Zone::of_rules(name)?;
+        let spelled = match zone {
+            Zone::Named(zone) => zone.name().to_owned(),
+            Zone::Fixed(_) => name.to_owned(),
+        };
+        Some((zone, spelled))
+    }
+
     /// Whether its clocks were never changed.
     pub(super) fn is_fixed(self) -> bool {
         const YEARS: std::ops::Range<i32> = 1850..2038;
@@ -63,12 +75,27 @@ impl Zone {
     /// # Errors
     /// 22008 for a time that no timestamp holds.
     pub fn to_local(self, utc: i64) -> SqlResult<i64> {
-        let east = match self {
+        utc.checked_add(self.east_at(utc) * MICROS_PER_SECOND).ok_or_else(out_of_range)
+    }
+
+    /// Seconds east of UTC at a moment.
+    pub fn east_at(self, utc: i64) -> i64 {
+        match self {
             Zone::Fixed(east) => east,
+            Zone::Named(Tz::UTC) => 0,
             // Beyond chrono's years no rules are known.
             Zone::Named(zone) => naive(utc).map_or(0, |utc| offset_at(zone, &utc)),
-        };
-        utc.checked_add(east * MICROS_PER_SECOND).ok_or_else(out_of_range)
+        }
+    }
+
+    /// What the time of the zone is called at a moment: `CEST`; an offset by itself, `+02`. `None` beyond the years that
+    /// rules are known for.
+    pub fn with_abbreviation<R>(self, utc: i64, then: impl FnOnce(Option<&str>) -> R) -> R {
+        match (self, naive(utc)) {
+            (Zone::Fixed(east), _) => then(Some(&offset_text(east))),
+            (Zone::Named(zone), Some(utc)) => then(zone.offset_from_utc_datetime(&utc).abbreviation()),
+            _ => then(None),
+        }
     }
 
     /// The moment of a local time.
@@ -80,11 +107,22 @@ impl Zone {
     }
 
     /// Seconds east of UTC at a local time.
-    pub(super) fn east_at_local(self, local: i64) -> i64 {
+    pub fn east_at_local(self, local: i64) -> i64 {
         match self {
             Zone::Fixed(east) => east,
             Zone::Named(zone) => naive(local).map_or(0, |local| local_offset(zone, local)),
         }
+    }
+}
+
+/// `+02`, `-05:30`, `+00:19:32`: seconds east of UTC.
+pub(in crate::sql) fn offset_text(east: i64) -> String {
+    let sign = if east < 0 { '-' } else { '+' };
+    let (hours, minutes, seconds) = (east.abs() / 3600, east.abs() / 60 % 60, east.abs() % 60);
+    match (minutes, seconds) {
+        (0, 0) => format!("{sign}{hours:02}"),
+        (_, 0) => format!("{sign}{hours:02}:{minutes:02}"),
+        _ => format!("{sign}{hours:02}:{minutes:02}:{seconds:02}"),
     }
 }
 
@@ -194,7 +232,7 @@ mod tests {
         let local: NaiveDateTime = local.parse().unwrap();
         let mut out = String::new();
         let utc = Zone::parse(zone).unwrap().to_utc(local.and_utc().timestamp_micros()).unwrap();
-        write_timestamp(&mut out, utc, false).unwrap();
+        write_timestamp(&mut out, utc, None, crate::sql::style::Style::PLAIN.dates).unwrap();
         out
     }
 

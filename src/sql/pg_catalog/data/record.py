@@ -20,37 +20,35 @@ SCHEMAS = "('pg_catalog'::regnamespace, 'information_schema'::regnamespace)"
 # Dropped: collations of ICU and of the server's C library, the language plpgsql.
 COLLATION = "(oid < 1000 OR collname = 'ucs_basic')"
 
-# Relation: what restricts its rows, and its order.
+# What restricts the rows of each relation. They are in the order of PostgreSQL's own files, which some queries show.
 CONTENT = {
-    "pg_aggregate": ("true", "aggfnoid::oid"),
-    "pg_am": ("true", "oid"),
-    "pg_amop": ("true", "oid"),
-    "pg_amproc": ("true", "oid"),
-    "pg_cast": ("true", "oid"),
-    "pg_collation": (COLLATION, "oid"),
-    "pg_conversion": ("true", "oid"),
-    "pg_description": (
-        "objsubid = 0 AND objoid < 16384 AND CASE classoid WHEN 'pg_namespace'::regclass THEN false WHEN 'pg_collation'::regclass THEN objoid < 12341"
-        " WHEN 'pg_extension'::regclass THEN false WHEN 'pg_language'::regclass THEN objoid < 12000 ELSE true END",
-        "classoid, objoid",
-    ),
-    "pg_language": ("oid < 12000", "oid"),
-    "pg_opclass": ("true", "oid"),
-    "pg_operator": ("true", "oid"),
-    "pg_opfamily": ("true", "oid"),
-    "pg_proc": (f"pronamespace IN {SCHEMAS} AND proname NOT LIKE 'plpgsql%'", "oid"),
-    "pg_range": ("true", "rngtypid"),
-    "pg_tablespace": ("true", "oid"),
-    "pg_ts_config": ("true", "oid"),
-    "pg_ts_config_map": ("true", "mapcfg, maptokentype, mapseqno"),
-    "pg_ts_dict": ("true", "oid"),
-    "pg_ts_parser": ("true", "oid"),
-    "pg_ts_template": ("true", "oid"),
-    "pg_type": (f"typnamespace IN {SCHEMAS}", "oid"),
-    "sql_features": ("true", "feature_id, sub_feature_id"),
-    "sql_implementation_info": ("true", "implementation_info_id"),
-    "sql_parts": ("true", "feature_id"),
-    "sql_sizing": ("true", "sizing_id"),
+    "pg_aggregate": "true",
+    "pg_am": "true",
+    "pg_amop": "true",
+    "pg_amproc": "true",
+    "pg_cast": "true",
+    "pg_collation": COLLATION,
+    "pg_conversion": "true",
+    "pg_description": "objsubid = 0 AND objoid < 16384 AND CASE classoid WHEN 'pg_namespace'::regclass THEN false"
+    " WHEN 'pg_collation'::regclass THEN objoid < 12341 WHEN 'pg_extension'::regclass THEN false"
+    " WHEN 'pg_language'::regclass THEN objoid < 12000 ELSE true END",
+    "pg_language": "oid < 12000",
+    "pg_opclass": "true",
+    "pg_operator": "true",
+    "pg_opfamily": "true",
+    "pg_proc": f"pronamespace IN {SCHEMAS} AND proname NOT LIKE 'plpgsql%'",
+    "pg_range": "true",
+    "pg_tablespace": "true",
+    "pg_ts_config": "true",
+    "pg_ts_config_map": "true",
+    "pg_ts_dict": "true",
+    "pg_ts_parser": "true",
+    "pg_ts_template": "true",
+    "pg_type": f"typnamespace IN {SCHEMAS}",
+    "sql_features": "true",
+    "sql_implementation_info": "true",
+    "sql_parts": "true",
+    "sql_sizing": "true",
 }
 # Trees of expressions are kept as the text that they stand for, as everywhere in the catalogue.
 SPELLED = {"proargdefaults": "pg_get_expr(proargdefaults, 0)", "prosqlbody": "NULL", "typdefaultbin": "NULL"}
@@ -86,12 +84,12 @@ def expression(column):
     return f"{name}::oid" if kind == "regproc" else name
 
 
-def content(relation, schema, columns, where, order):
+def content(relation, schema, columns, where):
     names = [column.split(":")[0] for column in columns]
     expressions = [expression(column) for column in columns]
     names = [name for name, e in zip(names, expressions) if e is not None]
     query = ", ".join(e for e in expressions if e is not None)
-    rows = [row.split("\t") for row in ask(f"SELECT {query} FROM {schema}.{relation} WHERE {where} ORDER BY {order}")]
+    rows = [row.split("\t") for row in ask(f"SELECT {query} FROM {schema}.{relation} WHERE {where} ORDER BY ctid")]
     header, shown = [], []
     for i, name in enumerate(names):
         values = [row[i] for row in rows]
@@ -119,9 +117,9 @@ def content(relation, schema, columns, where, order):
 
 def main():
     known = relations()
-    for relation, (where, order) in CONTENT.items():
+    for relation, where in CONTENT.items():
         schema = "information_schema" if relation.startswith("sql_") else "pg_catalog"
-        content(relation, schema, known[f"{schema}.{relation}"], where, order)
+        content(relation, schema, known[f"{schema}.{relation}"], where)
 
 
 main()

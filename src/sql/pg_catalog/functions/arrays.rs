@@ -78,8 +78,11 @@ impl ScalarUDFImpl for ListOrEmpty {
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        let item = args.arg_fields.first().map_or(DataType::Null, |f| f.data_type().clone());
-        Ok(Arc::new(arrow::datatypes::Field::new(Self::NAME, item, true)))
+        // With what the list's field says of its items.
+        Ok(match args.arg_fields.first() {
+            Some(list) => Arc::new(list.as_ref().clone().with_name(Self::NAME).with_nullable(true)),
+            None => Arc::new(arrow::datatypes::Field::new(Self::NAME, DataType::Null, true)),
+        })
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

@@ -1,6 +1,6 @@
 //! Functions that spell out what an OID stands for: types, keys, expressions, comments.
 
-use super::{Definition, FunctionContext, argument, boolean, text};
+use super::{Definition, FunctionContext, argument, boolean, nothing, text};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::pg_catalog::cells::Cell;
 use crate::sql::pg_catalog::objects::Class;
@@ -15,11 +15,6 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("pg_get_viewdef", text, nothing),
     Definition::new("pg_get_ruledef", text, nothing),
     Definition::new("pg_get_triggerdef", text, nothing),
-    Definition::new("pg_get_functiondef", text, nothing),
-    Definition::new("pg_get_function_result", text, nothing),
-    Definition::new("pg_get_function_arguments", text, nothing),
-    Definition::new("pg_get_function_identity_arguments", text, nothing),
-    Definition::new("pg_get_function_sqlbody", text, nothing),
     Definition::new("pg_get_partkeydef", text, nothing),
     Definition::new("pg_get_partition_constraintdef", text, nothing),
     Definition::new("pg_get_statisticsobjdef", text, nothing),
@@ -129,10 +124,6 @@ fn shared_comment(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Ce
 fn table_is_visible(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
     let class = argument(arguments, 0).as_oid().and_then(|oid| context.objects.class_by_oid(oid));
     Ok(class.map(|class| class.is_visible()).into())
-}
-
-fn nothing(_: &FunctionContext, _: &[Cell]) -> SqlResult<Cell> {
-    Ok(Cell::Null)
 }
 
 fn empty(_: &FunctionContext, _: &[Cell]) -> SqlResult<Cell> {

@@ -5,9 +5,13 @@
 
 mod arrays;
 mod definitions;
+mod identifiers;
 mod naming;
+mod notify;
 mod privileges;
+mod routines;
 mod session;
+mod sets;
 mod text;
 
 use std::collections::HashMap;
@@ -22,12 +26,18 @@ use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility,
 };
 
+use self::naming::NamingFunction;
+pub(super) use self::naming::{found_oid_of, names_of, oids_of};
+pub(in crate::sql) use self::naming::{name_of, oid_of};
 use super::cells::{Cell, array_of};
 use super::granted::Granted;
 use super::objects::Objects;
+use crate::sql::copies::Copies;
 use crate::sql::error::SqlResult;
 use crate::sql::login::Login;
+use crate::sql::notify::Listener;
 use crate::sql::observe::Observations;
+use crate::sql::settings::Settings;
 use crate::sql::types::SqlType;
 
 /// What the functions of one statement know.
@@ -38,9 +48,14 @@ pub(super) struct FunctionContext {
     pub user: Arc<str>,
     pub login: Arc<Login>,
     pub granted: Arc<Granted>,
-    pub settings: Arc<[(String, String)]>,
+    /// The session's settings, which `set_config` changes.
+    pub settings: Settings,
+    /// What the session listens to and has to say.
+    pub listener: Listener,
     /// What observe mode saw, for the statements that read it.
     pub observations: Arc<Observations>,
+    /// The COPY statements under way, of all sessions.
+    pub copies: Arc<Copies>,
 }
 
 #[cfg(test)]
@@ -52,9 +67,11 @@ impl FunctionContext {
             database: "d".into(),
             user: "u".into(),
             login: Arc::default(),
-            granted: Arc::default(),
-            settings: Arc::new([]),
+            granted: Arc::new(Granted::for_tests("u")),
+            settings: Settings::new("u"),
+            listener: Listener::new(Arc::default()),
             observations: Arc::default(),
+            copies: Arc::default(),
         }
     }
 }
@@ -67,78 +84,128 @@ pub(super) struct Definition {
     returns: fn(&[FieldRef]) -> SqlType,
     /// NULL for any NULL argument.
     strict: bool,
+    volatility: Volatility,
     evaluate: Evaluate,
 }
 
 impl Definition {
     const fn new(name: &'static str, returns: fn(&[FieldRef]) -> SqlType, evaluate: Evaluate) -> Self {
-        Self { name, returns, strict: true, evaluate }
+        Self { name, returns, strict: true, volatility: Volatility::Stable, evaluate }
     }
 
     const fn of_nulls(mut self) -> Self {
         self.strict = false;
         self
     }
+
+    /// It does something: for each row, once.
+    const fn volatile(mut self) -> Self {
+        self.volatility = Volatility::Volatile;
+        self
+    }
 }
 
 static DEFINITIONS: LazyLock<HashMap<&'static str, &'static Definition>> = LazyLock::new(|| {
-    [
+    let families = [
         definitions::FUNCTIONS,
         naming::FUNCTIONS,
+        notify::FUNCTIONS,
         privileges::FUNCTIONS,
         session::FUNCTIONS,
         text::FUNCTIONS,
         arrays::FUNCTIONS,
-    ]
-    .into_iter()
-    .flatten()
-    .map(|definition| (definition.name, definition))
-    .collect()
+        routines::FUNCTIONS,
+        sets::FUNCTIONS,
+        identifiers::FUNCTIONS,
+    ];
+    families.into_iter().flatten().map(|definition| (definition.name, definition)).collect()
 });
+
+/// What a function of the catalogue computes.
+#[derive(Clone, Copy)]
+enum Body {
+    Defined(&'static Definition),
+    Naming(NamingFunction),
+}
+
+impl Body {
+    fn find(name: &str) -> Option<Self> {
+        let defined = DEFINITIONS.get(name).copied().map(Body::Defined);
+        defined.or_else(|| NamingFunction::find(name).map(Body::Naming))
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Body::Defined(definition) => definition.name,
+            Body::Naming(function) => function.name(),
+        }
+    }
+
+    fn returns(&self, arguments: &[FieldRef]) -> SqlType {
+        match self {
+            Body::Defined(definition) => (definition.returns)(arguments),
+            Body::Naming(function) => function.returns(),
+        }
+    }
+
+    fn volatility(&self) -> Volatility {
+        match self {
+            Body::Defined(definition) => definition.volatility,
+            Body::Naming(_) => Volatility::Stable,
+        }
+    }
+
+    fn evaluate(&self, context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
+        match self {
+            Body::Defined(definition) if definition.strict && arguments.contains(&Cell::Null) => Ok(Cell::Null),
+            Body::Defined(definition) => (definition.evaluate)(context, arguments),
+            Body::Naming(function) => function.evaluate(context, arguments),
+        }
+    }
+}
 
 /// The function of this name, for one statement.
 pub(super) fn find(name: &str, context: &FunctionContext) -> Option<Arc<ScalarUDF>> {
     if name == arrays::ListOrEmpty::NAME {
         return Some(Arc::new(ScalarUDF::new_from_impl(arrays::ListOrEmpty::new())));
     }
-    let definition = DEFINITIONS.get(name).copied()?;
-    Some(Arc::new(ScalarUDF::new_from_impl(CatalogFunction::new(definition, context.clone()))))
+    Some(Arc::new(ScalarUDF::new_from_impl(CatalogFunction::new(Body::find(name)?, context.clone()))))
 }
 
 /// Whether a function is defined here.
 pub(super) fn is_known(name: &str) -> bool {
-    DEFINITIONS.contains_key(name)
+    Body::find(name).is_some()
 }
 
 struct CatalogFunction {
-    definition: &'static Definition,
+    body: Body,
     context: FunctionContext,
     signature: Signature,
 }
 
 impl CatalogFunction {
-    fn new(definition: &'static Definition, context: FunctionContext) -> Self {
+    fn new(body: Body, context: FunctionContext) -> Self {
         let any_arguments = TypeSignature::OneOf(vec![TypeSignature::VariadicAny, TypeSignature::Nullary]);
-        Self { definition, context, signature: Signature::new(any_arguments, Volatility::Stable) }
+        let volatility = body.volatility();
+        Self { body, context, signature: Signature::new(any_arguments, volatility) }
     }
 
-    fn evaluate(&self, arguments: &[Cell]) -> Result<Cell> {
-        if self.definition.strict && arguments.contains(&Cell::Null) {
-            return Ok(Cell::Null);
-        }
-        (self.definition.evaluate)(&self.context, arguments).map_err(|error| DataFusionError::External(error))
+    /// What it gives for one row. To a function an argument that names an object is its OID.
+    fn evaluate(&self, arguments: impl Iterator<Item = (Cell, SqlType)>) -> SqlResult<Cell> {
+        let arguments = arguments.map(|(cell, sql_type)| naming::as_oid(&self.context, &sql_type, cell));
+        self.body.evaluate(&self.context, &arguments.collect::<SqlResult<Vec<_>>>()?)
     }
 }
 
 impl std::fmt::Debug for CatalogFunction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.definition.name)
+        f.write_str(self.body.name())
     }
 }
 
 impl PartialEq for CatalogFunction {
     fn eq(&self, other: &Self) -> bool {
-        self.definition.name == other.definition.name && Arc::ptr_eq(&self.context.objects, &other.context.objects)
+        self.body.name() == other.body.name() && Arc::ptr_eq(&self.context.objects, &other.context.objects)
     }
 }
 
@@ -146,13 +213,13 @@ impl Eq for CatalogFunction {}
 
 impl Hash for CatalogFunction {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.definition.name.hash(state);
+        self.body.name().hash(state);
     }
 }
 
 impl ScalarUDFImpl for CatalogFunction {
     fn name(&self) -> &str {
-        self.definition.name
+        self.body.name()
     }
 
     fn signature(&self) -> &Signature {
@@ -160,23 +227,23 @@ impl ScalarUDFImpl for CatalogFunction {
     }
 
     fn return_type(&self, _arg_types: &[DataType]) -> Result<DataType> {
-        Ok((self.definition.returns)(&[]).arrow())
+        Ok(self.body.returns(&[]).arrow())
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        Ok(Arc::new((self.definition.returns)(args.arg_fields).field(self.definition.name, true)))
+        Ok(Arc::new(self.body.returns(args.arg_fields).field(self.body.name(), true)))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let constant = args.args.iter().all(|a| matches!(a, ColumnarValue::Scalar(_)));
+        let is_volatile = self.signature.volatility == Volatility::Volatile;
+        let constant = !is_volatile && args.args.iter().all(|a| matches!(a, ColumnarValue::Scalar(_)));
         let count = if constant { 1 } else { args.number_rows };
         let columns: Vec<ArrayRef> = args.args.iter().map(|a| a.to_array(count)).collect::<Result<_>>()?;
+        let types: Vec<SqlType> = args.arg_fields.iter().map(|field| SqlType::of_field(field)).collect();
         let mut cells = Vec::with_capacity(count);
-        let mut arguments = Vec::with_capacity(columns.len());
         for row in 0..count {
-            arguments.clear();
-            arguments.extend(columns.iter().map(|column| Cell::at(column, row)));
-            cells.push(self.evaluate(&arguments)?);
+            let arguments = columns.iter().map(|column| Cell::at(column, row)).zip(types.iter().cloned());
+            cells.push(self.evaluate(arguments).map_err(|error| DataFusionError::External(error))?);
         }
         let array = array_of(args.return_field.data_type(), &cells);
         Ok(if constant {
@@ -190,6 +257,11 @@ impl ScalarUDFImpl for CatalogFunction {
 /// The argument at an index; NULL when it is not given.
 fn argument(arguments: &[Cell], index: usize) -> &Cell {
     arguments.get(index).unwrap_or(&Cell::Null)
+}
+
+/// Of what there is none here: NULL.
+fn nothing(_: &FunctionContext, _: &[Cell]) -> SqlResult<Cell> {
+    Ok(Cell::Null)
 }
 
 fn text(_: &[FieldRef]) -> SqlType {

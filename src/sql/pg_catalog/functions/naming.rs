@@ -1,163 +1,201 @@
 //! From names to OIDs and back: `to_regclass` and its kin, and what casts such as `::regclass` are turned into.
+//!
+//! A value of `regclass` is kept as the name it prints. Where its OID is asked for, one of these functions finds it.
 
-use super::{Definition, FunctionContext, argument, oid, text};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::pg_catalog::built_ins;
+use super::{Definition, FunctionContext, argument};
+use crate::sql::error::{ErrorKind, SqlResult};
+use crate::sql::input::parse_text;
 use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::pg_catalog::objects;
-use crate::sql::pg_catalog::quoting::{quote_ident, split_name};
+use crate::sql::pg_catalog::references::Reference;
 use crate::sql::types::SqlType;
 
-pub(super) const FUNCTIONS: &[Definition] = &[
-    Definition::new("catalog_class_oid", oid, |c, a| {
-        number(a, "relation", ErrorKind::UndefinedTable, |t| class_oid(c, t))
-    }),
-    Definition::new(
-        "catalog_class_name",
-        |_| SqlType::Regclass,
-        |c, a| printed(a, "relation", ErrorKind::UndefinedTable, |t| class_oid(c, t), |o| class_name(c, o)),
-    ),
-    Definition::new("catalog_type_oid", oid, |c, a| number(a, "type", ErrorKind::UndefinedObject, |t| type_oid(c, t))),
-    Definition::new(
-        "catalog_type_name",
-        |_| SqlType::Regtype,
-        |c, a| printed(a, "type", ErrorKind::UndefinedObject, |t| type_oid(c, t), |o| type_name(c, o)),
-    ),
-    Definition::new("catalog_proc_oid", oid, |_, a| number(a, "function", ErrorKind::UndefinedFunction, proc_oid)),
-    Definition::new(
-        "catalog_proc_name",
-        |_| SqlType::Regproc,
-        |_, a| printed(a, "function", ErrorKind::UndefinedFunction, proc_oid, proc_name),
-    ),
-    Definition::new("catalog_schema_oid", oid, |c, a| {
-        number(a, "schema", ErrorKind::UndefinedSchema, |t| schema_oid(c, t))
-    }),
-    Definition::new("catalog_schema_name", text, |c, a| {
-        printed(a, "schema", ErrorKind::UndefinedSchema, |t| schema_oid(c, t), |o| schema_name(c, o))
-    }),
-    Definition::new("catalog_role_oid", oid, |c, a| number(a, "role", ErrorKind::UndefinedObject, |t| role_oid(c, t))),
-    Definition::new("catalog_role_name", text, |c, a| {
-        printed(a, "role", ErrorKind::UndefinedObject, |t| role_oid(c, t), |o| role_name(c, o))
-    }),
-    Definition::new("catalog_find_class_oid", oid, |c, a| Ok(found(a, |t| class_oid(c, t)).into())),
-    Definition::new("catalog_find_type_oid", oid, |c, a| Ok(found(a, |t| type_oid(c, t)).into())),
-    Definition::new("catalog_find_proc_oid", oid, |_, a| Ok(found(a, proc_oid).into())),
-    Definition::new("catalog_find_schema_oid", oid, |c, a| Ok(found(a, |t| schema_oid(c, t)).into())),
-    Definition::new("catalog_find_role_oid", oid, |c, a| Ok(found(a, |t| role_oid(c, t)).into())),
-    Definition::new(
-        "to_regclass",
-        |_| SqlType::Regclass,
-        |c, a| Ok(found(a, |t| class_oid(c, t)).and_then(|o| class_name(c, o)).into()),
-    ),
-    Definition::new(
-        "to_regtype",
-        |_| SqlType::Regtype,
-        |c, a| Ok(found(a, |t| type_oid(c, t)).and_then(|o| type_name(c, o)).into()),
-    ),
-    Definition::new("to_regproc", |_| SqlType::Regproc, |_, a| Ok(found(a, proc_oid).and_then(proc_name).into())),
-    Definition::new("to_regnamespace", text, |c, a| {
-        Ok(found(a, |t| schema_oid(c, t)).and_then(|o| schema_name(c, o)).into())
-    }),
-    Definition::new("to_regrole", text, |c, a| Ok(found(a, |t| role_oid(c, t)).and_then(|o| role_name(c, o)).into())),
-    Definition::new("pg_get_userbyid", super::name, user_by_oid),
+pub(super) const FUNCTIONS: &[Definition] = &[Definition::new("pg_get_userbyid", super::name, user_by_oid)];
+
+/// The types that name objects.
+const TYPES: &[(&str, Reference)] = &[
+    ("regclass", Reference::Class),
+    ("regtype", Reference::Type),
+    ("regproc", Reference::Proc),
+    ("regprocedure", Reference::Procedure),
+    ("regoper", Reference::Oper),
+    ("regoperator", Reference::Operator),
+    ("regnamespace", Reference::Schema),
+    ("regrole", Reference::Role),
+    ("regcollation", Reference::Collation),
+    ("regconfig", Reference::Config),
+    ("regdictionary", Reference::Dictionary),
 ];
 
-/// The OID of what a name means; a number means itself, `-` means none.
-fn number(arguments: &[Cell], what: &str, missing: ErrorKind, find: impl Fn(&str) -> Option<u32>) -> SqlResult<Cell> {
-    let given = argument(arguments, 0);
-    if let Some(oid) = given.as_oid() {
-        return Ok(oid.into());
+/// What is asked about a value that names an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Question {
+    /// Its OID.
+    Oid,
+    /// Its name as the type prints it.
+    Name,
+    /// Its OID, or NULL if there is none.
+    FoundOid,
+    /// Its name, or NULL if there is none: `to_regclass`.
+    FoundName,
+    /// The OIDs of an array's items.
+    Oids,
+    /// The names of an array's items.
+    Names,
+}
+
+/// How the names of these functions begin. Only `to_regclass` and its kin are PostgreSQL's.
+const QUESTIONS: &[(&str, Question)] = &[
+    ("oid of ", Question::Oid),
+    ("name of ", Question::Name),
+    ("oid of maybe ", Question::FoundOid),
+    ("to_", Question::FoundName),
+    ("oids of ", Question::Oids),
+    ("names of ", Question::Names),
+];
+
+/// The function that gives the OID of a value of a type.
+pub(in crate::sql) fn oid_of(type_name: &str) -> String {
+    format!("oid of {type_name}")
+}
+
+/// The function that gives the OID of what a text names, or NULL.
+pub(in crate::sql::pg_catalog) fn found_oid_of(type_name: &str) -> String {
+    format!("oid of maybe {type_name}")
+}
+
+/// The function that makes a value of a type.
+pub(in crate::sql) fn name_of(type_name: &str) -> String {
+    format!("name of {type_name}")
+}
+
+/// The function that gives the OIDs of an array of names.
+pub(in crate::sql::pg_catalog) fn oids_of(type_name: &str) -> String {
+    format!("oids of {type_name}")
+}
+
+/// The function that makes an array of a type.
+pub(in crate::sql::pg_catalog) fn names_of(type_name: &str) -> String {
+    format!("names of {type_name}")
+}
+
+/// A function between names and OIDs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct NamingFunction {
+    name: &'static str,
+    reference: Reference,
+    question: Question,
+}
+
+impl NamingFunction {
+    /// The function of this name.
+    pub fn find(name: &str) -> Option<Self> {
+        // The longer beginning first: one is part of another.
+        let mut questions = QUESTIONS.iter().rev();
+        questions.find_map(|(prefix, question)| {
+            let rest = name.strip_prefix(prefix)?;
+            let (name, reference) = TYPES.iter().find(|(name, _)| *name == rest)?;
+            Some(Self { name, reference: *reference, question: *question })
+        })
     }
-    let text = given.as_text().unwrap_or_default();
-    if text == "-" {
-        return Ok(0u32.into());
+
+    /// What it is called in a plan.
+    pub fn name(&self) -> &'static str {
+        self.name
     }
-    match find(&text) {
-        Some(oid) => Ok(oid.into()),
-        None => Err(SqlError::new(missing, format!("{what} \"{text}\" does not exist"))),
-    }
-}
 
-/// The name of what a name or an OID means, as PostgreSQL prints it; an OID that nothing has is printed itself.
-fn printed(
-    arguments: &[Cell],
-    what: &str,
-    missing: ErrorKind,
-    find: impl Fn(&str) -> Option<u32>,
-    print: impl Fn(u32) -> Option<String>,
-) -> SqlResult<Cell> {
-    let oid = number(arguments, what, missing, find)?.as_oid().unwrap_or(0);
-    if oid == 0 {
-        return Ok("-".into());
-    }
-    Ok(print(oid).unwrap_or_else(|| oid.to_string()).into())
-}
-
-fn found(arguments: &[Cell], find: impl Fn(&str) -> Option<u32>) -> Option<u32> {
-    let given = argument(arguments, 0);
-    given.as_oid().or_else(|| find(&given.as_text()?))
-}
-
-fn class_oid(context: &FunctionContext, text: &str) -> Option<u32> {
-    context.objects.class_by_name(text).map(|(oid, _)| oid)
-}
-
-fn class_name(context: &FunctionContext, oid: u32) -> Option<String> {
-    context.objects.class_by_oid(oid).map(|class| class.printed())
-}
-
-fn type_oid(context: &FunctionContext, text: &str) -> Option<u32> {
-    let parts = split_name(text);
-    let name = parts.last()?.split('(').next()?.trim();
-    let base = |name: &str| {
-        let alias = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, known)| *known);
-        let named =
-            |t: &&built_ins::TypeRow| t.name == alias || built_ins::format_type(&context.objects, t.oid, None) == alias;
-        let built_in = built_ins::types().iter().find(named).map(|t| t.oid);
-        built_in.or_else(|| context.objects.tables.iter().find(|t| t.name == name).map(|t| objects::row_type_oid(t)))
-    };
-    match name.strip_suffix("[]") {
-        Some(item) => {
-            let item = base(item)?;
-            built_ins::types().iter().find(|t| t.is_array() && t.element() == item).map(|t| t.oid)
+    pub fn returns(&self) -> SqlType {
+        let own = SqlType::of_typname(self.name).unwrap_or(SqlType::Text);
+        match self.question {
+            Question::Oid | Question::FoundOid => SqlType::Oid,
+            Question::Name | Question::FoundName => own,
+            Question::Oids => SqlType::Array(Box::new(SqlType::Oid)),
+            Question::Names => SqlType::Array(Box::new(own)),
         }
-        None => base(name),
+    }
+
+    /// # Errors
+    /// That there is no such object, where there must be one; what is wrong with a name.
+    pub fn evaluate(&self, context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
+        let given = argument(arguments, 0);
+        match self.question {
+            Question::Oid => self.oid(context, given),
+            Question::Name => self.printed(context, given),
+            Question::FoundOid => Ok(self.found(context, given)?.into()),
+            Question::FoundName => {
+                let found = self.found(context, given)?;
+                Ok(found.and_then(|oid| self.reference.print(context, oid)).into())
+            }
+            Question::Oids => each(given, &|item| self.oid(context, item)),
+            Question::Names => each(given, &|item| self.printed(context, item)),
+        }
+    }
+
+    /// The OID of what a name means; a number means itself, `-` means none.
+    fn oid(&self, context: &FunctionContext, given: &Cell) -> SqlResult<Cell> {
+        if *given == Cell::Null {
+            return Ok(Cell::Null);
+        }
+        if let Some(oid) = given.as_oid() {
+            return Ok(oid.into());
+        }
+        let text = given.as_text().unwrap_or_default();
+        if text == "-" {
+            return Ok(0u32.into());
+        }
+        match self.reference.find(context, &text)? {
+            Some(oid) => Ok(oid.into()),
+            None => Err(self.reference.missing(&text)),
+        }
+    }
+
+    /// The name as PostgreSQL prints it; an OID that nothing has is printed itself.
+    fn printed(&self, context: &FunctionContext, given: &Cell) -> SqlResult<Cell> {
+        Ok(match self.oid(context, given)?.as_oid() {
+            None => Cell::Null,
+            Some(0) => "-".into(),
+            Some(oid) => self.reference.print(context, oid).unwrap_or_else(|| oid.to_string()).into(),
+        })
+    }
+
+    fn found(&self, context: &FunctionContext, given: &Cell) -> SqlResult<Option<u32>> {
+        if let Some(oid) = given.as_oid() {
+            return Ok(Some(oid));
+        }
+        let Some(text) = given.as_text() else { return Ok(None) };
+        match self.reference.find(context, &text) {
+            Err(error) if error.kind == ErrorKind::AmbiguousFunction => Ok(None),
+            found => found,
+        }
     }
 }
 
-/// Spellings that neither `pg_type` nor `format_type` has.
-const ALIASES: &[(&str, &str)] =
-    &[("int", "int4"), ("decimal", "numeric"), ("float", "float8"), ("character", "bpchar"), ("dec", "numeric")];
-
-fn type_name(context: &FunctionContext, oid: u32) -> Option<String> {
-    let known = built_ins::type_by_oid(oid).is_some() || context.objects.table_of_row_type(oid).is_some();
-    known.then(|| built_ins::format_type(&context.objects, oid, None))
+fn each(list: &Cell, item: &dyn Fn(&Cell) -> SqlResult<Cell>) -> SqlResult<Cell> {
+    match list {
+        Cell::List(items) => Ok(Cell::List(items.iter().map(item).collect::<SqlResult<_>>()?)),
+        Cell::Null => Ok(Cell::Null),
+        text => {
+            let text = text.as_text().unwrap_or_default();
+            let parsed = parse_text(&SqlType::Array(Box::new(SqlType::Text)), &text)?.to_array()?;
+            each(&Cell::at(&parsed, 0), item)
+        }
+    }
 }
 
-fn proc_oid(text: &str) -> Option<u32> {
-    let parts = split_name(text);
-    let name = parts.last()?.split('(').next()?;
-    built_ins::functions_named(name).first().copied()
-}
-
-fn proc_name(oid: u32) -> Option<String> {
-    built_ins::function_name(oid).map(|_| built_ins::printed_function(oid))
-}
-
-fn schema_oid(context: &FunctionContext, text: &str) -> Option<u32> {
-    context.objects.schema_oid(split_name(text).last()?)
-}
-
-fn schema_name(context: &FunctionContext, oid: u32) -> Option<String> {
-    context.objects.schemas().into_iter().find(|(o, _)| *o == oid).map(|(_, name)| quote_ident(&name))
-}
-
-fn role_oid(context: &FunctionContext, text: &str) -> Option<u32> {
-    context.granted.roles.named(split_name(text).last()?).map(|role| role.oid)
-}
-
-fn role_name(context: &FunctionContext, oid: u32) -> Option<String> {
-    context.granted.roles.with_oid(oid).map(|role| quote_ident(&role.name))
+/// A value that names an object, as its OID; any other as it is.
+pub(super) fn as_oid(context: &FunctionContext, sql_type: &SqlType, cell: Cell) -> SqlResult<Cell> {
+    let name = match sql_type {
+        SqlType::Regclass => "regclass",
+        SqlType::Regtype => "regtype",
+        SqlType::Regproc => "regproc",
+        SqlType::Catalog(catalog) if catalog.names_objects() => catalog.name(),
+        _ => return Ok(cell),
+    };
+    let reference = TYPES.iter().find(|(known, _)| *known == name).map(|(name, reference)| NamingFunction {
+        name,
+        reference: *reference,
+        question: Question::Oid,
+    });
+    reference.map_or(Ok(cell.clone()), |function| function.oid(context, &cell))
 }
 
 fn user_by_oid(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {

@@ -18,6 +18,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("session_user", name, |c, _| Ok((*c.user).into())),
     Definition::new("user", name, |c, _| Ok((*c.user).into())),
     Definition::new("current_setting", text, current_setting),
+    Definition::new("set_config", text, set_config).of_nulls().volatile(),
     Definition::new("version", text, version),
     Definition::new("pg_backend_pid", int4, |c, _| Ok(c.login.process.into())),
     Definition::new("pg_is_in_recovery", boolean, |_, _| Ok(false.into())),
@@ -29,7 +30,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("inet_server_port", int4, |_, _| Ok(Cell::Null)),
     Definition::new("inet_client_addr", text, |_, _| Ok(Cell::Null)),
     Definition::new("inet_client_port", int4, |_, _| Ok(Cell::Null)),
-    Definition::new("pg_advisory_unlock_all", |_| SqlType::Void, |_, _| Ok(Cell::Null)),
+    Definition::new("pg_advisory_unlock_all", |_| SqlType::Void, |_, _| Ok("".into())),
     Definition::new("pg_relation_size", int8, |_, _| Ok(0.into())),
     Definition::new("pg_total_relation_size", int8, |_, _| Ok(0.into())),
     Definition::new("pg_table_size", int8, |_, _| Ok(0.into())),
@@ -54,8 +55,7 @@ fn current_schemas(_: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
 }
 
 fn version(context: &FunctionContext, _: &[Cell]) -> SqlResult<Cell> {
-    let number = setting(context, "server_version").unwrap_or("15.8");
-    let number = number.split(' ').next().unwrap_or(number);
+    let (_, number) = context.settings.show("server_version")?;
     let own = env!("CARGO_PKG_VERSION");
     Ok(format!("PostgreSQL {number} (tablegate {own}), 64-bit").into())
 }
@@ -63,18 +63,29 @@ fn version(context: &FunctionContext, _: &[Cell]) -> SqlResult<Cell> {
 fn current_setting(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
     let name = argument(arguments, 0).as_text().unwrap_or_default();
     let missing_is_null = argument(arguments, 1).as_bool() == Some(true);
-    match setting(context, &name) {
-        Some(value) => Ok(value.into()),
-        None if missing_is_null => Ok(Cell::Null),
-        None => {
-            let message = format!("unrecognized configuration parameter \"{name}\"");
-            Err(SqlError::new(ErrorKind::UndefinedObject, message))
-        }
+    match context.settings.show(&name) {
+        Ok((_, value)) => Ok(value.into()),
+        Err(error) if missing_is_null && error.kind == ErrorKind::UndefinedObject => Ok(Cell::Null),
+        Err(error) => Err(error),
     }
 }
 
-fn setting<'c>(context: &'c FunctionContext, name: &str) -> Option<&'c str> {
-    context.settings.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+/// `set_config(name, value, is_local)`: NULL is the default; without a name there is nothing to set.
+fn set_config(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
+    let Some(name) = argument(arguments, 0).as_text() else {
+        return Err(SqlError::new(ErrorKind::NullValueNotAllowed, "SET requires parameter name"));
+    };
+    let value = argument(arguments, 1).as_text();
+    if matches!(name.as_str(), "transaction_isolation" | "transaction_read_only" | "transaction_deferrable") {
+        return Err(SqlError::not_supported(format!("set_config of {name} beside other expressions"))
+            .with_hint("Use SET TRANSACTION."));
+    }
+    if argument(arguments, 2).as_bool() == Some(true) {
+        context.settings.set_local(&name, value.as_deref())?;
+    } else {
+        context.settings.set(&name, value.as_deref())?;
+    }
+    Ok(context.settings.show(&name)?.1.into())
 }
 
 fn encoding_name(_: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {

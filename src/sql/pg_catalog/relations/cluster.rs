@@ -1,8 +1,10 @@
 //! What PostgreSQL has once per server or database: schemas, databases.
 
 use super::Rows;
+use crate::sql::pg_catalog::cells::Cell;
 use crate::sql::pg_catalog::functions::FunctionContext;
-use crate::sql::pg_catalog::objects::{DATABASE, OWNER};
+use crate::sql::pg_catalog::objects::{DATABASE, OWNER, TEMPLATE0, TEMPLATE1};
+use crate::sql::pg_catalog::quoting::quote_ident;
 use crate::sql::privileges::ObjectKind;
 
 /// `pg_encoding_to_char` of the only encoding.
@@ -18,18 +20,31 @@ pub(super) fn namespaces(context: &FunctionContext, rows: &mut Rows) {
 }
 
 pub(super) fn databases(context: &FunctionContext, rows: &mut Rows) {
+    database(rows, DATABASE, &context.database, context.granted.acl_of(DATABASE), true);
+    // Nobody can connect to them, but tools expect them to be there.
+    let user = quote_ident(&context.granted.owner(DATABASE));
+    let privileges = Cell::texts(&[format!("=c/{user}"), format!("{user}=CTc/{user}")]);
+    for (oid, name) in [(TEMPLATE1, "template1"), (TEMPLATE0, "template0")] {
+        if *context.database != *name {
+            database(rows, oid, name, privileges.clone(), false);
+        }
+    }
+}
+
+fn database(rows: &mut Rows, oid: u32, name: &str, privileges: Cell, is_own: bool) {
     rows.push([
-        ("oid", DATABASE.into()),
-        ("datname", (*context.database).into()),
+        ("oid", oid.into()),
+        ("datname", name.into()),
         ("datdba", OWNER.into()),
         ("encoding", UTF8.into()),
         ("datlocprovider", "c".into()),
-        ("datallowconn", true.into()),
+        ("datistemplate", (!is_own).into()),
+        ("datallowconn", is_own.into()),
         ("datconnlimit", (-1).into()),
         ("dattablespace", DEFAULT_TABLESPACE.into()),
         // Text is ordered by its bytes.
         ("datcollate", "C".into()),
         ("datctype", "C".into()),
-        ("datacl", context.granted.acl_of(DATABASE)),
+        ("datacl", privileges),
     ]);
 }

@@ -10,6 +10,7 @@ mod findings;
 mod information_schema;
 mod keys;
 mod privileges;
+mod progress;
 mod roles;
 mod sequences;
 mod settings;
@@ -83,6 +84,7 @@ fn fill_of(layout: &Layout) -> Option<Fill> {
         ("pg_catalog", "egt_transactions") => egt::transactions,
         ("pg_catalog", "pg_settings") => settings::settings,
         ("pg_catalog", "pg_stat_ssl") => ssl::ssl,
+        ("pg_catalog", "pg_stat_progress_copy") => progress::copies,
         ("pg_catalog", "pg_tables") => views::tables,
         ("pg_catalog", "pg_views") => views::views,
         ("pg_catalog", "pg_indexes") => views::indexes,

@@ -1,50 +1,37 @@
 //! Casts to the types of `pg_catalog`.
 //!
-//! A value of `regclass` is an OID that prints as a name, and there is no such value here. So what it is used for
-//! decides: compared, cast to a number or given to a function of the catalogue it is the OID, else the name.
+//! A value of `regclass` is an OID that prints as a name. Here it is the name, of a type that knows of what; what it is
+//! used for decides: compared, cast to a number or given to a function of the catalogue it is the OID. Where the text of
+//! a statement does not show that, the pass that types expressions sees to it.
 
-use datafusion::sql::sqlparser::ast::{ArrayElemTypeDef, BinaryOperator, DataType, Expr, ObjectName};
+use datafusion::sql::sqlparser::ast::{ArrayElemTypeDef, BinaryOperator, DataType, Expr, Ident, ObjectName};
 
 use super::forms::{arguments, call, column_name, last_name, literal, take};
 use crate::sql::pg_catalog::{functions, layout};
 use crate::sql::statement::fold;
 use crate::sql::types::SqlType;
 
-/// A type whose values name objects.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Names {
-    Class,
-    Type,
-    Proc,
-    Schema,
-    Role,
-}
+/// A type whose values name objects, by its name.
+type Names = &'static str;
 
-impl Names {
-    fn to_oid(self) -> &'static str {
-        match self {
-            Names::Class => "catalog_class_oid",
-            Names::Type => "catalog_type_oid",
-            Names::Proc => "catalog_proc_oid",
-            Names::Schema => "catalog_schema_oid",
-            Names::Role => "catalog_role_oid",
-        }
-    }
-
-    fn to_name(self) -> &'static str {
-        match self {
-            Names::Class => "catalog_class_name",
-            Names::Type => "catalog_type_name",
-            Names::Proc => "catalog_proc_name",
-            Names::Schema => "catalog_schema_name",
-            Names::Role => "catalog_role_name",
-        }
-    }
-}
+/// The types whose values name objects.
+const NAMING: &[Names] = &[
+    "regclass",
+    "regtype",
+    "regproc",
+    "regprocedure",
+    "regoper",
+    "regoperator",
+    "regnamespace",
+    "regrole",
+    "regcollation",
+    "regconfig",
+    "regdictionary",
+];
 
 /// Whether a cast to this type asks the catalogue.
 pub(super) fn names_objects(data_type: &DataType) -> bool {
-    names_of(data_type).is_some()
+    names_of(data_type).is_some() || names_of_items(data_type).is_some()
 }
 
 pub(super) fn expression(expr: &mut Expr) {
@@ -53,8 +40,9 @@ pub(super) fn expression(expr: &mut Expr) {
         Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) => compared(left, right),
         Expr::AnyOp { left, right, .. } | Expr::AllOp { left, right, .. } => {
             to_oid(left);
-            if let Expr::Array(items) = &mut **right {
-                items.elem.iter_mut().for_each(to_oid);
+            match &mut **right {
+                Expr::Array(items) => items.elem.iter_mut().for_each(to_oid),
+                other => to_oids(other),
             }
         }
         Expr::InSubquery { expr, .. } => to_oid(expr),
@@ -73,6 +61,9 @@ pub(super) fn expression(expr: &mut Expr) {
     }
 }
 
+/// The type whose columns are names here.
+const PROC: Names = "regproc";
+
 fn is_comparison(op: &BinaryOperator) -> bool {
     use BinaryOperator as Op;
     matches!(op, Op::Eq | Op::NotEq | Op::Lt | Op::LtEq | Op::Gt | Op::GtEq)
@@ -84,20 +75,20 @@ fn compared(left: &mut Expr, right: &mut Expr) {
     let (left_proc, right_proc) = (is_proc_column(left), is_proc_column(right));
     if left_proc || right_proc {
         let (column, other) = if left_proc { (left, right) } else { (right, left) };
-        if names_of_cast(other) == Some(Names::Proc) || literal(other).is_some() || is_proc_column(other) {
+        if names_of_cast(other) == Some(PROC) || literal(other).is_some() || is_proc_column(other) {
             return;
         }
         let inner = take(column);
-        *column = call(Names::Proc.to_oid(), vec![inner]);
+        *column = call(&functions::oid_of(PROC), vec![inner]);
         to_oid(other);
         return;
     }
     match (names_of_cast(left), names_of_cast(right)) {
         (Some(names), None) if literal(right).is_some() => {
-            *right = call(names.to_oid(), vec![take(right)]);
+            *right = call(&functions::oid_of(names), vec![take(right)]);
         }
         (None, Some(names)) if literal(left).is_some() => {
-            *left = call(names.to_oid(), vec![take(left)]);
+            *left = call(&functions::oid_of(names), vec![take(left)]);
         }
         _ => {}
     }
@@ -112,19 +103,27 @@ fn is_proc_column(expr: &Expr) -> bool {
 /// Turns `e::regclass` and `to_regclass(e)` into the OID.
 fn to_oid(expr: &mut Expr) {
     if let Expr::Function(function) = expr {
-        let found = match last_name(&function.name).as_str() {
-            "to_regclass" => "catalog_find_class_oid",
-            "to_regtype" => "catalog_find_type_oid",
-            "to_regproc" | "to_regprocedure" => "catalog_find_proc_oid",
-            "to_regnamespace" => "catalog_find_schema_oid",
-            "to_regrole" => "catalog_find_role_oid",
-            _ => return,
+        let name = last_name(&function.name);
+        let Some(names) = name.strip_prefix("to_").and_then(|name| NAMING.iter().find(|known| **known == name)) else {
+            return;
         };
-        *expr = call(found, arguments(function).map(take).collect());
+        *expr = call(&functions::found_oid_of(names), arguments(function).map(take).collect());
         return;
     }
     if let Some((names, inner)) = named_cast(expr) {
-        *expr = call(names.to_oid(), vec![inner]);
+        *expr = call(&functions::oid_of(names), vec![inner]);
+    }
+}
+
+/// Turns a cast to an array of names, as in `'{a,b}'::regclass[]`, into the array of the OIDs.
+fn to_oids(expr: &mut Expr) {
+    let array = match expr {
+        Expr::Nested(inner) => return to_oids(inner),
+        Expr::Cast { data_type, expr: inner, .. } => names_of_items(data_type).map(|names| (names, take(inner))),
+        _ => None,
+    };
+    if let Some((names, inner)) = array {
+        *expr = call(&functions::oids_of(names), vec![inner]);
     }
 }
 
@@ -148,7 +147,11 @@ fn named_cast(expr: &mut Expr) -> Option<(Names, Expr)> {
 fn cast(expr: &mut Expr) {
     let Expr::Cast { expr: inner, data_type, .. } = expr else { return };
     if let Some(names) = names_of(data_type) {
-        *expr = call(names.to_name(), vec![take(inner)]);
+        *expr = call(&functions::name_of(names), vec![take(inner)]);
+        return;
+    }
+    if let Some(names) = names_of_items(data_type) {
+        *expr = call(&functions::names_of(names), vec![take(inner)]);
         return;
     }
     if let Some(native) = native(data_type) {
@@ -165,7 +168,7 @@ fn cast(expr: &mut Expr) {
     );
     if to_number {
         if is_proc_column(inner) {
-            **inner = call(Names::Proc.to_oid(), vec![take(inner)]);
+            **inner = call(&functions::oid_of(PROC), vec![take(inner)]);
         } else {
             to_oid(inner);
         }
@@ -181,16 +184,18 @@ fn is_internal_char(data_type: &DataType) -> bool {
 
 fn names_of(data_type: &DataType) -> Option<Names> {
     let DataType::Custom(name, _) = data_type else {
-        return matches!(data_type, DataType::Regclass).then_some(Names::Class);
+        return matches!(data_type, DataType::Regclass).then_some("regclass");
     };
-    Some(match type_name(name)?.as_str() {
-        "regclass" => Names::Class,
-        "regtype" => Names::Type,
-        "regproc" | "regprocedure" => Names::Proc,
-        "regnamespace" => Names::Schema,
-        "regrole" => Names::Role,
-        _ => return None,
-    })
+    let name = type_name(name)?;
+    NAMING.iter().copied().find(|known| *known == name)
+}
+
+/// What the items of an array name.
+fn names_of_items(data_type: &DataType) -> Option<Names> {
+    match data_type {
+        DataType::Array(ArrayElemTypeDef::SquareBracket(item, _)) => names_of(item),
+        _ => None,
+    }
 }
 
 /// A type name without `pg_catalog.`; `"char"` keeps its quotes, since it is not `char`.
@@ -209,7 +214,10 @@ fn type_name(name: &ObjectName) -> Option<String> {
 fn native(data_type: &DataType) -> Option<DataType> {
     Some(match data_type {
         DataType::Array(ArrayElemTypeDef::SquareBracket(item, size)) => {
-            let item = if names_of(item).is_some() { DataType::Text } else { native(item)? };
+            let item = match native(item)? {
+                DataType::IntUnsigned(_) => DataType::Custom(ObjectName::from(vec![Ident::new("oid")]), Vec::new()),
+                item => item,
+            };
             DataType::Array(ArrayElemTypeDef::SquareBracket(Box::new(item), *size))
         }
         DataType::Custom(name, _) => match type_name(name)?.as_str() {

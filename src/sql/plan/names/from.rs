@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, ObjectName, ObjectNamePart, TableAlias, TableAliasColumnDef, TableFactor,
-    TableWithJoins,
+    Expr, FunctionArg, FunctionArgExpr, ObjectName, ObjectNamePart, Spanned, TableAlias, TableAliasColumnDef,
+    TableFactor, TableWithJoins,
 };
 
 use super::expr::Clause;
@@ -112,7 +112,7 @@ impl Resolver<'_> {
         }
         let Some(entry) = self.tables.get(name) else {
             let message = format!("relation \"{}\" does not exist", dotted_name(name));
-            return Err(SqlError::new(ErrorKind::UndefinedTable, message));
+            return Err(SqlError::new(ErrorKind::UndefinedTable, message).at_span(name.span()));
         };
         *name = ObjectName(vec![ObjectNamePart::Identifier(quoted(&entry.key))]);
         let mut source = table_source(&alias.name.value, entry);

@@ -17,6 +17,7 @@ mod query;
 mod scope;
 mod select;
 mod sources;
+mod suggestion;
 mod whole_row;
 
 use std::sync::Arc;

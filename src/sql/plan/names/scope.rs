@@ -2,6 +2,7 @@
 
 use datafusion::sql::sqlparser::ast::{Expr, Ident};
 
+use super::suggestion::Suggestion;
 use super::whole_row::WholeRow;
 use super::{Columns, Resolver, differ_in_case, quoted};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
@@ -134,7 +135,7 @@ pub(super) fn find<'c>(
     let mut exact = columns.clone().filter(|c| c.name == name);
     if let Some(first) = exact.next() {
         return match exact.any(|other| other.place != first.place) {
-            true => Err(ambiguous(&name)),
+            true => Err(ambiguous(&name).at_span(ident.span)),
             false => Ok(Some(first)),
         };
     }
@@ -149,7 +150,8 @@ pub(super) fn find<'c>(
     let mut names: Vec<&str> = candidates.iter().map(|c| c.name.as_str()).collect();
     names.sort_unstable();
     names.dedup();
-    Err(if names.len() > 1 { differ_in_case(&name, &names) } else { ambiguous(&name) })
+    let error = if names.len() > 1 { differ_in_case(&name, &names) } else { ambiguous(&name) };
+    Err(error.at_span(ident.span))
 }
 
 pub(super) fn ambiguous(name: &str) -> Box<SqlError> {
@@ -188,7 +190,10 @@ impl Resolver<'_> {
                 return Ok(Some(Found { levels_out, expr: column.expr() }));
             }
         }
-        self.whole_row(&name)?.map(Some).ok_or_else(|| no_column(&name))
+        self.whole_row(&name)?.map(Some).ok_or_else(|| {
+            let error = no_column(&name).at_span(ident.span);
+            self.with_suggestion(error, &name, None)
+        })
     }
 
     /// What `table.column` means.
@@ -204,11 +209,21 @@ impl Resolver<'_> {
                 None if !source.is_complete => Ok(None),
                 None => {
                     let message = format!("column {alias}.{} does not exist", fold(column));
-                    Err(SqlError::new(ErrorKind::UndefinedColumn, message))
+                    let error = SqlError::new(ErrorKind::UndefinedColumn, message).at_span(table.span);
+                    Err(self.with_suggestion(error, &fold(column), Some(&alias)))
                 }
             };
         }
-        Err(self.missing_table(&alias))
+        Err(self.missing_table(&alias).at_span(table.span))
+    }
+
+    /// An error about a column that is not there, with a hint where one of another spelling is.
+    fn with_suggestion(&self, error: Box<SqlError>, column: &str, alias: Option<&str>) -> Box<SqlError> {
+        let sources = self.scopes.iter().rev().flat_map(Scope::sources);
+        match Suggestion::hint(column, alias, sources) {
+            Some(hint) => error.with_hint(hint),
+            None => error,
+        }
     }
 
     pub fn missing_table(&self, alias: &str) -> Box<SqlError> {

@@ -38,7 +38,7 @@ impl Fields {
     pub fn split(&mut self, record: &str, options: &CopyOptions) -> SqlResult<()> {
         self.fields.clear();
         self.decoded.clear();
-        if options.csv {
+        if options.is_csv() {
             self.split_csv(record.as_bytes(), options)
         } else {
             self.split_text(record.as_bytes(), options)
@@ -60,6 +60,7 @@ impl Fields {
                         return Err(bad_format("literal carriage return found in data")
                             .with_hint("Use \"\\r\" to represent carriage return."));
                     }
+                    b'\n' => return Err(literal_newline(options)),
                     _ => {}
                 }
                 at += 1;
@@ -108,8 +109,8 @@ impl Fields {
                 other => *other,
             });
         }
-        if made_bytes && std::str::from_utf8(&self.decoded[start..]).is_err() {
-            return Err(not_utf8(&self.decoded[start..]));
+        if made_bytes {
+            check_utf8(&self.decoded[start..])?;
         }
         self.fields.push(Field { start, end: self.decoded.len(), decoded: true, null: false });
         Ok(())
@@ -166,13 +167,23 @@ impl Fields {
     }
 }
 
+/// A newline in data whose lines end otherwise.
+pub(super) fn literal_newline(options: &CopyOptions) -> Box<SqlError> {
+    if options.is_csv() {
+        bad_format("unquoted newline found in data").with_hint("Use quoted CSV field to represent newline.")
+    } else {
+        bad_format("literal newline found in data").with_hint("Use \"\\n\" to represent newline.")
+    }
+}
+
 /// Bytes up to the next delimiter or quote.
 fn plain_bytes(record: &[u8], options: &CopyOptions) -> SqlResult<usize> {
-    let special = |b: &u8| *b == options.delimiter || *b == options.quote || *b == b'\r';
+    let special = |b: &u8| *b == options.delimiter || *b == options.quote || matches!(b, b'\r' | b'\n');
     let len = record.iter().position(special).unwrap_or(record.len());
     match record.get(len) {
         Some(b'\r') if options.delimiter != b'\r' => Err(bad_format("unquoted carriage return found in data")
             .with_hint("Use quoted CSV field to represent carriage return.")),
+        Some(b'\n') if options.delimiter != b'\n' => Err(literal_newline(options)),
         _ => Ok(len),
     }
 }
@@ -195,22 +206,43 @@ pub(super) fn bad_format(message: impl Into<String>) -> Box<SqlError> {
     SqlError::new(ErrorKind::BadCopyFileFormat, message)
 }
 
-/// Bytes that are no UTF-8 (22021).
-pub(super) fn not_utf8(bytes: &[u8]) -> Box<SqlError> {
-    let valid = std::str::from_utf8(bytes).map_or_else(|e| e.valid_up_to(), str::len);
-    let shown: Vec<String> = bytes[valid..].iter().take(3).map(|b| format!("0x{b:02x}")).collect();
+/// The bytes as text. A zero byte is none, as in PostgreSQL.
+///
+/// # Errors
+/// 22021
+pub(super) fn check_utf8(bytes: &[u8]) -> SqlResult<&str> {
+    let wrong = match std::str::from_utf8(bytes) {
+        Ok(text) if !bytes.contains(&0) => return Ok(text),
+        Ok(_) => &[0][..],
+        Err(error) => {
+            let from = error.valid_up_to();
+            let rest = &bytes[from..];
+            let len = error.error_len().unwrap_or(rest.len());
+            // PostgreSQL shows as many bytes as the first one promises.
+            let promised = match rest.first() {
+                Some(0xc0..=0xdf) => 2,
+                Some(0xe0..=0xef) => 3,
+                Some(0xf0..=0xf7) => 4,
+                _ => 1,
+            };
+            &rest[..promised.max(len).min(rest.len())]
+        }
+    };
+    let shown: Vec<String> = wrong.iter().map(|b| format!("0x{b:02x}")).collect();
     let message = format!("invalid byte sequence for encoding \"UTF8\": {}", shown.join(" "));
-    SqlError::new(ErrorKind::CharacterNotInRepertoire, message)
+    Err(SqlError::new(ErrorKind::CharacterNotInRepertoire, message))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::options::{Columns, Header};
+    use super::super::encoding::Encoding;
+    use super::super::options::{Columns, Format, Header};
     use super::*;
 
     fn options(csv: bool) -> CopyOptions {
         CopyOptions {
-            csv,
+            format: if csv { Format::Csv } else { Format::Text },
+            encoding: Encoding::Utf8,
             delimiter: if csv { b',' } else { b'\t' },
             null: if csv { String::new() } else { "\\N".to_owned() },
             header: Header::No,
@@ -219,6 +251,7 @@ mod tests {
             force_quote: Columns::None,
             force_null: Columns::None,
             force_not_null: Columns::None,
+            freeze: false,
         }
     }
 
@@ -241,7 +274,7 @@ mod tests {
             ("\t", &[Some(""), Some("")]),
             ("\\N\t\\\\N\tN", &[None, Some("\\N"), Some("N")]),
             ("a\\tb\\nc\\\\d\\.\\\te", &[Some("a\tb\nc\\d.\te")]),
-            ("\\x41\\102\\0\\xg", &[Some("AB\0xg")]),
+            ("\\x41\\102\\1\\xg", &[Some("AB\u{1}xg")]),
             ("\\xc3\\xa9", &[Some("é")]),
             ("a\\", &[Some("a")]),
             ("a\\\nb", &[Some("a\nb")]),
@@ -249,6 +282,7 @@ mod tests {
             assert_eq!(split(record, &text).unwrap(), texts(expected), "{record}");
         }
         assert_eq!(split("\\xff", &text).unwrap_err(), "invalid byte sequence for encoding \"UTF8\": 0xff");
+        assert_eq!(split("\\0", &text).unwrap_err(), "invalid byte sequence for encoding \"UTF8\": 0x00");
         assert_eq!(split("a\rb", &text).unwrap_err(), "literal carriage return found in data");
     }
 

@@ -1,7 +1,7 @@
 //! Cuts COPY input, which arrives in pieces cut anywhere, into records.
 //!
-//! In text a record ends at a newline without a backslash before it, in CSV at one outside quotes. A carriage return
-//! before that newline belongs to it. `\.` alone on a line ends the input.
+//! In text a record ends at the end of a line that has no backslash before it, in CSV at one outside quotes. Lines end
+//! with newlines, with carriage returns, or with both: the first one decides. `\.` alone on a line ends the input.
 
 use std::ops::Range;
 
@@ -25,7 +25,19 @@ pub(super) struct LineSplitter {
     escaped: bool,
     /// Line of the input where the last record ended, from 1.
     line: u64,
+    line_end: LineEnd,
+    /// The last record ended as lines of this input do not end.
+    is_cut_wrong: bool,
     ended: bool,
+}
+
+/// How the lines of the input end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LineEnd {
+    NotSeen,
+    Newline,
+    Return,
+    Both,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +52,7 @@ enum Syntax {
 
 impl LineSplitter {
     pub fn new(options: &CopyOptions) -> Self {
-        let syntax = if options.csv {
+        let syntax = if options.is_csv() {
             Syntax::Csv { quote: options.quote, escape: (options.escape != options.quote).then_some(options.escape) }
         } else {
             Syntax::Text
@@ -53,6 +65,8 @@ impl LineSplitter {
             in_quotes: false,
             escaped: false,
             line: 0,
+            line_end: LineEnd::NotSeen,
+            is_cut_wrong: false,
             ended: false,
         }
     }
@@ -87,7 +101,13 @@ impl LineSplitter {
         self.line += 1;
         if self.ends_with_return(&record) {
             record.end -= 1;
+            if self.line_end == LineEnd::NotSeen {
+                self.line_end = LineEnd::Both;
+            }
+        } else if self.line_end == LineEnd::NotSeen {
+            self.line_end = LineEnd::Newline;
         }
+        self.is_cut_wrong = self.line_end == LineEnd::Both && record.end == end;
         if &self.buffer[record.clone()] == b"\\." {
             self.ended = true;
             return None;
@@ -115,6 +135,11 @@ impl LineSplitter {
         &self.buffer[record]
     }
 
+    /// Whether the last record ended with a newline alone where lines end with a carriage return, too.
+    pub fn is_cut_wrong(&self) -> bool {
+        self.is_cut_wrong
+    }
+
     /// Line of the input where the last record ended, from 1.
     pub fn line(&self) -> u64 {
         self.line
@@ -126,11 +151,19 @@ impl LineSplitter {
             Syntax::Text => self.find_in_text(from),
             Syntax::Csv { quote, escape } => self.find_in_csv(from, quote, escape),
         };
-        self.scanned = found.map_or(self.buffer.len(), |at| at + 1);
-        found
+        match found {
+            Found::End(at) => {
+                self.scanned = at + 1;
+                Some(at)
+            }
+            Found::Nothing { looked_at } => {
+                self.scanned = looked_at;
+                None
+            }
+        }
     }
 
-    fn find_in_text(&mut self, from: usize) -> Option<usize> {
+    fn find_in_text(&mut self, from: usize) -> Found {
         let mut escaped = self.escaped;
         for (at, byte) in self.buffer.iter().enumerate().skip(from) {
             if escaped {
@@ -138,19 +171,42 @@ impl LineSplitter {
                 self.line += u64::from(*byte == b'\n');
             } else if *byte == b'\\' {
                 escaped = true;
-            } else if *byte == b'\n' {
-                self.escaped = false;
-                return Some(at);
+            } else if matches!(byte, b'\n' | b'\r') {
+                match ends_line(&self.buffer, at, &mut self.line_end) {
+                    Some(false) => {}
+                    Some(true) => {
+                        self.escaped = false;
+                        return Found::End(at);
+                    }
+                    None => {
+                        self.escaped = false;
+                        return Found::Nothing { looked_at: at };
+                    }
+                }
             }
         }
         self.escaped = escaped;
-        None
+        Found::Nothing { looked_at: self.buffer.len() }
     }
 
-    fn find_in_csv(&mut self, from: usize, quote: u8, escape: Option<u8>) -> Option<usize> {
+    fn find_in_csv(&mut self, from: usize, quote: u8, escape: Option<u8>) -> Found {
         let (mut in_quotes, mut escaped) = (self.in_quotes, self.escaped);
-        let mut found = None;
+        let mut found = Found::Nothing { looked_at: self.buffer.len() };
         for (at, byte) in self.buffer.iter().enumerate().skip(from) {
+            if !in_quotes && matches!(byte, b'\n' | b'\r') {
+                match ends_line(&self.buffer, at, &mut self.line_end) {
+                    Some(false) => {}
+                    Some(true) => {
+                        found = Found::End(at);
+                        escaped = false;
+                        break;
+                    }
+                    None => {
+                        found = Found::Nothing { looked_at: at };
+                        break;
+                    }
+                }
+            }
             let is_escape = escape == Some(*byte);
             if in_quotes && is_escape {
                 escaped = !escaped;
@@ -161,13 +217,8 @@ impl LineSplitter {
             if !is_escape {
                 escaped = false;
             }
-            if *byte == b'\n' {
-                if !in_quotes {
-                    found = Some(at);
-                    break;
-                }
-                self.line += 1;
-            }
+            let counted = if self.line_end == LineEnd::Return { b'\r' } else { b'\n' };
+            self.line += u64::from(in_quotes && *byte == counted);
         }
         (self.in_quotes, self.escaped) = (in_quotes, escaped);
         found
@@ -175,6 +226,9 @@ impl LineSplitter {
 
     /// Whether the record ends with a carriage return that is not part of its data.
     fn ends_with_return(&self, record: &Range<usize>) -> bool {
+        if !matches!(self.line_end, LineEnd::NotSeen | LineEnd::Both) {
+            return false;
+        }
         let Some((b'\r', before)) = self.buffer[record.clone()].split_last() else { return false };
         match self.syntax {
             Syntax::Text => before.iter().rev().take_while(|b| **b == b'\\').count() % 2 == 0,
@@ -183,14 +237,42 @@ impl LineSplitter {
     }
 }
 
+/// What was looked for in the buffer.
+enum Found {
+    /// The end of a record.
+    End(usize),
+    Nothing {
+        /// Where to go on when there is more.
+        looked_at: usize,
+    },
+}
+
+/// Whether the newline or carriage return here ends a line; `None` where the byte behind it decides, and has not arrived.
+fn ends_line(buffer: &[u8], at: usize, line_end: &mut LineEnd) -> Option<bool> {
+    match (buffer[at], *line_end) {
+        (b'\n', LineEnd::Return) => Some(false),
+        (b'\n', LineEnd::NotSeen | LineEnd::Newline | LineEnd::Both) | (_, LineEnd::Return) => Some(true),
+        (_, LineEnd::Newline | LineEnd::Both) => Some(false),
+        (_, LineEnd::NotSeen) => {
+            let is_both = *buffer.get(at + 1)? == b'\n';
+            if !is_both {
+                *line_end = LineEnd::Return;
+            }
+            Some(!is_both)
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::options::{Columns, Header};
+    use super::super::encoding::Encoding;
+    use super::super::options::{Columns, Format, Header};
     use super::*;
 
     fn options(csv: bool, escape: u8) -> CopyOptions {
         CopyOptions {
-            csv,
+            format: if csv { Format::Csv } else { Format::Text },
+            encoding: Encoding::Utf8,
             delimiter: b',',
             null: String::new(),
             header: Header::No,
@@ -199,6 +281,7 @@ mod tests {
             force_quote: Columns::None,
             force_null: Columns::None,
             force_not_null: Columns::None,
+            freeze: false,
         }
     }
 
@@ -239,9 +322,21 @@ mod tests {
         check(&text, "a,b\nc\n\nd", &[("a,b", 1), ("c", 2), ("", 3), ("d", 4)]);
         check(&text, "a\r\nb\r\n", &[("a", 1), ("b", 2)]);
         check(&text, "a\\\nb\nc\\\\\nd\n", &[("a\\\nb", 2), ("c\\\\", 3), ("d", 4)]);
-        check(&text, "a\\\r\nb\\\\\r\n", &[("a\\\r", 1), ("b\\\\", 2)]);
+        check(&text, "a\\\r\nb\n", &[("a\\\r", 1), ("b", 2)]);
+        check(&text, "b\\\\\r\na\r\n", &[("b\\\\", 1), ("a", 2)]);
         check(&text, "é\n😀\n", &[("é", 1), ("😀", 2)]);
         check(&text, "", &[]);
+    }
+
+    #[test]
+    fn lines_may_end_with_carriage_returns() {
+        check(&options(false, b'"'), "a\rb\\\rc\rd\r", &[("a", 1), ("b\\\rc", 2), ("d", 3)]);
+        check(&options(false, b'"'), "a\r\\.\rb", &[("a", 1)]);
+        check(&options(true, b'"'), "\"a\rb\",c\rd\r", &[("\"a\rb\",c", 1), ("d", 2)]);
+        let mut mixed = LineSplitter::new(&options(false, b'"'));
+        mixed.feed(b"a\r\nb\nc\r\n").unwrap();
+        let cut_wrong: Vec<bool> = (0..3).filter_map(|_| mixed.next_record().map(|_| mixed.is_cut_wrong())).collect();
+        assert_eq!(cut_wrong, [false, true, false]);
     }
 
     #[test]

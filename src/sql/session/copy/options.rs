@@ -1,14 +1,19 @@
-//! The options of COPY: `WITH (FORMAT csv, HEADER match)` and the older `WITH CSV HEADER`.
+//! The options of COPY: `WITH (FORMAT csv, HEADER match)` and the older `WITH CSV HEADER`, and the WHERE behind them.
 
 use datafusion::sql::sqlparser::ast::Ident;
-use datafusion::sql::sqlparser::tokenizer::Token;
+use datafusion::sql::sqlparser::tokenizer::{Span, Token};
 
+use super::encoding::Encoding;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+
+/// Characters that cannot be the delimiter in text format: they stand behind a backslash.
+const NO_DELIMITERS: &[u8] = b"\\.abcdefghijklmnopqrstuvwxyz0123456789";
 
 /// How rows look on the wire, and what is done with them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CopyOptions {
-    pub csv: bool,
+    pub format: Format,
+    pub encoding: Encoding,
     pub delimiter: u8,
     pub null: String,
     pub header: Header,
@@ -17,6 +22,15 @@ pub(super) struct CopyOptions {
     pub force_quote: Columns,
     pub force_null: Columns,
     pub force_not_null: Columns,
+    /// Rows are to be written in a way that only a table made or emptied by the same transaction allows.
+    pub freeze: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Format {
+    Text,
+    Csv,
+    Binary,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,17 +50,23 @@ pub(super) enum Columns {
 }
 
 impl CopyOptions {
-    /// Reads what follows STDIN or STDOUT.
+    /// Reads what follows STDIN or STDOUT; gives the tokens of a WHERE's condition, too: none without one.
     ///
     /// # Errors
     /// 42601 for what is no option, 22023 for values that make no sense, 0A000 for what is not done here.
-    pub fn parse(tokens: &[Token], to_stdout: bool) -> SqlResult<Self> {
-        let given = Reader { tokens, at: 0 }.options()?;
+    pub fn parse(tokens: &[Token], to_stdout: bool) -> SqlResult<(Self, &[Token])> {
+        let mut reader = Reader { tokens, at: 0 };
+        let given = reader.options()?;
+        let condition = reader.condition(to_stdout)?;
         let mut collected = Collected::default();
         for (name, value) in given {
             collected.take(&name, value, to_stdout)?;
         }
-        collected.finish(to_stdout)
+        Ok((collected.finish(to_stdout)?, condition))
+    }
+
+    pub fn is_csv(&self) -> bool {
+        self.format == Format::Csv
     }
 }
 
@@ -65,7 +85,7 @@ struct Reader<'a> {
     at: usize,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
     fn peek(&self) -> Option<&Token> {
         self.tokens.get(self.at)
     }
@@ -114,11 +134,21 @@ impl Reader<'_> {
                 options.push(self.legacy_option()?);
             }
         }
-        if self.is_where() {
-            return Err(SqlError::not_supported("COPY FROM ... WHERE")
-                .with_hint("Copy into the table and delete what is not wanted, or filter the input."));
+        if self.peek().is_some() && !self.is_where() { Err(self.unexpected()) } else { Ok(options) }
+    }
+
+    /// What follows the options: the condition of a WHERE, or nothing.
+    fn condition(&mut self, to_stdout: bool) -> SqlResult<&'a [Token]> {
+        if !self.eat_word("where") {
+            return Ok(&[]);
         }
-        if self.peek().is_some() { Err(self.unexpected()) } else { Ok(options) }
+        if to_stdout {
+            return Err(SqlError::new(ErrorKind::Syntax, "WHERE clause not allowed with COPY TO"));
+        }
+        match self.tokens.get(self.at..) {
+            Some([]) | None => Err(self.unexpected()),
+            Some(condition) => Ok(condition),
+        }
     }
 
     fn is_where(&self) -> bool {
@@ -206,9 +236,7 @@ impl Reader<'_> {
         let mut columns = Vec::new();
         loop {
             match self.next() {
-                Some(Token::Word(word)) => {
-                    columns.push(word.into_ident(datafusion::sql::sqlparser::tokenizer::Span::empty()))
-                }
+                Some(Token::Word(word)) => columns.push(word.into_ident(Span::empty())),
                 _ => {
                     self.at -= 1;
                     return Err(self.unexpected());
@@ -233,7 +261,8 @@ struct Collected {
     force_quote: Option<Columns>,
     force_null: Option<Columns>,
     force_not_null: Option<Columns>,
-    encoding: Option<String>,
+    encoding: Option<Encoding>,
+    freeze: Option<bool>,
 }
 
 impl Collected {
@@ -244,75 +273,89 @@ impl Collected {
             "null" => once(&mut self.null, text_of(name, value)?),
             "quote" => once(&mut self.quote, text_of(name, value)?),
             "escape" => once(&mut self.escape, text_of(name, value)?),
-            "encoding" => once(&mut self.encoding, text_of(name, value)?),
+            "encoding" => once(&mut self.encoding, Encoding::named(&text_of(name, value)?)?),
             "header" => once(&mut self.header, header(value, to_stdout)?),
             "force_quote" => once(&mut self.force_quote, columns_of(name, value, true)?),
             "force_null" => once(&mut self.force_null, columns_of(name, value, false)?),
             "force_not_null" => once(&mut self.force_not_null, columns_of(name, value, false)?),
-            "freeze" => match boolean(name, &value)? {
-                false => Ok(()),
-                true => Err(SqlError::not_supported("COPY FREEZE")),
-            },
+            "freeze" => once(&mut self.freeze, boolean(name, &value)?),
             _ => Err(SqlError::new(ErrorKind::Syntax, format!("option \"{name}\" not recognized"))),
         }
     }
 
     fn finish(self, to_stdout: bool) -> SqlResult<CopyOptions> {
-        let csv = match self.format.as_deref() {
-            None | Some("text") => false,
-            Some("csv") => true,
-            Some("binary") => return Err(SqlError::not_supported("COPY in binary format")),
-            Some(other) => {
-                return Err(invalid(format!("COPY format \"{other}\" not recognized")));
-            }
+        let format = match self.format.as_deref() {
+            None | Some("text") => Format::Text,
+            Some("csv") => Format::Csv,
+            Some("binary") => Format::Binary,
+            Some(other) => return Err(invalid(format!("COPY format \"{other}\" not recognized"))),
         };
-        if let Some(encoding) = &self.encoding {
-            let plain: String = encoding.chars().filter(char::is_ascii_alphanumeric).collect();
-            if !plain.eq_ignore_ascii_case("utf8") && !plain.eq_ignore_ascii_case("unicode") {
-                return Err(SqlError::not_supported(format!("COPY with encoding \"{encoding}\"")));
-            }
-        }
-        let delimiter = one_byte("delimiter", self.delimiter.as_deref(), if csv { b',' } else { b'\t' })?;
-        let quote = one_byte("quote", self.quote.as_deref(), b'"')?;
+        self.check_binary(format)?;
+        let csv = format == Format::Csv;
+        let quote_given = self.quote.as_deref().map(str::as_bytes);
+        let quote = quote_given.and_then(|bytes| bytes.first().copied()).unwrap_or(b'"');
         let options = CopyOptions {
-            csv,
-            delimiter,
+            format,
+            encoding: self.encoding.unwrap_or_default(),
+            delimiter: one_byte("delimiter", self.delimiter.as_deref(), if csv { b',' } else { b'\t' })?,
             null: self.null.clone().unwrap_or_else(|| if csv { String::new() } else { "\\N".to_owned() }),
             header: self.header.unwrap_or(Header::No),
             quote,
-            escape: one_byte("escape", self.escape.as_deref(), quote)?,
+            escape: self.escape.as_deref().and_then(|text| text.bytes().next()).unwrap_or(quote),
             force_quote: self.force_quote.clone().unwrap_or(Columns::None),
             force_null: self.force_null.clone().unwrap_or(Columns::None),
             force_not_null: self.force_not_null.clone().unwrap_or(Columns::None),
+            freeze: self.freeze.unwrap_or(false),
         };
-        self.check_mode(csv, to_stdout)?;
-        check(&options)?;
+        check_lines(&options)?;
+        self.check_modes(&options, to_stdout)?;
+        check_null(&options)?;
         Ok(options)
     }
 
-    /// Options that only one format or one direction has.
-    fn check_mode(&self, csv: bool, to_stdout: bool) -> SqlResult<()> {
-        let only_csv = [
-            (self.quote.is_some(), "quote"),
-            (self.escape.is_some(), "escape"),
-            (self.force_quote.is_some(), "force quote"),
-            (self.force_not_null.is_some(), "force not null"),
-            (self.force_null.is_some(), "force null"),
+    /// What binary format has no use for.
+    fn check_binary(&self, format: Format) -> SqlResult<()> {
+        if format != Format::Binary {
+            return Ok(());
+        }
+        let given = [
+            (self.delimiter.is_some(), "DELIMITER", ErrorKind::Syntax),
+            (self.null.is_some(), "NULL", ErrorKind::Syntax),
+            (self.header.is_some_and(|header| header != Header::No), "HEADER", ErrorKind::FeatureNotSupported),
         ];
-        if let Some((_, name)) = only_csv.iter().find(|(given, _)| *given && !csv) {
-            let message = format!("COPY {name} available only in CSV mode");
-            return Err(SqlError::new(ErrorKind::FeatureNotSupported, message));
-        }
-        let wrong_way = match to_stdout {
-            false if self.force_quote.is_some() => Some("force quote only available using COPY TO"),
-            true if self.force_not_null.is_some() => Some("force not null only available using COPY FROM"),
-            true if self.force_null.is_some() => Some("force null only available using COPY FROM"),
-            _ => None,
-        };
-        match wrong_way {
-            Some(what) => Err(SqlError::new(ErrorKind::FeatureNotSupported, format!("COPY {what}"))),
+        match given.into_iter().find(|(is_given, ..)| *is_given) {
             None => Ok(()),
+            Some((_, name, kind)) => Err(SqlError::new(kind, format!("cannot specify {name} in BINARY mode"))),
         }
+    }
+
+    /// Options that only one format or one direction has, in PostgreSQL's order.
+    fn check_modes(&self, options: &CopyOptions, to_stdout: bool) -> SqlResult<()> {
+        let feature = |message: String| Err(SqlError::new(ErrorKind::FeatureNotSupported, message));
+        let csv = options.is_csv();
+        for (given, name) in [(&self.quote, "quote"), (&self.escape, "escape")] {
+            if given.is_some() && !csv {
+                return feature(format!("COPY {name} available only in CSV mode"));
+            }
+            one_byte(name, given.as_deref(), 0)?;
+            if csv && name == "quote" && options.delimiter == options.quote {
+                return Err(invalid("COPY delimiter and quote must be different"));
+            }
+        }
+        let forced = [
+            (self.force_quote.is_some(), "force quote", true, "COPY TO"),
+            (self.force_not_null.is_some(), "force not null", false, "COPY FROM"),
+            (self.force_null.is_some(), "force null", false, "COPY FROM"),
+        ];
+        for (given, name, of_output, direction) in forced {
+            if given && !csv {
+                return feature(format!("COPY {name} available only in CSV mode"));
+            }
+            if given && of_output != to_stdout {
+                return feature(format!("COPY {name} only available using {direction}"));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -382,29 +425,31 @@ fn one_byte(name: &str, given: Option<&str>, default: u8) -> SqlResult<u8> {
     }
 }
 
-/// Characters that would be mistaken for each other.
-fn check(options: &CopyOptions) -> SqlResult<()> {
-    let CopyOptions { csv, delimiter, quote, .. } = *options;
+/// Characters that would be mistaken for the ends of lines or for escapes.
+fn check_lines(options: &CopyOptions) -> SqlResult<()> {
+    let delimiter = options.delimiter;
     if matches!(delimiter, b'\r' | b'\n') {
         return Err(invalid("COPY delimiter cannot be newline or carriage return"));
     }
     if options.null.contains(['\r', '\n']) {
         return Err(invalid("COPY null representation cannot use newline or carriage return"));
     }
-    if !csv && (delimiter == b'\\' || delimiter == b'.' || delimiter.is_ascii_lowercase() || delimiter.is_ascii_digit())
-    {
+    if !options.is_csv() && NO_DELIMITERS.contains(&delimiter) {
         return Err(invalid(format!("COPY delimiter cannot be \"{}\"", char::from(delimiter))));
     }
-    if csv && delimiter == quote {
-        return Err(invalid("COPY delimiter and quote must be different"));
-    }
-    if options.null.as_bytes().contains(&delimiter) {
-        return Err(invalid("COPY delimiter must not appear in the NULL specification"));
-    }
-    if csv && options.null.as_bytes().contains(&quote) {
-        return Err(invalid("CSV quote character must not appear in the NULL specification"));
-    }
     Ok(())
+}
+
+/// Characters that NULL would be mistaken for.
+fn check_null(options: &CopyOptions) -> SqlResult<()> {
+    let message = if options.null.as_bytes().contains(&options.delimiter) {
+        "COPY delimiter must not appear in the NULL specification"
+    } else if options.is_csv() && options.null.as_bytes().contains(&options.quote) {
+        "CSV quote character must not appear in the NULL specification"
+    } else {
+        return Ok(());
+    };
+    Err(SqlError::new(ErrorKind::FeatureNotSupported, message))
 }
 
 #[cfg(test)]
@@ -414,15 +459,21 @@ mod tests {
 
     fn options(sql: &str) -> SqlResult<CopyOptions> {
         let Command::Copy(copy) = parse(sql)?.pop().unwrap().command else { panic!("not a COPY") };
-        CopyOptions::parse(&copy.options, copy.to_stdout)
+        CopyOptions::parse(&copy.options, copy.to_stdout).map(|(options, _)| options)
     }
 
     #[test]
     fn defaults_depend_on_the_format() {
         let text = options("COPY t FROM STDIN").unwrap();
-        assert_eq!((text.csv, text.delimiter, text.null.as_str(), text.header), (false, b'\t', "\\N", Header::No));
+        assert_eq!(
+            (text.format, text.delimiter, text.null.as_str(), text.header),
+            (Format::Text, b'\t', "\\N", Header::No)
+        );
         let csv = options("COPY t FROM STDIN WITH (FORMAT csv)").unwrap();
-        assert_eq!((csv.csv, csv.delimiter, csv.null.as_str(), csv.quote, csv.escape), (true, b',', "", b'"', b'"'));
+        assert_eq!(
+            (csv.format, csv.delimiter, csv.null.as_str(), csv.quote, csv.escape),
+            (Format::Csv, b',', "", b'"', b'"')
+        );
     }
 
     #[test]
@@ -447,6 +498,26 @@ mod tests {
     }
 
     #[test]
+    fn a_condition_follows_the_options() {
+        for tail in ["(FORMAT csv) WHERE a > 1", "CSV WHERE a > 1", "WHERE a > 1"] {
+            let Command::Copy(copy) = parse(&format!("COPY t FROM STDIN {tail}")).unwrap().pop().unwrap().command
+            else {
+                panic!("not a COPY")
+            };
+            let (_, condition) = CopyOptions::parse(&copy.options, false).unwrap();
+            let text: Vec<String> = condition.iter().map(Token::to_string).collect();
+            assert_eq!(text, ["a", ">", "1"], "{tail}");
+        }
+    }
+
+    #[test]
+    fn binary_is_asked_for_in_three_ways() {
+        for sql in ["COPY t FROM STDIN (FORMAT binary)", "COPY t FROM STDIN WITH BINARY", "COPY BINARY t FROM STDIN"] {
+            assert_eq!(options(sql).unwrap().format, Format::Binary, "{sql}");
+        }
+    }
+
+    #[test]
     fn what_makes_no_sense_is_refused_as_postgresql_does() {
         let (syntax, value, feature) =
             (ErrorKind::Syntax, ErrorKind::InvalidParameterValue, ErrorKind::FeatureNotSupported);
@@ -454,8 +525,18 @@ mod tests {
             ("FROM STDIN (FOO 1)", syntax, "option \"foo\" not recognized"),
             ("FROM STDIN (FORMAT csv, FORMAT csv)", syntax, "conflicting or redundant options"),
             ("FROM STDIN (FORMAT xml)", value, "COPY format \"xml\" not recognized"),
-            ("FROM STDIN (FORMAT binary)", feature, "COPY in binary format is not supported"),
-            ("FROM STDIN BINARY", feature, "COPY in binary format is not supported"),
+            ("FROM STDIN CSV BINARY", syntax, "conflicting or redundant options"),
+            ("FROM STDIN (FORMAT binary, DELIMITER ',')", syntax, "cannot specify DELIMITER in BINARY mode"),
+            ("FROM STDIN (FORMAT binary, NULL '')", syntax, "cannot specify NULL in BINARY mode"),
+            ("TO STDOUT (FORMAT binary, HEADER)", feature, "cannot specify HEADER in BINARY mode"),
+            ("TO STDOUT BINARY QUOTE ','", feature, "COPY quote available only in CSV mode"),
+            (
+                "FROM STDIN (DELIMITER ',', NULL 'a,')",
+                feature,
+                "COPY delimiter must not appear in the NULL specification",
+            ),
+            ("FROM STDIN CSV NULL '\"'", feature, "CSV quote character must not appear in the NULL specification"),
+            ("FROM STDIN CSV ESCAPE 'ab'", feature, "COPY escape must be a single one-byte character"),
             ("FROM STDIN (DELIMITER 'ab')", feature, "COPY delimiter must be a single one-byte character"),
             ("FROM STDIN (DELIMITER 'a')", value, "COPY delimiter cannot be \"a\""),
             ("FROM STDIN (QUOTE '''')", feature, "COPY quote available only in CSV mode"),
@@ -464,9 +545,10 @@ mod tests {
             ("TO STDOUT (FORMAT csv, FORCE_NULL (a))", feature, "COPY force null only available using COPY FROM"),
             ("TO STDOUT (HEADER match)", feature, "cannot use \"match\" with HEADER in COPY TO"),
             ("FROM STDIN (HEADER 2)", syntax, "header requires a Boolean value or \"match\""),
-            ("FROM STDIN (ENCODING 'latin1')", feature, "COPY with encoding \"latin1\" is not supported"),
-            ("FROM STDIN (FREEZE)", feature, "COPY FREEZE is not supported"),
-            ("FROM STDIN (FORMAT csv) WHERE a > 1", feature, "COPY FROM ... WHERE is not supported"),
+            ("FROM STDIN (ENCODING 'koi8r')", feature, "COPY with encoding \"koi8r\" is not supported"),
+            ("FROM STDIN (ENCODING 'x')", value, "argument to option \"encoding\" must be a valid encoding name"),
+            ("TO STDOUT (FORMAT csv) WHERE a > 1", syntax, "WHERE clause not allowed with COPY TO"),
+            ("FROM STDIN WHERE", syntax, "syntax error at end of input"),
             ("FROM STDIN (FORMAT csv", syntax, "syntax error at end of input"),
             ("FROM STDIN NONSENSE", syntax, "syntax error at or near \"NONSENSE\""),
         ] {

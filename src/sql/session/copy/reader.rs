@@ -3,15 +3,19 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow::array::BooleanArray;
 use arrow::datatypes::{Field, Schema, SchemaRef};
-use arrow::record_batch::RecordBatch;
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 
-use super::fields::{Fields, bad_format, not_utf8};
+use super::columns::Nameable;
+use super::condition::kept;
+use super::fields::{Fields, bad_format, check_utf8, literal_newline};
 use super::lines::LineSplitter;
-use super::options::{Columns, CopyOptions, Header};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use super::options::{CopyOptions, Header};
+use crate::sql::error::{SqlError, SqlResult};
 use crate::sql::input::ColumnParser;
-use crate::sql::statement::fold;
+use crate::sql::relation::Relation;
+use crate::sql::style::Reading;
 use crate::sql::types::SqlType;
 
 /// Rows that are handed on together.
@@ -21,10 +25,73 @@ const BATCH_BYTES: usize = 8 * 1024 * 1024;
 /// Characters of the input that a message shows at most.
 const SHOWN_CHARS: usize = 100;
 
-/// Rows read, and the line of the input each one ended on.
-pub(super) struct CopiedRows {
-    pub batch: RecordBatch,
-    pub lines: Vec<u64>,
+/// Rows read, and where each was in the input.
+pub struct CopiedRows {
+    pub(super) batch: RecordBatch,
+    /// The line each row ended on, from 1; in binary format its number.
+    pub(super) lines: Vec<u64>,
+    texts: Texts,
+}
+
+/// What rows were read from, one behind the other; nothing in binary format.
+#[derive(Debug, Default)]
+struct Texts {
+    text: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl CopiedRows {
+    pub fn batch(&self) -> &RecordBatch {
+        &self.batch
+    }
+
+    /// Rows that were read from binary input; the first is the one with this number.
+    pub fn numbered(batch: RecordBatch, first: u64) -> Self {
+        let lines = (first..).take(batch.num_rows()).collect();
+        Self { batch, lines, texts: Texts::default() }
+    }
+
+    /// The CONTEXT of an error that is about one whole row.
+    pub(super) fn place_with_text(&self, table: &str, row: usize) -> Option<String> {
+        let place = place(table, *self.lines.get(row)?);
+        Some(match self.texts.get(row) {
+            Some(text) => format!("{place}: \"{}\"", shortened(&String::from_utf8_lossy(text))),
+            None => place,
+        })
+    }
+
+    /// The rows where the mask is true.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub(super) fn kept(&self, mask: &BooleanArray) -> SqlResult<Self> {
+        let mut left = Self { batch: kept(&self.batch, mask)?, lines: Vec::new(), texts: Texts::default() };
+        for row in (0..self.lines.len()).filter(|row| mask.value(*row)) {
+            left.lines.push(self.lines[row]);
+            if let Some(text) = self.texts.get(row) {
+                left.texts.push(text);
+            }
+        }
+        Ok(left)
+    }
+}
+
+impl Texts {
+    fn push(&mut self, text: &[u8]) {
+        self.text.extend_from_slice(text);
+        self.ends.push(self.text.len());
+    }
+
+    fn get(&self, row: usize) -> Option<&[u8]> {
+        let end = *self.ends.get(row)?;
+        let start = row.checked_sub(1).map_or(0, |before| self.ends[before]);
+        self.text.get(start..end)
+    }
+}
+
+/// Where in the input something is.
+pub(super) fn place(table: &str, line: u64) -> String {
+    format!("COPY {table}, line {line}")
 }
 
 /// Reads the rows of one COPY.
@@ -36,7 +103,7 @@ pub(super) struct CopyReader {
     columns: Vec<Column>,
     schema: SchemaRef,
     lines: Vec<u64>,
-    bytes: usize,
+    texts: Texts,
     header_ahead: bool,
 }
 
@@ -48,27 +115,33 @@ struct Column {
 }
 
 impl CopyReader {
-    /// For rows of these columns, in this order, read in a transaction that began at `now`.
+    /// For rows of these columns, in this order, read in a session's style.
     ///
     /// # Errors
-    /// 42P10 when an option names a column that is not copied.
-    pub fn new(table: &str, columns: &[(String, SqlType)], options: CopyOptions, now: Option<i64>) -> SqlResult<Self> {
+    /// 42703 and 42P10 when an option names a column that is not there or not copied.
+    pub fn new(
+        relation: &Relation,
+        columns: &[(String, SqlType)],
+        options: CopyOptions,
+        reading: Reading,
+    ) -> SqlResult<Self> {
         let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
-        let force_null = chosen("FORCE_NULL", &options.force_null, &names)?;
-        let force_not_null = chosen("FORCE_NOT_NULL", &options.force_not_null, &names)?;
+        let nameable = Nameable { relation: Some(relation), copied: &names };
+        let force_not_null = nameable.chosen("FORCE_NOT_NULL", &options.force_not_null)?;
+        let force_null = nameable.chosen("FORCE_NULL", &options.force_null)?;
         let fields: Vec<Field> = columns.iter().map(|(name, sql_type)| sql_type.field(name, true)).collect();
         let columns = columns
             .iter()
             .zip(force_null.into_iter().zip(force_not_null))
             .map(|((name, sql_type), (force_null, force_not_null))| Column {
                 name: name.clone(),
-                parser: ColumnParser::new(sql_type).at(now),
+                parser: ColumnParser::new(sql_type).reading(reading),
                 force_null,
                 force_not_null,
             })
             .collect();
         Ok(Self {
-            table: table.to_owned(),
+            table: relation.name.clone(),
             splitter: LineSplitter::new(&options),
             header_ahead: options.header != Header::No,
             options,
@@ -76,7 +149,7 @@ impl CopyReader {
             columns,
             schema: Arc::new(Schema::new(fields)),
             lines: Vec::new(),
-            bytes: 0,
+            texts: Texts::default(),
         })
     }
 
@@ -85,7 +158,7 @@ impl CopyReader {
     /// # Errors
     /// 54000 for a line of unreasonable length.
     pub fn feed(&mut self, data: &[u8]) -> SqlResult<()> {
-        self.splitter.feed(data).map_err(|e| e.with_context(self.place(self.splitter.line() + 1)))
+        self.splitter.feed(data).map_err(|e| e.with_context(place(&self.table, self.splitter.line() + 1)))
     }
 
     /// Reads on; gives rows when there are enough for a batch, `None` when more input is needed.
@@ -95,7 +168,7 @@ impl CopyReader {
     pub fn full_batch(&mut self) -> SqlResult<Option<CopiedRows>> {
         while let Some(record) = self.splitter.next_record() {
             self.read(record)?;
-            if self.lines.len() >= BATCH_ROWS || self.bytes >= BATCH_BYTES {
+            if self.lines.len() >= BATCH_ROWS || self.texts.text.len() >= BATCH_BYTES {
                 return self.take().map(Some);
             }
         }
@@ -113,16 +186,11 @@ impl CopyReader {
         self.take()
     }
 
-    /// The CONTEXT of an error on a line.
-    pub fn place(&self, line: u64) -> String {
-        format!("COPY {}, line {line}", self.table)
-    }
-
     fn take(&mut self) -> SqlResult<CopiedRows> {
         let arrays = self.columns.iter_mut().map(|c| c.parser.finish()).collect();
-        self.bytes = 0;
-        let batch = RecordBatch::try_new(self.schema.clone(), arrays)?;
-        Ok(CopiedRows { batch, lines: std::mem::take(&mut self.lines) })
+        let options = RecordBatchOptions::new().with_row_count(Some(self.lines.len()));
+        let batch = RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options)?;
+        Ok(CopiedRows { batch, lines: std::mem::take(&mut self.lines), texts: std::mem::take(&mut self.texts) })
     }
 
     fn read(&mut self, record: Range<usize>) -> SqlResult<()> {
@@ -135,8 +203,10 @@ impl CopyReader {
             let shown = String::from_utf8_lossy(bytes);
             error.with_context(format!("COPY {table}, line {line}: \"{}\"", shortened(&shown)))
         };
-        let text = std::str::from_utf8(bytes)
-            .map_err(|_| not_utf8(bytes).with_context(format!("COPY {}, line {line}", self.table)))?;
+        let text = check_utf8(bytes).map_err(|error| error.with_context(place(&self.table, line)))?;
+        if self.splitter.is_cut_wrong() {
+            return Err(literal_newline(&self.options).with_context(place(&self.table, line)));
+        }
         self.fields.split(text, &self.options).map_err(|e| at_line(e, &self.table))?;
         if std::mem::take(&mut self.header_ahead) {
             return match self.options.header {
@@ -149,7 +219,7 @@ impl CopyReader {
         push_row(&mut self.columns, &self.fields, text, &self.options, &Place { table: &self.table, line })
             .map_err(|e| at_line(e, &self.table))?;
         self.lines.push(line);
-        self.bytes += bytes.len();
+        self.texts.push(bytes);
         Ok(())
     }
 }
@@ -216,31 +286,6 @@ fn check_header(columns: &[Column], fields: &Fields, record: &str, options: &Cop
     Ok(())
 }
 
-/// Which of the columns an option is about.
-///
-/// # Errors
-/// 42P10 when it names one that is not copied.
-pub(super) fn chosen(option: &str, columns: &Columns, names: &[&str]) -> SqlResult<Vec<bool>> {
-    let mut chosen = vec![*columns == Columns::All; names.len()];
-    let Columns::Named(idents) = columns else { return Ok(chosen) };
-    for ident in idents {
-        let folded = fold(ident);
-        let exact = names.iter().position(|name| *name == folded);
-        let found = exact.or_else(|| {
-            let unquoted = ident.quote_style.is_none();
-            names.iter().position(|name| unquoted && name.eq_ignore_ascii_case(&folded))
-        });
-        match found {
-            Some(index) => chosen[index] = true,
-            None => {
-                let message = format!("{option} column \"{folded}\" not referenced by COPY");
-                return Err(SqlError::new(ErrorKind::InvalidColumnReference, message));
-            }
-        }
-    }
-    Ok(chosen)
-}
-
 fn shortened(text: &str) -> String {
     match text.char_indices().nth(SHOWN_CHARS) {
         Some((end, _)) => format!("{}...", &text[..end]),
@@ -254,6 +299,7 @@ mod tests {
     use arrow::datatypes::Int32Type;
 
     use super::*;
+    use crate::sql::error::ErrorKind;
     use crate::sql::statement::{Command, parse};
 
     fn reader(options: &str) -> CopyReader {
@@ -261,7 +307,9 @@ mod tests {
             panic!("not a COPY")
         };
         let columns = [("a".to_owned(), SqlType::Int4), ("b".to_owned(), SqlType::Varchar(Some(3)))];
-        CopyReader::new("t", &columns, CopyOptions::parse(&copy.options, false).unwrap(), None).unwrap()
+        let (options, _) = CopyOptions::parse(&copy.options, false).unwrap();
+        let relation = Relation { name: "t".to_owned(), ..Relation::for_tests("table") };
+        CopyReader::new(&relation, &columns, options, Reading::default()).unwrap()
     }
 
     fn read(options: &str, input: &str) -> SqlResult<CopiedRows> {
@@ -341,12 +389,5 @@ mod tests {
         let last = reader.last_batch().unwrap();
         sizes.push((last.batch.num_rows(), last.lines[0]));
         assert_eq!(sizes, [(8192, 1), (8192, 8193), (3616, 16385)]);
-    }
-
-    #[test]
-    fn options_name_copied_columns() {
-        let error = chosen("FORCE_NULL", &Columns::Named(vec!["x".into()]), &["a"]).unwrap_err();
-        assert_eq!(error.message, "FORCE_NULL column \"x\" not referenced by COPY");
-        assert_eq!(chosen("FORCE_NULL", &Columns::All, &["a", "b"]).unwrap(), [true, true]);
     }
 }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 
+use super::encoding::Encoding;
 use super::options::{CopyOptions, Header};
-use super::reader::chosen;
 use crate::sql::error::SqlResult;
 use crate::sql::outcome::{CopyChunk, ResultColumn};
-use crate::sql::output::{OutputStyle, TextColumn};
+use crate::sql::output::{Style, TextColumn};
 
 /// A piece ends with the line that reaches this.
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -18,7 +18,7 @@ const CHUNK_BYTES: usize = 64 * 1024;
 pub(super) struct CopyWriter {
     options: CopyOptions,
     columns: Arc<[ResultColumn]>,
-    style: OutputStyle,
+    style: Style,
     force_quote: Vec<bool>,
     line: BytesMut,
     ends: Vec<usize>,
@@ -27,27 +27,19 @@ pub(super) struct CopyWriter {
 }
 
 impl CopyWriter {
-    /// # Errors
-    /// 42P10 when an option names a column that is not copied.
-    pub fn new(columns: Arc<[ResultColumn]>, options: CopyOptions, style: OutputStyle) -> SqlResult<Self> {
-        let names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
-        let force_quote = chosen("FORCE_QUOTE", &options.force_quote, &names)?;
-        Ok(Self {
-            options,
-            columns,
-            style,
-            force_quote,
-            line: BytesMut::new(),
-            ends: Vec::new(),
-            rows: 0,
-            cell: BytesMut::new(),
-        })
+    /// `force_quote` says of each column whether its values are quoted whatever they are.
+    pub fn new(columns: Arc<[ResultColumn]>, options: CopyOptions, style: Style, force_quote: Vec<bool>) -> Self {
+        let (line, cell) = Default::default();
+        Self { options, columns, style, force_quote, line, ends: Vec::new(), rows: 0, cell }
     }
 
     /// The header line, when there is to be one.
-    pub fn header(&mut self) -> Option<CopyChunk> {
+    ///
+    /// # Errors
+    /// 22P05 for a name that the encoding cannot write.
+    pub fn header(&mut self) -> SqlResult<Option<CopyChunk>> {
         if self.options.header == Header::No {
-            return None;
+            return Ok(None);
         }
         let columns = self.columns.clone();
         for (index, column) in columns.iter().enumerate() {
@@ -57,13 +49,16 @@ impl CopyWriter {
             self.append_cell(false);
         }
         self.end_line();
-        Some(self.take())
+        self.take().map(Some)
     }
 
     /// A batch of rows, as pieces of about 64 KiB.
-    pub fn batch(&mut self, batch: &RecordBatch) -> Vec<CopyChunk> {
+    ///
+    /// # Errors
+    /// 22P05 for a character that the encoding cannot write.
+    pub fn batch(&mut self, batch: &RecordBatch) -> SqlResult<Vec<CopyChunk>> {
         let columns = self.columns.clone();
-        let style = self.style.clone();
+        let style = self.style;
         let printed: Vec<TextColumn<'_>> = batch
             .columns()
             .iter()
@@ -85,21 +80,33 @@ impl CopyWriter {
             self.end_line();
             self.rows += 1;
             if self.line.len() >= CHUNK_BYTES {
-                chunks.push(self.take());
+                chunks.push(self.take()?);
             }
         }
         if self.rows > 0 {
-            chunks.push(self.take());
+            chunks.push(self.take()?);
         }
-        chunks
+        Ok(chunks)
     }
 
-    fn take(&mut self) -> CopyChunk {
-        CopyChunk {
-            data: self.line.split().freeze(),
-            ends: std::mem::take(&mut self.ends),
-            rows: std::mem::take(&mut self.rows),
+    fn take(&mut self) -> SqlResult<CopyChunk> {
+        let (line, ends) = (self.line.split().freeze(), std::mem::take(&mut self.ends));
+        let (data, ends) = self.encoded(line, ends)?;
+        Ok(CopyChunk { data, ends, rows: std::mem::take(&mut self.rows) })
+    }
+
+    /// The lines in the encoding that was asked for.
+    fn encoded(&self, data: Bytes, ends: Vec<usize>) -> SqlResult<(Bytes, Vec<usize>)> {
+        if self.options.encoding == Encoding::Utf8 || data.is_ascii() {
+            return Ok((data, ends));
         }
+        let (mut encoded, mut new_ends, mut start) = (BytesMut::with_capacity(data.len()), Vec::new(), 0);
+        for end in ends {
+            encoded.extend_from_slice(&self.options.encoding.encode(&data[start..end])?);
+            new_ends.push(encoded.len());
+            start = end;
+        }
+        Ok((encoded.freeze(), new_ends))
     }
 
     fn end_line(&mut self) {
@@ -114,7 +121,7 @@ impl CopyWriter {
     }
 
     fn append_cell(&mut self, force_quote: bool) {
-        if self.options.csv {
+        if self.options.is_csv() {
             let alone = self.columns.len() == 1;
             append_csv(&mut self.line, &self.cell, &self.options, force_quote, alone);
         } else {
@@ -171,6 +178,7 @@ mod tests {
     use arrow::array::{ArrayRef, Int32Array, StringArray};
     use arrow::datatypes::Schema;
 
+    use super::super::columns::Nameable;
     use super::*;
     use crate::sql::statement::{Command, parse};
     use crate::sql::types::SqlType;
@@ -186,8 +194,11 @@ mod tests {
             table_oid: 0,
             attribute: 0,
         };
-        let options = CopyOptions::parse(&copy.options, true).unwrap();
-        CopyWriter::new(types.iter().map(column).collect(), options, OutputStyle::default()).unwrap()
+        let (options, _) = CopyOptions::parse(&copy.options, true).unwrap();
+        let columns: Arc<[ResultColumn]> = types.iter().map(column).collect();
+        let copied: Vec<&str> = types.iter().map(|(name, _)| *name).collect();
+        let force = Nameable { relation: None, copied: &copied }.chosen("FORCE_QUOTE", &options.force_quote).unwrap();
+        CopyWriter::new(columns, options, Style::PLAIN, force)
     }
 
     fn batch(arrays: Vec<ArrayRef>) -> RecordBatch {
@@ -203,8 +214,8 @@ mod tests {
         let numbers: ArrayRef = Arc::new(Int32Array::from_iter_values(1..=i32::try_from(texts.len()).unwrap()));
         let mut writer = writer(options, &[("n", SqlType::Int4), ("T,t", SqlType::Text)]);
         let rows = u64::try_from(texts.len()).unwrap();
-        let mut chunks: Vec<CopyChunk> = writer.header().into_iter().collect();
-        chunks.extend(writer.batch(&batch(vec![numbers, Arc::new(StringArray::from(texts))])));
+        let mut chunks: Vec<CopyChunk> = writer.header().unwrap().into_iter().collect();
+        chunks.extend(writer.batch(&batch(vec![numbers, Arc::new(StringArray::from(texts))])).unwrap());
         assert_eq!(chunks.iter().map(|c| c.rows).sum::<u64>(), rows);
         chunks.iter().map(|c| String::from_utf8(c.data.to_vec()).unwrap()).collect()
     }
@@ -233,7 +244,7 @@ mod tests {
     #[test]
     fn the_end_marker_is_quoted_when_it_would_stand_alone() {
         let mut alone = writer("CSV", &[("t", SqlType::Text)]);
-        let chunks = alone.batch(&batch(vec![Arc::new(StringArray::from(vec!["\\."]))]));
+        let chunks = alone.batch(&batch(vec![Arc::new(StringArray::from(vec!["\\."]))])).unwrap();
         assert_eq!(chunks[0].data, "\"\\.\"\n");
     }
 
@@ -241,7 +252,7 @@ mod tests {
     fn pieces_are_whole_lines_of_about_64_kib() {
         let texts: Vec<String> = (0..2_000).map(|_| "x".repeat(100)).collect();
         let mut writer = writer("", &[("t", SqlType::Text)]);
-        let chunks = writer.batch(&batch(vec![Arc::new(StringArray::from(texts))]));
+        let chunks = writer.batch(&batch(vec![Arc::new(StringArray::from(texts))])).unwrap();
         assert!(chunks.len() > 2);
         assert!(chunks.iter().all(|c| c.data.ends_with(b"\n") && c.data.len() < CHUNK_BYTES + 200));
         assert_eq!(chunks.iter().map(|c| c.rows).sum::<u64>(), 2_000);

@@ -35,7 +35,7 @@ fn evaluated(overload: &Overload, value: (&str, SqlType), template: &str) -> Sql
     };
     let evaluate: Evaluate = overload.evaluate;
     let result = evaluate(&call)?;
-    let column = TextColumn::of(&result, &returns);
+    let column = TextColumn::plain(&result, &returns);
     let mut text = String::new();
     if column.is_null(0) {
         return Ok("\\N".to_owned());

@@ -1,0 +1,27 @@
+//! Functions that describe functions.
+
+use super::{Definition, FunctionContext, argument, text};
+use crate::sql::error::SqlResult;
+use crate::sql::pg_catalog::cells::Cell;
+use crate::sql::pg_catalog::routines::{Routine, by_oid};
+
+pub(super) const FUNCTIONS: &[Definition] = &[
+    Definition::new("pg_get_function_arguments", text, |c, a| described(a, |routine| routine.arguments(c, true))),
+    Definition::new("pg_get_function_identity_arguments", text, |c, a| {
+        described(a, |routine| routine.arguments(c, false))
+    }),
+    Definition::new("pg_get_function_result", text, |c, a| described(a, |routine| routine.result(c))),
+    Definition::new("pg_get_function_arg_default", text, default),
+    // No function here has its source as SQL: those of PostgreSQL are built in.
+    Definition::new("pg_get_function_sqlbody", text, super::nothing),
+    Definition::new("pg_get_functiondef", text, super::nothing),
+];
+
+fn described(arguments: &[Cell], describe: impl Fn(&Routine) -> String) -> SqlResult<Cell> {
+    Ok(argument(arguments, 0).as_oid().and_then(by_oid).map(describe).into())
+}
+
+fn default(_: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
+    let (routine, number) = (argument(arguments, 0).as_oid().and_then(by_oid), argument(arguments, 1).as_int());
+    Ok(routine.zip(number).and_then(|(routine, number)| routine.default(number)).into())
+}

@@ -1,0 +1,329 @@
+//! COPY FROM STDIN: rows on their way from the client into the table.
+
+use std::sync::Arc;
+
+use arrow::record_batch::RecordBatch;
+use datafusion::sql::sqlparser::ast::{Ident, ObjectName};
+use datafusion::sql::sqlparser::tokenizer::Token;
+
+use super::columns::targets;
+use super::condition::{Condition, kept};
+use super::encoding::Encoding;
+use super::options::{CopyOptions, Format};
+use super::reader::{CopiedRows, CopyReader, place};
+use crate::sql::copies::{CopyDirection, CopyProgress};
+use crate::sql::dml::{BadRow, BoundRows, NewRows, RowsToWrite, TargetColumn, WriteMode, Writes, find_target};
+use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
+use crate::sql::outcome::{CommandTag, CopyFormat, CopyIn, Outcome};
+use crate::sql::plan::schema_and_table;
+use crate::sql::relation::{ColumnSource, Relation};
+use crate::sql::session::{Position, Session};
+use crate::sql::tx::{EgtCount, Isolation, TableMode};
+use crate::sql::types::SqlType;
+
+/// A COPY FROM STDIN whose input is still arriving.
+pub(in crate::sql::session) struct CopyInProgress {
+    relation: Arc<Relation>,
+    /// The columns of the input.
+    targets: Vec<TargetColumn>,
+    new_rows: BoundRows,
+    condition: Option<Condition>,
+    /// `None` when the front-end reads the input.
+    reader: Option<CopyReader>,
+    encoding: Encoding,
+    /// Where rows are committed as they come; `None` when the open transaction collects them.
+    direct: Option<Writes<'static>>,
+    /// The rows handed on last, not all of them committed yet.
+    last: Option<HandedOn>,
+    rows: u64,
+    progress: CopyProgress,
+}
+
+/// Rows that were handed on to be committed, and their lines.
+struct HandedOn {
+    entities: RowsToWrite,
+    lines: Vec<u64>,
+}
+
+impl Session {
+    pub(super) async fn begin_copy_in(
+        &mut self,
+        table: &ObjectName,
+        columns: &[Ident],
+        options: CopyOptions,
+        condition: &[Token],
+    ) -> SqlResult<Outcome> {
+        let relation = self.copy_target(table).await?;
+        self.lock_table(&relation, TableMode::RowExclusive).await?;
+        let planner = self.planner();
+        let targets = targets(&relation, columns)?;
+        let new_rows = Arc::new(NewRows::prepare(&planner, &relation, &targets, &[])?).bind(&planner)?;
+        let condition = Condition::plan(&planner, &relation, condition)?;
+        if options.freeze && !self.transaction.catalog().has_made(&relation.stored) {
+            let message = "cannot perform COPY FREEZE because the table was not created or truncated in the current \
+                           subtransaction";
+            return Err(SqlError::new(ErrorKind::ObjectNotInState, message));
+        }
+        let typed: Arc<[(String, SqlType)]> = targets
+            .iter()
+            .map(|t| (t.name(&relation).to_owned(), t.column(&relation).map_or(SqlType::Text, |c| c.sql_type.clone())))
+            .collect();
+        let (format, encoding) = (options.format, options.encoding);
+        let reader = match format {
+            Format::Binary => None,
+            Format::Text | Format::Csv => Some(CopyReader::new(&relation, &typed, options, planner.reading())?),
+        };
+        let collects = self.transaction.is_open() || self.modes().isolation == Isolation::Serializable;
+        let direct = (!collects).then(|| {
+            let claims = self.transaction.take_claims();
+            let writer = self.direct_writer(&relation).with_claims(claims);
+            let mode = WriteMode::Direct(Box::new(writer));
+            Writes::new(&self.engine, relation.clone(), self.reads(), mode)
+        });
+        let progress = self.engine.copies().begin(self.login.process, relation.oid, CopyDirection::From);
+        let start = CopyIn {
+            format: if format == Format::Binary { CopyFormat::Binary } else { CopyFormat::Textual },
+            table: relation.name.as_str().into(),
+            columns: typed,
+        };
+        self.copy = Some(CopyInProgress {
+            relation,
+            targets,
+            new_rows,
+            condition,
+            reader,
+            encoding,
+            direct,
+            last: None,
+            rows: 0,
+            progress,
+        });
+        Ok(Outcome::CopyIn(start))
+    }
+
+    async fn copy_target(&self, table: &ObjectName) -> SqlResult<Arc<Relation>> {
+        let planner = self.planner();
+        let (_, name) = schema_and_table(table)?;
+        find_target(&planner, table).await.map_err(|error| match error.kind {
+            ErrorKind::WrongObjectType if planner.reads.catalog.sequence(&name).is_some() => {
+                SqlError::new(ErrorKind::WrongObjectType, format!("cannot copy to sequence \"{name}\""))
+            }
+            _ => error,
+        })
+    }
+
+    pub(in crate::sql::session) async fn copy_in(&mut self, data: &[u8]) -> SqlResult<()> {
+        // After an error the rest of the input is of no use: the COPY is over.
+        let mut copy = self.copy.take().ok_or_else(no_copy)?;
+        let fed = self.feed(&mut copy, data).await;
+        self.go_on(copy, fed)
+    }
+
+    pub(in crate::sql::session) async fn copy_read(&mut self, rows: CopiedRows, bytes: usize) -> SqlResult<()> {
+        let mut copy = self.copy.take().ok_or_else(no_copy)?;
+        copy.progress.add_bytes(bytes);
+        let written = self.write_copied(&mut copy, &rows).await;
+        self.go_on(copy, written)
+    }
+
+    fn go_on(&mut self, mut copy: CopyInProgress, done: SqlResult<()>) -> SqlResult<()> {
+        match &done {
+            Ok(()) => self.copy = Some(copy),
+            Err(_) => self.record_copied(&mut copy, true),
+        }
+        done
+    }
+
+    async fn feed(&mut self, copy: &mut CopyInProgress, data: &[u8]) -> SqlResult<()> {
+        copy.progress.add_bytes(data.len());
+        let text = copy.encoding.decode(data);
+        copy.text_reader()?.feed(&text).map_err(|e| copy.with_committed(e))?;
+        while let Some(rows) = copy.text_reader()?.full_batch().map_err(|e| copy.with_committed(e))? {
+            self.write_copied(copy, &rows).await?;
+        }
+        Ok(())
+    }
+
+    /// The client gave up, or an error ended the COPY.
+    pub(in crate::sql::session) fn forget_copy(&mut self) {
+        if let Some(mut copy) = self.copy.take() {
+            self.record_copied(&mut copy, true);
+        }
+    }
+
+    pub(in crate::sql::session) fn copy_failed(&self, error: Box<SqlError>) -> Box<SqlError> {
+        match &self.copy {
+            Some(copy) => copy.with_committed(error),
+            None => error,
+        }
+    }
+
+    fn record_copied(&self, copy: &mut CopyInProgress, failed: bool) {
+        if let Some(writes) = &mut copy.direct {
+            self.record_direct(writes.take_footprint().as_ref(), writes.committed(), failed);
+        }
+    }
+
+    pub(in crate::sql::session) async fn copy_finish(&mut self, position: Position) -> SqlResult<CommandTag> {
+        let mut copy = self.copy.take().ok_or_else(no_copy)?;
+        let finished = self.finish_copy(&mut copy, position).await;
+        self.record_copied(&mut copy, finished.is_err());
+        finished
+    }
+
+    async fn finish_copy(&mut self, copy: &mut CopyInProgress, position: Position) -> SqlResult<CommandTag> {
+        if let Some(reader) = &mut copy.reader {
+            let rows = reader.last_batch().map_err(|e| copy.with_committed(e))?;
+            self.write_copied(copy, &rows).await?;
+        }
+        match &mut copy.direct {
+            Some(writes) => {
+                let last = copy.last.as_ref();
+                writes.finish().await.map_err(|error| match last {
+                    Some(last) => last.placed(error, &copy.relation),
+                    None => error,
+                })?;
+                let committed = writes.committed();
+                self.tell_about_split(committed);
+            }
+            None if position == Position::Last => self.finish_implicit().await?,
+            None => {}
+        }
+        self.tell_about_copied_timestamp(copy);
+        Ok(CommandTag::Counted("COPY", copy.rows))
+    }
+
+    async fn write_copied(&mut self, copy: &mut CopyInProgress, rows: &CopiedRows) -> SqlResult<()> {
+        let (batch, kept_rows) = copy.chosen(rows).await?;
+        let rows = kept_rows.as_ref().unwrap_or(rows);
+        let batch = match copy.new_rows.finish(&batch) {
+            Ok(batch) => batch,
+            Err(BadRow { row, error }) => {
+                let error = match rows.place_with_text(&copy.relation.name, row) {
+                    Some(place) if error.context.is_none() => error.with_context(place),
+                    _ => error,
+                };
+                return Err(copy.with_committed(error));
+            }
+        };
+        let entities =
+            RowsToWrite::new(&copy.relation, copy.new_rows.targets(), &batch).map_err(|e| copy.with_committed(e))?;
+        let handed = HandedOn { entities, lines: rows.lines.clone() };
+        let written = match &mut copy.direct {
+            Some(writes) => {
+                let written = handed.insert(writes, &copy.relation).await;
+                written.map_err(|error| copy.last.iter().fold(error, |error, last| last.placed(error, &copy.relation)))
+            }
+            None => {
+                let reads = self.reads();
+                let mode = if self.transaction.in_block() {
+                    WriteMode::Block(&mut self.transaction)
+                } else {
+                    WriteMode::Implicit(&mut self.transaction)
+                };
+                let mut writes = Writes::new(&self.engine, copy.relation.clone(), reads, mode);
+                let written = handed.insert(&mut writes, &copy.relation).await;
+                self.transaction.end_statement();
+                written
+            }
+        };
+        let count = u64::try_from(handed.entities.len()).unwrap_or(u64::MAX);
+        copy.rows += count;
+        copy.progress.add_rows(count);
+        copy.last = Some(handed);
+        written
+    }
+
+    fn tell_about_copied_timestamp(&mut self, copy: &CopyInProgress) {
+        let sets_timestamp =
+            copy.targets.iter().any(|t| t.column(&copy.relation).is_some_and(|c| c.source == ColumnSource::Timestamp));
+        if sets_timestamp && !self.told_about_timestamp {
+            self.told_about_timestamp = true;
+            self.notice(Notice::info("\"Timestamp\" is set by the store: the given value is ignored"));
+        }
+    }
+}
+
+impl CopyInProgress {
+    fn text_reader(&mut self) -> SqlResult<&mut CopyReader> {
+        self.reader
+            .as_mut()
+            .ok_or_else(|| SqlError::new(ErrorKind::ObjectNotInState, "text arrived for a COPY in binary format"))
+    }
+
+    /// The rows with their defaults that WHERE lets through; and their lines, where these are not all.
+    async fn chosen(&self, rows: &CopiedRows) -> SqlResult<(RecordBatch, Option<CopiedRows>)> {
+        let filled = self.new_rows.fill(&rows.batch).await.map_err(|e| self.with_committed(e))?;
+        let Some(condition) = &self.condition else { return Ok((filled, None)) };
+        let shown = self.new_rows.visible(&filled)?;
+        let held = condition.of(&shown).map_err(|e| self.with_committed(e))?;
+        let excluded = held.len() - held.true_count();
+        if excluded == 0 {
+            return Ok((filled, None));
+        }
+        self.progress.add_excluded(u64::try_from(excluded).unwrap_or(u64::MAX));
+        Ok((kept(&filled, &held)?, Some(rows.kept(&held)?)))
+    }
+
+    fn with_committed(&self, error: Box<SqlError>) -> Box<SqlError> {
+        with_committed(error, self.direct.as_ref().map_or(EgtCount::default(), Writes::committed))
+    }
+}
+
+/// Says in an error's DETAIL what is committed already.
+fn with_committed(mut error: Box<SqlError>, committed: EgtCount) -> Box<SqlError> {
+    if committed.egts == 0 {
+        return error;
+    }
+    let note = format!(
+        "{} rows in {} entity group transactions were committed before the error.",
+        committed.rows, committed.egts
+    );
+    error.detail = Some(match error.detail.take() {
+        Some(detail) => format!("{detail} {note}"),
+        None => note,
+    });
+    error
+}
+
+impl HandedOn {
+    async fn insert(&self, writes: &mut Writes<'_>, relation: &Relation) -> SqlResult<()> {
+        for row in 0..self.entities.len() {
+            let placed = |error| self.placed_at(error, relation, row);
+            let entity = self.entities.entity(row).map_err(|e| with_committed(placed(e), writes.committed()))?;
+            let direct = writes.is_direct();
+            let inserted = writes.insert(entity).await;
+            inserted.map_err(|error| if direct { self.placed(error, relation) } else { placed(error) })?;
+        }
+        Ok(())
+    }
+
+    fn placed_at(&self, error: Box<SqlError>, relation: &Relation, row: usize) -> Box<SqlError> {
+        match self.lines.get(row) {
+            Some(line) if error.context.is_none() => error.with_context(place(&relation.name, *line)),
+            _ => error,
+        }
+    }
+
+    /// What is committed directly is asked of the store for many rows at once: the row of a key that is there already
+    /// is looked for, the later one where two rows have it.
+    fn placed(&self, error: Box<SqlError>, relation: &Relation) -> Box<SqlError> {
+        let Some(detail) = error.detail.as_deref().filter(|_| error.kind == ErrorKind::UniqueViolation) else {
+            return error;
+        };
+        let names = |row: &usize| {
+            detail.starts_with(&format!("{} already exists.", relation.key_text(self.entities.key(*row))))
+        };
+        let mut found = (0..self.entities.len()).filter(names);
+        let first = found.next();
+        let row = found.next().or(first);
+        match row {
+            Some(row) => self.placed_at(error, relation, row),
+            None => error,
+        }
+    }
+}
+
+fn no_copy() -> Box<SqlError> {
+    SqlError::new(ErrorKind::ObjectNotInState, "COPY data arrived, but no COPY FROM STDIN is in progress")
+}

@@ -1,0 +1,96 @@
+//! COPY TO STDOUT: a table or a query, as its rows come.
+
+use std::sync::Arc;
+
+use datafusion::sql::sqlparser::ast::{Ident, ObjectName, Query};
+use futures::{StreamExt, stream};
+
+use super::columns::{Nameable, written};
+use super::options::{CopyOptions, Format};
+use super::writer::CopyWriter;
+use crate::sql::copies::CopyDirection;
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::outcome::{CopyContent, CopyOut, Outcome, ResultColumn};
+use crate::sql::plan::schema_and_table;
+use crate::sql::relation::Relation;
+use crate::sql::session::lock::held_with;
+use crate::sql::session::{Position, Session};
+use crate::sql::statement::{Command, parse};
+
+impl Session {
+    pub(super) async fn copy_table_out(
+        &mut self,
+        table: &ObjectName,
+        columns: &[Ident],
+        options: CopyOptions,
+        position: Position,
+    ) -> SqlResult<Outcome> {
+        let (schema, name) = schema_and_table(table)?;
+        let planner = self.planner();
+        let relation = match planner.system.knows(schema.as_deref(), &name) {
+            true => None,
+            false => planner.relation(schema.as_deref(), &name).await?,
+        };
+        if relation.is_none() && planner.reads.catalog.sequence(&name).is_some() {
+            let message = format!("cannot copy from sequence \"{name}\"");
+            return Err(SqlError::new(ErrorKind::WrongObjectType, message));
+        }
+        let listed = match &relation {
+            Some(relation) => written(relation, columns)?.iter().map(|name| Ident::with_quote('"', name)).collect(),
+            None => columns.to_vec(),
+        };
+        let query = table_query(table, &listed)?;
+        self.copy_query_out(&query, relation.as_deref(), options, position).await
+    }
+
+    /// `relation` is the table the query is all of.
+    pub(super) async fn copy_query_out(
+        &mut self,
+        query: &Query,
+        relation: Option<&Relation>,
+        options: CopyOptions,
+        position: Position,
+    ) -> SqlResult<Outcome> {
+        let planned = self.planner().plan(query, &[]).await?;
+        let locks = self.lock_for_reading(&planned.relations, position).await?;
+        if !planned.parameters.is_empty() {
+            return Err(SqlError::new(ErrorKind::UndefinedParameter, "there is no parameter $1"));
+        }
+        let columns = planned.columns.clone();
+        let force_quote = forced(&columns, relation, &options)?;
+        let rows = held_with(self.planner().run(&planned, &[]).await?, locks);
+        let oid = relation.map_or(0, |relation| relation.oid);
+        let progress = self.engine.copies().begin(self.login.process, oid, CopyDirection::To);
+        let content = match options.format {
+            Format::Binary => CopyContent::Rows(Box::pin(rows)),
+            Format::Text | Format::Csv => {
+                let mut writer = CopyWriter::new(columns.clone(), options, self.output_style(), force_quote);
+                let header = stream::iter(writer.header().transpose());
+                let rows = rows.flat_map(move |batch| {
+                    stream::iter(match batch.and_then(|batch| writer.batch(&batch)) {
+                        Ok(chunks) => chunks.into_iter().map(Ok).collect(),
+                        Err(error) => vec![Err(error)],
+                    })
+                });
+                CopyContent::Lines(Box::pin(header.chain(rows)))
+            }
+        };
+        Ok(Outcome::CopyOut(CopyOut { columns, content, progress }))
+    }
+}
+
+/// The columns whose values are quoted whatever they are.
+fn forced(columns: &Arc<[ResultColumn]>, relation: Option<&Relation>, options: &CopyOptions) -> SqlResult<Vec<bool>> {
+    let copied: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+    Nameable { relation, copied: &copied }.chosen("FORCE_QUOTE", &options.force_quote)
+}
+
+/// The query that COPY of a table means.
+fn table_query(table: &ObjectName, columns: &[Ident]) -> SqlResult<Query> {
+    let list: Vec<String> = columns.iter().map(Ident::to_string).collect();
+    let list = if list.is_empty() { "*".to_owned() } else { list.join(", ") };
+    match parse(&format!("SELECT {list} FROM {table}"))?.pop().map(|s| s.command) {
+        Some(Command::Query(query)) => Ok(*query),
+        _ => Err(SqlError::new(ErrorKind::Internal, "the query of a COPY did not parse")),
+    }
+}

@@ -1,0 +1,34 @@
+//! LISTEN, UNLISTEN and NOTIFY.
+
+use std::sync::Arc;
+
+use super::Session;
+use crate::sql::error::SqlResult;
+use crate::sql::notify::Mailbox;
+use crate::sql::outcome::{CommandTag, Outcome};
+use crate::sql::statement::NotifyCommand;
+
+impl Session {
+    pub(super) fn run_notify(&mut self, command: &NotifyCommand) -> SqlResult<Outcome> {
+        let tag = match command {
+            NotifyCommand::Listen(channel) => {
+                self.listener.listen(channel)?;
+                "LISTEN"
+            }
+            NotifyCommand::Unlisten(channel) => {
+                self.listener.unlisten(channel.as_deref())?;
+                "UNLISTEN"
+            }
+            NotifyCommand::Notify { channel, payload } => {
+                self.listener.notify_identifier(channel, payload)?;
+                "NOTIFY"
+            }
+        };
+        Ok(Outcome::Done(CommandTag::Plain(tag)))
+    }
+
+    /// Where notifications for the session wait. They go to the client between its transactions.
+    pub fn mailbox(&self) -> &Arc<Mailbox> {
+        self.listener.mailbox()
+    }
+}

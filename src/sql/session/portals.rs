@@ -1,0 +1,69 @@
+//! Portals of the extended protocol that have a name: to FETCH, MOVE and CLOSE they are cursors, and cursors are portals.
+
+use std::sync::Arc;
+
+use datafusion::common::ScalarValue;
+
+use super::prepare::Prepared;
+use super::{Position, Session, TransactionStatus};
+use crate::sql::cursor::{Cursor, CursorRows, Direction, fetch};
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::outcome::{Outcome, ResultColumn, Rows, RowsTag};
+
+impl Session {
+    /// Opens a cursor over a query with its parameters.
+    ///
+    /// # Errors
+    /// 42P03 when there is one of this name; as [`Session::execute`].
+    pub async fn open_portal(
+        &mut self,
+        name: &str,
+        prepared: &Prepared,
+        parameters: Vec<ScalarValue>,
+    ) -> SqlResult<()> {
+        self.cursors.check_free(name)?;
+        let Outcome::Rows(rows) = self.execute(prepared, parameters, Position::MoreFollow).await? else {
+            return Err(SqlError::new(ErrorKind::Internal, "the query of a portal gave no rows"));
+        };
+        let source = CursorRows::new(rows.stream, None, self.engine.memory("rows of a portal"));
+        let cursor = Cursor::of_portal(rows.columns, source, self.transaction.savepoints());
+        self.cursors.add(name.to_owned(), cursor);
+        Ok(())
+    }
+
+    /// The columns of an open cursor, and whether they go out in the binary format.
+    ///
+    /// # Errors
+    /// 34000 when there is none.
+    pub fn portal_columns(&self, name: &str) -> SqlResult<(Arc<[ResultColumn]>, bool)> {
+        let cursor = self.cursors.get(name).map_err(|_unknown| no_portal(name))?;
+        Ok((cursor.columns.clone(), cursor.binary))
+    }
+
+    /// The next rows of an open cursor, at most so many.
+    ///
+    /// # Errors
+    /// 34000 when there is none, 25P02 in a failed transaction, 55006 while another statement reads it.
+    pub fn fetch_portal(&self, name: &str, limit: Option<u64>) -> SqlResult<Rows> {
+        if self.transaction_status() == TransactionStatus::Failed {
+            return Err(super::aborted());
+        }
+        let cursor = self.cursors.get(name).map_err(|_unknown| no_portal(name))?;
+        let stream = fetch(cursor.rows(name)?, Direction::Forward(limit));
+        Ok(Rows { columns: cursor.columns.clone(), stream, tag: RowsTag::Select })
+    }
+
+    /// Closes a cursor, if there is one of this name.
+    pub fn close_portal(&mut self, name: &str) {
+        // To the protocol it is no error if there is none.
+        let _ = self.cursors.close(name);
+    }
+
+    pub fn has_portal(&self, name: &str) -> bool {
+        self.cursors.get(name).is_ok()
+    }
+}
+
+fn no_portal(name: &str) -> Box<SqlError> {
+    SqlError::new(ErrorKind::UndefinedCursor, format!("portal \"{name}\" does not exist"))
+}

@@ -1,0 +1,120 @@
+//! The wire fuzzer: conversations of valid, changed and random messages, many at a time. Whatever a client sends, the
+//! server does not panic, does not hang, does not keep memory, and goes on serving everybody else.
+//!
+//! `FUZZ_SECONDS` says how long (30), `FUZZ_SEED` which cases; a failure names its seed.
+#![allow(clippy::print_stdout, reason = "the seed and the figures")]
+
+mod conversation;
+mod damage;
+#[path = "../support/rng.rs"]
+mod rng;
+#[path = "../support/server.rs"]
+mod server;
+mod witness;
+
+use std::env;
+use std::net::SocketAddr;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+
+use crate::rng::Rng;
+use crate::server::Server;
+use crate::witness::Witness;
+
+/// Conversations at one time.
+const CLIENTS: u64 = 8;
+const SECONDS: u64 = 30;
+/// How long the server may take to let go of a client that has sent all it wanted to send.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Memory may still grow by this after the first third of a run: caches that fill, an allocator that keeps pages.
+const GROWTH_BYTES: u64 = 96 * 1024 * 1024;
+
+fn setting<T: FromStr>(name: &str, otherwise: T) -> T {
+    let given = env::var(name).ok();
+    given.map_or(otherwise, |text| text.parse().unwrap_or_else(|_| panic!("{name} is {text:?}, not a number")))
+}
+
+/// Seconds since 1970: other cases each time.
+#[allow(clippy::disallowed_methods, reason = "the run says its seed, and can be repeated with it")]
+fn todays_seed() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whatever_is_sent_costs_only_its_sender() {
+    let seed = setting("FUZZ_SEED", todays_seed());
+    let span = Duration::from_secs(setting("FUZZ_SECONDS", SECONDS));
+    println!("FUZZ_SEED={seed} FUZZ_SECONDS={}", span.as_secs());
+    let mut server = Server::start(&[]);
+    let address = SocketAddr::from(([127, 0, 0, 1], server.port));
+    let mut witness = Witness::arrive(address).await;
+
+    let (first, second) = (span / 3, span - span / 3);
+    let mut cases = run(address, seed, 0, first, &mut witness).await;
+    let before = server.resident_bytes();
+    cases += run(address, seed, cases, second, &mut witness).await;
+    let after = server.resident_bytes();
+
+    println!("{cases} conversations; memory {} MiB after a third, {} MiB at the end", before >> 20, after >> 20);
+    assert!(server.is_running(), "FUZZ_SEED={seed}: the server ended\n{}", server.log());
+    let panics = server.log();
+    assert!(!panics.contains("panicked at"), "FUZZ_SEED={seed}: {panics}");
+    assert!(after < before + GROWTH_BYTES, "FUZZ_SEED={seed}: memory grew from {before} to {after} bytes");
+    assert!(cases > span.as_secs(), "FUZZ_SEED={seed}: only {cases} conversations");
+}
+
+/// Conversations until the time is over, and a witness who is served all the while; gives how many there were.
+async fn run(address: SocketAddr, seed: u64, from: u64, span: Duration, witness: &mut Witness) -> u64 {
+    let began = Instant::now();
+    let next = Arc::new(AtomicU64::new(from));
+    let mut clients = JoinSet::new();
+    for _ in 0..CLIENTS {
+        let next = next.clone();
+        clients.spawn(async move {
+            while began.elapsed() < span {
+                let case = next.fetch_add(1, Ordering::Relaxed);
+                let talk = tokio::time::timeout(PATIENCE, talk(address, seed, case));
+                assert!(talk.await.is_ok(), "FUZZ_SEED={seed}: case {case} hangs");
+            }
+        });
+    }
+    while began.elapsed() < span {
+        witness.is_served().await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    clients.join_all().await;
+    next.load(Ordering::Relaxed) - from
+}
+
+/// One conversation: all of it is sent, in pieces, whatever is answered; then the server has to close.
+async fn talk(address: SocketAddr, seed: u64, case: u64) {
+    let mut rng = Rng::of_case(seed, case);
+    let mut frames = conversation::make(&mut rng);
+    damage::change(&mut rng, &mut frames);
+    let bytes = frames.concat();
+    let Ok(stream) = TcpStream::connect(address).await else { return };
+    let (mut reader, mut writer) = stream.into_split();
+    let sending = async {
+        let mut rest = &bytes[..];
+        while !rest.is_empty() {
+            let (piece, after) = rest.split_at(1 + rng.below(rest.len().min(4096)));
+            // The server closed: it has said what it had to say.
+            if writer.write_all(piece).await.is_err() {
+                return;
+            }
+            rest = after;
+        }
+        let _ = writer.shutdown().await;
+    };
+    let reading = async {
+        let mut taken = vec![0; 16 * 1024];
+        while matches!(reader.read(&mut taken).await, Ok(1..)) {}
+    };
+    tokio::join!(sending, reading);
+}

@@ -1,0 +1,90 @@
+//! The server as a process of its own, as its users start it.
+#![allow(dead_code, reason = "each test uses a part")]
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use tempfile::TempDir;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_tablegate");
+
+pub struct Server {
+    child: Child,
+    folder: TempDir,
+    pub port: u16,
+}
+
+impl Server {
+    /// A server on a free port of 127.0.0.1, its data in a folder of its own.
+    pub fn start(arguments: &[&str]) -> Self {
+        Self::start_in(tempfile::tempdir().expect("there is room for temporary files"), arguments)
+    }
+
+    /// The same with a folder that something was put into, users for example.
+    pub fn start_in(folder: TempDir, arguments: &[&str]) -> Self {
+        let log = File::create(folder.path().join("log")).expect("the folder is writable");
+        let mut child = Command::new(PROGRAM)
+            .args(["--listen", "127.0.0.1:0", "--no-sample", "--fsync", "never", "--data"])
+            .arg(data(folder.path()))
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .spawn()
+            .expect("the server was built");
+        let mut greeting = String::new();
+        let out = child.stdout.take().expect("it is piped");
+        BufReader::new(out).read_line(&mut greeting).expect("it says where it listens");
+        let port = greeting.split_once("127.0.0.1:").and_then(|(_, rest)| rest.split(',').next()?.trim().parse().ok());
+        let Some(port) = port else {
+            let log = fs::read_to_string(folder.path().join("log")).unwrap_or_default();
+            panic!("the server did not start: {greeting:?} {log}");
+        };
+        Self { child, folder, port }
+    }
+
+    /// What it wrote to stderr.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.folder.path().join("log")).expect("the log is there")
+    }
+
+    /// Memory of the process that is not on disk, bytes.
+    pub fn resident_bytes(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs, on Linux");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a process has memory");
+        let kib: u64 = line.trim().trim_end_matches(" kB").parse().expect("a number of kB");
+        kib * 1024
+    }
+
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn data(folder: &Path) -> PathBuf {
+    folder.join("data")
+}
+
+/// Makes a user with `tablegate user add`, before the server starts in the folder.
+pub fn add_user(folder: &Path, name: &str, password: &str) {
+    let mut adding = Command::new(PROGRAM)
+        .args(["user", "add", name, "--data"])
+        .arg(data(folder))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("the program was built");
+    let mut stdin = adding.stdin.take().expect("it is piped");
+    writeln!(stdin, "{password}").expect("it reads the password");
+    drop(stdin);
+    assert!(adding.wait().expect("it ends").success(), "tablegate user add {name}");
+}
