@@ -4,7 +4,9 @@ use super::{Definition, FunctionContext, argument, boolean};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::pg_catalog::cells::Cell;
 use crate::sql::pg_catalog::granted::kind_of;
-use crate::sql::pg_catalog::objects::{Class, DATABASE, PUBLIC as PUBLIC_SCHEMA, visible_columns};
+use crate::sql::pg_catalog::objects::{
+    Class, DATABASE, PUBLIC as PUBLIC_SCHEMA, TEMPLATE0, TEMPLATE1, visible_columns,
+};
 use crate::sql::privileges::{Acl, KnownRole, ObjectKind, Privileges, unknown_role};
 use crate::sql::types::{CatalogType, SqlType};
 
@@ -210,19 +212,26 @@ fn has_schema(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> 
 
 fn has_database(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
     let (asked, rest) = split(context, arguments, 2)?;
-    let is_known = match argument(rest, 0) {
-        given @ Cell::Int(_) => given.as_oid() == Some(DATABASE),
-        name => {
-            let name = name.as_text().unwrap_or_default();
-            if name != *context.database {
-                let message = format!("database \"{name}\" does not exist");
-                return Err(SqlError::new(ErrorKind::UndefinedDatabase, message));
-            }
-            true
-        }
+    let known = [(DATABASE, &*context.database), (TEMPLATE1, "template1"), (TEMPLATE0, "template0")];
+    let given = argument(rest, 0);
+    let oid = if let Cell::Int(_) = given {
+        given.as_oid().filter(|oid| known.iter().any(|(known, _)| known == oid))
+    } else {
+        let name = given.as_text().unwrap_or_default();
+        let found = known.iter().find(|(_, known)| *known == name).map(|(oid, _)| *oid);
+        Some(found.ok_or_else(|| {
+            SqlError::new(ErrorKind::UndefinedDatabase, format!("database \"{name}\" does not exist"))
+        })?)
     };
-    let wanted = wanted(argument(rest, 1), ObjectKind::Database.all())?;
-    Ok(is_known.then(|| holds(&wanted, asked.on(context, ObjectKind::Database, DATABASE))).into())
+    let kind = ObjectKind::Database;
+    let wanted = wanted(argument(rest, 1), kind.all())?;
+    let held = |oid| match oid {
+        DATABASE => asked.on(context, kind, oid),
+        _ if asked.is_super() => (kind.all(), kind.all()),
+        // What is granted on the templates.
+        _ => (Privileges::CONNECT, Privileges::NONE),
+    };
+    Ok(oid.map(|oid| holds(&wanted, held(oid))).into())
 }
 
 /// What everybody may do with things of the system.
