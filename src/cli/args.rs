@@ -168,6 +168,12 @@ pub struct ServeArgs {
     /// What is logged to stderr [default: warn,tablegate=info]
     #[arg(long, value_name = "FILTER")]
     pub log: Option<String>,
+    /// How it is logged: text, json [default: text]
+    #[arg(long, value_name = "FORMAT")]
+    pub log_format: Option<String>,
+    /// Log statements that take so long, without their values; off for none [default: off]
+    #[arg(long, value_name = "TIME")]
+    pub log_slow: Option<String>,
 }
 
 impl Cli {

@@ -13,7 +13,7 @@ use thiserror::Error;
 use tracing_subscriber::EnvFilter;
 
 use super::args::ServeArgs;
-use super::settings::{self, CONFIG_VARIABLE, DEFINITIONS, Definition, FsyncWhen, Reason, VARIABLE_PREFIX};
+use super::settings::{self, CONFIG_VARIABLE, DEFINITIONS, Definition, FsyncWhen, LogFormat, Reason, VARIABLE_PREFIX};
 use crate::pg::Method;
 use crate::sql::EgtMode;
 
@@ -40,6 +40,9 @@ pub struct Config {
     pub egt_mode: EgtMode,
     /// A filter that parses.
     pub log: String,
+    pub log_format: LogFormat,
+    /// Statements that take so long are logged.
+    pub log_slow: Option<Duration>,
 }
 
 /// Where the data is.
@@ -138,6 +141,8 @@ impl Config {
                     .map(|_| text.to_owned())
                     .map_err(|_| "a filter such as info or tablegate=debug".to_owned())
             })?,
+            log_format: checked(layers, "log_format", settings::log_format)?,
+            log_slow: checked(layers, "log_slow", settings::log_slow)?,
         };
         if config.require_tls && config.tls.is_none() {
             return Err(ConfigError::NoTls { at: value(layers, "require_tls").1 });
@@ -229,6 +234,8 @@ fn from_args(args: &ServeArgs) -> Layer {
         ("query_memory", args.query_memory.clone()),
         ("transaction_memory", args.transaction_memory.clone()),
         ("log", args.log.clone()),
+        ("log_format", args.log_format.clone()),
+        ("log_slow", args.log_slow.clone()),
     ];
     let given = given.into_iter().filter_map(|(key, value)| Some((definition(key)?, value?)));
     given.map(|(d, value)| (d.key, (value, Origin::Option(d.option())))).collect()

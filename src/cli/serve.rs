@@ -10,7 +10,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::config::{Config, StoreConfig};
 use super::sample;
-use super::settings::FsyncWhen;
+use super::settings::{FsyncWhen, LogFormat};
 use super::wiring::{self, Opened, WiringError};
 use crate::pg::{ListenRefused, Method, TlsError, UsersError, UsersFile, check_listen_address};
 use crate::sql::SqlError;
@@ -85,10 +85,12 @@ async fn run(config: &Config) -> Result<(), ServeError> {
 fn start_logging(config: &Config) {
     // The filter was parsed when the configuration was checked.
     let filter = EnvFilter::try_new(&config.log).unwrap_or_default();
-    let subscriber =
-        tracing_subscriber::fmt().with_env_filter(filter).with_ansi(io::stderr().is_terminal()).with_writer(io::stderr);
+    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
     // A program that uses this crate as a library may log already; its choice holds.
-    let _ = subscriber.try_init();
+    let _ = match config.log_format {
+        LogFormat::Text => subscriber.with_ansi(io::stderr().is_terminal()).try_init(),
+        LogFormat::Json => subscriber.json().flatten_event(true).with_current_span(false).try_init(),
+    };
 }
 
 async fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {

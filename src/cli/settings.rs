@@ -35,6 +35,8 @@ pub const DEFINITIONS: &[Definition] = &[
     Definition { key: "query_memory", default: "1GB" },
     Definition { key: "transaction_memory", default: "64MB" },
     Definition { key: "log", default: "warn,tablegate=info" },
+    Definition { key: "log_format", default: "text" },
+    Definition { key: "log_slow", default: "off" },
 ];
 
 /// What environment variables of this program start with.
@@ -122,6 +124,41 @@ pub fn disk_reserve(text: &str) -> Result<u64, Reason> {
 pub fn egt_mode(text: &str) -> Result<EgtMode, Reason> {
     let modes = [EgtMode::Strict, EgtMode::Observe];
     modes.into_iter().find(|mode| mode.name() == text).ok_or_else(|| "strict or observe".to_owned())
+}
+
+/// How lines of the log look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    Text,
+    /// An object in each line.
+    Json,
+}
+
+/// # Errors
+/// When it is another word.
+pub fn log_format(text: &str) -> Result<LogFormat, Reason> {
+    match text {
+        "text" => Ok(LogFormat::Text),
+        "json" => Ok(LogFormat::Json),
+        _ => Err("text or json".to_owned()),
+    }
+}
+
+/// # Errors
+/// When it is no time.
+pub fn log_slow(text: &str) -> Result<Option<Duration>, Reason> {
+    if text == "off" {
+        return Ok(None);
+    }
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (number, unit) = text.split_at(digits);
+    let factor = match unit.trim() {
+        "" | "ms" => Some(1),
+        "s" => Some(1000),
+        _ => None,
+    };
+    let millis = number.parse::<u64>().ok().zip(factor).and_then(|(number, factor)| number.checked_mul(factor));
+    millis.map(|millis| Some(Duration::from_millis(millis))).ok_or_else(|| "off or a time such as 250ms".to_owned())
 }
 
 /// # Errors

@@ -35,13 +35,13 @@ pub fn run(command: &UserCommand, config: &Config) -> Result<(), UserError> {
     let text = match command {
         UserCommand::Add { name, role } => {
             let role = role.role();
-            let verifier = Verifier::of_password(&password(name)?)?;
+            let verifier = Some(Verifier::of_password(&password(name)?)?);
             file.change(|users| users.add(name, User { role, verifier }))?;
             format!("user \"{name}\" may log in, {}\n", role_name(role))
         }
         UserCommand::Passwd { name } => {
             let verifier = Verifier::of_password(&password(name)?)?;
-            file.change(|users| users.set_verifier(name, verifier))?;
+            file.change(|users| users.change(name, None, Some(Some(verifier))))?;
             format!("user \"{name}\" has a new password\n")
         }
         UserCommand::Remove { name } => {
@@ -50,7 +50,11 @@ pub fn run(command: &UserCommand, config: &Config) -> Result<(), UserError> {
         }
         UserCommand::List => {
             let users = file.read()?;
-            users.iter().map(|(name, user)| format!("{name}\t{}\n", role_name(user.role))).collect()
+            let line = |(name, user): (&str, &User)| {
+                let note = if user.verifier.is_some() { "" } else { "\tno password" };
+                format!("{name}\t{}{note}\n", role_name(user.role))
+            };
+            users.iter().map(line).collect()
         }
     };
     io::stdout().write_all(text.as_bytes()).map_err(UserError::Output)

@@ -75,6 +75,7 @@ pub async fn open_engine(store: Arc<dyn TableStore>, config: &Config) -> Result<
     let options = EngineConfig {
         query_memory: config.query_memory,
         egt_mode: config.egt_mode,
+        slow_statement: config.log_slow,
         transaction_memory: config.transaction_memory,
         spill_folder,
         accounts: config.users.as_ref().map(|file| Arc::new(FileAccounts::new(file)) as Arc<dyn Accounts>),

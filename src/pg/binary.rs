@@ -161,7 +161,9 @@ impl<'a> Values<'a> {
             SqlType::Oid | SqlType::Catalog(CatalogType::Xid) => {
                 array.as_primitive_opt::<UInt32Type>().map(Values::Oid)
             }
-            SqlType::Catalog(CatalogType::Inet | CatalogType::Lsn) => array.as_binary_opt::<i32>().map(Values::Bytes),
+            SqlType::Catalog(CatalogType::Inet | CatalogType::Lsn | CatalogType::Bit) => {
+                array.as_binary_opt::<i32>().map(Values::Bytes)
+            }
             SqlType::Catalog(CatalogType::AclItem) => return Err(catalog_values::without_binary_form(sql_type)),
             SqlType::Float4 => array.as_primitive_opt::<Float32Type>().map(Values::Float4),
             SqlType::Float8 => array.as_primitive_opt::<Float64Type>().map(Values::Float8),

@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::sql::activity::Stopper;
+
 /// All connections that can be cancelled.
 #[derive(Default)]
 pub(super) struct CancelRegistry {
@@ -32,6 +34,24 @@ pub(super) struct Running {
 impl Running {
     pub fn set(&self, token: Option<CancellationToken>) {
         *lock(&self.token) = token;
+    }
+}
+
+/// Stops what a connection does, for other sessions.
+pub(super) struct Stop {
+    pub running: Arc<Running>,
+    pub kill: CancellationToken,
+}
+
+impl Stopper for Stop {
+    fn cancel(&self) {
+        if let Some(token) = &*lock(&self.running.token) {
+            token.cancel();
+        }
+    }
+
+    fn terminate(&self) {
+        self.kill.cancel();
     }
 }
 

@@ -1,4 +1,4 @@
-//! The binary forms of what only the system catalogue's columns hold: addresses of hosts and places in the log.
+//! The binary forms of what no table's columns hold: addresses of hosts, places in the log, bit strings.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -17,6 +17,7 @@ pub(super) fn encoded(array: &ArrayRef, catalog: CatalogType) -> Option<ArrayRef
     let encode: fn(&str) -> Option<Vec<u8>> = match catalog {
         CatalogType::Inet => inet,
         CatalogType::Lsn => lsn,
+        CatalogType::Bit => bits,
         _ => return None,
     };
     let texts = array.as_string_opt::<i32>()?;
@@ -53,6 +54,16 @@ fn lsn(text: &str) -> Option<Vec<u8>> {
     Some((high << 32 | low).to_be_bytes().to_vec())
 }
 
+/// The number of bits, and the bits in bytes of which the last is filled up with zeros.
+fn bits(digits: &str) -> Option<Vec<u8>> {
+    let mut out = i32::try_from(digits.len()).ok()?.to_be_bytes().to_vec();
+    out.extend(digits.as_bytes().chunks(8).map(|eight| {
+        let set = eight.iter().enumerate().filter(|(_, digit)| **digit == b'1');
+        set.fold(0_u8, |byte, (place, _)| byte | 0x80 >> place)
+    }));
+    Some(out)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,5 +75,7 @@ mod tests {
         assert_eq!(inet("::1").map(|bytes| (bytes[..4].to_vec(), bytes.len())), Some((vec![3, 128, 0, 16], 20)));
         assert_eq!(lsn("16/B374D848"), Some(0x16_B374_D848_u64.to_be_bytes().to_vec()));
         assert_eq!((inet("x"), lsn("1")), (None, None));
+        assert_eq!(bits("101"), Some(vec![0, 0, 0, 3, 0xa0]));
+        assert_eq!(bits("0000000011"), Some(vec![0, 0, 0, 10, 0, 0xc0]));
     }
 }

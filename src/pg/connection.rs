@@ -221,6 +221,7 @@ impl Connection {
             self.portals.clear();
             self.send_notifications().await?;
         }
+        self.session.show_waiting();
         self.outbox.send(&PgWireBackendMessage::ReadyForQuery(ReadyForQuery::new(status)));
         self.flush().await
     }
@@ -282,6 +283,7 @@ impl Connection {
             // Poolers hand the session to another client, which is to find none of these names taken.
             self.portals.clear();
         }
+        self.session.end_measure(Some(tag));
         self.send_notices();
         self.outbox.send(&PgWireBackendMessage::CommandComplete(CommandComplete::new(tag.to_string())));
         self.send_parameter_changes();

@@ -139,6 +139,7 @@ fn sqlstate(kind: ErrorKind) -> &'static str {
         ErrorKind::UndefinedObject => "42704",
         ErrorKind::DuplicateObject => "42710",
         ErrorKind::UndefinedSchema => "3F000",
+        ErrorKind::DuplicateSchema => "42P06",
         ErrorKind::UndefinedDatabase => "3D000",
         ErrorKind::InvalidName => "42602",
         ErrorKind::ReservedName => "42939",

@@ -24,6 +24,7 @@ use crate::sql::types::SqlType;
 pub(super) async fn parse(connection: &mut Connection, body: Bytes) -> Result<(), Halt> {
     connection.arm_timeout();
     let message = body::parse(body)?;
+    connection.session.show_running(&message.query);
     let name = message.name.unwrap_or_default();
     if name.is_empty() {
         connection.session.statements().remove("");
@@ -41,7 +42,8 @@ pub(super) async fn parse(connection: &mut Connection, body: Bytes) -> Result<()
         Some(statement) => Some(Arc::new(connection.prepare(statement, &declared).await?)),
         None => None,
     };
-    connection.session.statements().insert(name, NamedStatement { prepared, declared_oids: message.type_oids });
+    let named = NamedStatement { prepared, declared_oids: message.type_oids };
+    connection.session.keep_statement(name, named);
     connection.outbox.send(&PgWireBackendMessage::ParseComplete(ParseComplete::new()));
     Ok(())
 }
@@ -216,6 +218,7 @@ async fn start(connection: &mut Connection, portal: &mut Portal, limit: Option<u
         connection.outbox.send(&PgWireBackendMessage::EmptyQueryResponse(EmptyQueryResponse::new()));
         return Ok(PortalState::Ready);
     };
+    connection.session.show_running(prepared.text());
     let position = position_now(connection);
     let parameters = std::mem::take(&mut portal.parameters);
     let tag = match connection.execute(prepared, parameters, position).await? {

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::auth::Gate;
-use super::cancel::CancelRegistry;
+use super::cancel::{CancelRegistry, Stop};
 use super::connection::Connection;
 use super::error::Failure;
 use super::frame::FrameReader;
@@ -173,7 +173,9 @@ impl Server {
         super::connection::send_parameters(&mut session, &mut outbox);
         let secret = SecretKey::I32(registration.secret);
         outbox.send(&PgWireBackendMessage::BackendKeyData(BackendKeyData::new(registration.pid, secret)));
-        let interrupts = Interrupts::new(registration.running.clone(), self.kill.clone());
+        let kill = self.kill.child_token();
+        session.appear(Some(peer), Arc::new(Stop { running: registration.running.clone(), kill: kill.clone() }));
+        let interrupts = Interrupts::new(registration.running.clone(), kill);
         let reader = FrameReader::new(read_half);
         Connection::new(session, reader, outbox, interrupts, self.shutdown.clone()).run().await;
         tracing::info!(%peer, ?user, after = ?began.elapsed(), "disconnected");

@@ -16,6 +16,7 @@ use crate::sql::session::{Position, Statement};
 /// Query.
 pub(super) async fn query(connection: &mut Connection, body: Bytes) -> Result<(), Halt> {
     let text = body::query(body)?;
+    connection.session.show_running(&text);
     connection.session.statements().remove("");
     connection.portals.remove("");
     let statements = connection.session.parse(&text)?;

@@ -43,6 +43,7 @@ const TYPES: &[Entry] = &[
     entry(SqlType::Timestamp, 1114, 1115, 8),
     entry(SqlType::Timestamptz, 1184, 1185, 8),
     entry(SqlType::Interval, 1186, 1187, 16),
+    entry(SqlType::Catalog(CatalogType::Bit), 1560, 1561, VARIABLE),
     entry(SqlType::Numeric(None), 1700, 1231, VARIABLE),
     entry(SqlType::Regclass, 2205, 2210, 4),
     entry(SqlType::Regtype, 2206, 2211, 4),

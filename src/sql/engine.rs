@@ -3,12 +3,14 @@
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use datafusion::execution::SessionState;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::execution_props::ExecutionProps;
 
+use super::activity::Sessions;
 use super::catalog::Catalog;
 use super::copies::Copies;
 use super::error::{ErrorKind, SqlError, SqlResult};
@@ -16,10 +18,12 @@ use super::functions::Moments;
 use super::login::{Account, Accounts};
 use super::notify::Hub;
 use super::observe::Recorder;
-use super::pg_catalog::CatalogSnapshot;
+use super::pg_catalog::{CatalogSnapshot, Granted};
+use super::privileges::{Rights, Roles};
 use super::reads::Reads;
 use super::sequence::Sequences;
 use super::settings::EgtMode;
+use super::statistics::Statistics;
 use super::style::Style;
 use super::tuning;
 use super::tx::{Claims, Locks, Serial, WriteSpace};
@@ -37,6 +41,8 @@ pub struct EngineConfig {
     pub query_threads: usize,
     /// `egt.mode` of sessions that do not set it.
     pub egt_mode: EgtMode,
+    /// Statements that take so long are logged, unless a session says otherwise.
+    pub slow_statement: Option<Duration>,
     /// Memory the collected writes of all open transactions together may hold, in bytes; the rest is in files.
     pub transaction_memory: usize,
     /// Where those files are. They have no names and end with their transactions.
@@ -54,6 +60,7 @@ impl Default for EngineConfig {
             query_memory: 1 << 30,
             query_threads,
             egt_mode: EgtMode::Strict,
+            slow_statement: None,
             transaction_memory: 64 << 20,
             spill_folder: std::env::temp_dir(),
             accounts: None,
@@ -75,6 +82,8 @@ pub struct Engine {
     serial: Arc<Serial>,
     copies: Arc<Copies>,
     hub: Arc<Hub>,
+    sessions: Arc<Sessions>,
+    statistics: Arc<Statistics>,
 }
 
 impl Engine {
@@ -92,7 +101,7 @@ impl Engine {
         let recorder = Recorder::new(store.clone());
         let sequences = Arc::new(Sequences::new(store.clone()));
         let write_space = WriteSpace::new(config.transaction_memory, config.spill_folder.clone());
-        let (locks, serial, copies, hub) = Default::default();
+        let (locks, serial, copies, hub, sessions, statistics) = Default::default();
         Ok(Arc::new(Self {
             store,
             catalog,
@@ -106,6 +115,8 @@ impl Engine {
             serial,
             copies,
             hub,
+            sessions,
+            statistics,
         }))
     }
 
@@ -156,6 +167,21 @@ impl Engine {
     /// Where sessions notify each other.
     pub(super) fn hub(&self) -> &Arc<Hub> {
         &self.hub
+    }
+
+    /// The sessions there are.
+    pub fn sessions(&self) -> &Arc<Sessions> {
+        &self.sessions
+    }
+
+    /// What statements cost.
+    pub(super) fn statistics(&self) -> &Arc<Statistics> {
+        &self.statistics
+    }
+
+    /// All locks.
+    pub(super) fn locks(&self) -> &Arc<Locks> {
+        &self.locks
     }
 
     /// The locks of a new transaction of the session with this number.
@@ -217,8 +243,12 @@ impl Engine {
     }
 
     /// What the system catalogue shows to a statement.
-    pub(super) async fn catalog_snapshot(&self, reads: &Reads) -> SqlResult<CatalogSnapshot> {
+    pub(super) async fn catalog_snapshot(&self, reads: &Reads, rights: Rights) -> SqlResult<CatalogSnapshot> {
         let sequences = reads.catalog.sequences().cloned().collect();
-        Ok(CatalogSnapshot::new(reads.relations().await?, sequences, reads.catalog.comments().clone()))
+        let roles = Roles::new(&self.accounts().await?, &rights, reads.catalog.accesses());
+        let granted = Granted::new(roles, reads.catalog.accesses().cloned(), rights);
+        let views = reads.catalog.views().cloned().collect();
+        let snapshot = CatalogSnapshot::new(reads.relations().await?, sequences, reads.catalog.comments().clone());
+        Ok(snapshot.with_views(views).with_granted(granted))
     }
 }

@@ -24,12 +24,59 @@ pub enum Role {
 pub struct Account {
     pub name: String,
     pub role: Role,
+    /// It has a password.
+    pub can_login: bool,
 }
 
-/// Why the users cannot be had: for people, without secrets.
+/// A new password, or the verifier of one in PostgreSQL's form. It is shown nowhere.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    pub fn new(text: String) -> Self {
+        Self(text)
+    }
+
+    /// For whoever makes a verifier of it.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
+/// What is to become of a user.
+#[derive(Debug, Clone)]
+pub enum AccountChange {
+    Add {
+        role: Role,
+        password: Option<Secret>,
+    },
+    /// What is `None` stays.
+    Change {
+        role: Option<Role>,
+        password: Option<Option<Secret>>,
+    },
+    Remove,
+}
+
+/// Why the users cannot be had or changed: for people, without secrets.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct AccountsError(pub String);
+pub enum AccountsError {
+    #[error("the users cannot be read or written: {0}")]
+    Unavailable(String),
+    #[error("there is such a user")]
+    Exists,
+    #[error("there is no such user")]
+    Missing,
+    /// Said of the name or the password.
+    #[error("{0}")]
+    Refused(String),
+}
 
 /// The users that can log in, as whoever checks their passwords keeps them. There are no passwords here.
 #[async_trait]
@@ -39,6 +86,12 @@ pub trait Accounts: fmt::Debug + Send + Sync {
     /// # Errors
     /// When they cannot be read.
     async fn all(&self) -> Result<Vec<Account>, AccountsError>;
+
+    /// Changes one: whole or not at all, and for every login from then on.
+    ///
+    /// # Errors
+    /// Why not.
+    async fn change(&self, name: &str, change: AccountChange) -> Result<(), AccountsError>;
 }
 
 /// How a connection is encrypted.

@@ -1,9 +1,12 @@
 //! The meaning of SQL: statements become scans and batches. DataFusion lives here and nowhere else.
 
+pub mod activity;
+mod advisory;
 mod catalog;
 mod change_syntax;
 mod comment_syntax;
 mod copies;
+mod create_as_syntax;
 mod cursor;
 mod ddl;
 mod dml;
@@ -14,6 +17,7 @@ mod explain;
 mod expr;
 mod findings;
 mod functions;
+mod handles;
 pub mod input;
 pub mod key_codec;
 pub mod key_range;
@@ -39,12 +43,15 @@ pub mod session;
 mod settings;
 mod source;
 mod statement;
+mod statistics;
 pub mod style;
 mod syntax;
 mod transaction_syntax;
 mod tuning;
 mod tx;
 pub mod types;
+mod utility_syntax;
+mod views;
 mod words;
 
 pub use datafusion::common::ScalarValue;

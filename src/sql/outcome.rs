@@ -12,7 +12,7 @@ use super::error::SqlResult;
 use super::types::SqlType;
 
 /// One column of a result, as RowDescription tells it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct ResultColumn {
     pub name: String,
     pub sql_type: SqlType,
@@ -23,6 +23,15 @@ pub struct ResultColumn {
     /// Its position in that table, from 1; 0 when it is computed.
     pub attribute: i16,
 }
+
+/// Columns of one name and type are the same, whatever tables they come from: a table may be made anew.
+impl PartialEq for ResultColumn {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.name, &self.sql_type, self.is_declared) == (&other.name, &other.sql_type, other.is_declared)
+    }
+}
+
+impl Eq for ResultColumn {}
 
 pub type RowStream = Pin<Box<dyn Stream<Item = SqlResult<RecordBatch>> + Send>>;
 

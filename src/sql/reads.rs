@@ -10,6 +10,7 @@ use crate::sql::error::SqlResult;
 use crate::sql::functions::Moments;
 use crate::sql::read_log::ReadLog;
 use crate::sql::relation::Relation;
+use crate::sql::statistics::Meter;
 use crate::sql::tx::OwnWrites;
 use crate::table::{KeyRange, TableReader};
 
@@ -21,6 +22,7 @@ pub struct Reads {
     pub moments: Moments,
     own: BTreeMap<TableName, OwnWrites>,
     log: Option<Arc<ReadLog>>,
+    meter: Option<Arc<Meter>>,
 }
 
 impl Reads {
@@ -30,7 +32,7 @@ impl Reads {
         own: BTreeMap<TableName, OwnWrites>,
         moments: Moments,
     ) -> Self {
-        Self { reader, catalog, moments, own, log: None }
+        Self { reader, catalog, moments, own, log: None, meter: None }
     }
 
     /// Notes where it is read, for a serializable transaction.
@@ -38,6 +40,20 @@ impl Reads {
     pub fn noted_in(mut self, log: Option<Arc<ReadLog>>) -> Self {
         self.log = log;
         self
+    }
+
+    /// Counts what it reads.
+    #[must_use]
+    pub fn metered(mut self, meter: Arc<Meter>) -> Self {
+        self.meter = Some(meter);
+        self
+    }
+
+    /// So many entities came from the store, and so many of them met the condition.
+    pub fn count_entities(&self, scanned: usize, returned: usize) {
+        if let Some(meter) = &self.meter {
+            meter.add_entities(scanned, returned);
+        }
     }
 
     /// These ranges are about to be scanned.

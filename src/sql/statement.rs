@@ -13,19 +13,21 @@ use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Toke
 
 use super::change_syntax;
 use super::comment_syntax::{self, CommentCommand};
+use super::create_as_syntax::{CreateAs, CreateAsCommand, of_select_into};
 use super::cursor::{self, CursorCommand, CursorSyntax};
 use super::ddl::without_storage_actions;
 use super::error::{ErrorKind, SqlError, SqlResult};
 use super::locking::readable_locks;
 use super::overriding::Overriding;
 use super::prepare_syntax::{self, PrepareCommand};
-use super::privileges::{self, GrantCommand};
+use super::privileges::{self, GrantCommand, RoleCommand};
 use super::respell::respell;
 use super::sequence::{self, AlterSequence, CreateSequence, GivenOptions, SequenceCommand};
 use super::session::SetConfig;
 use super::source::SourceText;
 use super::transaction_syntax;
 pub(super) use super::transaction_syntax::TransactionCommand;
+use super::utility_syntax::{self, UtilityCommand};
 use super::words::Unexpected;
 
 /// One statement of a query text: parsed and classified, not planned.
@@ -55,6 +57,7 @@ impl Statement {
                 | Command::Show(_)
                 | Command::Reset(_)
                 | Command::Notify(_)
+                | Command::Role(_)
                 | Command::Discard(_)
                 | Command::Lock(_)
                 | Command::Cursor(CursorCommand::Fetch(_) | CursorCommand::Close(_))
@@ -73,8 +76,11 @@ pub(super) enum Command {
     Delete(Box<ast::Delete>),
     Merge(Box<ast::Merge>),
     CreateTable(Box<CreateTableCommand>),
+    CreateTableAs(Box<CreateAsCommand>),
     AlterTable(Box<AlterCommand>),
     DropTable(DropObjects),
+    CreateView(Box<ast::CreateView>),
+    DropView(DropObjects),
     CreateSequence(Box<CreateSequence>),
     AlterSequence(Box<AlterSequence>),
     DropSequence(DropObjects),
@@ -82,7 +88,7 @@ pub(super) enum Command {
     DropIndex(DropObjects),
     Comment(CommentCommand),
     Truncate(Truncate),
-    Analyze(Option<ObjectName>),
+    Utility(UtilityCommand),
     Copy(Box<CopyCommand>),
     Lock(Box<ast::Lock>),
     Explain(Box<ExplainCommand>),
@@ -96,6 +102,7 @@ pub(super) enum Command {
     Show(String),
     SetConfig(SetConfig),
     Grant(Box<GrantCommand>),
+    Role(Box<RoleCommand>),
     Reset(Option<String>),
     Notify(NotifyCommand),
     Discard(ast::DiscardObject),
@@ -133,6 +140,8 @@ pub(super) struct AlterCommand {
     pub identities: Vec<GivenOptions>,
     /// Actions without a meaning here, which sqlparser does not read.
     pub ignored: Vec<&'static str>,
+    /// ALTER VIEW: it must be one.
+    pub of_view: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -228,9 +237,21 @@ fn parse_one(sql: &SourceText, tokens: &[TokenWithSpan]) -> SqlResult<Statement>
         let command = read.map_err(|unexpected| unexpected_token(sql, unexpected.0, &significant))?;
         return Ok(Statement { command: Command::Transaction(command), text, source: sql.clone() });
     }
+    if let Some(read) = privileges::read_role(&significant) {
+        let command = read.map_err(|unexpected| unexpected_token(sql, unexpected.0, &significant))?;
+        return Ok(Statement {
+            command: Command::Role(Box::new(command)),
+            text: privileges::without_strings(&significant),
+            source: sql.clone(),
+        });
+    }
     if let Some(read) = privileges::read(&significant) {
         let command = read.map_err(|unexpected| unexpected_token(sql, unexpected.0, &significant))?;
         return Ok(Statement { command: Command::Grant(Box::new(command)), text, source: sql.clone() });
+    }
+    if let Some(read) = utility_syntax::read(&significant) {
+        let command = read.map_err(|unexpected| unexpected_token(sql, unexpected.0, &significant))?;
+        return Ok(Statement { command: Command::Utility(command), text, source: sql.clone() });
     }
     if let Some(command) = parse_around(sql, tokens, &significant)? {
         return Ok(Statement { command, text, source: sql.clone() });
@@ -246,6 +267,8 @@ fn parse_one(sql: &SourceText, tokens: &[TokenWithSpan]) -> SqlResult<Statement>
     let end = tokens.last().map_or(Location { line: 1, column: 1 }, |t| t.span.end);
     let told = |error: ParserError| syntax_error(sql, end, &error);
     let identities = take_identity_options(&mut tokens).map_err(told)?;
+    let of_view = take_alter_view(&mut tokens);
+    let create_as = CreateAs::take(&mut tokens)?;
     let (tokens, ignored) = without_storage_actions(tokens)?;
     let mut command = match parse_tokens(tokens).map_err(told)? {
         Parsed::Statement(statement) => classify(*statement)?,
@@ -253,8 +276,16 @@ fn parse_one(sql: &SourceText, tokens: &[TokenWithSpan]) -> SqlResult<Statement>
     };
     match &mut command {
         Command::Copy(copy) => copy.options = copy_options,
+        Command::CreateTable(create) if create.create.query.is_some() => {
+            let create = create.create.clone();
+            if let Some(made) = create_as.and_then(|create_as| create_as.command(create)) {
+                command = Command::CreateTableAs(Box::new(made));
+            }
+        }
         Command::CreateTable(create) => create.identities = identities,
-        Command::AlterTable(alter) => (alter.identities, alter.ignored) = (identities, ignored),
+        Command::AlterTable(alter) => {
+            (alter.identities, alter.ignored, alter.of_view) = (identities, ignored, of_view);
+        }
         other => Overriding::set(overriding, other)?,
     }
     Ok(Statement { command, text, source: sql.clone() })
@@ -317,6 +348,17 @@ fn parse_tokens(tokens: Vec<TokenWithSpan>) -> Result<Parsed, ParserError> {
         Token::EOF => Ok(parsed),
         _ => parser.expected("end of statement", parser.peek_token()),
     }
+}
+
+/// What ALTER VIEW says is read as ALTER TABLE: PostgreSQL takes either for the name of a view and its columns.
+fn take_alter_view(tokens: &mut [TokenWithSpan]) -> bool {
+    let mut significant = tokens.iter_mut().filter(|t| is_significant(t));
+    let (Some(first), Some(second)) = (significant.next(), significant.next()) else { return false };
+    let is_alter_view = keyword(first) == Some(Keyword::ALTER) && keyword(second) == Some(Keyword::VIEW);
+    if is_alter_view {
+        second.token = Token::make_keyword("TABLE");
+    }
+    is_alter_view
 }
 
 /// Takes the options of identity columns off a CREATE or ALTER TABLE: sqlparser knows them in one order only.
@@ -393,13 +435,27 @@ fn refuse_unparsed_commands(tokens: &[TokenWithSpan]) -> SqlResult<()> {
     let name = word.value.to_ascii_uppercase();
     if name == "CREATE" || name == "ALTER" {
         refuse_exclusion(tokens)?;
+        refuse_view_clauses(tokens)?;
     }
     match name.as_str() {
-        "DO" | "CLUSTER" | "CHECKPOINT" | "REINDEX" | "SECURITY" | "REASSIGN" | "IMPORT" => {
-            Err(SqlError::not_supported(name))
-        }
+        "SECURITY" | "REASSIGN" | "IMPORT" => Err(SqlError::not_supported(name)),
         _ => Ok(()),
     }
+}
+
+/// CREATE RECURSIVE VIEW and WITH CHECK OPTION, which sqlparser does not read.
+fn refuse_view_clauses(tokens: &[TokenWithSpan]) -> SqlResult<()> {
+    let words: Vec<Option<Keyword>> = tokens.iter().filter(|t| is_significant(t)).map(keyword).collect();
+    let is_view = words.iter().take(6).any(|word| *word == Some(Keyword::VIEW));
+    if is_view && words.iter().take(5).any(|word| *word == Some(Keyword::RECURSIVE)) {
+        return Err(SqlError::not_supported("CREATE RECURSIVE VIEW")
+            .with_hint("Use CREATE VIEW name AS WITH RECURSIVE name (columns) AS (...) SELECT * FROM name."));
+    }
+    if is_view && words.ends_with(&[Some(Keyword::CHECK), Some(Keyword::OPTION)]) {
+        return Err(SqlError::not_supported("CREATE VIEW ... WITH CHECK OPTION")
+            .with_hint("Views cannot be written to: leave the clause out, and put a CHECK on the table."));
+    }
+    Ok(())
 }
 
 /// EXCLUDE constraints, which sqlparser takes for a column's name.
@@ -457,7 +513,10 @@ fn classify(statement: ast::Statement) -> SqlResult<Command> {
     Ok(match statement {
         S::Query(query) => match SetConfig::of_query(&query) {
             Some(call) => Command::SetConfig(call),
-            None => Command::Query(query),
+            None => match of_select_into(query) {
+                Ok(create) => Command::CreateTableAs(create),
+                Err(query) => Command::Query(query),
+            },
         },
         S::Insert(insert) => Command::Insert(Box::new(InsertCommand { insert, overriding: None })),
         S::Update(update) => Command::Update(Box::new(update)),
@@ -467,11 +526,20 @@ fn classify(statement: ast::Statement) -> SqlResult<Command> {
         S::AlterTable(alter)
             if alter.location.is_none() && alter.on_cluster.is_none() && alter.table_type.is_none() =>
         {
-            Command::AlterTable(Box::new(AlterCommand { alter, identities: Vec::new(), ignored: Vec::new() }))
+            Command::AlterTable(Box::new(AlterCommand {
+                alter,
+                identities: Vec::new(),
+                ignored: Vec::new(),
+                of_view: false,
+            }))
         }
         S::CreateIndex(create) => Command::CreateIndex(Box::new(create)),
         S::Drop { object_type: ObjectType::Table, if_exists, names, cascade, .. } => {
             Command::DropTable(DropObjects { names, if_exists, cascade })
+        }
+        S::CreateView(create) => Command::CreateView(Box::new(create)),
+        S::Drop { object_type: ObjectType::View, if_exists, names, cascade, .. } => {
+            Command::DropView(DropObjects { names, if_exists, cascade })
         }
         S::Drop { object_type: ObjectType::Sequence, if_exists, names, cascade, .. } => {
             Command::DropSequence(DropObjects { names, if_exists, cascade })
@@ -485,7 +553,6 @@ fn classify(statement: ast::Statement) -> SqlResult<Command> {
             cascade: truncate.cascade == Some(ast::CascadeOption::Cascade),
             names: truncate.table_names.into_iter().map(|t| t.name).collect(),
         }),
-        S::Analyze(analyze) => Command::Analyze(analyze.table_name),
         S::Copy { source, to, target, .. } => {
             let copy = CopyCommand { source, to_stdout: to, options: Vec::new() };
             check_copy_target(to, &target)?;
@@ -602,8 +669,6 @@ mod tests {
     #[test]
     fn what_is_not_done_is_refused_by_name() {
         for (sql, kind) in [
-            ("CREATE EXTENSION x", ErrorKind::FeatureNotSupported),
-            ("DO $$ BEGIN END $$", ErrorKind::FeatureNotSupported),
             ("COPY t TO '/tmp/x'", ErrorKind::InsufficientPrivilege),
             ("COPY t FROM PROGRAM 'ls'", ErrorKind::InsufficientPrivilege),
             ("CREATE TEMPORARY SEQUENCE s", ErrorKind::FeatureNotSupported),

@@ -68,7 +68,7 @@ pub enum SqlType {
     Int2Vector,
     /// The catalogue's `oidvector`.
     OidVector,
-    /// A type that only the catalogue's columns have.
+    /// A type that tables cannot have.
     Catalog(CatalogType),
     /// One-dimensional array.
     Array(Box<SqlType>),

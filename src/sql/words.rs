@@ -27,6 +27,11 @@ impl<'a, 't> Words<'a, 't> {
         self.tokens.get(self.at).copied()
     }
 
+    /// The token that was taken last.
+    pub fn taken(&self) -> Option<&'t TokenWithSpan> {
+        self.tokens.get(self.at.checked_sub(1)?).copied()
+    }
+
     /// Everything from here on.
     pub fn rest(&self) -> &'a [&'t TokenWithSpan] {
         self.tokens.get(self.at..).unwrap_or_default()
@@ -97,9 +102,13 @@ impl<'a, 't> Words<'a, 't> {
     /// A string literal.
     pub fn text(&mut self) -> Read<'t, String> {
         match self.peek().map(|token| &token.token) {
-            Some(Token::SingleQuotedString(text)) => {
+            Some(Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text)) => {
                 self.at += 1;
                 Ok(text.clone())
+            }
+            Some(Token::DollarQuotedString(text)) => {
+                self.at += 1;
+                Ok(text.value.clone())
             }
             _ => Err(Unexpected(self.peek())),
         }

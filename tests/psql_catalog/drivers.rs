@@ -35,7 +35,7 @@ async fn information_schema_shows_tables_columns_and_keys() {
         )
         .await;
     assert_eq!(keys.lines(), ["raw_pkey|PartitionKey|1", "raw_pkey|RowKey|2"]);
-    assert_eq!(client.ask("SELECT count(*) FROM information_schema.schemata").await.lines(), ["3"]);
+    assert_eq!(client.ask("SELECT count(*) FROM information_schema.schemata").await.lines(), ["4"]);
 }
 
 #[tokio::test]

@@ -89,6 +89,20 @@ impl Client {
         }
     }
 
+    /// A session with the tables of a script, under `egt.mode = observe`.
+    pub async fn with_script(script: &str) -> Self {
+        let mut client = Self::with_tables().await;
+        client.run("SET egt.mode = observe").await;
+        client.run(script).await;
+        client
+    }
+
+    /// The answers to a file of queries, about a table.
+    pub async fn ask_about(&mut self, table: &str, queries: &str) -> Vec<Answer> {
+        let oid = self.ask(&format!("SELECT '{table}'::regclass::oid")).await.lines().concat();
+        self.ask_all(&queries.replace("{table}", &oid)).await
+    }
+
     /// The answers to a file of queries, about the table `orders`.
     pub async fn ask_all(&mut self, queries: &str) -> Vec<Answer> {
         let mut answers = Vec::new();

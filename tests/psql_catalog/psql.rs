@@ -31,11 +31,65 @@ async fn a_table_with_its_primary_key() {
     assert_eq!(
         answers[3].lines(),
         [
-            "orders_pkey|t|t|f|t|CREATE UNIQUE INDEX orders_pkey ON public.orders USING btree (customer, id)|PRIMARY KEY (customer, id)|p|f|f|f|0"
+            "orders_pkey|t|t|f|t|CREATE UNIQUE INDEX orders_pkey ON orders USING btree (customer, id)|PRIMARY KEY (customer, id)|p|f|f|f|0"
         ]
     );
     assert!(answers[4..].iter().all(|a| a.rows.is_empty()));
     client.ask_all(include_str!("queries/d_plus_table.sql")).await;
+}
+
+/// As PostgreSQL 15 answered, but that what is only recorded is not valid.
+#[tokio::test]
+async fn a_table_with_everything() {
+    let mut client = Client::with_script(include_str!("queries/people.sql")).await;
+    let answers = client.ask_about("people", include_str!("queries/d_plus_people.sql")).await;
+    assert_eq!(answers[1].lines(), ["3|r|t|f|t|f|f|f|f||0||p|d|heap"]);
+    assert_eq!(
+        answers[2].lines(),
+        [
+            "id|integer||t||a||p|||",
+            "n|integer|nextval('people_n_seq'::regclass)|t||||p|||",
+            "big|bigint|nextval('people_big_seq'::regclass)|t||||p|||",
+            "name|character varying(40)||t||||x|||full name",
+            "code|character(3)|'abc'::bpchar|f||||x|||",
+            "salary|numeric(10,2)|0|f||||m|||",
+            "dept|integer||f||||p|||",
+            "hired|date|CURRENT_DATE|f||||p|||",
+            "at|timestamp(3) with time zone|now()|f||||p|||",
+            "note|text|'none'::text|f||||x|||",
+            "flag|boolean|true|f||||p|||",
+            "tags|text[]|'{}'::text[]|f||||x|||",
+            "doc|jsonb||f||||x|||",
+            "u|uuid||f||||p|||",
+            "f|real||f||||p|||",
+            "d|double precision||f||||p|||",
+            "s|smallint||f||||p|||",
+            "initials|text|upper(name::text)|f|||s|x|||",
+        ]
+    );
+    assert_eq!(
+        answers[3].lines(),
+        [
+            "people_pkey|t|t|f|t|CREATE UNIQUE INDEX people_pkey ON people USING btree (id)|PRIMARY KEY (id)|p|f|f|f|0",
+            "people_hired|f|f|f|f|CREATE INDEX people_hired ON people USING btree (hired DESC)|||||f|0",
+            "people_lower|f|f|f|f|CREATE INDEX people_lower ON people USING btree (lower(name::text))|||||f|0",
+            "people_name_dept_key|f|t|f|f|CREATE UNIQUE INDEX people_name_dept_key ON people USING btree (name, dept)|UNIQUE (name, dept)|u|f|f|f|0",
+            "people_part|f|f|f|f|CREATE INDEX people_part ON people USING btree (dept) WHERE flag|||||f|0",
+        ]
+    );
+    assert_eq!(
+        answers[4].lines(),
+        [
+            "either|CHECK (note IS NOT NULL OR flag)",
+            "named|CHECK (name::text <> ''::text AND length(name::text) < 30)",
+            "people_salary_check|CHECK (salary > 0::numeric)",
+        ]
+    );
+    assert_eq!(
+        answers[5].lines(),
+        ["t|people_dept_fkey|FOREIGN KEY (dept) REFERENCES dept(id) ON DELETE CASCADE NOT VALID|people"]
+    );
+    assert!(answers[6..].iter().all(|a| a.rows.is_empty()));
 }
 
 #[tokio::test]
@@ -58,7 +112,7 @@ async fn databases_schemas_and_roles() {
     assert!(databases[0].lines()[1].ends_with("|pg_default|unmodifiable empty database"));
     assert_eq!(
         client.ask_all(include_str!("queries/dn_plus.sql")).await[0].lines(),
-        ["public|ada||standard public schema"]
+        ["public|ada|ada=UC/ada\n=U/ada|standard public schema"]
     );
     assert_eq!(client.ask_all(include_str!("queries/du.sql")).await[0].lines(), ["ada|t|t|t|t|t|-1||{}|t|t"]);
 }

@@ -1,5 +1,7 @@
 //! The wire front-end, byte by byte: what a client sends and what it must get back.
 
+mod activity;
+mod advisory_locks;
 mod cancel;
 mod changed_plans;
 mod changes;
@@ -23,6 +25,7 @@ mod portals;
 mod positions;
 mod privileges;
 mod read_only;
+mod roles;
 mod rows;
 mod settings;
 mod shutdown;
@@ -32,3 +35,4 @@ mod startup;
 mod system_relations;
 mod tls;
 mod values;
+mod views;

@@ -1,6 +1,8 @@
 //! Portals: rows in portions, and how long portals live.
 
-use crate::harness::{Server, bind, close, column, error_code, execute, flush, large_result, parse, sync, tags};
+use crate::harness::{
+    Server, bind, close, column, describe, error_code, execute, flush, large_result, parse, sync, tags,
+};
 
 #[tokio::test]
 async fn rows_come_in_the_portions_asked_for() {
@@ -83,5 +85,34 @@ async fn rows_that_are_not_asked_for_are_not_sent() {
     // The rest of it is dropped with the portal.
     client.ask(&[sync()]).await;
     assert_eq!(column(&client.query("SELECT 1").await), ["1"]);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_portal_with_a_name_is_a_cursor_to_statements() {
+    let server = Server::start().await;
+    let mut client = server.client().await;
+    client.query("BEGIN").await;
+    let sql = "SELECT x FROM (VALUES (1),(2),(3),(4)) v(x) ORDER BY x";
+    client.ask(&[parse("", sql, &[]), bind("p", "", &[]), sync()]).await;
+    client.query("MOVE FORWARD 1 FROM p").await;
+    assert_eq!(column(&client.ask(&[execute("p", 2), sync()]).await), ["2", "3"]);
+    assert_eq!(column(&client.query("FETCH ALL FROM p").await), ["4"]);
+    client.query("CLOSE p").await;
+    assert_eq!(error_code(&client.ask(&[execute("p", 0), sync()]).await), "34000");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_cursor_is_a_portal_to_the_protocol() {
+    let server = Server::start().await;
+    let mut client = server.client().await;
+    client.query("BEGIN").await;
+    client.query("DECLARE c CURSOR FOR SELECT x FROM (VALUES (1),(2),(3)) v(x) ORDER BY x").await;
+    assert_eq!(tags(&client.ask(&[describe(b'P', "c"), sync()]).await), "TZ");
+    let messages = client.ask(&[execute("c", 2), execute("c", 2), sync()]).await;
+    assert_eq!((tags(&messages).as_str(), column(&messages)), ("DDsDCZ", vec!["1".into(), "2".into(), "3".into()]));
+    client.ask(&[close(b'P', "c"), sync()]).await;
+    assert_eq!(error_code(&client.query("FETCH 1 FROM c").await), "34000");
     server.stop().await;
 }

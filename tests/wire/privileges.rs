@@ -325,3 +325,150 @@ async fn the_database_and_its_schema_can_be_closed() {
     assert_eq!(joe.read().await.code(), "42501");
     server.stop().await;
 }
+
+#[tokio::test]
+async fn the_catalogue_shows_who_may_do_what() {
+    let door = door();
+    door.add("ida", Role::Admin);
+    let server = door.serve(Method::Scram).await;
+    let mut ann = with_tables(&server).await;
+    do_all(
+        &mut ann,
+        &[
+            "GRANT SELECT ON t TO gil WITH GRANT OPTION",
+            "GRANT SELECT, UPDATE ON u TO PUBLIC",
+            "GRANT USAGE ON SEQUENCE s TO gil",
+            "CREATE TABLE \"Plain\" (p text PRIMARY KEY)",
+        ],
+    )
+    .await;
+    let acl = "SELECT relname || ' ' || pg_get_userbyid(relowner) || ' ' || coalesce(array_to_string(relacl, ' '), '-') \
+               FROM pg_class WHERE relname IN ('t', 'u', 's', 'Plain') ORDER BY relname COLLATE \"C\"";
+    assert_eq!(
+        column(&ann.query(acl).await),
+        [
+            "Plain ann -",
+            "s ann ann=rwU/ann gil=U/ann",
+            "t ann ann=arwdDxt/ann gil=r*/ann",
+            "u ann ann=arwdDxt/ann =rw/ann",
+        ]
+    );
+    let roles = "SELECT rolname || ' ' || rolsuper || ' ' || rolcanlogin || ' ' || coalesce(rolconfig[1], '') FROM pg_roles ORDER BY 1";
+    assert_eq!(
+        column(&ann.query(roles).await),
+        [
+            "ann false true ",
+            "gil false true ",
+            "ida true true ",
+            "joe false true ",
+            "ron false true default_transaction_read_only=on",
+        ]
+    );
+    assert_eq!(column(&ann.query("SELECT count(*) FROM pg_authid WHERE rolpassword <> '********'").await), ["0"]);
+    // What nobody made is the first admin's.
+    let owner = "SELECT pg_get_userbyid(datdba) FROM pg_database UNION SELECT pg_get_userbyid(10)";
+    assert_eq!(column(&ann.query(owner).await), ["ida"]);
+    let granted = "SELECT grantee || ' ' || privilege_type || ' ' || is_grantable FROM information_schema.table_privileges \
+                   WHERE table_name = 't' AND grantee <> 'ann' UNION \
+                   SELECT grantee || ' ' || privilege_type || ' ' || is_grantable FROM information_schema.role_table_grants \
+                   WHERE table_name = 'u' AND grantee <> 'ann' ORDER BY 1";
+    assert_eq!(column(&ann.query(granted).await), ["PUBLIC SELECT NO", "PUBLIC UPDATE NO", "gil SELECT YES"]);
+    let mut gil = login(&server, "gil").await;
+    let seen = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' ORDER BY 1";
+    assert_eq!(column(&gil.query(seen).await), ["t", "u"]);
+    let own = "SELECT DISTINCT table_name || ' ' || privilege_type FROM information_schema.role_table_grants";
+    assert_eq!(column(&gil.query(own).await), ["t SELECT"]);
+    assert_eq!(column(&gil.query("SELECT role_name FROM information_schema.enabled_roles").await), ["gil"]);
+    assert_eq!(column(&gil.query("SHOW is_superuser").await), ["off"]);
+    let mut ida = login(&server, "ida").await;
+    assert_eq!(column(&ida.query("SHOW is_superuser").await), ["on"]);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn privileges_can_be_asked_for() {
+    let door = door();
+    let server = door.serve(Method::Scram).await;
+    let mut ann = with_tables(&server).await;
+    do_all(&mut ann, &["GRANT SELECT ON t TO gil WITH GRANT OPTION", "GRANT UPDATE ON SEQUENCE s TO PUBLIC"]).await;
+    let mut gil = login(&server, "gil").await;
+    for (call, expected) in [
+        ("has_table_privilege('t', 'SELECT')", "t"),
+        ("has_table_privilege('public.t', 'insert, select')", "t"),
+        ("has_table_privilege('t', 'INSERT, UPDATE')", "f"),
+        ("has_table_privilege('t', 'SELECT WITH GRANT OPTION')", "t"),
+        ("has_table_privilege('ann', 't', 'DELETE')", "t"),
+        ("has_table_privilege('ron', 't', 'SELECT')", "t"),
+        ("has_table_privilege('ron', 't', 'INSERT')", "f"),
+        ("has_table_privilege('joe', 't', 'SELECT')", "f"),
+        ("has_table_privilege('public', 't', 'SELECT')", "f"),
+        ("has_table_privilege('gil'::regrole, 't'::regclass, 'SELECT')", "t"),
+        (
+            "has_table_privilege((SELECT oid FROM pg_roles WHERE rolname = 'gil'), (SELECT oid FROM pg_class WHERE relname = 'u'), 'SELECT')",
+            "f",
+        ),
+        ("has_table_privilege(4000000, 'SELECT') IS NULL", "t"),
+        ("has_table_privilege('pg_class', 'SELECT')", "t"),
+        ("has_table_privilege('pg_class', 'DELETE')", "f"),
+        ("has_any_column_privilege('t', 'SELECT')", "t"),
+        ("has_column_privilege('t', 'n', 'SELECT')", "t"),
+        ("has_column_privilege('gil', 't', 'n', 'UPDATE')", "f"),
+        ("has_column_privilege('t', 1::int2, 'SELECT')", "t"),
+        ("has_sequence_privilege('s', 'USAGE')", "f"),
+        ("has_sequence_privilege('s', 'UPDATE')", "t"),
+        ("has_schema_privilege('public', 'USAGE')", "t"),
+        ("has_schema_privilege('public', 'CREATE')", "f"),
+        ("has_schema_privilege('ann', 'public', 'CREATE')", "t"),
+        ("has_schema_privilege('pg_catalog', 'USAGE')", "t"),
+        ("has_database_privilege('tablegate', 'CONNECT')", "t"),
+        ("has_database_privilege(current_database(), 'CREATE')", "f"),
+        ("has_function_privilege('version()', 'EXECUTE')", "t"),
+        ("pg_has_role('gil', 'MEMBER')", "t"),
+        ("pg_has_role('ann', 'USAGE')", "f"),
+        ("pg_has_role('ann', 'gil', 'USAGE')", "t"),
+    ] {
+        assert_eq!(column(&gil.query(&format!("SELECT {call}")).await), [expected], "{call}");
+    }
+    for (call, expected) in [
+        ("has_table_privilege('nosuch', 'SELECT')", "42P01 relation \"nosuch\" does not exist"),
+        ("has_table_privilege('nobody', 't', 'SELECT')", "42704 role \"nobody\" does not exist"),
+        ("has_table_privilege('t', 'foo')", "22023 unrecognized privilege type: \"foo\""),
+        ("has_table_privilege('t', 'USAGE')", "22023 unrecognized privilege type: \"USAGE\""),
+        ("has_column_privilege('t', 'nosuch', 'SELECT')", "42703 column \"nosuch\" of relation \"t\" does not exist"),
+        ("has_sequence_privilege('t', 'USAGE')", "42809 \"t\" is not a sequence"),
+        ("has_schema_privilege('nosuch', 'USAGE')", "3F000 schema \"nosuch\" does not exist"),
+        ("has_database_privilege('nosuch', 'CONNECT')", "3D000 database \"nosuch\" does not exist"),
+        ("pg_has_role('ann', 'foo')", "22023 unrecognized privilege type: \"foo\""),
+    ] {
+        assert_eq!(told(&mut gil, &format!("SELECT {call}")).await, expected, "{call}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_view_shows_what_was_granted_on_it() {
+    let door = door();
+    let server = door.serve(Method::Scram).await;
+    let mut ann = with_tables(&server).await;
+    let mut gil = login(&server, "gil").await;
+    do_all(&mut ann, &["CREATE VIEW v AS SELECT n FROM t"]).await;
+    let denied = "42501 permission denied for table v";
+    for sql in ["SELECT n FROM v", "SELECT * FROM u WHERE n IN (SELECT n FROM v)", "COPY (SELECT * FROM v) TO STDOUT"] {
+        assert!(told(&mut gil, sql).await.starts_with("42501 permission denied"), "{sql}");
+    }
+    assert_eq!(told(&mut gil, "SELECT n FROM v").await, denied);
+    do_all(&mut ann, &["GRANT SELECT ON v TO gil"]).await;
+    assert_eq!(column(&gil.query("SELECT n FROM v").await), ["1"]);
+    for (sql, expected) in [
+        ("SELECT n FROM t", "42501 permission denied for table t"),
+        ("DROP VIEW v", "42501 must be owner of table v"),
+        ("ALTER VIEW v RENAME TO w", "42501 must be owner of table v"),
+        ("CREATE OR REPLACE VIEW v AS SELECT 1 AS n", "42501 permission denied for schema public"),
+    ] {
+        assert_eq!(told(&mut gil, sql).await, expected, "{sql}");
+    }
+    // What had the name of a dropped view has none of its grants.
+    do_all(&mut ann, &["DROP VIEW v", "CREATE VIEW v AS SELECT n FROM t"]).await;
+    assert_eq!(told(&mut gil, "SELECT n FROM v").await, denied);
+    server.stop().await;
+}

@@ -93,21 +93,24 @@ async fn there_are_no_parameters() {
 }
 
 #[tokio::test]
-async fn the_description_names_types_sizes_and_modifiers() {
+async fn the_description_names_origins_types_sizes_and_modifiers() {
     let server = Server::start().await;
     let mut client = server.client().await;
     client.query("CREATE TABLE t (p text, r text, a int4, b varchar(5), c numeric(4,1), PRIMARY KEY (p, r))").await;
     let messages = client.query("SELECT a, b || '' AS d, b, c FROM t LIMIT 0").await;
+    let table: u32 = column(&client.query("SELECT 't'::regclass::oid").await)[0].parse().unwrap();
+    let table = table.to_be_bytes();
     let expected = [
-        (b"a\0", [0, 0, 0, 23], [0, 4], [0xff; 4]),
-        (b"d\0", [0, 0, 0, 25], [0xff, 0xff], [0xff; 4]),
-        (b"b\0", [0, 0, 4, 19], [0xff, 0xff], [0, 0, 0, 9]),
-        (b"c\0", [0, 0, 6, 164], [0xff, 0xff], [0, 4, 0, 5]),
+        (b"a\0", table, [0, 3], [0, 0, 0, 23], [0, 4], [0xff; 4]),
+        (b"d\0", [0; 4], [0, 0], [0, 0, 0, 25], [0xff, 0xff], [0xff; 4]),
+        (b"b\0", table, [0, 4], [0, 0, 4, 19], [0xff, 0xff], [0, 0, 0, 9]),
+        (b"c\0", table, [0, 5], [0, 0, 6, 164], [0xff, 0xff], [0, 4, 0, 5]),
     ];
     let mut body = vec![0, 4];
-    for (name, oid, size, modifier) in expected {
+    for (name, table, attribute, oid, size, modifier) in expected {
         body.extend(name);
-        body.extend([0; 6]);
+        body.extend(table);
+        body.extend(attribute);
         body.extend(oid);
         body.extend(size);
         body.extend(modifier);

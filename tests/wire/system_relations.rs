@@ -50,3 +50,43 @@ async fn every_system_relation_has_the_columns_of_postgres() {
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), RECORDED.lines().count(), wrong.join("\n"));
     server.stop().await;
 }
+
+/// What clients keep of the catalogue stays true after a restart.
+#[tokio::test]
+async fn comments_and_oids_outlive_the_server() {
+    const OIDS: &str = "SELECT c.oid, a.attnum, obj_description(c.oid, 'pg_class'), col_description(c.oid, a.attnum) \
+        FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid \
+        WHERE c.relname IN ('t', 't_pkey', 's') AND a.attnum > 0 ORDER BY 1, 2";
+    let folder = tempfile::tempdir().unwrap();
+    let mut seen = Vec::new();
+    for start in 0..2 {
+        let server = Server::start_in(folder.path()).await;
+        let mut client = server.client().await;
+        if start == 0 {
+            for sql in [
+                "CREATE TABLE t (a int PRIMARY KEY, b int, c text)",
+                "CREATE SEQUENCE s",
+                "ALTER TABLE t DROP COLUMN b",
+                "COMMENT ON TABLE t IS 'a table'",
+                "COMMENT ON COLUMN t.c IS 'a column'",
+                "COMMENT ON INDEX t_pkey IS 'an index'",
+                "COMMENT ON SEQUENCE s IS 'a sequence'",
+                "COMMENT ON SCHEMA public IS 'a schema'",
+            ] {
+                let answer = client.query(sql).await;
+                assert!(answer.iter().all(|message| message.tag != 'E'), "{sql}: {answer:?}");
+            }
+        }
+        let mut rows: Vec<Vec<String>> = Vec::new();
+        for sql in [OIDS, "SELECT obj_description('public'::regnamespace, 'pg_namespace')"] {
+            rows.extend(client.query(sql).await.iter().filter(|message| message.tag == 'D').map(Message::texts));
+        }
+        seen.push(rows);
+        server.stop().await;
+    }
+    assert_eq!(seen[0], seen[1]);
+    let shown: Vec<&str> = seen[0].iter().flat_map(|row| row.iter().map(String::as_str)).collect();
+    for text in ["a table", "a column", "an index", "a sequence", "a schema"] {
+        assert!(shown.contains(&text), "{text}: {shown:?}");
+    }
+}

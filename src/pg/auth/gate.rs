@@ -150,7 +150,7 @@ mod tests {
 
     fn one_user() -> Users {
         let mut users = Users::default();
-        let verifier = Verifier::of_password("x").unwrap();
+        let verifier = Some(Verifier::of_password("x").unwrap());
         users.add("u", User { role: Role::ReadWrite, verifier }).unwrap();
         users
     }

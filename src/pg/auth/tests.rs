@@ -30,7 +30,7 @@ fn the_world_needs_users_and_tls() {
     for message in check(Method::Auto, true) {
         assert!(message.contains("tablegate user add"), "{message}");
     }
-    let user = User { role: Role::ReadWrite, verifier: Verifier::of_password("x").unwrap() };
+    let user = User { role: Role::ReadWrite, verifier: Some(Verifier::of_password("x").unwrap()) };
     UsersFile::new(&file).change(|users| users.add("u", user)).unwrap();
     for message in check(Method::Scram, false) {
         assert!(message.contains("--tls-cert") && message.contains("--insecure"), "{message}");

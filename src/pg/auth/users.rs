@@ -35,7 +35,8 @@ pub enum UsersError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
     pub role: Role,
-    pub verifier: Verifier,
+    /// Nobody can log in as a user without one.
+    pub verifier: Option<Verifier>,
 }
 
 /// All users.
@@ -82,18 +83,28 @@ impl Users {
         self.by_name.remove(name).map(|_| ()).ok_or_else(|| UsersError::Missing(name.to_owned()))
     }
 
+    /// Changes what is not `None`.
+    ///
     /// # Errors
     /// When there is no such user.
-    pub fn set_verifier(&mut self, name: &str, verifier: Verifier) -> Result<(), UsersError> {
+    pub fn change(
+        &mut self,
+        name: &str,
+        role: Option<Role>,
+        verifier: Option<Option<Verifier>>,
+    ) -> Result<(), UsersError> {
         let user = self.by_name.get_mut(name).ok_or_else(|| UsersError::Missing(name.to_owned()))?;
-        user.verifier = verifier;
+        user.role = role.unwrap_or(user.role);
+        if let Some(verifier) = verifier {
+            user.verifier = verifier;
+        }
         Ok(())
     }
 
     /// The verifier to ask a client about that says it is this user, and whether it is a user's at all.
     pub(super) fn verifier(&self, name: &str) -> (Verifier, bool) {
-        match self.by_name.get(name) {
-            Some(user) => (user.verifier.clone(), true),
+        match self.by_name.get(name).and_then(|user| user.verifier.as_ref()) {
+            Some(verifier) => (verifier.clone(), true),
             None => (Verifier::decoy(&self.secret, name), false),
         }
     }
@@ -131,7 +142,8 @@ struct FileForm {
 #[serde(deny_unknown_fields)]
 struct Record {
     role: RoleName,
-    verifier: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    verifier: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -151,7 +163,7 @@ impl Record {
             Role::ReadOnly => RoleName::ReadOnly,
             Role::Granted => RoleName::Granted,
         };
-        Self { role, verifier: user.verifier.to_string() }
+        Self { role, verifier: user.verifier.as_ref().map(ToString::to_string) }
     }
 
     fn user(self) -> Result<User, String> {
@@ -161,10 +173,8 @@ impl Record {
             RoleName::ReadOnly => Role::ReadOnly,
             RoleName::Granted => Role::Granted,
         };
-        Ok(User {
-            role,
-            verifier: self.verifier.parse().map_err(|error: super::verifier::NotAVerifier| error.to_string())?,
-        })
+        let parsed = self.verifier.map(|text| text.parse()).transpose();
+        Ok(User { role, verifier: parsed.map_err(|error: super::verifier::NotAVerifier| error.to_string())? })
     }
 }
 
@@ -173,7 +183,7 @@ mod tests {
     use super::*;
 
     fn user(role: Role) -> User {
-        User { role, verifier: Verifier::of_password("secret").unwrap() }
+        User { role, verifier: Some(Verifier::of_password("secret").unwrap()) }
     }
 
     fn two() -> Users {

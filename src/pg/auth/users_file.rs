@@ -132,7 +132,7 @@ mod tests {
     use crate::sql::session::Role;
 
     fn add(file: &UsersFile, name: &str) -> Result<(), UsersError> {
-        let user = User { role: Role::ReadOnly, verifier: Verifier::of_password("x").unwrap() };
+        let user = User { role: Role::ReadOnly, verifier: Some(Verifier::of_password("x").unwrap()) };
         file.change(|users| users.add(name, user))
     }
 

@@ -9,6 +9,7 @@ use super::comments::{COMMENTS, SharedComments};
 use super::sequence::{SEQUENCES, Sequence};
 use super::state::State;
 use super::stored::{DOOMED, doom_key, doomed_of_entity};
+use super::views::{VIEWS, View};
 use super::{Shared, catalog_table, declaration};
 use crate::model::{Span, StoredEntity, TableName};
 use crate::sql::catalog::Declaration;
@@ -47,6 +48,10 @@ impl Shared {
             } else {
                 state.sequences.insert(sequence.name.clone(), Arc::new(sequence));
             }
+        }
+        for entity in entries(&*reader, &table, VIEWS).await? {
+            let view = View::of_entity(&entity)?;
+            state.views.insert(view.name.clone(), Arc::new(view));
         }
         for entity in entries(&*reader, &table, ACCESSES).await? {
             let access = Access::of_entity(&entity)?;

@@ -1,4 +1,4 @@
-//! Which tables and sequences there are: those that were declared, and tables that are simply found in the store.
+//! Which tables, sequences and views there are: those that were declared, and tables that are simply found in the store.
 //!
 //! Declarations are entries in a stored table of the gateway's own and cached here; the columns of found tables follow
 //! the store's observed schema.
@@ -25,6 +25,7 @@ mod staged;
 mod state;
 mod stored;
 mod view;
+mod views;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -49,6 +50,7 @@ pub use found::derived_table_name;
 pub use sequence::{Sequence, SequenceOptions, SequenceOwner, SequenceState};
 pub use staged::StagedCatalog;
 pub use view::{CatalogMoment, CatalogView};
+pub use views::{View, ViewColumn, ViewUse};
 
 /// First OID given to a declared table: PostgreSQL's own first for user objects.
 const FIRST_OID: u32 = 16_384;
@@ -172,7 +174,7 @@ fn too_large(error: &BatchError) -> Box<SqlError> {
     SqlError::new(ErrorKind::LimitExceeded, "the table's declaration is too large").with_detail(error.to_string())
 }
 
-/// The error for a name that a table or a sequence has.
+/// The error for a name that a table, a sequence or a view has.
 pub(super) fn duplicate_table(name: &str) -> Box<SqlError> {
     SqlError::new(ErrorKind::DuplicateTable, format!("relation \"{name}\" already exists"))
 }

@@ -14,6 +14,7 @@ use super::found::found_oid;
 use super::sequence::{Sequence, SequenceState};
 use super::state::{DeclaredTable, State};
 use super::stored::{FreshTable, doom_entity, doom_key};
+use super::views::View;
 use crate::model::TableName;
 use crate::sql::error::SqlResult;
 use crate::table::{IfMatch, Operation};
@@ -27,6 +28,7 @@ pub struct StagedCatalog {
     /// By SQL name; `None` where it is gone.
     tables: BTreeMap<String, Option<Arc<DeclaredTable>>>,
     sequences: BTreeMap<String, Option<Arc<Sequence>>>,
+    views: BTreeMap<String, Option<Arc<View>>>,
     /// Those on schemas and databases, where the transaction changed one.
     comments: Option<Arc<SharedComments>>,
     /// Where the sequences stand that are new or start again: they count in this transaction alone.
@@ -43,7 +45,7 @@ impl StagedCatalog {
     /// Whether there is nothing to commit.
     pub fn is_empty(&self) -> bool {
         let tables_stay = self.tables.is_empty() && self.sequences.is_empty() && self.given_up.is_empty();
-        tables_stay && self.accesses.is_empty() && self.comments.is_none()
+        tables_stay && self.views.is_empty() && self.accesses.is_empty() && self.comments.is_none()
     }
 
     /// Declares a table, or declares it anew.
@@ -75,6 +77,15 @@ impl StagedCatalog {
     pub fn remove_sequence(&mut self, name: &str) {
         self.sequences.insert(name.to_owned(), None);
         self.counters.remove(name);
+    }
+
+    /// Declares a view, or declares it anew.
+    pub fn put_view(&mut self, view: View) {
+        self.views.insert(view.name.clone(), Some(Arc::new(view)));
+    }
+
+    pub fn remove_view(&mut self, name: &str) {
+        self.views.insert(name.to_owned(), None);
     }
 
     /// Says who owns an object and what is granted on it.
@@ -132,6 +143,7 @@ impl StagedCatalog {
         let mut state = base.clone();
         apply(&mut state.tables, &self.tables);
         apply(&mut state.sequences, &self.sequences);
+        apply(&mut state.views, &self.views);
         state.accesses.extend(self.accesses.iter().map(|(oid, access)| (*oid, access.clone())));
         for oid in self.oids_before(base) {
             if !state.has_oid(oid) {
@@ -148,7 +160,8 @@ impl StagedCatalog {
     fn oids_before(&self, base: &State) -> Vec<u32> {
         let tables = self.tables.keys().filter_map(|name| base.tables.get(name)).map(|t| t.declaration.oid);
         let sequences = self.sequences.keys().filter_map(|name| base.sequences.get(name)).map(|s| s.oid);
-        tables.chain(sequences).chain(self.given_up.iter().map(found_oid)).collect()
+        let views = self.views.keys().filter_map(|name| base.views.get(name)).map(|v| v.oid);
+        tables.chain(sequences).chain(views).chain(self.given_up.iter().map(found_oid)).collect()
     }
 
     /// Stored tables that the transaction makes superfluous.
@@ -184,7 +197,7 @@ impl StagedCatalog {
         Ok(Changes { after, steps, adopted, dropped })
     }
 
-    /// The entries of tables and sequences as they become.
+    /// The entries of tables, sequences and views as they become.
     fn declared(&self, base: &State) -> SqlResult<Vec<Operation>> {
         let mut operations = Vec::new();
         for (name, staged) in &self.sequences {
@@ -212,6 +225,14 @@ impl StagedCatalog {
                 (None, Some(new)) => Some(Operation::Insert(new.declaration.to_entity()?)),
                 (Some(_), Some(new)) => Some(Operation::Replace(new.declaration.to_entity()?, version())),
                 (Some(old), None) => Some(Operation::Delete(old.declaration.entity_key()?, version())),
+            });
+        }
+        for (name, staged) in &self.views {
+            operations.extend(match (base.views.get(name), staged) {
+                (None, None) => None,
+                (None, Some(new)) => Some(Operation::Insert(new.to_entity()?)),
+                (Some(_), Some(new)) => Some(Operation::Replace(new.to_entity()?, IfMatch::Any)),
+                (Some(old), None) => Some(Operation::Delete(old.entity_key()?, IfMatch::Any)),
             });
         }
         if let Some(comments) = &self.comments {

@@ -8,6 +8,7 @@ use super::comments::SharedComments;
 use super::declaration::Declaration;
 use super::found::is_found_oid;
 use super::sequence::Sequence;
+use super::views::View;
 use super::{FIRST_OID, OIDS_PER_TABLE};
 use crate::model::{ETag, TableName};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
@@ -18,6 +19,7 @@ use crate::sql::relation::Relation;
 pub(super) struct State {
     pub tables: BTreeMap<String, Arc<DeclaredTable>>,
     pub sequences: BTreeMap<String, Arc<Sequence>>,
+    pub views: BTreeMap<String, Arc<View>>,
     /// Owners and grants, by the OID of the object; none for an object that nobody made and nothing was granted on.
     pub accesses: BTreeMap<u32, Arc<Access>>,
     pub comments: Arc<SharedComments>,
@@ -79,14 +81,15 @@ impl State {
         self.tables.values().find(|t| t.declaration.oid == oid)
     }
 
-    /// Whether a table or a sequence has this OID.
+    /// Whether a table, a sequence or a view has this OID.
     pub fn has_oid(&self, oid: u32) -> bool {
-        self.table_by_oid(oid).is_some() || self.sequences.values().any(|s| s.oid == oid)
+        let is_view = || self.views.values().any(|v| v.oid == oid);
+        self.table_by_oid(oid).is_some() || self.sequences.values().any(|s| s.oid == oid) || is_view()
     }
 
-    /// Tables and sequences share their names.
+    /// Tables, sequences and views share their names.
     pub fn has_name(&self, name: &str) -> bool {
-        self.tables.contains_key(name) || self.sequences.contains_key(name)
+        self.tables.contains_key(name) || self.sequences.contains_key(name) || self.views.contains_key(name)
     }
 
     /// Whether the sequence belongs to a table that is not there.
@@ -99,7 +102,8 @@ impl State {
         let tables = self.tables.values().map(|t| t.declaration.oid).filter(|oid| !is_found_oid(*oid));
         // What was granted on something that is gone must not be found by what comes after it.
         let granted = self.accesses.keys().copied().filter(|oid| *oid >= FIRST_OID && !is_found_oid(*oid));
-        let last = tables.chain(self.sequences.values().map(|s| s.oid)).chain(granted).max();
+        let views = self.views.values().map(|v| v.oid);
+        let last = tables.chain(self.sequences.values().map(|s| s.oid)).chain(views).chain(granted).max();
         last.map_or(FIRST_OID, |oid| oid + OIDS_PER_TABLE)
     }
 }

@@ -11,6 +11,7 @@ use super::is_hidden;
 use super::sequence::Sequence;
 use super::staged::{OwnCounter, StagedCatalog};
 use super::state::{DeclaredTable, State};
+use super::views::View;
 use crate::model::TableName;
 use crate::sql::error::SqlResult;
 use crate::sql::relation::{Relation, RelationKind};
@@ -158,6 +159,16 @@ impl CatalogView {
         self.sequences().filter(move |s| s.owner.as_ref().is_some_and(|owner| owner.table == table))
     }
 
+    /// The view of exactly this SQL name.
+    pub fn view(&self, name: &str) -> Option<&Arc<View>> {
+        self.state.views.get(name)
+    }
+
+    /// Every view, by SQL name.
+    pub fn views(&self) -> impl Iterator<Item = &Arc<View>> {
+        self.state.views.values()
+    }
+
     /// Who owns the object with this OID, and what is granted on it.
     pub fn access(&self, oid: u32) -> Arc<Access> {
         self.state.accesses.get(&oid).cloned().unwrap_or_else(|| Arc::new(Access::new(oid)))
@@ -168,7 +179,7 @@ impl CatalogView {
         self.state.accesses.values()
     }
 
-    /// Whether a table or a sequence has this SQL name, exactly.
+    /// Whether a table, a sequence or a view has this SQL name, exactly.
     pub fn has_name(&self, name: &str) -> bool {
         self.state.has_name(name)
     }

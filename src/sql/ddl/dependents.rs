@@ -6,6 +6,7 @@ use std::collections::HashSet;
 
 use crate::sql::catalog::{CatalogView, UnenforcedKind};
 use crate::sql::error::{ErrorKind, Notice, SqlError};
+use crate::sql::views::{Dependent, Needed, needed_by_views};
 
 /// A foreign key.
 #[derive(Debug, PartialEq, Eq)]
@@ -71,6 +72,15 @@ pub(crate) fn still_needed(references: &[Reference]) -> Box<SqlError> {
     match distinct(references.iter().map(|r| r.referenced.as_str())).as_slice() {
         [table] => needed(&format!("table {table}"), &detail),
         _ => depended_upon("cannot drop desired object(s) because other objects depend on them".to_owned(), &detail),
+    }
+}
+
+/// DROP without CASCADE of what views depend on (2BP01).
+pub(crate) fn needed_by(wanted: &[Needed<'_>], dependents: &[Dependent]) -> Box<SqlError> {
+    let lines = needed_by_views(dependents);
+    match (wanted, dependents.first().and_then(|dependent| wanted.get(dependent.root))) {
+        ([_], Some(one)) => needed(&one.what, &lines),
+        _ => depended_upon("cannot drop desired object(s) because other objects depend on them".to_owned(), &lines),
     }
 }
 

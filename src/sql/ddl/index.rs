@@ -107,7 +107,8 @@ pub(super) fn with_renamed_column(definition: &str, from: &str, to: &str) -> Str
     index_definition(&create)
 }
 
-fn read_definition(definition: &str) -> Option<Box<ast::CreateIndex>> {
+/// The index that [`index_definition`] tells, its names aside.
+pub(crate) fn read_definition(definition: &str) -> Option<Box<ast::CreateIndex>> {
     match parse(&format!("CREATE INDEX i ON t {definition}")).ok()?.pop()?.command {
         Command::CreateIndex(create) => Some(create),
         _ => None,

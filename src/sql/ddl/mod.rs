@@ -18,13 +18,14 @@ mod type_names;
 mod unenforced;
 
 pub(super) use alter::{
-    Alteration, Computed, Origin, Renaming, Rewrite, RowCheck, alter, is_about_columns, only_gives_owner, renaming,
+    Alteration, Computed, Origin, Renaming, Rewrite, RowCheck, alter, drops_with_cascade, is_about_columns, renaming,
     without_storage_actions,
 };
+pub(super) use column_names::names_column;
 pub(super) use counters::counts_with;
 pub(super) use create_table::{Declared, declare, table_name};
-pub(super) use dependents::{Reference, cascades, references_to, still_needed, still_referenced};
+pub(super) use dependents::{Reference, cascades, needed_by, references_to, still_needed, still_referenced};
 pub(super) use expressions::{Place, check_expressions, plan_condition};
-pub(super) use index::index_name;
+pub(super) use index::{index_name, read_definition as read_index_definition};
 pub(super) use type_names::sql_type;
 pub(super) use unenforced::{Recorder, resolve_references};

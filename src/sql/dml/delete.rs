@@ -11,7 +11,7 @@ use super::kept_rows::KeptRows;
 use super::others::OtherTables;
 use super::returning::{Returning, all_columns};
 use super::rows::first_changes;
-use super::target::{find_target, item, select, target_of};
+use super::target::{find_changed, item, select, target_of};
 use super::update::{IDENTITY_COLUMNS, OTHER_LABELS, TARGET_LABELS, etag_at};
 use super::writes::Writes;
 use crate::sql::error::{SqlError, SqlResult};
@@ -41,7 +41,7 @@ impl PreparedDelete {
         let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
         let [table] = from.as_slice() else { return Err(SqlError::not_supported("DELETE from several tables")) };
         let (name, alias) = target_of(table)?;
-        let relation = find_target(planner, name).await?;
+        let relation = find_changed(planner, name, "delete from").await?;
         let using = delete.using.as_deref().unwrap_or_default();
         let others = OtherTables::read(planner, &alias, using).await?;
         let mut items = vec![item(&alias, "PartitionKey", 0), item(&alias, "RowKey", 1), item(&alias, "etag", 2)];

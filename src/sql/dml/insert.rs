@@ -20,7 +20,7 @@ use super::own_types::{self, evolved, stored_type};
 use super::returning::{Returning, inserted_rows};
 use super::rows::RowsToWrite;
 use super::set_clause::declare_parameter;
-use super::target::{TargetColumn, find_target};
+use super::target::{TargetColumn, find_changed};
 use super::untyped::untyped_columns;
 use super::values::{Cell, CellValues, ValuesList, values_list};
 use super::writes::Writes;
@@ -71,7 +71,7 @@ impl PreparedInsert {
         let TableObject::TableName(name) = &insert.table else {
             return Err(SqlError::not_supported(format!("INSERT INTO {}", insert.table)));
         };
-        let relation = find_target(planner, name).await?;
+        let relation = find_changed(planner, name, "insert into").await?;
         let mut targets = targets_of(&relation, &insert.columns)?;
         let mut declared = declared.to_vec();
         let mut source = source(planner, &relation, &mut targets, insert, &mut declared).await?;

@@ -28,11 +28,28 @@ pub(crate) async fn find_target(planner: &Planner<'_>, name: &ObjectName) -> Sql
             Err(SqlError::new(ErrorKind::WrongObjectType, format!("\"{table}\" is not a table"))
                 .with_hint("It is a sequence: use nextval, setval, ALTER SEQUENCE and DROP SEQUENCE."))
         }
+        None if planner.view(schema.as_deref(), &table).is_some() => {
+            Err(SqlError::new(ErrorKind::WrongObjectType, format!("\"{table}\" is not a table")))
+        }
         None => {
             let message = format!("relation \"{table}\" does not exist");
             Err(SqlError::new(ErrorKind::UndefinedTable, message).at_span(name.span()))
         }
     }
+}
+
+/// The relation whose rows a statement changes; `change` is what it does, as messages name it.
+///
+/// # Errors
+/// As [`find_target`]; 55000 for a view.
+pub(super) async fn find_changed(planner: &Planner<'_>, name: &ObjectName, change: &str) -> SqlResult<Arc<Relation>> {
+    let (schema, table) = schema_and_table(name)?;
+    if planner.view(schema.as_deref(), &table).is_some() {
+        return Err(SqlError::new(ErrorKind::ObjectNotInState, format!("cannot {change} view \"{table}\""))
+            .with_detail("Views are not updatable here.")
+            .with_hint("Change the rows of the table that the view reads."));
+    }
+    find_target(planner, name).await
 }
 
 /// The name and alias of the one table in `UPDATE t AS a` or `DELETE FROM t AS a`.

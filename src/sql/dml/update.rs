@@ -16,7 +16,7 @@ use super::returning::{Returning, all_columns};
 use super::row_update::RowUpdate;
 use super::rows::first_changes;
 use super::set_clause::SetClause;
-use super::target::{find_target, item, labelled, select, target_of};
+use super::target::{find_changed, item, labelled, select, target_of};
 use super::writes::Writes;
 use crate::model::ETag;
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
@@ -49,7 +49,7 @@ impl PreparedUpdate {
             return Err(SqlError::not_supported("this clause of UPDATE"));
         }
         let (name, alias) = target_of(&update.table)?;
-        let relation = find_target(planner, name).await?;
+        let relation = find_changed(planner, name, "update").await?;
         let from = from_clause(update)?;
         let others = OtherTables::read(planner, &alias, from).await?;
         let mut declared = declared.to_vec();

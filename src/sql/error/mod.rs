@@ -38,6 +38,8 @@ pub enum ErrorKind {
     DuplicateObject,
     /// 3F000
     UndefinedSchema,
+    /// 42P06
+    DuplicateSchema,
     /// 3D000
     UndefinedDatabase,
     /// 42602

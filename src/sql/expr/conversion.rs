@@ -156,6 +156,14 @@ pub(in crate::sql) fn common_type<'t>(
         if is_same(common, next) {
             continue;
         }
+        // What names an object is a number beside numbers.
+        if common.names_objects() && *next == SqlType::Oid {
+            common = next;
+            continue;
+        }
+        if next.names_objects() && *common == SqlType::Oid {
+            continue;
+        }
         if category(common) != category(next) || category(common) == Category::Other {
             let message = format!("{context} types {} and {} cannot be matched", name(common), name(next));
             return Err(SqlError::new(ErrorKind::DatatypeMismatch, message));

@@ -8,6 +8,7 @@ use super::conversion::{is_same, is_text};
 use super::kernels::{Computation, RELABEL};
 use super::literal;
 use super::parameters::Parameters;
+use super::references;
 use super::typed::{Shape, ValueType};
 use crate::sql::error::SqlResult;
 use crate::sql::style::{Reading, Style};
@@ -116,6 +117,9 @@ impl Operand {
     }
 
     fn converted(self, to: &ValueType, parameters: &Parameters) -> SqlResult<Expr> {
+        if self.sql_type().names_objects() && to.sql_type == SqlType::Oid {
+            return Ok(references::as_oid(self, parameters).expr);
+        }
         if let Some(value) = self.constant() {
             let reading = Reading { style: parameters.style(), now: None };
             let value = literal::cast(value, self.sql_type(), to, reading)?;

@@ -1,16 +1,21 @@
-//! Functions of no family: counting NULLs, random UUIDs.
+//! Functions of no family: counting NULLs, random UUIDs, numbers of transactions.
 
 use arrow::array::{ArrayRef, FixedSizeBinaryBuilder};
-use arrow::datatypes::Int32Type;
+use arrow::datatypes::{Int32Type, Int64Type};
 
 use super::call::{Argument, Call};
 use super::signature::Overload;
-use super::signature::Type::{Any, Int4, Uuid};
+use super::signature::Type::{Any, Int4, Int8, Uuid};
 use crate::sql::error::SqlResult;
 
 pub(super) const FUNCTIONS: &[Overload] = &[
     Overload::new("num_nulls", &[Any], Int4, |call| count(call, true)).variadic().of_nulls(),
     Overload::new("num_nonnulls", &[Any], Int4, |call| count(call, false)).variadic().of_nulls(),
+    // A transaction has no number of its own: when it began tells it from those before and behind it.
+    Overload::new("txid_current", &[], Int8, began).stable(),
+    Overload::new("txid_current_if_assigned", &[], Int8, began).stable(),
+    Overload::new("pg_current_xact_id", &[], Int8, began).stable(),
+    Overload::new("pg_current_xact_id_if_assigned", &[], Int8, began).stable(),
     Overload::new("gen_random_uuid", &[], Uuid, random_uuids).volatile(),
 ];
 
@@ -20,6 +25,10 @@ fn count(call: &Call, nulls: bool) -> SqlResult<ArrayRef> {
         let counted = call.arguments.iter().filter(|argument| is_null(argument, row) == nulls);
         super::strings::int4(counted.count())
     })
+}
+
+fn began(call: &Call) -> SqlResult<ArrayRef> {
+    call.numbers::<Int64Type>(|_| Ok(call.moments.transaction()))
 }
 
 fn random_uuids(call: &Call) -> SqlResult<ArrayRef> {

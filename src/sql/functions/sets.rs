@@ -78,6 +78,24 @@ const SET_FUNCTIONS: &[SetFunction] = &[
         "pg_options_to_table",
         &[column(Some("option_name"), "option names", None), column(Some("option_value"), "option values", None)],
     ),
+    set(
+        "pg_identify_object",
+        &[
+            column(Some("type"), "identified type", None),
+            column(Some("schema"), "identified schema", None),
+            column(Some("name"), "identified name", None),
+            column(Some("identity"), "identified identity", None),
+        ],
+    ),
+    set(
+        "aclexplode",
+        &[
+            column(Some("grantor"), "acl grantors", None),
+            column(Some("grantee"), "acl grantees", None),
+            column(Some("privilege_type"), "acl privileges", None),
+            column(Some("is_grantable"), "acl grant options", None),
+        ],
+    ),
     set("_pg_expandarray", &[column(Some("x"), "unnest_items", None), column(Some("n"), "item numbers", None)]),
 ];
 

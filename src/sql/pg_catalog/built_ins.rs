@@ -26,6 +26,9 @@ pub(super) struct TypeRow {
     pub align: &'static str,
     pub storage: &'static str,
     pub collation: u32,
+    pub category: &'static str,
+    /// Whether it is what its category leans to.
+    pub preferred: bool,
     element: u32,
     /// The relation whose rows these are, else 0.
     relation: u32,
@@ -56,11 +59,26 @@ static TYPE_ROWS: LazyLock<Vec<TypeRow>> = LazyLock::new(|| {
         "typelem",
         "typrelid",
         "typinput",
+        "typcategory",
+        "typispreferred",
     ]
     .map(|column| file.position(column).unwrap_or(usize::MAX));
     let row = |row: Vec<&'static str>| {
-        let [oid, name, schema, length, by_value, align, storage, collation, element, relation, input] =
-            columns.map(|at| row.get(at).copied().unwrap_or_default());
+        let [
+            oid,
+            name,
+            schema,
+            length,
+            by_value,
+            align,
+            storage,
+            collation,
+            element,
+            relation,
+            input,
+            category,
+            preferred,
+        ] = columns.map(|at| row.get(at).copied().unwrap_or_default());
         let number = |text: &str| text.parse().unwrap_or(0);
         TypeRow {
             oid: number(oid),
@@ -74,6 +92,8 @@ static TYPE_ROWS: LazyLock<Vec<TypeRow>> = LazyLock::new(|| {
             element: number(element),
             relation: number(relation),
             input: number(input),
+            category,
+            preferred: preferred == "t",
         }
     };
     file.rows().map(row).collect()
@@ -94,6 +114,11 @@ pub(super) fn types() -> &'static [TypeRow] {
 
 pub(super) fn type_by_oid(oid: u32) -> Option<&'static TypeRow> {
     TYPE_BY_OID.get(&oid).copied()
+}
+
+/// The type of arrays of a type.
+pub(super) fn array_of(oid: u32) -> Option<u32> {
+    ARRAY_OF.get(&oid).copied()
 }
 
 /// The type of a system relation's rows, 0 where there is none.
@@ -188,6 +213,7 @@ fn catalog_type_oid(catalog: CatalogType) -> u32 {
         CatalogType::Xid => 28,
         CatalogType::NodeTree => 194,
         CatalogType::Inet => 869,
+        CatalogType::Bit => 1560,
         CatalogType::AclItem => 1033,
         CatalogType::AnyArray => 2277,
         CatalogType::Lsn => 3220,

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::constraints::{TableConstraint, TableIndex};
-use super::objects::{DATABASE, OWNER, Objects, TEMPLATE0, TEMPLATE1, visible_columns};
+use super::granted::Granted;
+use super::objects::{DATABASE, Objects, TEMPLATE0, TEMPLATE1, visible_columns};
 use super::recorded::RecordedFile;
 use crate::sql::catalog::{Unenforced, UnenforcedKind};
 
@@ -16,8 +17,11 @@ const PG_DATABASE: u32 = 1262;
 const PG_AUTHID: u32 = 1260;
 
 /// The comments that schemas have until they get others.
-const FIRST_COMMENTS: &[(&str, &str)] =
-    &[("pg_catalog", "system catalog schema"), ("public", "standard public schema")];
+const FIRST_COMMENTS: &[(&str, &str)] = &[
+    ("pg_catalog", "system catalog schema"),
+    ("pg_toast", "reserved schema for TOAST tables"),
+    ("public", "standard public schema"),
+];
 
 /// A comment on an object, or on a column of it.
 pub(super) struct Comment<'a> {
@@ -59,13 +63,17 @@ pub(super) fn comments<'a>(objects: &'a Objects) -> Vec<Comment<'a>> {
 }
 
 /// The comments on what all databases share.
-pub(super) fn shared_comments<'a>(objects: &'a Objects, database: &str, user: &str) -> Vec<Comment<'a>> {
-    let on_database = objects.comments.databases.get(database);
-    let on_role = objects.comments.roles.get(user);
-    let made = |object, class, text: Option<&'a String>| text.map(|text| Comment { object, class, part: 0, text });
-    let own = [made(DATABASE, PG_DATABASE, on_database), made(OWNER, PG_AUTHID, on_role)].into_iter().flatten();
+pub(super) fn shared_comments<'a>(objects: &'a Objects, granted: &Granted, database: &str) -> Vec<Comment<'a>> {
+    let made = |object, class, text: &'a str| Comment { object, class, part: 0, text };
+    let on_database = objects.comments.databases.get(database).map(|text| made(DATABASE, PG_DATABASE, text));
+    let on_roles = objects
+        .comments
+        .roles
+        .iter()
+        .filter_map(|(name, text)| granted.roles.named(name).map(|role| made(role.oid, PG_AUTHID, text)));
     let templates = [(TEMPLATE1, "default template for new databases"), (TEMPLATE0, "unmodifiable empty database")];
-    own.chain(templates.map(|(object, text)| Comment { object, class: PG_DATABASE, part: 0, text })).collect()
+    let templates = templates.map(|(object, text)| Comment { object, class: PG_DATABASE, part: 0, text });
+    on_database.into_iter().chain(on_roles).chain(templates).collect()
 }
 
 /// The comment on an object; without a relation that lists it, on the first object of the OID.

@@ -1,6 +1,6 @@
 //! Constraints and indexes as the catalogue lists them: the primary key, checks, and what is only recorded.
 
-use super::deparse;
+use super::deparse::{self, IndexShape};
 use super::objects::{column_name, constraint_oid, has_key, index_oid, key_list, key_numbers, visible_columns};
 use super::quoting::quote_ident;
 use crate::sql::catalog::{Check, Deferral, ReferentialAction, Unenforced, UnenforcedKind};
@@ -111,11 +111,26 @@ impl<'a> TableConstraint<'a> {
         }
     }
 
+    /// The condition of one of the table's CHECKs, printed in full.
+    fn condition(&self, check: &Check) -> String {
+        deparse::condition(self.table(), &check.expression)
+    }
+
+    /// The condition of a CHECK, printed in full.
+    pub fn check(&self) -> Option<String> {
+        match self {
+            TableConstraint::Check(_, check) => Some(self.condition(check)),
+            TableConstraint::PrimaryKey(_) | TableConstraint::Recorded(..) => None,
+        }
+    }
+
     /// As `pg_get_constraintdef` prints it.
     pub fn definition(&self, pretty: bool) -> String {
         match self {
             TableConstraint::PrimaryKey(table) => format!("PRIMARY KEY ({})", key_list(table)),
-            TableConstraint::Check(_, check) => format!("CHECK ({})", deparse::expression(&check.expression, pretty)),
+            TableConstraint::Check(_, check) => {
+                format!("CHECK ({})", deparse::expression(&self.condition(check), pretty))
+            }
             TableConstraint::Recorded(_, recorded) => recorded_definition(recorded),
         }
     }
@@ -182,13 +197,27 @@ impl<'a> TableIndex<'a> {
         }
     }
 
-    /// The numbers of its columns; an index of expressions alone has one that is 0.
+    /// The numbers of its columns, those that it only stores last; an expression's is 0.
     pub fn columns(&self) -> Vec<i32> {
-        let columns = match self {
-            TableIndex::PrimaryKey(table) => key_numbers(table),
-            TableIndex::Recorded(table, recorded) => numbers(table, &recorded.columns),
-        };
-        if columns.is_empty() { vec![0] } else { columns }
+        match (self, self.shape()) {
+            (TableIndex::PrimaryKey(table), _) => key_numbers(table),
+            (TableIndex::Recorded(table, _), Some(shape)) => {
+                let number = |name: &String| numbers(table, std::slice::from_ref(name)).first().copied().unwrap_or(0);
+                let keys = shape.columns.iter().map(|column| column.column.as_ref().map_or(0, number));
+                keys.chain(shape.included().iter().map(number)).collect()
+            }
+            (TableIndex::Recorded(table, recorded), None) => numbers(table, &recorded.columns),
+        }
+    }
+
+    /// What CREATE INDEX said; `None` for the index of a constraint.
+    pub fn shape(&self) -> Option<IndexShape> {
+        match self {
+            TableIndex::Recorded(table, Unenforced { kind: UnenforcedKind::Index { definition, .. }, .. }) => {
+                IndexShape::read(table, definition)
+            }
+            TableIndex::PrimaryKey(_) | TableIndex::Recorded(..) => None,
+        }
     }
 
     pub fn method(&self) -> &str {
@@ -199,14 +228,18 @@ impl<'a> TableIndex<'a> {
     }
 
     /// The statement that would make it.
-    pub fn definition(&self) -> String {
+    pub fn definition(&self, pretty: bool) -> String {
         let table = self.table();
         let unique = if self.is_unique() { "UNIQUE " } else { "" };
-        let (schema, name) = (quote_ident(&table.schema_name), quote_ident(&table.name));
+        // The pretty form leaves out a schema that is searched anyway.
+        let schema = if pretty { String::new() } else { quote_ident(&table.schema_name) + "." };
+        let name = quote_ident(&table.name);
         let rest = match self {
             TableIndex::PrimaryKey(table) => format!("({})", key_list(table)),
             TableIndex::Recorded(_, recorded) => match &recorded.kind {
-                UnenforcedKind::Index { definition, .. } => definition.clone(),
+                UnenforcedKind::Index { definition, .. } => {
+                    self.shape().map_or_else(|| definition.clone(), |shape| shape.definition(pretty))
+                }
                 UnenforcedKind::Unique { nulls_not_distinct: true, .. } => {
                     format!("({}) NULLS NOT DISTINCT", list(&recorded.columns))
                 }
@@ -216,11 +249,14 @@ impl<'a> TableIndex<'a> {
             },
         };
         let index = quote_ident(&self.name());
-        format!("CREATE {unique}INDEX {index} ON {schema}.{name} USING {} {rest}", self.method())
+        format!("CREATE {unique}INDEX {index} ON {schema}{name} USING {} {rest}", self.method())
     }
 
     /// One of its columns, as SQL would name it.
-    pub fn column(&self, position: usize) -> Option<String> {
+    pub fn column(&self, position: usize, pretty: bool) -> Option<String> {
+        if let Some(shape) = self.shape() {
+            return shape.column(position, pretty);
+        }
         let number = self.columns().get(position).copied()?;
         column_name(self.table(), number)
     }

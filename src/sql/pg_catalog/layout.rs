@@ -93,7 +93,7 @@ fn read_column(word: &'static str) -> Option<LayoutColumn> {
 }
 
 /// The domains of `information_schema`, with their OIDs and base types.
-static DOMAINS: LazyLock<[(&str, u32, SqlType); 5]> = LazyLock::new(|| {
+pub(super) static DOMAINS: LazyLock<[(&str, u32, SqlType); 5]> = LazyLock::new(|| {
     let seconds = SqlType::Limited(TimeLimits::digits(TimeType::Timestamptz, 2));
     [
         ("cardinal_number", 13_221, SqlType::Int4),

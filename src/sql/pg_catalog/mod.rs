@@ -10,6 +10,7 @@ mod comments;
 mod constraints;
 mod deparse;
 mod functions;
+mod granted;
 mod layout;
 mod objects;
 mod quoting;
@@ -18,7 +19,10 @@ mod references;
 mod relations;
 mod rewrite;
 mod routines;
+mod spelling;
+mod view_definitions;
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use datafusion::catalog::TableProvider;
@@ -27,36 +31,53 @@ use datafusion::sql::sqlparser::ast::Query;
 
 use self::functions::FunctionContext;
 pub(super) use self::functions::{name_of, oid_of};
+pub(in crate::sql) use self::granted::Granted;
 use self::objects::Objects;
 pub(super) use self::objects::table_row;
 pub(super) use self::quoting::{quote_ident, split_name};
-use super::catalog::{Sequence, SharedComments};
+use super::advisory;
+use super::catalog::{Sequence, SharedComments, View};
 use super::copies::Copies;
 use super::error::{ErrorKind, SqlError, SqlResult};
+use super::handles::Handles;
 use super::login::Login;
-use super::notify::Listener;
 use super::observe::Observations;
+use super::privileges::Rights;
 use super::relation::Relation;
 use super::sequence::{self, SessionSequences};
-use super::settings::Settings;
 
 /// The user's tables and sequences as the system catalogue shows them to one statement.
 #[derive(Clone)]
 pub struct CatalogSnapshot {
     objects: Arc<Objects>,
     observations: Arc<Observations>,
+    granted: Arc<Granted>,
 }
 
 impl CatalogSnapshot {
     pub fn new(relations: Vec<Arc<Relation>>, sequences: Vec<Arc<Sequence>>, comments: Arc<SharedComments>) -> Self {
         let objects = Objects::new(relations, sequences).with_comments(comments);
-        Self { objects: Arc::new(objects), observations: Arc::default() }
+        Self { objects: Arc::new(objects), observations: Arc::default(), granted: Arc::default() }
+    }
+
+    /// With these views of the user's.
+    #[must_use]
+    pub fn with_views(&self, views: Vec<Arc<View>>) -> Self {
+        let Objects { tables, sequences, comments, .. } = &*self.objects;
+        let objects = Objects::new(tables.clone(), sequences.clone()).with_comments(comments.clone()).with_views(views);
+        Self { objects: Arc::new(objects), observations: self.observations.clone(), granted: self.granted.clone() }
     }
 
     /// With what observe mode saw, for the views that show it.
     #[must_use]
     pub fn with_observations(&self, observations: Observations) -> Self {
-        Self { objects: self.objects.clone(), observations: Arc::new(observations) }
+        Self { observations: Arc::new(observations), ..self.clone() }
+    }
+
+    /// With the roles there are and what is granted.
+    #[must_use]
+    pub(in crate::sql) fn with_granted(self, granted: Granted) -> Self {
+        Self { granted: Arc::new(granted), ..self }
     }
 }
 
@@ -66,8 +87,7 @@ pub struct SystemCatalog {
     database: String,
     user: String,
     login: Arc<Login>,
-    settings: Settings,
-    listener: Listener,
+    handles: Handles,
     sequences: Option<Arc<SessionSequences>>,
     copies: Arc<Copies>,
     /// Set when the statement reads the catalogue, through a relation or a function.
@@ -75,14 +95,13 @@ pub struct SystemCatalog {
 }
 
 impl SystemCatalog {
-    pub(in crate::sql) fn new(database: &str, user: &str, settings: Settings, listener: Listener) -> Self {
+    pub(in crate::sql) fn new(database: &str, user: &str, handles: Handles) -> Self {
         let (database, user) = (database.to_owned(), user.to_owned());
         Self {
             database,
             user,
             login: Arc::default(),
-            settings,
-            listener,
+            handles,
             sequences: None,
             copies: Arc::default(),
             seen: OnceLock::new(),
@@ -101,6 +120,11 @@ impl SystemCatalog {
     pub(in crate::sql) fn with_login(mut self, login: Arc<Login>) -> Self {
         self.login = login;
         self
+    }
+
+    /// What the session's user may do.
+    pub(in crate::sql) fn rights(&self) -> Rights {
+        Rights::new(&self.user, self.login.role)
     }
 
     /// The session's sequences, for `nextval` and its kin.
@@ -123,6 +147,11 @@ impl SystemCatalog {
     /// Whether this is a system relation. Without a schema it is looked for where PostgreSQL looks first.
     pub fn knows(&self, schema: Option<&str>, table: &str) -> bool {
         layout::find(schema, table).is_some()
+    }
+
+    /// The OID of a system relation.
+    pub fn oid(&self, schema: Option<&str>, table: &str) -> Option<u32> {
+        layout::find(schema, table).map(|layout| layout.oid)
     }
 
     /// Whether this is a view of what observe mode saw: its snapshot needs [`CatalogSnapshot::with_observations`].
@@ -164,7 +193,14 @@ impl SystemCatalog {
     /// A function of the catalogue, by its name without schema.
     pub fn function(&self, name: &str) -> Option<Arc<ScalarUDF>> {
         let of_sequence = self.sequences.as_ref().and_then(|sequences| sequence::function(name, sequences));
-        of_sequence.or_else(|| functions::find(name, &self.context()))
+        let handles = &self.handles;
+        let of_lock = || advisory::function(name, &handles.advisory, &handles.settings);
+        of_sequence.or_else(of_lock).or_else(|| functions::find(name, &self.context()))
+    }
+
+    /// The query with relations in the place of functions that give their rows.
+    pub fn with_relations<'q>(&self, query: &'q Query) -> Cow<'q, Query> {
+        rewrite::with_relations(query)
     }
 
     /// Turns what only PostgreSQL's grammar has into what the planner takes.
@@ -176,17 +212,17 @@ impl SystemCatalog {
     }
 
     fn context(&self) -> FunctionContext {
-        let objects = match self.seen.get() {
-            Some(snapshot) => snapshot.objects.clone(),
-            None => Arc::new(Objects::new(Vec::new(), Vec::new())),
+        let (objects, granted) = match self.seen.get() {
+            Some(snapshot) => (snapshot.objects.clone(), snapshot.granted.clone()),
+            None => (Arc::new(Objects::new(Vec::new(), Vec::new())), Arc::default()),
         };
         FunctionContext {
             objects,
             database: self.database.as_str().into(),
             user: self.user.as_str().into(),
             login: self.login.clone(),
-            settings: self.settings.clone(),
-            listener: self.listener.clone(),
+            handles: self.handles.clone(),
+            granted,
             observations: Arc::default(),
             copies: self.copies.clone(),
         }

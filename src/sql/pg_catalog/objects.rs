@@ -3,14 +3,18 @@
 use std::sync::Arc;
 
 use super::constraints::{TableConstraint, TableIndex};
+use super::functions::FunctionContext;
 use super::layout::{self, Layout};
 use super::quoting::{quote_ident, split_name};
-use crate::sql::catalog::{Sequence, SharedComments};
+use super::view_definitions;
+use crate::model::TableName;
+use crate::sql::catalog::{Sequence, SharedComments, View};
 use crate::sql::relation::{Relation, RelationColumn, column_numbers};
 use crate::sql::types::TableRow;
 
 /// Schemas that are always there.
 pub(super) const PG_CATALOG: u32 = 11;
+const PG_TOAST: u32 = 99;
 pub(super) const PUBLIC: u32 = 2200;
 pub(super) const INFORMATION_SCHEMA: u32 = 13_207;
 /// The role that owns everything: whoever is connected.
@@ -26,6 +30,7 @@ pub(super) enum Class<'a> {
     Table(&'a Relation),
     Index(TableIndex<'a>),
     Sequence(&'a Sequence),
+    View(&'a View),
     System(&'static Layout),
 }
 
@@ -35,6 +40,7 @@ impl Class<'_> {
             Class::Table(table) => table.name.clone(),
             Class::Index(index) => index.name(),
             Class::Sequence(sequence) => sequence.name.clone(),
+            Class::View(view) => view.name.clone(),
             Class::System(layout) => layout.name.to_owned(),
         }
     }
@@ -43,7 +49,7 @@ impl Class<'_> {
         match self {
             Class::Table(table) => &table.schema_name,
             Class::Index(index) => &index.table().schema_name,
-            Class::Sequence(_) => "public",
+            Class::Sequence(_) | Class::View(_) => "public",
             Class::System(layout) => layout.schema,
         }
     }
@@ -64,13 +70,19 @@ impl Class<'_> {
 pub(super) struct Objects {
     pub tables: Vec<Arc<Relation>>,
     pub sequences: Vec<Arc<Sequence>>,
+    pub views: Vec<Arc<View>>,
     /// Those on schemas and databases.
     pub comments: Arc<SharedComments>,
 }
 
 impl Objects {
     pub fn new(tables: Vec<Arc<Relation>>, sequences: Vec<Arc<Sequence>>) -> Self {
-        Self { tables, sequences, comments: Arc::default() }
+        Self { tables, sequences, views: Vec::new(), comments: Arc::default() }
+    }
+
+    /// With these views.
+    pub fn with_views(self, views: Vec<Arc<View>>) -> Self {
+        Self { views, ..self }
     }
 
     /// With the comments on schemas and databases.
@@ -84,7 +96,8 @@ impl Objects {
         let index = || self.indexes().find(|index| index.oid() == oid).map(Class::Index);
         let sequence = || self.sequences.iter().find(|s| s.oid == oid).map(|s| Class::Sequence(s));
         let system = || layout::all().iter().find(|l| l.oid == oid).map(Class::System);
-        table().or_else(index).or_else(sequence).or_else(system)
+        let view = || self.views.iter().find(|v| v.oid == oid).map(|v| Class::View(v));
+        table().or_else(index).or_else(sequence).or_else(view).or_else(system)
     }
 
     /// All indexes of all tables.
@@ -95,6 +108,11 @@ impl Objects {
     /// All constraints of all tables.
     pub fn constraints(&self) -> impl Iterator<Item = TableConstraint<'_>> {
         self.tables.iter().flat_map(|table| TableConstraint::of_table(table))
+    }
+
+    /// The table of this name in the store.
+    pub fn oid_of_stored(&self, stored: &TableName) -> Option<u32> {
+        self.tables.iter().find(|table| table.stored == *stored).map(|table| table.oid)
     }
 
     /// The table of this exact name.
@@ -127,6 +145,10 @@ impl Objects {
         exact
             .or_else(|| index().map(|index| (index.oid(), Class::Index(index))))
             .or_else(|| sequence().map(|sequence| (sequence.oid, Class::Sequence(sequence))))
+            .or_else(|| {
+                let mut views = self.views.iter().filter(|_| schema.is_none_or(|s| s == "public"));
+                views.find(|v| v.name == name).map(|v| (v.oid, Class::View(v)))
+            })
             .or_else(|| tables.find(|t| t.name.eq_ignore_ascii_case(name)).map(|t| (t.oid, Class::Table(t))))
     }
 
@@ -142,6 +164,7 @@ impl Objects {
     pub fn schemas(&self) -> Vec<(u32, String)> {
         let mut schemas = vec![
             (PG_CATALOG, "pg_catalog".to_owned()),
+            (PG_TOAST, "pg_toast".to_owned()),
             (PUBLIC, "public".to_owned()),
             (INFORMATION_SCHEMA, "information_schema".to_owned()),
         ];
@@ -158,6 +181,18 @@ impl Objects {
     pub fn schema_oid(&self, name: &str) -> Option<u32> {
         self.schemas().into_iter().find(|(_, n)| n == name).map(|(oid, _)| oid)
     }
+}
+
+/// The query of a view, as the session's search path lets it be printed.
+pub(super) fn view_definition(context: &FunctionContext, view: &View) -> String {
+    let path = context.handles.settings.show("search_path").map(|(_, path)| path);
+    let sees_public = path.is_ok_and(|path| path.split(',').any(|s| s.trim().trim_matches('"') == "public"));
+    view_definitions::definition(view, sees_public)
+}
+
+/// OID of the rule that a view consists of.
+pub(super) fn rule_oid(view: &View) -> u32 {
+    view.oid.wrapping_add(1)
 }
 
 /// The columns a table shows, numbered from 1 as in `pg_attribute`.

@@ -2,7 +2,7 @@
 
 use super::built_ins;
 use super::functions::FunctionContext;
-use super::objects::{self, OWNER, PG_CATALOG};
+use super::objects::{self, PG_CATALOG};
 use super::quoting::{quote_ident, split_name};
 use super::recorded::RecordedFile;
 use super::routines;
@@ -44,7 +44,7 @@ impl Reference {
             Reference::Class => context.objects.class_by_name(text).map(|(oid, _)| oid),
             Reference::Proc => routines::by_name(&parts)?,
             Reference::Schema => context.objects.schema_oid(name),
-            Reference::Role => (*name == *context.user).then_some(OWNER),
+            Reference::Role => context.granted.roles.named(name).map(|role| role.oid),
             Reference::Collation => recorded("pg_collation", "collname", name),
             Reference::Config => recorded("pg_ts_config", "cfgname", name),
             _ => recorded("pg_ts_dict", "dictname", name),
@@ -66,7 +66,7 @@ impl Reference {
             Reference::Schema => {
                 context.objects.schemas().into_iter().find(|(o, _)| *o == oid).map(|(_, name)| quote_ident(&name))
             }
-            Reference::Role => (oid == OWNER).then(|| quote_ident(&context.user)),
+            Reference::Role => context.granted.roles.with_oid(oid).map(|role| quote_ident(&role.name)),
             Reference::Collation => recorded_name("pg_collation", "collname", oid),
             Reference::Config => recorded_name("pg_ts_config", "cfgname", oid),
             Reference::Dictionary => recorded_name("pg_ts_dict", "dictname", oid),
@@ -272,6 +272,17 @@ fn oid_position(file: &RecordedFile) -> Option<usize> {
     file.position("oid")
 }
 
+/// The schema of what a recorded relation lists under an OID.
+pub(super) fn schema_of(relation: &str, wanted: u32) -> Option<u32> {
+    let file = RecordedFile::of(relation)?;
+    let oid = oid_position(&file)?;
+    let row = file.rows().find(|row| row.get(oid).and_then(|text| text.parse().ok()) == Some(wanted))?;
+    let columns = ["typnamespace", "pronamespace", "oprnamespace", "opcnamespace", "opfnamespace", "collnamespace"];
+    let others = ["connamespace", "cfgnamespace", "dictnamespace", "prsnamespace", "tmplnamespace"];
+    let schema = columns.iter().chain(&others).find_map(|column| file.position(column))?;
+    row.get(schema)?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -291,7 +302,7 @@ mod tests {
             (Reference::Operator, "+(int4, integer)", 551, "+(integer,integer)"),
             (Reference::Operator, "-(NONE,int4)", 558, "-(NONE,integer)"),
             (Reference::Schema, "public", 2200, "public"),
-            (Reference::Role, "u", OWNER, "u"),
+            (Reference::Role, "u", objects::OWNER, "u"),
             (Reference::Config, "simple", 3748, "simple"),
         ] {
             assert_eq!(reference.find(&context, text).unwrap(), Some(oid), "{text}");

@@ -81,7 +81,7 @@ fn naming(expr: &Expr) -> Option<Naming> {
             Some(Naming::Own(label)) => Some(Naming::Own(label)),
             _ => Some(Naming::OfType("case".to_owned())),
         },
-        Expr::Exists { .. } => own("exists"),
+        Expr::Exists { negated: false, .. } => own("exists"),
         Expr::Extract { .. } => own("extract"),
         Expr::Substring { shorthand, .. } => own(if *shorthand { "substr" } else { "substring" }),
         Expr::Position { .. } => own("position"),
@@ -127,7 +127,11 @@ fn type_label(data_type: &str) -> String {
     }
     // That of an array is its items'.
     let base = data_type.split(['(', '[']).next().unwrap_or(data_type).trim();
-    match base {
+    // `pg_catalog."char"`, which is not the `char` of SQL.
+    if let Some(quoted) = base.rsplit('.').next().and_then(|last| last.strip_prefix('"')) {
+        return quoted.trim_end_matches('"').to_owned();
+    }
+    match base.rsplit('.').next().unwrap_or(base) {
         "int" | "integer" => "int4",
         "bigint" => "int8",
         "smallint" => "int2",

@@ -16,10 +16,12 @@ mod in_turn;
 mod labels;
 mod multisets;
 mod names;
+mod origins;
 mod planner;
 mod row_value;
 mod tables;
 mod unnest;
+mod views;
 
 pub(super) use around::Around;
 pub(super) use assigned::Receiver;

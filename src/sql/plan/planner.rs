@@ -15,14 +15,16 @@ use datafusion::logical_expr::planner::{ContextProvider, ExprPlanner, RelationPl
 use datafusion::logical_expr::{AggregateUDF, Expr, HigherOrderUDF, LogicalPlan, ScalarUDF, TableSource, WindowUDF};
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::sql::planner::{ParserOptions, PlannerContext, SqlToRel};
-use datafusion::sql::sqlparser::ast::{Query, Statement};
+use datafusion::sql::sqlparser::ast::{ObjectName, Query, Statement};
 use futures::StreamExt;
 
 use super::around::Around;
 use super::assigned::{Receiver, check_constants, check_types};
 use super::names::Source;
 use super::tables::{Mentions, TableEntry, Tables, schema_and_table};
-use super::{changes, earliest, edm_types, frames, in_turn, multisets, names, row_value, unnest};
+use super::views::ViewQueries;
+use super::{changes, earliest, edm_types, frames, in_turn, multisets, names, origins, row_value, unnest};
+use crate::sql::catalog::View;
 use crate::sql::engine::Engine;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::expr::{self, Parameters};
@@ -46,6 +48,8 @@ pub(crate) struct PlannedQuery {
     pub columns: Arc<[ResultColumn]>,
     /// The relations it was planned with: it stays valid while they keep their shape.
     pub relations: Vec<Arc<Relation>>,
+    /// The views whose queries became part of it.
+    pub views: Vec<Arc<View>>,
     /// Reads system relations, whose content is part of the plan.
     pub reads_system_catalog: bool,
     /// What its columns are assigned to.
@@ -142,13 +146,14 @@ impl Planner<'_> {
     /// As [`Planner::plan`].
     pub async fn plan_with(&self, query: &Query, given: &Tables, declared: &[SqlType]) -> SqlResult<PlannedQuery> {
         let query = self.around.over(query)?;
+        let query = self.system.with_relations(&query);
         let mentions = Mentions::of(&query);
         if let Some(clause) = &mentions.lock {
             return Err(SqlError::not_supported(format!("{clause} in this place"))
                 .with_hint("Lock the rows in a statement of their own."));
         }
         if self.system.is_asked_by(&query) {
-            self.system.see(&self.engine.catalog_snapshot(&self.reads).await?);
+            self.system.see(&self.engine.catalog_snapshot(&self.reads, self.system.rights()).await?);
         }
         let tables = self.tables_with(&mentions, given).await?;
         self.plan_over(&query, &tables, declared).map_err(|error| {
@@ -191,10 +196,7 @@ impl Planner<'_> {
     pub fn plan_over(&self, query: &Query, tables: &Tables, declared: &[SqlType]) -> SqlResult<PlannedQuery> {
         changes::only_reads(query)?;
         let mut query = query.clone();
-        values_as_selects(&mut query)?;
-        self.system.rewrite(&mut query)?;
-        functions::rewrite(&mut query)?;
-        edm_types::resolve(&mut query)?;
+        self.prepare_names(&mut query)?;
         let state = self.engine.state();
         names::resolve(&mut query, tables, state)?;
         expr::lower(&mut query)?;
@@ -211,7 +213,7 @@ impl Planner<'_> {
             // Each parameter has one type wherever it stands: now that it is known, all that depends on it follows.
             plan = self.to_plan(state, tables, statement, &parameters, &parameters_of(&parameters))?;
         }
-        let columns = result_columns(&plan);
+        let columns = result_columns(&plan, tables);
         let plan = unnest::unnest(plan)?;
         let relations: Vec<_> = tables.relations().cloned().collect();
         Ok(PlannedQuery {
@@ -220,10 +222,27 @@ impl Planner<'_> {
             named,
             columns,
             relations,
+            views: tables.views().cloned().collect(),
             reads_system_catalog: tables.has_system_relations() || self.system.has_seen(),
             receivers: Vec::new(),
             style: self.style(),
         })
+    }
+
+    /// What is done to a query before its names are resolved.
+    pub(super) fn prepare_names(&self, query: &mut Query) -> SqlResult<()> {
+        values_as_selects(query)?;
+        self.system.rewrite(query)?;
+        functions::rewrite(query)?;
+        edm_types::resolve(query)
+    }
+
+    /// What the tables that a query names mean.
+    ///
+    /// # Errors
+    /// As [`Planner::plan`], for the tables.
+    pub async fn tables_of(&self, query: &Query) -> SqlResult<Tables> {
+        self.tables(&Mentions::of(query)).await
     }
 
     /// What the statement's texts are read with.
@@ -304,7 +323,8 @@ impl Planner<'_> {
                 return Ok(false);
             }
         }
-        Ok(!query.reads_system_catalog)
+        let is_same = |view: &Arc<View>| self.reads.catalog.view(&view.name) == Some(view);
+        Ok(!query.reads_system_catalog && query.views.iter().all(is_same))
     }
 
     /// Whether a relation is still the table it was, with at least the columns it had.
@@ -316,10 +336,20 @@ impl Planner<'_> {
         Ok(current.is_some_and(|current| Arc::ptr_eq(&current, relation) || current.still_serves(relation)))
     }
 
+    /// A table that is known by a name before any others.
+    pub(super) fn given(&self, name: &ObjectName) -> Option<&TableEntry> {
+        self.given.get(name)
+    }
+
     /// What the tables of a query mean.
     async fn tables(&self, mentions: &Mentions) -> SqlResult<Tables> {
         let mut tables = Tables::default();
         let mut snapshot: Option<Arc<CatalogSnapshot>> = None;
+        let (mentions, mut views) = ViewQueries::within(self, mentions)?;
+        let mentions = &mentions;
+        if views.ask_the_catalog() {
+            self.system.see(&self.engine.catalog_snapshot(&self.reads, self.system.rights()).await?);
+        }
         for name in &mentions.tables {
             let (schema, table) = schema_and_table(name)?;
             let used_name = super::tables::dotted_name(name);
@@ -327,10 +357,14 @@ impl Planner<'_> {
                 tables.insert(&used_name, given.clone());
                 continue;
             }
-            if self.system.knows(schema.as_deref(), &table) {
+            if let Some(entry) = views.take(&used_name) {
+                tables.insert(&used_name, entry?);
+            } else if self.system.knows(schema.as_deref(), &table) {
                 let snapshot = match &snapshot {
                     Some(snapshot) => snapshot.clone(),
-                    None => snapshot.insert(Arc::new(self.engine.catalog_snapshot(&self.reads).await?)).clone(),
+                    None => snapshot
+                        .insert(Arc::new(self.engine.catalog_snapshot(&self.reads, self.system.rights()).await?))
+                        .clone(),
                 };
                 let snapshot = if self.system.shows_observations(schema.as_deref(), &table) {
                     let observations = self.engine.recorder().observations(&*self.reads.reader).await?;
@@ -340,7 +374,8 @@ impl Planner<'_> {
                 };
                 if let Some(provider) = self.system.provider(schema.as_deref(), &table, &snapshot)? {
                     let key = format!("{}.{table}", schema.as_deref().unwrap_or("pg_catalog"));
-                    tables.insert(&used_name, TableEntry::of_provider(&key, provider));
+                    let oid = self.system.oid(schema.as_deref(), &table);
+                    tables.insert(&used_name, TableEntry { oid, ..TableEntry::of_provider(&key, provider) });
                 }
             } else if let Some(relation) = self.relation(schema.as_deref(), &table).await? {
                 tables.insert(&used_name, relation_entry(&relation, mentions));
@@ -402,19 +437,29 @@ fn relation_entry(relation: &Arc<Relation>, mentions: &Mentions) -> TableEntry {
         hidden: names(true),
         provider: Arc::new(RelationProvider::new(shown.clone())) as Arc<dyn TableProvider>,
         relation: Some(relation.clone()),
+        oid: Some(relation.oid),
         row_type: Some(table_row(relation)),
+        view: None,
     }
 }
 
-fn result_columns(plan: &LogicalPlan) -> Arc<[ResultColumn]> {
-    let column = |field: &arrow::datatypes::FieldRef| ResultColumn {
-        name: super::labels::shown(field.name()).to_owned(),
-        sql_type: SqlType::declared_in(field),
-        is_declared: SqlType::is_declared(field),
-        table_oid: 0,
-        attribute: 0,
+fn result_columns(plan: &LogicalPlan, tables: &Tables) -> Arc<[ResultColumn]> {
+    let column = |(index, field): (usize, &arrow::datatypes::FieldRef)| {
+        let origin = origins::of_column(plan, index).and_then(|origin| {
+            let entry = tables.by_key(origin.table)?;
+            let position = entry.visible.iter().position(|name| name == origin.column)?;
+            Some((entry.oid?, i16::try_from(position + 1).ok()?))
+        });
+        let (table_oid, attribute) = origin.unwrap_or_default();
+        ResultColumn {
+            name: super::labels::shown(field.name()).to_owned(),
+            sql_type: SqlType::declared_in(field),
+            is_declared: SqlType::is_declared(field),
+            table_oid,
+            attribute,
+        }
     };
-    plan.schema().fields().iter().map(column).collect()
+    plan.schema().fields().iter().enumerate().map(column).collect()
 }
 
 /// What DataFusion's SQL planner may ask for.

@@ -4,10 +4,13 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use arrow::datatypes::Schema;
 use datafusion::catalog::TableProvider;
+use datafusion::datasource::MemTable;
 use datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, Query, Visit, Visitor};
 
 use super::edm_types;
+use crate::sql::catalog::View;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::relation::Relation;
 use crate::sql::statement::fold;
@@ -26,15 +29,46 @@ pub(crate) struct TableEntry {
     pub provider: Arc<dyn TableProvider>,
     /// The user's relation, if it is one.
     pub relation: Option<Arc<Relation>>,
+    /// Its OID in the catalogue; `None` for rows that are no table's.
+    pub oid: Option<u32>,
     /// The type of its rows, if they are those of a user's relation.
     pub row_type: Option<TableRow>,
+    /// The query that takes its place, if it is a view.
+    pub view: Option<ViewQuery>,
+}
+
+/// A view, and its query ready to have its names resolved.
+#[derive(Clone)]
+pub(crate) struct ViewQuery {
+    pub view: Arc<View>,
+    pub query: Arc<Query>,
 }
 
 impl TableEntry {
     /// Rows held in memory under a table's name.
     pub fn of_provider(key: &str, provider: Arc<dyn TableProvider>) -> Self {
         let visible = provider.schema().fields().iter().map(|f| f.name().clone()).collect();
-        Self { key: key.to_owned(), visible, hidden: Vec::new(), provider, relation: None, row_type: None }
+        Self {
+            key: key.to_owned(),
+            visible,
+            hidden: Vec::new(),
+            provider,
+            relation: None,
+            oid: None,
+            row_type: None,
+            view: None,
+        }
+    }
+
+    /// A view of the user's.
+    ///
+    /// # Errors
+    /// XX001 when a column has no type.
+    pub fn of_view(view: &Arc<View>, query: Query) -> SqlResult<Self> {
+        let fields: Vec<_> = view.typed_columns()?.iter().map(|(name, t)| t.field(name, true)).collect();
+        let nothing = MemTable::try_new(Arc::new(Schema::new(fields)), vec![Vec::new()])?;
+        let entry = Self::of_provider(&format!("public.{}", view.name), Arc::new(nothing));
+        Ok(Self { oid: Some(view.oid), view: Some(ViewQuery { view: view.clone(), query: Arc::new(query) }), ..entry })
     }
 }
 
@@ -76,7 +110,11 @@ impl Tables {
 
     /// Whether a table is neither the user's nor rows in memory: its content was made for this plan.
     pub fn has_system_relations(&self) -> bool {
-        self.entries.values().any(|e| e.relation.is_none())
+        self.entries.values().any(|e| e.relation.is_none() && e.view.is_none())
+    }
+
+    pub fn views(&self) -> impl Iterator<Item = &Arc<View>> {
+        self.entries.values().filter_map(|e| e.view.as_ref()).map(|view| &view.view)
     }
 
     pub fn relations(&self) -> impl Iterator<Item = &Arc<Relation>> {
@@ -103,7 +141,7 @@ pub(super) fn dotted_name(name: &ObjectName) -> String {
 }
 
 /// Every table name of a query, and whether a hidden column is named anywhere.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Mentions {
     pub tables: Vec<ObjectName>,
     pub hidden: bool,
@@ -120,6 +158,17 @@ impl Mentions {
         let mut mentions = Self::default();
         let _ = query.visit(&mut mentions);
         mentions
+    }
+
+    /// Adds what another query mentions.
+    pub fn absorb(&mut self, other: Self) {
+        self.hidden |= other.hidden;
+        self.edm_types |= other.edm_types;
+        for table in other.tables {
+            if !self.tables.contains(&table) {
+                self.tables.push(table);
+            }
+        }
     }
 
     /// Whether a table is named so, without a schema.

@@ -3,8 +3,6 @@
 //! A privilege may be handed on by whoever holds its grant option, and by the owner always. Taking a grant option away
 //! takes what was handed on with it: by CASCADE, or not at all.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use super::privilege::{ObjectKind, Privileges};
@@ -50,15 +48,24 @@ pub(in crate::sql) struct Change<'a> {
 impl Acl {
     /// What holds as long as nobody has granted or revoked anything.
     pub fn default_of(kind: ObjectKind, owner: &str) -> Self {
-        let of_owner = AclItem {
-            grantee: Some(owner.to_owned()),
+        let mut acl = Self::of_owner(kind.all(), kind.of_public(), owner);
+        if kind == ObjectKind::Schema {
+            // PostgreSQL grants it when it makes the schema.
+            acl.items.reverse();
+        }
+        acl
+    }
+
+    /// With these privileges of PUBLIC and of the owner.
+    pub fn of_owner(privileges: Privileges, of_public: Privileges, owner: &str) -> Self {
+        let item = |grantee: Option<&str>, privileges| AclItem {
+            grantee: grantee.map(str::to_owned),
             grantor: owner.to_owned(),
-            privileges: kind.all(),
+            privileges,
             grantable: Privileges::NONE,
         };
-        let of_public = AclItem { grantee: None, privileges: kind.of_public(), ..of_owner.clone() };
-        let items = [of_owner, of_public].into_iter().filter(|item| !item.privileges.is_empty()).collect();
-        Self { items }
+        let items = [item(None, of_public), item(Some(owner), privileges)];
+        Self { items: items.into_iter().filter(|item| !item.privileges.is_empty()).collect() }
     }
 
     pub fn items(&self) -> &[AclItem] {
@@ -164,18 +171,30 @@ impl Acl {
         &mut self.items[index]
     }
 
+    /// Another role owns the object: what was the old owner's is the new one's.
+    pub fn change_owner(&mut self, from: &str, to: &str) {
+        let old = std::mem::take(&mut self.items);
+        for item in old {
+            let renamed = |name: &str| if name == from { to.to_owned() } else { name.to_owned() };
+            let grantee = item.grantee.as_deref().map(renamed);
+            let merged = self.item_mut(&renamed(&item.grantor), grantee.as_deref());
+            merged.privileges = merged.privileges | item.privileges;
+            merged.grantable = merged.grantable | item.grantable;
+        }
+    }
+
     /// Whether a role has given or was given something.
     pub fn names(&self, role: &str) -> bool {
         self.items.iter().any(|item| item.grantor == role || item.grantee.as_deref() == Some(role))
     }
 }
 
-/// As `aclitem` prints: `azt=arwdDxt/azt`, `=r/azt`.
-impl fmt::Display for AclItem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let grantee = self.grantee.as_deref().map(printed).unwrap_or_default();
+impl AclItem {
+    /// As `aclitem` prints, with roles shown by these names: `azt=arwdDxt/azt`, `=r/azt`.
+    pub fn printed<'a>(&'a self, shown: impl Fn(&'a str) -> &'a str) -> String {
+        let grantee = self.grantee.as_deref().map(|name| printed(shown(name))).unwrap_or_default();
         let letters = self.privileges.letters(self.grantable);
-        write!(f, "{grantee}={letters}/{}", printed(&self.grantor))
+        format!("{grantee}={letters}/{}", printed(shown(&self.grantor)))
     }
 }
 
@@ -201,7 +220,7 @@ mod tests {
     }
 
     fn shown(acl: &Acl) -> String {
-        acl.items().iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+        acl.items().iter().map(|item| item.printed(|name| name)).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
@@ -248,6 +267,14 @@ mod tests {
             let error = acl.grant(&change(grantor, grantee, "r", true)).unwrap_err();
             assert_eq!(error.kind, ErrorKind::InvalidGrant, "{grantor} to {grantee}");
         }
+    }
+
+    #[test]
+    fn another_owner_takes_over() {
+        let mut acl = table();
+        acl.grant(&change(OWNER, "a", "r", false)).unwrap();
+        acl.change_owner(OWNER, "a");
+        assert_eq!(shown(&acl), "a=arwdDxt/a");
     }
 
     #[test]

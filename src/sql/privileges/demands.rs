@@ -5,6 +5,7 @@ use datafusion::sql::sqlparser::ast::{
     Statement, TableConstraint, TableFactor, TableObject, TableWithJoins, UpdateTableFromKind, Visit,
 };
 
+use super::grant_syntax::{GrantCommand, object_name};
 use super::privilege::{ObjectKind, Privileges};
 use super::tables_read::{Found, NamesColumns, look_through};
 use crate::sql::comment_syntax::CommentSubject;
@@ -44,15 +45,24 @@ pub(in crate::sql) fn demands(command: &Command) -> Vec<Demand> {
         Command::CreateTable(create) => {
             needs.0.push(Demand::Create);
             needs.references(&create.create);
-            if let Some(query) = &create.create.query {
-                look_through(&**query, None, &mut needs);
+        }
+        Command::CreateTableAs(create) => {
+            needs.0.push(Demand::Create);
+            look_through(&create.query, None, &mut needs);
+        }
+        // Who may read the view reads its tables with the rights of whoever made it.
+        Command::CreateView(create) => {
+            needs.0.push(Demand::Create);
+            if create.or_replace {
+                needs.own(&create.name);
             }
+            look_through(&*create.query, None, &mut needs);
         }
         Command::AlterTable(alter) => {
             needs.own(&alter.alter.name);
             needs.references_of_actions(&alter.alter.operations);
         }
-        Command::DropTable(drop) | Command::DropSequence(drop) => drop.names.iter().for_each(|name| needs.own(name)),
+        Command::DropTable(drop) | Command::DropSequence(drop) | Command::DropView(drop) => drop.names.iter().for_each(|name| needs.own(name)),
         Command::CreateSequence(_) => needs.0.push(Demand::Create),
         Command::AlterSequence(alter) => needs.own(&alter.name),
         Command::CreateIndex(create) => needs.own(&create.table_name),
@@ -70,6 +80,10 @@ pub(in crate::sql) fn demands(command: &Command) -> Vec<Demand> {
             let wanted = wanted_to_lock(lock.lock_mode.as_ref());
             needs.0.extend(lock.tables.iter().map(|table| Demand::On(table.name.clone(), wanted)));
         }
+        Command::Grant(grant) => match &**grant {
+            GrantCommand::Owner(change) => needs.own(&change.object_name()),
+            GrantCommand::Privileges(_) | GrantCommand::Refused(_) => {}
+        },
         Command::Explain(explain) => return demands(&explain.inner.command),
         Command::Execute(execute) => {
             execute.arguments.iter().for_each(|argument| look_through(argument, None, &mut needs));
@@ -78,10 +92,10 @@ pub(in crate::sql) fn demands(command: &Command) -> Vec<Demand> {
         Command::Cursor(CursorCommand::Declare(_) | CursorCommand::Fetch(_) | CursorCommand::Close(_))
         | Command::Prepare(_)
         | Command::Deallocate(_)
-        // Who grants what is decided privilege by privilege.
-        | Command::Grant(_)
+        // Who grants what is decided privilege by privilege, and who changes which user by the user.
+        | Command::Role(_)
         // Tables of others are left out with a warning.
-        | Command::Analyze(_)
+        | Command::Utility(_)
         | Command::Transaction(_)
         | Command::Set(_)
         | Command::Show(_)
@@ -282,12 +296,6 @@ impl Needs {
     }
 }
 
-/// A name given by its folded parts.
-fn object_name(parts: &[String]) -> ObjectName {
-    let idents = parts.iter().map(|part| ast::ObjectNamePart::Identifier(ast::Ident::with_quote('"', part)));
-    ObjectName(idents.collect())
-}
-
 fn insert_target(insert: &ast::Insert) -> Option<&ObjectName> {
     match &insert.table {
         TableObject::TableName(name) => Some(name),
@@ -417,8 +425,15 @@ mod tests {
     fn definitions_need_owners() {
         for (sql, needed) in [
             ("CREATE TABLE a (x int REFERENCES b, FOREIGN KEY (x) REFERENCES c (y))", "+ c:x b:x"),
+            ("CREATE TABLE a AS SELECT * FROM b", "+ b:r"),
+            ("SELECT x INTO a FROM b", "+ b:r"),
+            ("CREATE VIEW a AS SELECT * FROM b", "+ b:r"),
+            ("CREATE OR REPLACE VIEW a AS SELECT * FROM b", "+ a! b:r"),
+            ("DROP VIEW a", "a!"),
+            ("ALTER VIEW a RENAME TO b", "a!"),
             ("ALTER TABLE a ADD COLUMN y int REFERENCES b", "a! b:x"),
             ("ALTER TABLE a RENAME TO b", "a!"),
+            ("ALTER SEQUENCE a OWNER TO b", "\"a\"!"),
             ("DROP TABLE a, b", "a! b!"),
             ("CREATE INDEX ON a (x)", "a!"),
             ("DROP INDEX i", "i!"),

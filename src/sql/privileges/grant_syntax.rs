@@ -1,5 +1,6 @@
 //! Reads GRANT and REVOKE, straight from the tokens: sqlparser knows only some of PostgreSQL's forms.
 
+use datafusion::sql::sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::sql::words::{Read, Unexpected, Words};
@@ -8,8 +9,32 @@ use crate::sql::words::{Read, Unexpected, Words};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::sql) enum GrantCommand {
     Privileges(GrantPrivileges),
+    /// ALTER ... OWNER TO.
+    Owner(OwnerChange),
     /// What is not done here.
     Refused(&'static str),
+}
+
+/// ALTER ... OWNER TO, of a relation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::sql) struct OwnerChange {
+    pub tag: &'static str,
+    pub if_exists: bool,
+    /// Its name, with the schemas before it.
+    pub name: Vec<String>,
+    pub owner: Grantee,
+}
+
+impl OwnerChange {
+    pub fn object_name(&self) -> ObjectName {
+        object_name(&self.name)
+    }
+}
+
+/// A name given by its folded parts.
+pub(super) fn object_name(parts: &[String]) -> ObjectName {
+    let idents = parts.iter().map(|part| ObjectNamePart::Identifier(Ident::with_quote('"', part)));
+    ObjectName(idents.collect())
 }
 
 /// GRANT or REVOKE of privileges.
@@ -75,8 +100,13 @@ pub(in crate::sql) fn read<'t>(tokens: &[&'t TokenWithSpan]) -> Option<Result<Gr
     if words.eat("REVOKE") {
         return Some(Reader { words, revokes: true }.command());
     }
-    let is_of_defaults = words.eat("ALTER") && words.eat("DEFAULT") && words.eat("PRIVILEGES");
-    is_of_defaults.then_some(Ok(GrantCommand::Refused("ALTER DEFAULT PRIVILEGES")))
+    if !words.eat("ALTER") {
+        return None;
+    }
+    if words.eat("DEFAULT") && words.eat("PRIVILEGES") {
+        return Some(Ok(GrantCommand::Refused("ALTER DEFAULT PRIVILEGES")));
+    }
+    Reader { words, revokes: false }.owner_change().map(|change| Ok(GrantCommand::Owner(change)))
 }
 
 struct Reader<'a, 't> {
@@ -117,6 +147,19 @@ impl<'t> Reader<'_, 't> {
         self.words.end()?;
         let revokes = self.revokes;
         Ok(GrantCommand::Privileges(GrantPrivileges { revokes, privileges, on, grantees, option, granted_by, cascade }))
+    }
+
+    /// The rest of `ALTER TABLE name OWNER TO role`; `None` for any other ALTER.
+    fn owner_change(mut self) -> Option<OwnerChange> {
+        let kinds = [("TABLE", "ALTER TABLE"), ("SEQUENCE", "ALTER SEQUENCE"), ("VIEW", "ALTER VIEW")];
+        let (_, tag) = kinds.into_iter().find(|(kind, _)| self.words.eat(kind))?;
+        let if_exists = self.words.eat("IF") && self.words.eat("EXISTS");
+        self.words.eat("ONLY");
+        let name = self.qualified().ok()?;
+        let is_meant = self.words.eat("OWNER") && self.words.eat("TO");
+        let owner = if is_meant { self.grantee().ok()? } else { return None };
+        self.words.end().ok()?;
+        Some(OwnerChange { tag, if_exists, name, owner })
     }
 
     fn option_for(&mut self) -> Read<'t, bool> {

@@ -22,12 +22,14 @@ mod demands;
 mod grant_syntax;
 mod privilege;
 mod rights;
+mod role_syntax;
 mod roles;
 mod tables_read;
 
-pub(super) use self::acl::{Acl, Change};
+pub(super) use self::acl::{Acl, AclItem, Change};
 pub(super) use self::demands::{Demand, Wanted, demands};
-pub(super) use self::grant_syntax::{GrantCommand, GrantPrivileges, Grantee, On, read};
+pub(super) use self::grant_syntax::{GrantCommand, GrantPrivileges, Grantee, On, OwnerChange, read};
 pub(super) use self::privilege::{ObjectKind, Privileges, not_owned};
 pub(super) use self::rights::Rights;
-pub(super) use self::roles::{BOOTSTRAP, Roles};
+pub(super) use self::role_syntax::{RoleCommand, RoleOptions, read_role, without_strings};
+pub(super) use self::roles::{BOOTSTRAP, KnownRole, Roles, unknown_role};

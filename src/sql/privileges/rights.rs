@@ -23,12 +23,21 @@ impl Rights {
         &self.user
     }
 
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
     /// Whether every table is the user's own.
     pub fn owns_everything(&self) -> bool {
         match self.role {
             Role::Admin | Role::ReadWrite => true,
             Role::ReadOnly | Role::Granted => false,
         }
+    }
+
+    /// Whether the user may make, change and remove users.
+    pub fn manages_users(&self) -> bool {
+        self.role == Role::Admin
     }
 
     pub fn owns(&self, access: &Access) -> bool {

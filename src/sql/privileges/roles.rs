@@ -1,15 +1,17 @@
 //! The roles that names can mean: users, the role that owns what nobody else does, and whoever left a trace in the catalogue.
 
+use std::sync::Arc;
+
 use xxhash_rust::xxh64::xxh64;
 
 use super::rights::Rights;
-use crate::sql::catalog::CatalogView;
+use crate::sql::catalog::Access;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::login::{Account, Role};
 
-/// The role that owns what no user made: found tables, the sample, the schemas. Nobody need be a user of this name.
+/// Stands for the owner of what no user made: found tables, the sample, the schemas. Shown as one of those who own it.
 pub(in crate::sql) const BOOTSTRAP: &str = "tablegate";
-/// Its OID, as that of PostgreSQL's first superuser.
+/// That owner's OID, as that of PostgreSQL's first superuser.
 const BOOTSTRAP_OID: u32 = 10;
 /// Other roles have OIDs made of their names, in this range: the same in every session and after every restart.
 const FIRST_OID: u32 = 1 << 20;
@@ -24,39 +26,62 @@ pub(in crate::sql) struct KnownRole {
     pub can_login: bool,
 }
 
-impl KnownRole {
-    fn new(name: &str, role: Role, can_login: bool) -> Self {
-        Self { name: name.to_owned(), oid: oid_of(name), role, can_login }
-    }
-}
-
 /// All roles, by name.
 #[derive(Debug, Clone, Default)]
-pub(in crate::sql) struct Roles(Vec<KnownRole>);
+pub(in crate::sql) struct Roles {
+    roles: Vec<KnownRole>,
+    /// The name that [`BOOTSTRAP`] is shown as.
+    first: String,
+}
 
 impl Roles {
     /// The users, the session's own among them, and the roles that objects and their privileges name.
-    pub fn new(accounts: &[Account], current: &Rights, role: Role, catalog: &CatalogView) -> Self {
-        let mut roles: Vec<KnownRole> =
-            accounts.iter().map(|account| KnownRole::new(&account.name, account.role, true)).collect();
-        let mut add = |name: &str, role: Role, can_login: bool| {
-            if roles.iter().all(|known| known.name != name) {
-                roles.push(KnownRole::new(name, role, can_login));
-            }
-        };
-        add(current.user(), role, true);
-        add(BOOTSTRAP, Role::Admin, false);
-        for access in catalog.accesses() {
+    pub fn new<'a>(accounts: &[Account], current: &Rights, accesses: impl Iterator<Item = &'a Arc<Access>>) -> Self {
+        let first = first_owner(accounts, current);
+        let mut roles = Self { roles: Vec::new(), first };
+        accounts.iter().for_each(|account| roles.add(&account.name, account.role, account.can_login));
+        roles.add(current.user(), current.role(), true);
+        roles.add(BOOTSTRAP, Role::Admin, false);
+        for access in accesses {
             let items = access.acl.iter().flat_map(|acl| acl.items());
             let named = items.flat_map(|item| item.grantee.iter().chain([&item.grantor]));
-            access.owner.iter().chain(named).for_each(|name| add(name, Role::Granted, false));
+            access.owner.iter().chain(named).for_each(|name| roles.add(name, Role::Granted, false));
         }
-        roles.sort_by(|a, b| a.name.cmp(&b.name));
-        Self(roles)
+        roles.roles.sort_by(|a, b| a.name.cmp(&b.name));
+        roles
+    }
+
+    fn add(&mut self, name: &str, role: Role, can_login: bool) {
+        let name = self.shown(name).to_owned();
+        if self.named(&name).is_none() {
+            let oid = self.oid_of(&name);
+            self.roles.push(KnownRole { name, oid, role, can_login });
+        }
+    }
+
+    /// The name under which a role that the catalogue names is shown.
+    pub fn shown<'a>(&'a self, name: &'a str) -> &'a str {
+        if name == BOOTSTRAP { &self.first } else { name }
+    }
+
+    /// The OID of a role that the catalogue names.
+    pub fn oid_of(&self, name: &str) -> u32 {
+        if self.shown(name) == self.first {
+            return BOOTSTRAP_OID;
+        }
+        FIRST_OID + u32::try_from(xxh64(name.as_bytes(), 0) % OIDS).unwrap_or(0)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &KnownRole> {
+        self.roles.iter()
     }
 
     pub fn named(&self, name: &str) -> Option<&KnownRole> {
-        self.0.iter().find(|role| role.name == name)
+        self.roles.iter().find(|role| role.name == name)
+    }
+
+    pub fn with_oid(&self, oid: u32) -> Option<&KnownRole> {
+        self.roles.iter().find(|role| role.oid == oid)
     }
 
     /// # Errors
@@ -64,19 +89,25 @@ impl Roles {
     pub fn check(&self, name: &str) -> SqlResult<()> {
         match self.named(name) {
             Some(_) => Ok(()),
-            None => Err(unknown(name)),
+            None => Err(unknown_role(name)),
         }
     }
 }
 
 /// The error for a name that is no role's (42704).
-pub(in crate::sql) fn unknown(name: &str) -> Box<SqlError> {
+pub(in crate::sql) fn unknown_role(name: &str) -> Box<SqlError> {
     SqlError::new(ErrorKind::UndefinedObject, format!("role \"{name}\" does not exist"))
 }
 
-fn oid_of(name: &str) -> u32 {
-    if name == BOOTSTRAP {
-        return BOOTSTRAP_OID;
+/// Who is shown as the owner of what no user made: of those who own everything the first; without users, whoever is
+/// connected.
+fn first_owner(accounts: &[Account], current: &Rights) -> String {
+    let of_role =
+        |role: Role| accounts.iter().filter(|account| account.role == role).map(|account| &account.name).min();
+    match of_role(Role::Admin).or_else(|| of_role(Role::ReadWrite)) {
+        _ if accounts.iter().any(|account| account.name == BOOTSTRAP) => BOOTSTRAP.to_owned(),
+        Some(name) => name.clone(),
+        None if accounts.is_empty() => current.user().to_owned(),
+        None => BOOTSTRAP.to_owned(),
     }
-    FIRST_OID + u32::try_from(xxh64(name.as_bytes(), 0) % OIDS).unwrap_or(0)
 }

@@ -115,8 +115,14 @@ impl ScanRun {
             }
         };
         let (residual, outputs) = (group.residual.clone(), self.projection.len());
-        let rows = scan
-            .and_then(move |scanned| futures::future::ready(finish(&layout, &scanned, residual.as_deref(), outputs)));
+        let reads = self.reads.clone();
+        let rows = scan.and_then(move |scanned| {
+            let finished = finish(&layout, &scanned, residual.as_deref(), outputs);
+            if let Ok(rows) = &finished {
+                reads.count_entities(scanned.num_rows(), rows.num_rows());
+            }
+            futures::future::ready(finished)
+        });
         Ok(rows.try_filter(|batch| futures::future::ready(batch.num_rows() > 0)).boxed())
     }
 }

@@ -68,11 +68,8 @@ pub(in crate::sql) fn parse_command(parser: &mut Parser<'_>) -> Result<Option<Se
     }
     let if_exists = parser.parse_keywords(&[IF, EXISTS]);
     let name = parser.parse_object_name(false)?;
-    for (keyword, refused) in [
-        (Keyword::RENAME, "ALTER SEQUENCE ... RENAME"),
-        (Keyword::OWNER, "ALTER SEQUENCE ... OWNER TO"),
-        (Keyword::SET, "ALTER SEQUENCE ... SET"),
-    ] {
+    for (keyword, refused) in [(Keyword::RENAME, "ALTER SEQUENCE ... RENAME"), (Keyword::SET, "ALTER SEQUENCE ... SET")]
+    {
         if parser.parse_keyword(keyword) {
             return refuse(parser, refused);
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast::{Expr, Ident, UnaryOperator};
 
+use super::views::check_types_free;
 use super::{Position, Session};
 use crate::model::TableName;
 use crate::sql::catalog::{Access, CatalogView, Declaration, duplicate_table};
@@ -16,23 +17,33 @@ use crate::sql::plan::schema_and_table;
 use crate::sql::reads::Reads;
 use crate::sql::relation::Relation;
 use crate::sql::statement::AlterCommand;
+use crate::sql::views::Needed;
 use crate::table::{Direction, KeyRange};
 
 impl Session {
     pub(super) async fn alter_table(&mut self, command: &AlterCommand, position: Position) -> SqlResult<Outcome> {
         self.check_writable("ALTER TABLE")?;
         let alter = &command.alter;
-        let done = Outcome::Done(CommandTag::Plain("ALTER TABLE"));
+        let done = done_of(command);
+        let (schema, name) = schema_and_table(&alter.name)?;
+        if self.planner().view(schema.as_deref(), &name).is_some() {
+            self.claim(&name).await?;
+            // Whoever had the name may have changed what it means.
+            if let Some(view) = self.reads().catalog.view(&name).cloned() {
+                self.alter_view(&view, command).await?;
+                self.settle(position).await?;
+                return Ok(done_of(command));
+            }
+        }
         let relation = match self.claimed(&alter.name).await {
+            Ok(relation) if command.of_view => {
+                let message = format!("\"{}\" is not a view", relation.name);
+                return Err(SqlError::new(ErrorKind::WrongObjectType, message));
+            }
             Ok(relation) => relation,
             Err(error) if error.kind == ErrorKind::UndefinedTable && alter.if_exists => {
                 let (_, table) = schema_and_table(&alter.name)?;
                 self.notice(Notice::info(format!("relation \"{table}\" does not exist, skipping")));
-                return Ok(done);
-            }
-            // PostgreSQL takes this for sequences too, and pg_dump writes it.
-            Err(error) if error.kind == ErrorKind::WrongObjectType && ddl::only_gives_owner(&alter.operations) => {
-                self.notice(Notice::info("OWNER TO: every sequence belongs to whoever is connected"));
                 return Ok(done);
             }
             Err(error) => return Err(error),
@@ -59,6 +70,16 @@ impl Session {
         let catalog = self.reads().catalog.clone();
         let before = catalog.declaration_of(relation, matches!(renaming, Renaming::Column { .. }));
         let (after, others) = renaming.apply(&catalog, &before)?;
+        match renaming {
+            Renaming::Table { to } => self.rename_in_views(relation.oid, &before.name, to)?,
+            Renaming::Column { to, .. } => {
+                let mut pairs = before.columns.iter().zip(&after.columns);
+                if let Some((old, _)) = pairs.find(|(old, new)| new.name == *to && old.name != *to) {
+                    self.rename_column_in_views(relation.oid, &old.name, to).await?;
+                }
+            }
+            Renaming::Constraint { .. } => {}
+        }
         for other in others {
             self.claim(&other.name).await?;
             self.transaction.catalog_mut().put(other)?;
@@ -92,7 +113,12 @@ impl Session {
             ddl::check_expressions(&planner, &alteration.after, &[])?;
             ddl::resolve_references(&planner, &mut alteration.after).await?;
         }
+        let retyped = alteration.retyped();
+        check_types_free(&reads.catalog, relation.oid, &retyped)?;
         let Alteration { notices, checks, dropped, cascaded, .. } = &alteration;
+        let needed: Vec<Needed<'_>> =
+            dropped.iter().map(|column| Needed::column(relation.oid, &relation.name, column)).collect();
+        self.drop_dependents(&needed, command.alter.operations.iter().any(ddl::drops_with_cascade)).await?;
         self.notices.extend(notices.iter().cloned());
         self.drop_references(cascaded).await?;
         self.drop_sequences_of(&reads.catalog, relation, dropped);
@@ -167,6 +193,10 @@ impl Session {
         };
         if is_there_row(&self.planner(), relation, is_bad).await? { Err(error) } else { Ok(()) }
     }
+}
+
+fn done_of(command: &AlterCommand) -> Outcome {
+    Outcome::Done(CommandTag::Plain(if command.of_view { "ALTER VIEW" } else { "ALTER TABLE" }))
 }
 
 /// A stored row that a new CHECK does not allow (23514).

@@ -96,7 +96,9 @@ impl Session {
         self.claim(SHARED_COMMENTS).await?;
         let mut comments = SharedComments::clone(self.reads().catalog.comments());
         match subject {
-            CommentSubject::Schema(name) if matches!(name.as_str(), "public" | "pg_catalog" | "information_schema") => {
+            CommentSubject::Schema(name)
+                if matches!(name.as_str(), "public" | "pg_catalog" | "pg_toast" | "information_schema") =>
+            {
                 comments.schemas.insert(name.clone(), text.unwrap_or_default());
             }
             CommentSubject::Schema(name) => {

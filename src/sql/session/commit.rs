@@ -11,10 +11,12 @@ impl Session {
     pub(super) async fn commit_block(&mut self, collected: Collected) -> SqlResult<()> {
         let footprint = collected.footprint();
         let Collected { writes, catalog, observed } = collected;
+        let writes_something = !writes.is_empty();
         let committed = self.commit_group(writes, catalog, &observed, &footprint).await;
         let outcome = if committed.is_ok() { Outcome::Committed } else { Outcome::RolledBack };
         self.record(&observed, &footprint, outcome);
         committed?;
+        self.meter.add_egts(u64::from(writes_something));
         self.tell_about_breaches(&observed);
         Ok(())
     }
@@ -62,6 +64,7 @@ impl Session {
             total.egts += writer.committed().egts;
             total.rows += writer.committed().rows;
         }
+        self.meter.add_egts(total.egts);
         self.tell_about_split(total);
         Ok(())
     }

@@ -21,21 +21,24 @@ impl Session {
             TransactionCommand::Savepoint(name) => {
                 self.transaction.savepoint(name.clone())?;
                 self.settings.savepoint();
-                self.listener.savepoint();
+                self.handles.listener.savepoint();
+                self.handles.advisory.savepoint();
                 "SAVEPOINT"
             }
             TransactionCommand::Release(name) => {
                 self.transaction.release(name)?;
                 self.cursors.release_to(self.transaction.savepoints());
                 self.settings.release_to(self.transaction.savepoints());
-                self.listener.release_to(self.transaction.savepoints());
+                self.handles.listener.release_to(self.transaction.savepoints());
+                self.handles.advisory.release_to(self.transaction.savepoints());
                 "RELEASE"
             }
             TransactionCommand::RollbackTo(name) => {
                 self.transaction.rollback_to(name)?;
                 self.cursors.rollback_to(self.transaction.savepoints());
                 self.settings.rollback_to(self.transaction.savepoints());
-                self.listener.rollback_to(self.transaction.savepoints());
+                self.handles.listener.rollback_to(self.transaction.savepoints());
+                self.handles.advisory.rollback_to(self.transaction.savepoints());
                 "ROLLBACK"
             }
             TransactionCommand::Prepare => self.prepare_transaction()?,
@@ -76,13 +79,20 @@ impl Session {
         let committed = self.commit_collected(collected, is_block).await;
         self.transaction.finish();
         self.settings.end_transaction(committed.is_ok());
-        self.listener.end_transaction(committed.is_ok(), self.login.process);
+        self.end_parts(committed.is_ok());
         self.cursors.end_transaction();
         committed
     }
 
+    /// What belongs to the session besides its tables ends with the transaction: notifications are sent or forgotten,
+    /// locks on numbers given back.
+    pub(super) fn end_parts(&mut self, committed: bool) {
+        self.handles.listener.end_transaction(committed, self.login.process);
+        self.handles.advisory.end_transaction();
+    }
+
     async fn commit_collected(&mut self, collected: Collected, is_block: bool) -> SqlResult<()> {
-        self.listener.check_commit()?;
+        self.handles.listener.check_commit()?;
         let turn = match self.transaction.commit_turn(&collected.writes).await {
             Ok(turn) => turn,
             Err(error) => {
@@ -185,7 +195,7 @@ impl Session {
         }
         self.transaction.finish();
         self.settings.end_transaction(false);
-        self.listener.end_transaction(false, self.login.process);
+        self.end_parts(false);
         self.cursors.end_transaction();
         if chain {
             self.transaction.begin(modes, self.engine.now())?;

@@ -18,6 +18,7 @@ use crate::sql::privileges::Privileges;
 use crate::sql::relation::{Relation, RelationKind};
 use crate::sql::statement::{CreateTableCommand, DropObjects, Truncate};
 use crate::sql::tx::TableMode;
+use crate::sql::views::Needed;
 
 impl Session {
     pub(super) async fn create_table(
@@ -26,13 +27,20 @@ impl Session {
         position: Position,
     ) -> SqlResult<Outcome> {
         self.check_writable("CREATE TABLE")?;
+        self.declare_table(command).await?;
+        self.settle(position).await?;
+        Ok(Outcome::Done(CommandTag::Plain("CREATE TABLE")))
+    }
+
+    /// Stages a new table; gives its name, or `None` when it is there already and that is no error.
+    pub(super) async fn declare_table(&mut self, command: &CreateTableCommand) -> SqlResult<Option<String>> {
         let name = ddl::table_name(&command.create)?;
         self.claim(&name).await?;
         let reads = self.reads();
         let taken = reads.catalog.has_name(&name) || reads.catalog.exact(&*reads.reader, &name).await?.is_some();
         if taken && command.create.if_not_exists {
             self.notice(Notice::info(format!("relation \"{name}\" already exists, skipping")));
-            return Ok(Outcome::Done(CommandTag::Plain("CREATE TABLE")));
+            return Ok(None);
         }
         if taken {
             return Err(duplicate_table(&name));
@@ -49,8 +57,7 @@ impl Session {
         ddl::check_expressions(&planner, &declared.declaration, &declared.sequences)?;
         ddl::resolve_references(&planner, &mut declared.declaration).await?;
         self.stage_table(declared).await?;
-        self.settle(position).await?;
-        Ok(Outcome::Done(CommandTag::Plain("CREATE TABLE")))
+        Ok(Some(name))
     }
 
     /// Makes the stored table and declares it, with the sequences of its columns.
@@ -91,6 +98,13 @@ impl Session {
                     }
                     self.notice(Notice::info(format!("table \"{table}\" does not exist, skipping")));
                 }
+                Err(error) if error.kind == ErrorKind::WrongObjectType => {
+                    let (_, table) = schema_and_table(name)?;
+                    return Err(match self.reads().catalog.view(&table) {
+                        Some(_) => error.with_hint("Use DROP VIEW to remove a view."),
+                        None => error,
+                    });
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -100,6 +114,8 @@ impl Session {
         if !references.is_empty() && !drop.cascade {
             return Err(ddl::still_needed(&references));
         }
+        let needed: Vec<Needed<'_>> = relations.iter().map(|r| Needed::table(r.oid, &r.name)).collect();
+        self.drop_dependents(&needed, drop.cascade).await?;
         self.drop_references(&references).await?;
         for relation in &relations {
             self.drop_table(relation);
@@ -189,32 +205,6 @@ impl Session {
             staged.start_sequence(Sequence::clone(sequence), sequence.initial());
         }
         staged.put(declaration)
-    }
-
-    pub(super) async fn targets(&self, names: &[ObjectName]) -> SqlResult<Vec<Arc<Relation>>> {
-        let planner = self.planner();
-        let mut relations = Vec::with_capacity(names.len());
-        for name in names {
-            relations.push(find_target(&planner, name).await?);
-        }
-        Ok(relations)
-    }
-
-    pub(super) async fn analyze(&mut self, name: Option<&ObjectName>) -> SqlResult<Outcome> {
-        let mut relations = match name {
-            Some(name) => self.targets(std::slice::from_ref(name)).await?,
-            None => self.reads().relations().await?,
-        };
-        let is_analyzed = |relation: &Arc<Relation>| self.may_analyze(relation);
-        let left_out: Vec<_> = relations.extract_if(.., |relation| !is_analyzed(relation)).collect();
-        for relation in left_out {
-            let message = format!("skipping \"{}\" --- only table or database owner can analyze it", relation.name);
-            self.notice(Notice::warning(message));
-        }
-        for relation in relations {
-            self.engine.store().analyze(&relation.stored).await?;
-        }
-        Ok(Outcome::Done(CommandTag::Plain("ANALYZE")))
     }
 
     /// The table to change, which no other transaction changes until this one ends.

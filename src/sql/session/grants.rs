@@ -2,7 +2,7 @@
 
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
 
-use super::privileges::{DATABASE, Object, SCHEMA, object_named};
+use super::privileges::{DATABASE, Object, SCHEMA, UNKNOWN, object_named};
 use super::{Position, Session};
 use crate::sql::catalog::Access;
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
@@ -13,6 +13,7 @@ impl Session {
     pub(super) async fn run_grant(&mut self, command: &GrantCommand, position: Position) -> SqlResult<Outcome> {
         let grant = match command {
             GrantCommand::Privileges(grant) => grant,
+            GrantCommand::Owner(change) => return self.change_owner(change, position).await,
             GrantCommand::Refused(what) => return Err(refused(what)),
         };
         let tag = if grant.revokes { "REVOKE" } else { "GRANT" };
@@ -38,7 +39,7 @@ impl Session {
     /// Everybody who can be named.
     pub(super) async fn roles(&self) -> SqlResult<Roles> {
         let accounts = self.engine.accounts().await?;
-        Ok(Roles::new(&accounts, &self.rights, self.login.role, &self.privileges_now()))
+        Ok(Roles::new(&accounts, &self.rights, self.privileges_now().accesses()))
     }
 
     /// A role's name; `None` for PUBLIC.
@@ -75,6 +76,11 @@ impl Session {
                     name: r.name.clone(),
                 };
                 objects.extend(reads.relations().await?.iter().map(table));
+                objects.extend(reads.catalog.views().map(|v| Object {
+                    kind: ObjectKind::Table,
+                    oid: v.oid,
+                    name: v.name.clone(),
+                }));
             }
             On::AllSequences(schemas) => {
                 check_schemas(schemas)?;
@@ -107,8 +113,13 @@ impl Session {
         let idents = parts.iter().map(|part| ObjectNamePart::Identifier(Ident::with_quote('"', part)));
         let name = ObjectName(idents.collect());
         let reads = self.reads();
-        if let Some(object) = object_named(&reads, &name).await? {
-            return Ok(object);
+        match object_named(&reads, &name).await? {
+            Some(object) if object.oid == UNKNOWN => {
+                return Err(SqlError::not_supported(format!("a privilege on \"{}\"", object.name))
+                    .with_hint("Privileges are kept on tables and sequences."));
+            }
+            Some(object) => return Ok(object),
+            None => {}
         }
         let (schema, table) = crate::sql::plan::schema_and_table(&name)?;
         if super::indexes::index_of(&reads.catalog, &table).is_some() {

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast::{Lock, LockTableMode};
+use datafusion::sql::sqlparser::ast::{Lock, LockTableMode, ObjectName};
 use futures::StreamExt;
 
 use super::{Position, Session};
 use crate::sql::dml::find_target;
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
 use crate::sql::outcome::{CommandTag, Outcome, RowStream};
+use crate::sql::plan::schema_and_table;
 use crate::sql::relation::Relation;
 use crate::sql::tx::{Claims, TableMode};
+use crate::sql::views;
 
 impl Session {
     pub(super) async fn run_lock(&mut self, lock: &Lock) -> SqlResult<Outcome> {
@@ -20,18 +22,29 @@ impl Session {
         }
         let mode = lock.lock_mode.as_ref().map_or(TableMode::AccessExclusive, table_mode);
         for target in &lock.tables {
-            let relation = find_target(&self.planner(), &target.name).await?;
-            let claims = self.transaction.claims_mut();
-            if lock.nowait {
-                claims.try_lock_table(&relation, mode).await?;
-            } else {
-                claims.lock_table(&relation, mode).await?;
+            for relation in self.lockable(&target.name).await? {
+                let claims = self.transaction.claims_mut();
+                if lock.nowait {
+                    claims.try_lock_table(&relation, mode).await?;
+                } else {
+                    claims.lock_table(&relation, mode).await?;
+                }
             }
         }
         if !self.transaction.claims().bind_everybody() {
             self.notice(Notice::warning("the lock binds the sessions of this gateway, not other writers of the store"));
         }
         Ok(Outcome::Done(CommandTag::Plain("LOCK TABLE")))
+    }
+
+    /// The table of this name; of a view, the tables that it reads.
+    async fn lockable(&self, name: &ObjectName) -> SqlResult<Vec<Arc<Relation>>> {
+        let (schema, table) = schema_and_table(name)?;
+        let planner = self.planner();
+        match planner.view(schema.as_deref(), &table) {
+            Some(view) => Ok(planner.plan(&views::query_of(view)?, &[]).await?.relations),
+            None => Ok(vec![find_target(&planner, name).await?]),
+        }
     }
 
     /// Locks a table until the transaction ends.

@@ -1,11 +1,13 @@
 //! One client's session: its settings, its transaction, its statements.
 
+mod activity;
 mod alter;
 mod change;
 mod comments;
 mod commit;
 mod control;
 mod copy;
+mod create_as;
 mod cursors;
 mod define;
 mod explain;
@@ -13,18 +15,23 @@ mod grants;
 mod indexes;
 mod lock;
 mod locking;
+mod measure;
 mod notify;
 mod observe;
+mod owners;
 mod portals;
 mod prepare;
 mod privileges;
 mod rewrite;
+mod roles;
 mod run;
 mod sequences;
 mod set;
 mod set_config;
 mod show;
 mod statements;
+mod utility;
+mod views;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,11 +44,13 @@ use self::prepare::Known;
 pub use self::prepare::Prepared;
 pub(super) use self::set_config::SetConfig;
 pub use self::statements::{NamedStatement, NamedStatements};
+use super::activity::Presence;
 use super::cursor::Cursors;
 use super::engine::Engine;
 use super::error::{ErrorKind, Notice, SqlError, SqlResult};
+use super::handles::{Handles, Notices};
 use super::login::Login;
-pub use super::login::{Account, Accounts, AccountsError, Encryption, Role};
+pub use super::login::{Account, AccountChange, Accounts, AccountsError, Encryption, Role, Secret};
 use super::notify::Listener;
 use super::outcome::{CommandTag, Outcome};
 use super::pg_catalog::SystemCatalog;
@@ -51,8 +60,9 @@ use super::reads::Reads;
 use super::sequence::SessionSequences;
 use super::settings::{Settings, Source};
 pub use super::statement::Statement;
+use super::statistics::{Measure, Meter};
 use super::style::{Reading, Style};
-use super::tx::{Snapshot, Transaction, TransactionState};
+use super::tx::{AdvisoryLocks, Snapshot, Transaction, TransactionState};
 use super::types::SqlType;
 
 /// What the client said at start-up.
@@ -90,7 +100,10 @@ pub struct Session {
     engine: Arc<Engine>,
     user: String,
     settings: Settings,
-    listener: Listener,
+    handles: Handles,
+    presence: Option<Presence>,
+    meter: Arc<Meter>,
+    measure: Option<Measure>,
     transaction: Transaction,
     login: Arc<Login>,
     rights: Rights,
@@ -110,21 +123,40 @@ impl Session {
         if options.role == Role::ReadOnly {
             settings.allow_reading_only();
         }
+        if options.role != Role::Admin {
+            settings.is_no_superuser();
+        }
         settings.set_at_startup("egt.mode", engine.config().egt_mode.name(), Source::Server)?;
+        if let Some(patience) = engine.config().slow_statement {
+            settings.log_slower_than(patience);
+        }
         for (name, value) in &options.settings {
             settings.set_at_startup(name, value, Source::Client)?;
         }
         let rights = Rights::new(&options.user, options.role);
         let login = Login { process: 0, role: options.role, encryption: options.encryption };
         privileges::check_may_connect(&engine, &rights)?;
-        let engine_hub = engine.hub().clone();
+        let statements = NamedStatements::default();
+        let handles = Handles {
+            settings: settings.clone(),
+            listener: Listener::new(engine.hub().clone()),
+            advisory: AdvisoryLocks::new(engine.locks().clone(), login.process),
+            notices: Notices::default(),
+            statements: statements.shown().clone(),
+            sessions: engine.sessions().clone(),
+            locks: engine.locks().clone(),
+            statistics: engine.statistics().clone(),
+        };
         let transaction = Transaction::new(engine.new_claims(login.process), engine.write_space().clone());
         Ok(Self {
             sequences: Arc::new(SessionSequences::new(engine.sequences().clone())),
             engine,
             user: options.user,
             settings,
-            listener: Listener::new(engine_hub),
+            handles,
+            presence: None,
+            meter: Arc::default(),
+            measure: None,
             transaction,
             login: Arc::new(login),
             rights,
@@ -132,7 +164,7 @@ impl Session {
             copy: None,
             told_about_timestamp: false,
             cursors: Cursors::default(),
-            statements: NamedStatements::default(),
+            statements,
         })
     }
 
@@ -140,6 +172,7 @@ impl Session {
     pub fn set_process(&mut self, process: i32) {
         self.login = Arc::new(Login { process, ..Login::clone(&self.login) });
         self.transaction = Transaction::new(self.engine.new_claims(process), self.engine.write_space().clone());
+        self.handles.advisory = AdvisoryLocks::new(self.engine.locks().clone(), process);
     }
 
     /// Splits a query text into its statements; none for an empty text.
@@ -175,6 +208,7 @@ impl Session {
         position: Position,
     ) -> SqlResult<Outcome> {
         self.check_not_failed(prepared.statement())?;
+        self.begin_measure(prepared);
         self.begin_statement(prepared.statement()).await;
         let outcome = self.run(prepared, &parameters, position).await;
         let outcome = outcome.map_err(|error| prepared.statement.source.located(error))?;
@@ -234,6 +268,7 @@ impl Session {
 
     /// An error went to the client: an implicit transaction is dropped, a block becomes failed.
     pub fn fail(&mut self) {
+        self.end_measure(None);
         self.forget_copy();
         let forgotten = self.transaction.fail();
         self.record_rollback(&forgotten);
@@ -241,7 +276,7 @@ impl Session {
             self.settings.fail();
         } else {
             self.settings.end_transaction(false);
-            self.listener.end_transaction(false, self.login.process);
+            self.end_parts(false);
             self.cursors.end_transaction();
         }
     }
@@ -263,6 +298,8 @@ impl Session {
     pub fn take_notices(&mut self) -> Vec<Notice> {
         let least = self.settings.min_severity();
         let mut notices = std::mem::take(&mut self.notices);
+        notices.extend(self.handles.notices.take());
+        notices.extend(self.handles.advisory.take_notices());
         notices.retain(|n| least.is_some_and(|least| n.severity >= least));
         notices
     }
@@ -329,13 +366,13 @@ impl Session {
             let (reader, catalog) = self.engine.catalog().view(staged);
             let catalog = catalog.with_written(written);
             self.sequences.begin_statement(&catalog, &self.rights, self.is_read_only());
-            return Arc::new(Reads::new(reader, catalog, own, moments));
+            return Arc::new(Reads::new(reader, catalog, own, moments).metered(self.meter.clone()));
         };
         let (reader, catalog) = moment.view(staged);
         let catalog = catalog.with_written(written);
         self.sequences.begin_statement(&catalog, &self.rights, self.is_read_only());
         let log = serial.as_ref().map(|serial| serial.reads().clone());
-        Arc::new(Reads::new(reader, catalog, own, moments).noted_in(log))
+        Arc::new(Reads::new(reader, catalog, own, moments).noted_in(log).metered(self.meter.clone()))
     }
 
     /// What the texts of parameters are read with. A transaction that has not begun does so now.
@@ -344,7 +381,7 @@ impl Session {
     }
 
     fn system_catalog(&self) -> SystemCatalog {
-        SystemCatalog::new(&self.engine.config().database, &self.user, self.settings.clone(), self.listener.clone())
+        SystemCatalog::new(&self.engine.config().database, &self.user, self.handles.clone())
             .with_login(self.login.clone())
             .with_sequences(self.sequences.clone())
             .with_copies(self.engine.copies().clone())

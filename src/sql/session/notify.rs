@@ -12,15 +12,15 @@ impl Session {
     pub(super) fn run_notify(&mut self, command: &NotifyCommand) -> SqlResult<Outcome> {
         let tag = match command {
             NotifyCommand::Listen(channel) => {
-                self.listener.listen(channel)?;
+                self.handles.listener.listen(channel)?;
                 "LISTEN"
             }
             NotifyCommand::Unlisten(channel) => {
-                self.listener.unlisten(channel.as_deref())?;
+                self.handles.listener.unlisten(channel.as_deref())?;
                 "UNLISTEN"
             }
             NotifyCommand::Notify { channel, payload } => {
-                self.listener.notify_identifier(channel, payload)?;
+                self.handles.listener.notify_identifier(channel, payload)?;
                 "NOTIFY"
             }
         };
@@ -29,6 +29,6 @@ impl Session {
 
     /// Where notifications for the session wait. They go to the client between its transactions.
     pub fn mailbox(&self) -> &Arc<Mailbox> {
-        self.listener.mailbox()
+        self.handles.listener.mailbox()
     }
 }

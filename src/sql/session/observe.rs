@@ -43,6 +43,7 @@ impl Session {
 
     /// A statement outside a block ended, whose rows were committed as they came.
     pub(super) fn record_direct(&self, footprint: Option<&Footprint>, committed: EgtCount, failed: bool) {
+        self.meter.add_egts(committed.egts);
         let (Some(statement), Some(footprint)) = (self.transaction.observed_statement(), footprint) else { return };
         let outcome = match committed.egts {
             0 => return,
@@ -78,6 +79,7 @@ impl Session {
 /// Who leaves in the middle of a transaction rolls it back.
 impl Drop for Session {
     fn drop(&mut self) {
+        self.give_up_locks();
         for collected in [self.transaction.end(), self.transaction.take_implicit()] {
             self.record_rollback(&collected);
         }

@@ -13,6 +13,7 @@ use crate::sql::outcome::ResultColumn;
 use crate::sql::plan::{PlannedQuery, Planner};
 use crate::sql::settings::Settings;
 use crate::sql::statement::{Command, Statement};
+use crate::sql::statistics::normalized;
 use crate::sql::style::Style;
 use crate::sql::types::SqlType;
 
@@ -28,6 +29,8 @@ pub struct Prepared {
     pub(super) declared: Vec<SqlType>,
     /// The session's when it was planned.
     style: Style,
+    /// Without constants, made when it first runs.
+    normalized: OnceLock<Arc<str>>,
     /// Made when observe mode asks first.
     seen: OnceLock<Arc<SeenStatement>>,
 }
@@ -117,6 +120,7 @@ impl Prepared {
             plan,
             declared,
             style: planner.style(),
+            normalized: OnceLock::new(),
             seen: OnceLock::new(),
         })
     }
@@ -134,6 +138,16 @@ impl Prepared {
     /// The statement as observe mode remembers it.
     pub(super) fn seen(&self) -> Arc<SeenStatement> {
         self.seen.get_or_init(|| Arc::new(SeenStatement::new(&self.statement.text))).clone()
+    }
+
+    /// The statement without its constants.
+    pub(super) fn normalized(&self) -> Arc<str> {
+        self.normalized.get_or_init(|| normalized(&self.statement.text).into()).clone()
+    }
+
+    /// The statement as the client wrote it.
+    pub fn text(&self) -> &str {
+        &self.statement.text
     }
 
     pub(super) fn statement(&self) -> &Statement {

@@ -20,6 +20,9 @@ use crate::sql::statement::Command;
 pub(super) const SCHEMA: u32 = 2200;
 pub(super) const DATABASE: u32 = 5;
 
+/// The OID of what no privileges are kept for: no object has it.
+pub(super) const UNKNOWN: u32 = 0;
+
 /// What a name stands for.
 pub(super) struct Object {
     pub kind: ObjectKind,
@@ -124,16 +127,23 @@ pub(super) fn check_may_connect(engine: &Engine, rights: &Rights) -> SqlResult<(
     Err(SqlError::new(ErrorKind::InsufficientPrivilege, message).with_detail("User does not have CONNECT privilege."))
 }
 
-/// The table or sequence of this name; `None` for one of the system, and where there is none.
+/// The table, view or sequence of this name; `None` for one of the system, and where there is none.
 pub(super) async fn object_named(reads: &Reads, name: &ObjectName) -> SqlResult<Option<Object>> {
     let (schema, name) = schema_and_table(name)?;
     if schema.is_some_and(|schema| schema != "public") {
         return Ok(None);
     }
+    if let Some(view) = reads.catalog.view(&name) {
+        return Ok(Some(Object { kind: ObjectKind::Table, oid: view.oid, name }));
+    }
     if let Some(relation) = reads.relation(&name).await? {
         let (oid, name) = (relation.oid, relation.name.clone());
         return Ok(Some(Object { kind: ObjectKind::Table, oid, name }));
     }
-    let sequence = reads.catalog.sequence(&name);
-    Ok(sequence.map(|sequence| Object { kind: ObjectKind::Sequence, oid: sequence.oid, name: sequence.name.clone() }))
+    if let Some(sequence) = reads.catalog.sequence(&name) {
+        let (oid, name) = (sequence.oid, sequence.name.clone());
+        return Ok(Some(Object { kind: ObjectKind::Sequence, oid, name }));
+    }
+    // What else there may be of this name is nobody's whose privileges are not kept.
+    Ok(reads.catalog.has_name(&name).then_some(Object { kind: ObjectKind::Table, oid: UNKNOWN, name }))
 }

@@ -65,6 +65,9 @@ impl Session {
         match &prepared.statement.command {
             Command::CreateTable(create) => self.create_table(create, position).await,
             Command::AlterTable(alter) => self.alter_table(alter, position).await,
+            Command::CreateTableAs(command) => self.create_table_as(command, position).await,
+            Command::CreateView(create) => self.create_view(create, position).await,
+            Command::DropView(drop) => self.drop_views(drop, position).await,
             Command::DropTable(drop) => self.drop_tables(drop, position).await,
             Command::CreateSequence(create) => self.create_sequence(create, position).await,
             Command::AlterSequence(alter) => self.alter_sequence(alter, position).await,
@@ -73,7 +76,7 @@ impl Session {
             Command::DropIndex(drop) => self.drop_indexes(drop, position).await,
             Command::Comment(comment) => self.comment(comment, position).await,
             Command::Truncate(truncate) => self.truncate(truncate, position).await,
-            Command::Analyze(name) => self.analyze(name.as_ref()).await,
+            Command::Utility(command) => self.run_utility_command(command).await,
             Command::Copy(copy) => {
                 if !copy.to_stdout {
                     self.start_statement(|| prepared.seen()).await?;
@@ -84,7 +87,7 @@ impl Session {
             Command::Explain(explain) => self.run_explain(explain, parameters, &prepared.declared, position).await,
             Command::Transaction(command) => self.run_transaction(command).await,
             Command::Cursor(command) => self.run_cursor(command).await,
-            Command::Prepare(command) => self.run_prepare(command).await,
+            Command::Prepare(command) => self.run_prepare(command, &prepared.statement.text).await,
             Command::Execute(command) => self.run_execute(command, position).await,
             Command::Deallocate(name) => self.run_deallocate(name.as_deref()),
             Command::SetConfig(call) => self.run_set_config(call),
@@ -94,6 +97,7 @@ impl Session {
             Command::Reset(name) => self.run_reset(name.as_deref()),
             Command::Discard(what) => self.discard(*what),
             Command::Grant(command) => self.run_grant(command, position).await,
+            Command::Role(command) => self.run_role(command).await,
             Command::Query(_) | Command::Insert(_) | Command::Update(_) | Command::Delete(_) | Command::Merge(_) => {
                 Err(SqlError::new(ErrorKind::Internal, "a statement with a plan was run without it"))
             }
@@ -103,7 +107,8 @@ impl Session {
     fn discard(&mut self, what: DiscardObject) -> SqlResult<Outcome> {
         if what == DiscardObject::ALL {
             self.settings.reset_all();
-            self.listener.unlisten(None)?;
+            self.handles.listener.unlisten(None)?;
+            self.handles.advisory.unlock_all();
             self.cursors.close_all();
             self.statements.clear();
         }

@@ -14,6 +14,7 @@ use super::{Position, Session};
 use crate::sql::dml::is_untyped;
 use crate::sql::edm;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::handles::{ShownStatement, ShownStatements};
 use crate::sql::outcome::{CommandTag, Outcome};
 use crate::sql::prepare_syntax::PrepareCommand;
 use crate::sql::statement::ExecuteCommand;
@@ -31,36 +32,57 @@ pub struct NamedStatement {
 
 /// The prepared statements of a session.
 #[derive(Default)]
-pub struct NamedStatements(HashMap<String, Arc<NamedStatement>>);
+pub struct NamedStatements {
+    by_name: HashMap<String, Arc<NamedStatement>>,
+    shown: ShownStatements,
+}
 
 impl NamedStatements {
     /// # Errors
     /// 26000 when there is none.
     pub fn get(&self, name: &str) -> SqlResult<Arc<NamedStatement>> {
-        self.0.get(name).cloned().ok_or_else(|| unknown(name))
+        self.by_name.get(name).cloned().ok_or_else(|| unknown(name))
     }
 
     /// # Errors
     /// 42P05 when there is one of this name.
     pub fn check_free(&self, name: &str) -> SqlResult<()> {
-        if self.0.contains_key(name) {
+        if self.by_name.contains_key(name) {
             let message = format!("prepared statement \"{name}\" already exists");
             return Err(SqlError::new(ErrorKind::DuplicateStatement, message));
         }
         Ok(())
     }
 
-    pub fn insert(&mut self, name: String, statement: NamedStatement) {
-        self.0.insert(name, Arc::new(statement));
+    /// Keeps a statement; `now` are microseconds since 1970-01-01, `text` the command if it was PREPARE.
+    pub fn insert(&mut self, name: String, statement: NamedStatement, now: i64, text: Option<&str>) {
+        // That without a name is not shown.
+        if let Some(prepared) = statement.prepared.as_ref().filter(|_| !name.is_empty()) {
+            let shown = ShownStatement {
+                text: text.unwrap_or(&prepared.statement().text).to_owned(),
+                prepared_at: now,
+                parameters: prepared.parameters.clone(),
+                from_sql: text.is_some(),
+            };
+            self.shown.change(|statements| statements.insert(name.clone(), shown));
+        }
+        self.by_name.insert(name, Arc::new(statement));
+    }
+
+    /// As the catalogue shows them.
+    pub(super) fn shown(&self) -> &ShownStatements {
+        &self.shown
     }
 
     /// Forgets a statement; false when there is none.
     pub fn remove(&mut self, name: &str) -> bool {
-        self.0.remove(name).is_some()
+        self.shown.change(|statements| statements.remove(name));
+        self.by_name.remove(name).is_some()
     }
 
     pub fn clear(&mut self) {
-        self.0.clear();
+        self.shown.change(std::collections::BTreeMap::clear);
+        self.by_name.clear();
     }
 
     /// A statement that EXECUTE can run, and its plan.
@@ -72,13 +94,15 @@ impl NamedStatements {
 }
 
 impl Session {
-    pub(super) async fn run_prepare(&mut self, command: &PrepareCommand) -> SqlResult<Outcome> {
+    pub(super) async fn run_prepare(&mut self, command: &PrepareCommand, text: &str) -> SqlResult<Outcome> {
         self.statements.check_free(&command.name)?;
         let known = Known { settings: &self.settings, cursors: &self.cursors, statements: &self.statements };
         let planner = self.planner();
         let planned = Prepared::prepare(&planner, command.statement.clone(), &command.types, &known);
         let prepared = Some(Arc::new(Box::pin(planned).await?));
-        self.statements.insert(command.name.clone(), NamedStatement { prepared, declared_oids: Vec::new() });
+        let now = self.engine.now().unix_micros();
+        let statement = NamedStatement { prepared, declared_oids: Vec::new() };
+        self.statements.insert(command.name.clone(), statement, now, Some(text));
         Ok(Outcome::Done(CommandTag::Plain("PREPARE")))
     }
 

@@ -88,7 +88,17 @@ impl Settings {
         let mut state = self.lock();
         state.reads_only = true;
         state.put_for_good(READ_ONLY, Value::Bool(true), Source::Default);
-        state.put_for_good("is_superuser", Value::Bool(false), Source::Default);
+    }
+
+    /// The session's user is none who decides about others.
+    pub fn is_no_superuser(&self) {
+        self.lock().put_for_good("is_superuser", Value::Bool(false), Source::Default);
+    }
+
+    /// The server's own bound of slow statements, which users without the right to cannot change.
+    pub fn log_slower_than(&self, patience: Duration) {
+        let millis = i64::try_from(patience.as_millis()).unwrap_or(i64::MAX).min(i32::MAX.into());
+        self.lock().put_for_good("log_min_duration_statement", Value::Integer(millis), Source::Server);
     }
 
     /// Sets from the server's configuration, then the start-up packet: these become what RESET goes back to.
@@ -267,6 +277,14 @@ impl Settings {
     /// How long a statement waits for each lock.
     pub fn lock_timeout(&self) -> Option<Duration> {
         self.duration("lock_timeout")
+    }
+
+    /// How long a statement may take before the log is told of it; `None` for any time.
+    pub fn slow_statement(&self) -> Option<Duration> {
+        match self.lock().value("log_min_duration_statement") {
+            Value::Integer(millis) => u64::try_from(millis).ok().map(Duration::from_millis),
+            Value::Bool(_) | Value::Real(_) | Value::Text(_) => None,
+        }
     }
 
     /// The least severity that reaches the client.

@@ -98,6 +98,7 @@ fn the_style_follows_the_settings() {
 fn a_user_who_may_only_read_stays_so() {
     let settings = Settings::new("me");
     settings.allow_reading_only();
+    settings.is_no_superuser();
     let denied = Some(ErrorKind::InsufficientPrivilege);
     assert_eq!(settings.set(READ_ONLY, Some("off")).err().map(|e| e.kind), denied);
     assert_eq!(settings.set_local(READ_ONLY, Some("false")).err().map(|e| e.kind), denied);

@@ -1,8 +1,9 @@
-//! Types that only the system catalogue's columns have: their names, and how their values are kept.
+//! Types that tables cannot have: those of the system catalogue's columns, and that of bit string literals. Their names,
+//! and how their values are kept.
 
 use arrow::datatypes::DataType;
 
-/// A type of the system catalogue that tables cannot have.
+/// A type that tables cannot have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CatalogType {
     /// A transaction's number.
@@ -17,6 +18,8 @@ pub enum CatalogType {
     Inet,
     /// A place in the log.
     Lsn,
+    /// A bit string, kept as its digits.
+    Bit,
     /// Extended statistics, of which there are none: distinct values, dependencies, most common values, expressions.
     NDistinct,
     Dependencies,
@@ -41,6 +44,7 @@ impl CatalogType {
         Self::AnyArray,
         Self::Inet,
         Self::Lsn,
+        Self::Bit,
         Self::NDistinct,
         Self::Dependencies,
         Self::McvList,
@@ -64,6 +68,7 @@ impl CatalogType {
             Self::AnyArray => "anyarray",
             Self::Inet => "inet",
             Self::Lsn => "pg_lsn",
+            Self::Bit => "bit",
             Self::NDistinct => "pg_ndistinct",
             Self::Dependencies => "pg_dependencies",
             Self::McvList => "pg_mcv_list",

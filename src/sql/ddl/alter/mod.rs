@@ -103,7 +103,20 @@ pub(crate) struct Computed {
     pub value: NewValue,
 }
 
+/// Whether an action drops columns with what depends on them.
+pub(crate) fn drops_with_cascade(operation: &AlterTableOperation) -> bool {
+    matches!(operation, AlterTableOperation::DropColumn { drop_behavior: Some(DropBehavior::Cascade), .. })
+}
+
 impl Alteration<'_> {
+    /// The columns that get another type.
+    pub fn retyped(&self) -> Vec<&str> {
+        let is_retyped = |old: &&DeclaredColumn| {
+            self.after.columns.iter().any(|new| new.name == old.name && new.sql_type != old.sql_type)
+        };
+        self.before.columns.iter().filter(is_retyped).map(|column| column.name.as_str()).collect()
+    }
+
     /// How rows are to be written anew, if they are: from one relation to the other.
     pub fn rewrite(&self, before: &Relation, after: &Relation) -> Option<Rewrite> {
         if !self.must_rewrite {
@@ -212,11 +225,6 @@ fn undefined_column(column: &str, table: &str) -> Box<SqlError> {
 /// What ALTER TABLE IF EXISTS and its like tell.
 fn skipped(what: String) -> Notice {
     Notice::info(format!("{what}, skipping"))
-}
-
-/// Whether nothing but the owner is changed, which has no meaning here.
-pub(crate) fn only_gives_owner(operations: &[AlterTableOperation]) -> bool {
-    operations.iter().all(|operation| matches!(operation, AlterTableOperation::OwnerTo { .. }))
 }
 
 /// Whether an action is about columns, so that those of a found table must be declared first.

@@ -2,7 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use datafusion::sql::sqlparser::ast::{AlterColumnOperation, AlterTableOperation, ReplicaIdentity, TableConstraint};
+use datafusion::sql::sqlparser::ast::{
+    AlterColumnOperation, AlterTableOperation, Owner, ReplicaIdentity, TableConstraint,
+};
 
 use super::Alteration;
 use crate::model::limits::CUSTOM_PROPERTIES_MAX;
@@ -117,7 +119,11 @@ impl Alteration<'_> {
                 }
                 Ok(())
             }
-            A::OwnerTo { .. } => self.ignore("OWNER TO: every table belongs to whoever is connected"),
+            // What is read as no action at all is given to the parser as this.
+            A::OwnerTo { new_owner: Owner::CurrentUser } => Ok(()),
+            A::OwnerTo { .. } => {
+                Err(SqlError::not_supported("OWNER TO beside other actions").with_hint("Change the owner on its own."))
+            }
             A::ReplicaIdentity { identity: ReplicaIdentity::Default } => Ok(()),
             A::ReplicaIdentity { .. } => self.ignore("REPLICA IDENTITY: rows are not replicated from here"),
             A::DisableTrigger { name } | A::EnableTrigger { name } if is_every_trigger(&fold(name)) => Ok(()),

@@ -23,7 +23,7 @@ use super::changed_rows::BoundChanges;
 use super::new_rows::BoundRows;
 use super::returning::all_columns;
 use super::rows::{RowsToWrite, keys_of_batch};
-use super::target::{find_target, item, labelled, select, target_table};
+use super::target::{find_changed, item, labelled, select, target_table};
 use super::update::{IDENTITY_COLUMNS, TARGET_LABELS, etag_at};
 use super::writes::Writes;
 use crate::model::EntityKey;
@@ -53,7 +53,7 @@ impl PreparedMerge {
     pub async fn prepare(planner: &Planner<'_>, merge: &ast::Merge, declared: &[SqlType]) -> SqlResult<Self> {
         clauses::check(merge)?;
         let (name, alias) = target_table(&merge.table)?;
-        let relation = find_target(planner, name).await?;
+        let relation = find_changed(planner, name, "merge into").await?;
         let scope = SourceScope::read(planner, &alias, &merge.source).await?;
         let mut declared = declared.to_vec();
         let clauses::Read { clauses, which, values } =

@@ -16,7 +16,9 @@ use datafusion::common::{Result, internal_err};
 use datafusion::functions_aggregate::first_last::first_value_udaf;
 use datafusion::functions_aggregate::min_max::max_udaf;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
-use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, TypeSignature, Volatility};
+use datafusion::logical_expr::{
+    Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, Signature, TypeSignature, Volatility,
+};
 
 pub(super) use self::extreme::Extreme;
 pub(super) use self::float_extreme::FloatExtreme;
@@ -103,9 +105,56 @@ pub(in crate::sql) fn find(name: &str, engine: Option<Arc<AggregateUDF>>) -> Opt
     }
     match name {
         // The greatest of one value is that value, whatever its type.
-        ONLY_OF => Some(max_udaf()),
+        ONLY_OF => Some(Arc::new(AggregateUDF::new_from_impl(Only { engine: max_udaf().as_ref().clone() }))),
         FIRST_OF => Some(first_value_udaf()),
         _ => engine.filter(|_| !FOREIGN.contains(&name)),
+    }
+}
+
+/// The engine's greatest of at most one value, with the type of that value said.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Only {
+    engine: AggregateUDF,
+}
+
+impl AggregateUDFImpl for Only {
+    fn name(&self) -> &str {
+        self.engine.name()
+    }
+
+    fn signature(&self) -> &Signature {
+        self.engine.signature()
+    }
+
+    fn coerce_types(&self, arg_types: &[DataType]) -> Result<Vec<DataType>> {
+        Ok(arg_types.to_vec())
+    }
+
+    fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
+        self.engine.return_type(arg_types)
+    }
+
+    fn return_field(&self, arg_fields: &[FieldRef]) -> Result<FieldRef> {
+        match arg_fields.first() {
+            Some(value) => Ok(Arc::new(value.as_ref().clone().with_name(self.name()).with_nullable(true))),
+            None => internal_err!("the only value of nothing"),
+        }
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        self.engine.accumulator(args)
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
+        self.engine.state_fields(args)
+    }
+
+    fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {
+        self.engine.groups_accumulator_supported(args)
+    }
+
+    fn create_groups_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn GroupsAccumulator>> {
+        self.engine.create_groups_accumulator(args)
     }
 }
 

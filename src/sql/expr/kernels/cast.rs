@@ -72,6 +72,14 @@ fn laid_out(sql_type: &SqlType, data_type: &DataType) -> SqlType {
 
 fn converted(values: &ArrayRef, from: &SqlType, to: &SqlType, reading: Reading) -> SqlResult<ArrayRef> {
     use SqlType as T;
+    let item = match from {
+        T::Int2Vector => Some(T::Int2),
+        T::OidVector => Some(T::Oid),
+        _ => None,
+    };
+    if let (Some(item), T::Array(_)) = (item, to) {
+        return converted(values, &T::Array(Box::new(item)), to, reading);
+    }
     if values.data_type() == &DataType::Null {
         return Ok(new_null_array(&to.arrow(), values.len()));
     }

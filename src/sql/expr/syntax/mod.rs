@@ -3,6 +3,7 @@
 //! [`precedence`] sets right what the parser binds otherwise; then each form becomes a call that waits for the types of its
 //! arguments ([`super::pending`]).
 
+mod bits;
 mod conditions;
 mod numbers;
 mod precedence;
@@ -111,10 +112,12 @@ fn lower_one(expr: &mut Expr) -> SqlResult<()> {
             let value = Value::SingleQuotedString(std::mem::take(text));
             *expr = Expr::Value(ValueWithSpan { value, span: *span });
         }
-        Expr::Value(ValueWithSpan {
-            value: Value::SingleQuotedByteStringLiteral(_) | Value::HexStringLiteral(_),
-            ..
-        }) => return Err(SqlError::not_supported("type bit")),
+        Expr::Value(ValueWithSpan { value: Value::SingleQuotedByteStringLiteral(digits), .. }) => {
+            *expr = bits::of_binary(digits)?;
+        }
+        Expr::Value(ValueWithSpan { value: Value::HexStringLiteral(digits), .. }) => {
+            *expr = bits::of_hexadecimal(digits)?;
+        }
         _ => {}
     }
     Ok(())

@@ -3,16 +3,16 @@
 use super::{Definition, FunctionContext, argument, boolean, nothing, text};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::pg_catalog::objects::Class;
+use crate::sql::pg_catalog::objects::{Class, PG_CATALOG, view_definition};
 use crate::sql::pg_catalog::quoting::quote_ident;
-use crate::sql::pg_catalog::{built_ins, comments, deparse, layout};
+use crate::sql::pg_catalog::{built_ins, comments, deparse, layout, references};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("format_type", text, format_type).of_nulls(),
     Definition::new("pg_get_expr", text, expression),
     Definition::new("pg_get_constraintdef", text, constraint_definition),
     Definition::new("pg_get_indexdef", text, index_definition_of),
-    Definition::new("pg_get_viewdef", text, nothing),
+    Definition::new("pg_get_viewdef", text, view_query),
     Definition::new("pg_get_ruledef", text, nothing),
     Definition::new("pg_get_triggerdef", text, nothing),
     Definition::new("pg_get_partkeydef", text, nothing),
@@ -25,21 +25,18 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("col_description", text, column_comment),
     Definition::new("shobj_description", text, shared_comment),
     Definition::new("pg_table_is_visible", boolean, table_is_visible),
-    Definition::new("pg_type_is_visible", boolean, yes),
-    Definition::new("pg_function_is_visible", boolean, yes),
-    Definition::new("pg_operator_is_visible", boolean, yes),
-    Definition::new("pg_opclass_is_visible", boolean, yes),
-    Definition::new("pg_opfamily_is_visible", boolean, yes),
-    Definition::new("pg_collation_is_visible", boolean, yes),
-    Definition::new("pg_conversion_is_visible", boolean, yes),
-    Definition::new("pg_statistics_obj_is_visible", boolean, yes),
-    Definition::new("pg_ts_config_is_visible", boolean, yes),
-    Definition::new("pg_ts_dict_is_visible", boolean, yes),
-    Definition::new("pg_ts_parser_is_visible", boolean, yes),
-    Definition::new("pg_ts_template_is_visible", boolean, yes),
-    Definition::new("pg_relation_is_publishable", boolean, no),
-    Definition::new("pg_column_is_updatable", boolean, yes),
-    Definition::new("pg_index_column_has_property", boolean, no),
+    Definition::new("pg_type_is_visible", boolean, |c, a| Ok(visible(c, a, "pg_type"))),
+    Definition::new("pg_function_is_visible", boolean, |c, a| Ok(visible(c, a, "pg_proc"))),
+    Definition::new("pg_operator_is_visible", boolean, |c, a| Ok(visible(c, a, "pg_operator"))),
+    Definition::new("pg_opclass_is_visible", boolean, |c, a| Ok(visible(c, a, "pg_opclass"))),
+    Definition::new("pg_opfamily_is_visible", boolean, |c, a| Ok(visible(c, a, "pg_opfamily"))),
+    Definition::new("pg_collation_is_visible", boolean, |c, a| Ok(visible(c, a, "pg_collation"))),
+    Definition::new("pg_conversion_is_visible", boolean, |c, a| Ok(visible(c, a, "pg_conversion"))),
+    Definition::new("pg_statistics_obj_is_visible", boolean, |c, a| Ok(visible(c, a, "pg_statistic_ext"))),
+    Definition::new("pg_ts_config_is_visible", boolean, |c, a| Ok(visible(c, a, "pg_ts_config"))),
+    Definition::new("pg_ts_dict_is_visible", boolean, |c, a| Ok(visible(c, a, "pg_ts_dict"))),
+    Definition::new("pg_ts_parser_is_visible", boolean, |c, a| Ok(visible(c, a, "pg_ts_parser"))),
+    Definition::new("pg_ts_template_is_visible", boolean, |c, a| Ok(visible(c, a, "pg_ts_template"))),
 ];
 
 fn format_type(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
@@ -60,9 +57,10 @@ fn index_definition_of(context: &FunctionContext, arguments: &[Cell]) -> SqlResu
     let Some(Class::Index(index)) = oid.and_then(|oid| context.objects.class_by_oid(oid)) else {
         return Ok(Cell::Null);
     };
+    let pretty = argument(arguments, 2).as_bool().unwrap_or(false);
     Ok(match argument(arguments, 1).as_int().and_then(|n| usize::try_from(n).ok()) {
-        None | Some(0) => index.definition().into(),
-        Some(position) => index.column(position - 1).unwrap_or_default().into(),
+        None | Some(0) => index.definition(pretty).into(),
+        Some(position) => index.column(position - 1, pretty).unwrap_or_default().into(),
     })
 }
 
@@ -93,6 +91,19 @@ fn serial_sequence(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<C
     Ok(owned.map(|sequence| format!("public.{}", quote_ident(&sequence.name))).into())
 }
 
+/// The query of a view, named by its OID or as `regclass` reads names.
+fn view_query(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
+    let given = argument(arguments, 0);
+    let class = match given.as_oid() {
+        Some(oid) => context.objects.class_by_oid(oid),
+        None => given.as_text().and_then(|name| context.objects.class_by_name(&name)).map(|(_, class)| class),
+    };
+    Ok(match class {
+        Some(Class::View(view)) => view_definition(context, view).into(),
+        _ => Cell::Null,
+    })
+}
+
 /// The comment on an object; the second argument names the relation that lists it.
 fn object_comment(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
     let Some(oid) = argument(arguments, 0).as_oid() else { return Ok(Cell::Null) };
@@ -116,7 +127,7 @@ fn column_comment(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Ce
 fn shared_comment(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
     let Some(oid) = argument(arguments, 0).as_oid() else { return Ok(Cell::Null) };
     let class = argument(arguments, 1).as_text().and_then(|name| layout::find(None, &name)).map(|l| l.oid);
-    let shared = comments::shared_comments(&context.objects, &context.database, &context.user);
+    let shared = comments::shared_comments(&context.objects, &context.granted, &context.database);
     let found = shared.iter().find(|comment| comment.object == oid && Some(comment.class) == class);
     Ok(found.map(|comment| comment.text).into())
 }
@@ -130,10 +141,12 @@ fn empty(_: &FunctionContext, _: &[Cell]) -> SqlResult<Cell> {
     Ok("".into())
 }
 
-fn yes(_: &FunctionContext, _: &[Cell]) -> SqlResult<Cell> {
-    Ok(true.into())
-}
-
-fn no(_: &FunctionContext, _: &[Cell]) -> SqlResult<Cell> {
-    Ok(false.into())
+/// Whether the name alone finds what a relation lists under an OID; NULL when it lists nothing so.
+fn visible(context: &FunctionContext, arguments: &[Cell], relation: &str) -> Cell {
+    let Some(oid) = argument(arguments, 0).as_oid() else { return Cell::Null };
+    let is_row_type = relation == "pg_type" && context.objects.table_of_row_type(oid).is_some();
+    if is_row_type {
+        return true.into();
+    }
+    references::schema_of(relation, oid).map(|schema| schema == PG_CATALOG).into()
 }

@@ -3,15 +3,22 @@
 //! Each works on single values: the catalogue is small, and one table of plain functions is easy to read and extend.
 //! They answer from the catalogue as the statement sees it, so they belong to one statement.
 
+mod acl;
+mod activity;
 mod arrays;
 mod definitions;
+mod describing;
 mod identifiers;
 mod naming;
 mod notify;
+mod privileges;
 mod routines;
 mod session;
 mod sets;
+mod sizes;
+mod sleep;
 mod text;
+mod type_parts;
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -29,13 +36,13 @@ use self::naming::NamingFunction;
 pub(super) use self::naming::{found_oid_of, names_of, oids_of};
 pub(in crate::sql) use self::naming::{name_of, oid_of};
 use super::cells::{Cell, array_of};
+use super::granted::Granted;
 use super::objects::Objects;
 use crate::sql::copies::Copies;
 use crate::sql::error::SqlResult;
+use crate::sql::handles::Handles;
 use crate::sql::login::Login;
-use crate::sql::notify::Listener;
 use crate::sql::observe::Observations;
-use crate::sql::settings::Settings;
 use crate::sql::types::SqlType;
 
 /// What the functions of one statement know.
@@ -45,10 +52,9 @@ pub(super) struct FunctionContext {
     pub database: Arc<str>,
     pub user: Arc<str>,
     pub login: Arc<Login>,
-    /// The session's settings, which `set_config` changes.
-    pub settings: Settings,
-    /// What the session listens to and has to say.
-    pub listener: Listener,
+    /// What they reach of the session and of the server.
+    pub handles: Handles,
+    pub granted: Arc<Granted>,
     /// What observe mode saw, for the statements that read it.
     pub observations: Arc<Observations>,
     /// The COPY statements under way, of all sessions.
@@ -64,8 +70,8 @@ impl FunctionContext {
             database: "d".into(),
             user: "u".into(),
             login: Arc::default(),
-            settings: Settings::new("u"),
-            listener: Listener::new(Arc::default()),
+            handles: Handles::for_tests(),
+            granted: Arc::new(Granted::for_tests("u")),
             observations: Arc::default(),
             copies: Arc::default(),
         }
@@ -103,15 +109,21 @@ impl Definition {
 
 static DEFINITIONS: LazyLock<HashMap<&'static str, &'static Definition>> = LazyLock::new(|| {
     let families = [
+        activity::FUNCTIONS,
         definitions::FUNCTIONS,
         naming::FUNCTIONS,
         notify::FUNCTIONS,
+        privileges::FUNCTIONS,
         session::FUNCTIONS,
         text::FUNCTIONS,
         arrays::FUNCTIONS,
         routines::FUNCTIONS,
         sets::FUNCTIONS,
         identifiers::FUNCTIONS,
+        describing::FUNCTIONS,
+        sizes::FUNCTIONS,
+        type_parts::FUNCTIONS,
+        acl::FUNCTIONS,
     ];
     families.into_iter().flatten().map(|definition| (definition.name, definition)).collect()
 });
@@ -129,9 +141,9 @@ impl Body {
         defined.or_else(|| NamingFunction::find(name).map(Body::Naming))
     }
 
-    fn name(&self) -> &str {
+    fn name(&self) -> String {
         match self {
-            Body::Defined(definition) => definition.name,
+            Body::Defined(definition) => definition.name.to_owned(),
             Body::Naming(function) => function.name(),
         }
     }
@@ -164,6 +176,9 @@ pub(super) fn find(name: &str, context: &FunctionContext) -> Option<Arc<ScalarUD
     if name == arrays::ListOrEmpty::NAME {
         return Some(Arc::new(ScalarUDF::new_from_impl(arrays::ListOrEmpty::new())));
     }
+    if let Some(sleep) = sleep::find(name) {
+        return Some(sleep);
+    }
     Some(Arc::new(ScalarUDF::new_from_impl(CatalogFunction::new(Body::find(name)?, context.clone()))))
 }
 
@@ -173,6 +188,7 @@ pub(super) fn is_known(name: &str) -> bool {
 }
 
 struct CatalogFunction {
+    name: String,
     body: Body,
     context: FunctionContext,
     signature: Signature,
@@ -182,7 +198,7 @@ impl CatalogFunction {
     fn new(body: Body, context: FunctionContext) -> Self {
         let any_arguments = TypeSignature::OneOf(vec![TypeSignature::VariadicAny, TypeSignature::Nullary]);
         let volatility = body.volatility();
-        Self { body, context, signature: Signature::new(any_arguments, volatility) }
+        Self { name: body.name(), body, context, signature: Signature::new(any_arguments, volatility) }
     }
 
     /// What it gives for one row. To a function an argument that names an object is its OID.
@@ -194,13 +210,13 @@ impl CatalogFunction {
 
 impl std::fmt::Debug for CatalogFunction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.body.name())
+        f.write_str(&self.name)
     }
 }
 
 impl PartialEq for CatalogFunction {
     fn eq(&self, other: &Self) -> bool {
-        self.body.name() == other.body.name() && Arc::ptr_eq(&self.context.objects, &other.context.objects)
+        self.name == other.name && Arc::ptr_eq(&self.context.objects, &other.context.objects)
     }
 }
 
@@ -208,13 +224,13 @@ impl Eq for CatalogFunction {}
 
 impl Hash for CatalogFunction {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.body.name().hash(state);
+        self.name.hash(state);
     }
 }
 
 impl ScalarUDFImpl for CatalogFunction {
     fn name(&self) -> &str {
-        self.body.name()
+        &self.name
     }
 
     fn signature(&self) -> &Signature {
@@ -226,7 +242,7 @@ impl ScalarUDFImpl for CatalogFunction {
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        Ok(Arc::new(self.body.returns(args.arg_fields).field(self.body.name(), true)))
+        Ok(Arc::new(self.body.returns(args.arg_fields).field(&self.name, true)))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

@@ -5,8 +5,8 @@
 use super::{Definition, FunctionContext, argument};
 use crate::sql::error::{ErrorKind, SqlResult};
 use crate::sql::input::parse_text;
+use crate::sql::pg_catalog::built_ins::functions_named;
 use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::pg_catalog::objects::OWNER;
 use crate::sql::pg_catalog::references::Reference;
 use crate::sql::types::SqlType;
 
@@ -26,6 +26,9 @@ const TYPES: &[(&str, Reference)] = &[
     ("regconfig", Reference::Config),
     ("regdictionary", Reference::Dictionary),
 ];
+
+/// How the name of a function is printed that others have too.
+const QUALIFIED: &str = "pg_catalog.";
 
 /// What is asked about a value that names an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,6 +85,7 @@ pub(in crate::sql::pg_catalog) fn names_of(type_name: &str) -> String {
 /// A function between names and OIDs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NamingFunction {
+    /// Of the type.
     name: &'static str,
     reference: Reference,
     question: Question,
@@ -100,8 +104,9 @@ impl NamingFunction {
     }
 
     /// What it is called in a plan.
-    pub fn name(&self) -> &'static str {
-        self.name
+    pub fn name(&self) -> String {
+        let prefix = QUESTIONS.iter().find(|(_, question)| *question == self.question).map_or("", |(prefix, _)| prefix);
+        format!("{prefix}{}", self.name)
     }
 
     pub fn returns(&self) -> SqlType {
@@ -143,7 +148,14 @@ impl NamingFunction {
         if text == "-" {
             return Ok(0u32.into());
         }
-        match self.reference.find(context, &text)? {
+        let found = match self.reference.find(context, &text) {
+            // A column prints a name of several functions so: it is one of them.
+            Err(error) if error.kind == ErrorKind::AmbiguousFunction && text.starts_with(QUALIFIED) => {
+                functions_named(text.trim_start_matches(QUALIFIED)).first().copied()
+            }
+            found => found?,
+        };
+        match found {
             Some(oid) => Ok(oid.into()),
             None => Err(self.reference.missing(&text)),
         }
@@ -201,5 +213,6 @@ pub(super) fn as_oid(context: &FunctionContext, sql_type: &SqlType, cell: Cell) 
 
 fn user_by_oid(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
     let oid = argument(arguments, 0).as_oid().unwrap_or(0);
-    Ok(if oid == OWNER { context.user.to_string() } else { format!("unknown (OID={oid})") }.into())
+    let role = context.granted.roles.with_oid(oid);
+    Ok(role.map_or_else(|| format!("unknown (OID={oid})"), |role| role.name.clone()).into())
 }

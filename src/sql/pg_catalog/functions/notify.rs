@@ -10,15 +10,19 @@ use crate::sql::types::SqlType;
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("pg_notify", |_| SqlType::Void, notify).of_nulls().volatile(),
     // The rows of pg_listening_channels().
-    Definition::new("listening_channels", texts, |c, _| Ok(Cell::texts(&c.listener.channels()))),
-    Definition::new("pg_notification_queue_usage", |_| SqlType::Float8, |c, _| Ok(Cell::Float(c.listener.usage())))
-        .volatile(),
+    Definition::new("listening_channels", texts, |c, _| Ok(Cell::texts(&c.handles.listener.channels()))),
+    Definition::new(
+        "pg_notification_queue_usage",
+        |_| SqlType::Float8,
+        |c, _| Ok(Cell::Float(c.handles.listener.usage())),
+    )
+    .volatile(),
 ];
 
 fn notify(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
     let channel = argument(arguments, 0).as_text().unwrap_or_default();
     let payload = argument(arguments, 1).as_text().unwrap_or_default();
-    context.listener.notify(&channel, &payload)?;
+    context.handles.listener.notify(&channel, &payload)?;
     Ok(Cell::text(""))
 }
 

@@ -5,9 +5,6 @@ use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::pg_catalog::cells::Cell;
 use crate::sql::types::SqlType;
 
-/// The number PostgreSQL gives to the only encoding there is.
-const UTF8: i64 = 6;
-
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("current_database", name, |c, _| Ok((*c.database).into())),
     Definition::new("current_catalog", name, |c, _| Ok((*c.database).into())),
@@ -23,31 +20,10 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("pg_backend_pid", int4, |c, _| Ok(c.login.process.into())),
     Definition::new("pg_is_in_recovery", boolean, |_, _| Ok(false.into())),
     Definition::new("pg_is_wal_replay_paused", boolean, |_, _| Ok(false.into())),
-    Definition::new("txid_current", int8, |_, _| Ok(1.into())),
     Definition::new("pg_my_temp_schema", super::oid, |_, _| Ok(0.into())),
     Definition::new("pg_is_other_temp_schema", boolean, |_, _| Ok(false.into())),
     Definition::new("inet_server_addr", text, |_, _| Ok(Cell::Null)),
     Definition::new("inet_server_port", int4, |_, _| Ok(Cell::Null)),
-    Definition::new("inet_client_addr", text, |_, _| Ok(Cell::Null)),
-    Definition::new("inet_client_port", int4, |_, _| Ok(Cell::Null)),
-    Definition::new("pg_advisory_unlock_all", |_| SqlType::Void, |_, _| Ok("".into())),
-    Definition::new("has_table_privilege", boolean, allowed),
-    Definition::new("has_any_column_privilege", boolean, allowed),
-    Definition::new("has_column_privilege", boolean, allowed),
-    Definition::new("has_schema_privilege", boolean, allowed),
-    Definition::new("has_database_privilege", boolean, allowed),
-    Definition::new("has_function_privilege", boolean, allowed),
-    Definition::new("has_sequence_privilege", boolean, allowed),
-    Definition::new("has_type_privilege", boolean, allowed),
-    Definition::new("has_tablespace_privilege", boolean, allowed),
-    Definition::new("has_language_privilege", boolean, allowed),
-    Definition::new("pg_has_role", boolean, allowed),
-    Definition::new("pg_relation_size", int8, |_, _| Ok(0.into())),
-    Definition::new("pg_total_relation_size", int8, |_, _| Ok(0.into())),
-    Definition::new("pg_table_size", int8, |_, _| Ok(0.into())),
-    Definition::new("pg_indexes_size", int8, |_, _| Ok(0.into())),
-    Definition::new("pg_database_size", int8, |_, _| Ok(0.into())),
-    Definition::new("pg_tablespace_size", int8, |_, _| Ok(0.into())),
     Definition::new("pg_stat_get_numscans", int8, |_, _| Ok(0.into())),
     Definition::new("pg_encoding_to_char", name, encoding_name),
     Definition::new("pg_char_to_encoding", int4, encoding_number),
@@ -66,7 +42,7 @@ fn current_schemas(_: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
 }
 
 fn version(context: &FunctionContext, _: &[Cell]) -> SqlResult<Cell> {
-    let (_, number) = context.settings.show("server_version")?;
+    let (_, number) = context.handles.settings.show("server_version")?;
     let own = env!("CARGO_PKG_VERSION");
     Ok(format!("PostgreSQL {number} (tablegate {own}), 64-bit").into())
 }
@@ -74,7 +50,7 @@ fn version(context: &FunctionContext, _: &[Cell]) -> SqlResult<Cell> {
 fn current_setting(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
     let name = argument(arguments, 0).as_text().unwrap_or_default();
     let missing_is_null = argument(arguments, 1).as_bool() == Some(true);
-    match context.settings.show(&name) {
+    match context.handles.settings.show(&name) {
         Ok((_, value)) => Ok(value.into()),
         Err(error) if missing_is_null && error.kind == ErrorKind::UndefinedObject => Ok(Cell::Null),
         Err(error) => Err(error),
@@ -92,23 +68,75 @@ fn set_config(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> 
             .with_hint("Use SET TRANSACTION."));
     }
     if argument(arguments, 2).as_bool() == Some(true) {
-        context.settings.set_local(&name, value.as_deref())?;
+        context.handles.settings.set_local(&name, value.as_deref())?;
     } else {
-        context.settings.set(&name, value.as_deref())?;
+        context.handles.settings.set(&name, value.as_deref())?;
     }
-    Ok(context.settings.show(&name)?.1.into())
-}
-
-/// Whoever is connected may do everything.
-fn allowed(_: &FunctionContext, _: &[Cell]) -> SqlResult<Cell> {
-    Ok(true.into())
+    Ok(context.handles.settings.show(&name)?.1.into())
 }
 
 fn encoding_name(_: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
-    Ok(if argument(arguments, 0).as_int() == Some(UTF8) { "UTF8" } else { "" }.into())
+    let number = argument(arguments, 0).as_int().and_then(|number| usize::try_from(number).ok());
+    Ok(number.and_then(|number| ENCODINGS.get(number)).copied().unwrap_or_default().into())
 }
 
+/// Names are compared without what is no letter or digit, as PostgreSQL compares them.
 fn encoding_number(_: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
-    let name = argument(arguments, 0).as_text().unwrap_or_default().to_uppercase();
-    Ok(Cell::Int(if matches!(name.as_str(), "UTF8" | "UTF-8" | "UNICODE") { UTF8 } else { -1 }))
+    let plain = |name: &str| -> String {
+        name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+    };
+    let asked = plain(&argument(arguments, 0).as_text().unwrap_or_default());
+    let asked = match asked.as_str() {
+        "unicode" => "utf8",
+        "iso88591" => "latin1",
+        other => other,
+    };
+    let found = ENCODINGS.iter().position(|known| plain(known) == asked);
+    Ok(Cell::Int(found.map_or(-1, |found| i64::try_from(found).unwrap_or(-1))))
 }
+
+/// PostgreSQL's encodings, by their numbers. All text here is UTF8.
+const ENCODINGS: &[&str] = &[
+    "SQL_ASCII",
+    "EUC_JP",
+    "EUC_CN",
+    "EUC_KR",
+    "EUC_TW",
+    "EUC_JIS_2004",
+    "UTF8",
+    "MULE_INTERNAL",
+    "LATIN1",
+    "LATIN2",
+    "LATIN3",
+    "LATIN4",
+    "LATIN5",
+    "LATIN6",
+    "LATIN7",
+    "LATIN8",
+    "LATIN9",
+    "LATIN10",
+    "WIN1256",
+    "WIN1258",
+    "WIN866",
+    "WIN874",
+    "KOI8R",
+    "WIN1251",
+    "WIN1252",
+    "ISO_8859_5",
+    "ISO_8859_6",
+    "ISO_8859_7",
+    "ISO_8859_8",
+    "WIN1250",
+    "WIN1253",
+    "WIN1254",
+    "WIN1255",
+    "WIN1257",
+    "KOI8U",
+    "SJIS",
+    "BIG5",
+    "GBK",
+    "UHC",
+    "GB18030",
+    "JOHAB",
+    "SHIFT_JIS_2004",
+];

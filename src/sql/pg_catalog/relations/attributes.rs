@@ -25,9 +25,20 @@ pub(super) fn attributes(context: &FunctionContext, rows: &mut Rows) {
             );
         }
         for index in TableIndex::of_table(table) {
+            let shape = index.shape();
             for (position, number) in (1..).zip(index.columns()) {
-                let Some((_, column)) = visible_columns(table).find(|(n, _)| *n == number) else { continue };
-                push(rows, &Attribute::of(index.oid(), position, &column.name, &column.sql_type));
+                if let Some((_, column)) = visible_columns(table).find(|(n, _)| *n == number) {
+                    push(rows, &Attribute::of(index.oid(), position, &column.name, &column.sql_type));
+                    continue;
+                }
+                let at = usize::try_from(position - 1).unwrap_or(0);
+                if let Some(expression) = shape.as_ref().and_then(|shape| shape.columns.get(at)) {
+                    let attribute = Attribute {
+                        type_oid: expression.type_oid.unwrap_or(type_oid(&SqlType::Text)),
+                        ..Attribute::of(index.oid(), position, &expression.label, &SqlType::Text)
+                    };
+                    push(rows, &attribute);
+                }
             }
         }
     }
@@ -35,6 +46,11 @@ pub(super) fn attributes(context: &FunctionContext, rows: &mut Rows) {
         let columns = [("last_value", SqlType::Int8), ("log_cnt", SqlType::Int8), ("is_called", SqlType::Bool)];
         for (number, (name, sql_type)) in (1..).zip(&columns) {
             push(rows, &Attribute { not_null: true, ..Attribute::of(sequence.oid, number, name, sql_type) });
+        }
+    }
+    for view in &context.objects.views {
+        for (number, (name, sql_type)) in (1..).zip(view.typed_columns().unwrap_or_default()) {
+            push(rows, &Attribute::of(view.oid, number, name, &sql_type));
         }
     }
 }
@@ -67,7 +83,7 @@ fn identity(column: &RelationColumn) -> &'static str {
 pub(super) fn defaults(context: &FunctionContext, rows: &mut Rows) {
     for table in &context.objects.tables {
         for (number, column) in visible_columns(table) {
-            if let Some(source) = deparse::value_source(column) {
+            if let Some(source) = deparse::value_source(table, column) {
                 rows.push([
                     ("oid", default_oid(table, number).into()),
                     ("adrelid", table.oid.into()),

@@ -3,10 +3,12 @@
 use super::Rows;
 use crate::sql::catalog::UnenforcedKind;
 use crate::sql::pg_catalog::built_ins::row_type_of;
+use crate::sql::pg_catalog::cells::Cell;
 use crate::sql::pg_catalog::constraints::{TableConstraint, TableIndex};
 use crate::sql::pg_catalog::functions::FunctionContext;
 use crate::sql::pg_catalog::layout;
 use crate::sql::pg_catalog::objects::{INFORMATION_SCHEMA, OWNER, PG_CATALOG, PUBLIC, row_type_oid, visible_columns};
+use crate::sql::relation::Relation;
 
 /// Access methods, as `pg_am` numbers them.
 pub(super) const HEAP: u32 = 2;
@@ -18,21 +20,33 @@ pub(super) fn classes(context: &FunctionContext, rows: &mut Rows) {
         let described = Described {
             row_type: row_type_oid(table),
             access: HEAP,
-            columns: visible_columns(table).count(),
+            columns: visible_columns(table).count() + table.dropped_columns.len(),
             has_index: TableIndex::of_table(table).next().is_some(),
             checks: table.constraints.checks.len(),
-            has_triggers: context.objects.constraints().any(|constraint| concerns(&constraint, &table.name)),
+            has_triggers: has_triggers(context, table),
+            owner: context.granted.owner_oid(table.oid),
+            acl: context.granted.acl_of(table.oid),
             ..Described::of(table.oid, &table.name, schema, "r")
         };
         push(rows, &described);
         for index in TableIndex::of_table(table) {
             let (name, columns) = (index.name(), index.columns().len());
             let access = access_method(index.method());
-            push(rows, &Described { access, columns, ..Described::of(index.oid(), &name, schema, "i") });
+            let owner = context.granted.owner_oid(table.oid);
+            push(rows, &Described { access, columns, owner, ..Described::of(index.oid(), &name, schema, "i") });
         }
     }
     for sequence in &context.objects.sequences {
-        push(rows, &Described { columns: 3, ..Described::of(sequence.oid, &sequence.name, PUBLIC, "S") });
+        let (owner, acl) = (context.granted.owner_oid(sequence.oid), context.granted.acl_of(sequence.oid));
+        push(rows, &Described { columns: 3, owner, acl, ..Described::of(sequence.oid, &sequence.name, PUBLIC, "S") });
+    }
+    for view in &context.objects.views {
+        let columns = view.columns.len();
+        let (owner, acl) = (context.granted.owner_oid(view.oid), context.granted.acl_of(view.oid));
+        push(
+            rows,
+            &Described { columns, is_view: true, owner, acl, ..Described::of(view.oid, &view.name, PUBLIC, "v") },
+        );
     }
 }
 
@@ -51,6 +65,10 @@ pub(super) fn system_classes(rows: &mut Rows) {
 }
 
 /// Whether a foreign key refers from or to the table: PostgreSQL has triggers for those.
+pub(super) fn has_triggers(context: &FunctionContext, table: &Relation) -> bool {
+    context.objects.constraints().any(|constraint| concerns(&constraint, &table.name))
+}
+
 fn concerns(constraint: &TableConstraint<'_>, table: &str) -> bool {
     match constraint {
         TableConstraint::Recorded(from, recorded) => match &recorded.kind {
@@ -84,6 +102,10 @@ struct Described<'a> {
     has_index: bool,
     checks: usize,
     has_triggers: bool,
+    owner: u32,
+    acl: Cell,
+    /// A view of the user's, which a rule makes one.
+    is_view: bool,
 }
 
 impl<'a> Described<'a> {
@@ -100,6 +122,9 @@ impl<'a> Described<'a> {
             has_index: false,
             checks: 0,
             has_triggers: false,
+            owner: OWNER,
+            acl: Cell::Null,
+            is_view: false,
         }
     }
 }
@@ -111,7 +136,7 @@ fn push(rows: &mut Rows, class: &Described<'_>) {
         ("relname", class.name.into()),
         ("relnamespace", class.schema.into()),
         ("reltype", class.row_type.into()),
-        ("relowner", OWNER.into()),
+        ("relowner", class.owner.into()),
         ("relam", class.access.into()),
         ("relfilenode", class.oid.into()),
         // How many rows there are is not known without reading them all.
@@ -122,6 +147,8 @@ fn push(rows: &mut Rows, class: &Described<'_>) {
         ("relnatts", columns.into()),
         ("relchecks", i32::try_from(class.checks).unwrap_or(i32::MAX).into()),
         ("relhastriggers", class.has_triggers.into()),
+        ("relacl", class.acl.clone()),
+        ("relhasrules", class.is_view.into()),
         ("relispopulated", true.into()),
         ("relreplident", if class.kind == "r" { "d" } else { "n" }.into()),
     ]);

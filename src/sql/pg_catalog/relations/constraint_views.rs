@@ -6,8 +6,8 @@ use crate::sql::pg_catalog::cells::Cell;
 use crate::sql::pg_catalog::constraints::{TableConstraint, rule};
 use crate::sql::pg_catalog::deparse;
 use crate::sql::pg_catalog::functions::FunctionContext;
-use crate::sql::pg_catalog::objects::visible_columns;
-use crate::sql::relation::Relation;
+use crate::sql::pg_catalog::objects::{PUBLIC, has_key, key_numbers, visible_columns};
+use crate::sql::relation::{Relation, RelationColumn};
 
 pub(super) fn table_constraints(context: &FunctionContext, rows: &mut Rows) {
     for constraint in context.objects.constraints() {
@@ -24,7 +24,46 @@ pub(super) fn table_constraints(context: &FunctionContext, rows: &mut Rows) {
             ("is_deferrable", yes_or_no(deferral != Deferral::NotDeferrable)),
             ("initially_deferred", yes_or_no(deferral == Deferral::InitiallyDeferred)),
             ("enforced", yes_or_no(constraint.is_enforced())),
+            ("nulls_distinct", nulls_distinct(&constraint)),
         ]);
+    }
+    for table in &context.objects.tables {
+        for (name, _) in not_null_checks(context, table) {
+            rows.push([
+                ("constraint_catalog", (*context.database).into()),
+                ("constraint_schema", table.schema_name.as_str().into()),
+                ("constraint_name", name.into()),
+                ("table_catalog", (*context.database).into()),
+                ("table_schema", table.schema_name.as_str().into()),
+                ("table_name", table.name.as_str().into()),
+                ("constraint_type", "CHECK".into()),
+                ("is_deferrable", yes_or_no(false)),
+                ("initially_deferred", yes_or_no(false)),
+                ("enforced", yes_or_no(true)),
+            ]);
+        }
+    }
+}
+
+/// NOT NULL, which the standard takes for a CHECK: its name, as PostgreSQL makes one, and its condition.
+fn not_null_checks(context: &FunctionContext, table: &Relation) -> Vec<(String, String)> {
+    let schema = context.objects.schema_oid(&table.schema_name).unwrap_or(PUBLIC);
+    let key = if has_key(table) { key_numbers(table) } else { Vec::new() };
+    let not_null = visible_columns(table).filter(|(number, column)| column.not_null || key.contains(number));
+    let check = |(number, column): (i32, &RelationColumn)| {
+        (format!("{schema}_{}_{number}_not_null", table.oid), format!("{} IS NOT NULL", column.name))
+    };
+    not_null.map(check).collect()
+}
+
+/// Whether a UNIQUE takes NULLs for different values.
+fn nulls_distinct(constraint: &TableConstraint<'_>) -> Cell {
+    match constraint {
+        TableConstraint::Recorded(_, recorded) => match recorded.kind {
+            UnenforcedKind::Unique { nulls_not_distinct, .. } => yes_or_no(!nulls_not_distinct),
+            UnenforcedKind::ForeignKey { .. } | UnenforcedKind::Index { .. } => Cell::Null,
+        },
+        TableConstraint::PrimaryKey(_) | TableConstraint::Check(..) => Cell::Null,
     }
 }
 
@@ -48,8 +87,18 @@ pub(super) fn check_constraints(context: &FunctionContext, rows: &mut Rows) {
             ("constraint_catalog", (*context.database).into()),
             ("constraint_schema", table.schema_name.as_str().into()),
             ("constraint_name", check.name.as_str().into()),
-            ("check_clause", deparse::expression(&check.expression, false).into()),
+            ("check_clause", format!("({})", deparse::condition(table, &check.expression)).into()),
         ]);
+    }
+    for table in &context.objects.tables {
+        for (name, condition) in not_null_checks(context, table) {
+            rows.push([
+                ("constraint_catalog", (*context.database).into()),
+                ("constraint_schema", table.schema_name.as_str().into()),
+                ("constraint_name", name.into()),
+                ("check_clause", condition.into()),
+            ]);
+        }
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) fn descriptions(context: &FunctionContext, rows: &mut Rows) {
 }
 
 pub(super) fn shared_descriptions(context: &FunctionContext, rows: &mut Rows) {
-    for comment in shared_comments(&context.objects, &context.database, &context.user) {
+    for comment in shared_comments(&context.objects, &context.granted, &context.database) {
         rows.push([
             ("objoid", comment.object.into()),
             ("classoid", comment.class.into()),

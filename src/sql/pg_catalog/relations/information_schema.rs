@@ -5,6 +5,7 @@ use crate::sql::pg_catalog::built_ins::{type_by_oid, type_oid};
 use crate::sql::pg_catalog::functions::FunctionContext;
 use crate::sql::pg_catalog::objects::{has_key, key_numbers, visible_columns};
 use crate::sql::pg_catalog::{deparse, layout};
+use crate::sql::privileges::ObjectKind;
 use crate::sql::relation::RelationColumn;
 use crate::sql::types::SqlType;
 
@@ -13,10 +14,12 @@ const TEXT_OCTETS: u32 = 1 << 30;
 const BYTES_PER_CHARACTER: u32 = 4;
 
 pub(super) fn tables(context: &FunctionContext, rows: &mut Rows) {
-    let user = context.objects.tables.iter().map(|t| (t.schema_name.as_str(), t.name.as_str(), "BASE TABLE", "YES"));
+    let shown = context.objects.tables.iter().filter(|t| context.granted.shows(ObjectKind::Table, t.oid));
+    let user = shown.map(|t| (t.schema_name.as_str(), t.name.as_str(), "BASE TABLE", "YES"));
     let system =
         layout::all().iter().map(|l| (l.schema, l.name, if l.kind == "r" { "BASE TABLE" } else { "VIEW" }, "NO"));
-    for (schema, name, kind, insertable) in user.chain(system) {
+    let views = context.objects.views.iter().map(|v| ("public", v.name.as_str(), "VIEW", "NO"));
+    for (schema, name, kind, insertable) in user.chain(views).chain(system) {
         rows.push([
             ("table_catalog", (*context.database).into()),
             ("table_schema", schema.into()),
@@ -29,18 +32,33 @@ pub(super) fn tables(context: &FunctionContext, rows: &mut Rows) {
 }
 
 pub(super) fn columns(context: &FunctionContext, rows: &mut Rows) {
-    for table in &context.objects.tables {
+    for table in context.objects.tables.iter().filter(|t| context.granted.shows(ObjectKind::Table, t.oid)) {
         let key = if has_key(table) { key_numbers(table) } else { Vec::new() };
         for (number, column) in visible_columns(table) {
             let nullable = !column.not_null && !key.contains(&number);
-            push_column(context, rows, (&table.schema_name, &table.name), number, column, nullable);
+            let source = deparse::value_source(table, column);
+            push_column(context, rows, (&table.schema_name, &table.name), number, column, nullable, source);
+        }
+    }
+    for view in &context.objects.views {
+        for (number, (name, sql_type)) in (1..).zip(view.typed_columns().unwrap_or_default()) {
+            let source = crate::sql::relation::ColumnSource::ETag;
+            push_column(
+                context,
+                rows,
+                ("public", &view.name),
+                number,
+                &RelationColumn::new(name, sql_type, source),
+                true,
+                None,
+            );
         }
     }
     for layout in layout::all() {
         for (number, described) in (1..).zip(&layout.columns) {
             let source = crate::sql::relation::ColumnSource::ETag;
             let column = RelationColumn::new(described.name, described.sql_type.clone(), source);
-            push_column(context, rows, (layout.schema, layout.name), number, &column, !described.not_null);
+            push_column(context, rows, (layout.schema, layout.name), number, &column, !described.not_null, None);
         }
     }
 }
@@ -52,9 +70,9 @@ fn push_column(
     number: i32,
     column: &RelationColumn,
     nullable: bool,
+    source: Option<String>,
 ) {
     let facts = TypeFacts::of(&column.sql_type);
-    let source = deparse::value_source(column).map(|source| deparse::expression(&source, false));
     let (default, generated) = if column.generated.is_some() { (None, source) } else { (source, None) };
     let counter = column.identity.as_ref().and_then(|identity| {
         let sequence = context.objects.sequences.iter().find(|sequence| sequence.name == identity.sequence);
@@ -98,18 +116,18 @@ fn push_column(
 }
 
 /// What `information_schema.columns` says of a type.
-struct TypeFacts {
-    name: String,
-    characters: Option<u32>,
-    octets: Option<u32>,
-    precision: Option<i32>,
-    radix: Option<i32>,
-    scale: Option<i32>,
-    datetime: Option<i32>,
+pub(super) struct TypeFacts {
+    pub name: String,
+    pub characters: Option<u32>,
+    pub octets: Option<u32>,
+    pub precision: Option<i32>,
+    pub radix: Option<i32>,
+    pub scale: Option<i32>,
+    pub datetime: Option<i32>,
 }
 
 impl TypeFacts {
-    fn of(sql_type: &SqlType) -> Self {
+    pub fn of(sql_type: &SqlType) -> Self {
         let name = match &*sql_type.bare() {
             SqlType::Array(_) | SqlType::Int2Vector | SqlType::OidVector => "ARRAY".to_owned(),
             SqlType::Varchar(_) => "character varying".to_owned(),
@@ -151,11 +169,11 @@ impl TypeFacts {
 }
 
 pub(super) fn schemata(context: &FunctionContext, rows: &mut Rows) {
-    for (_, schema) in context.objects.schemas() {
+    for (oid, schema) in context.objects.schemas() {
         rows.push([
             ("catalog_name", (*context.database).into()),
             ("schema_name", schema.into()),
-            ("schema_owner", (*context.user).into()),
+            ("schema_owner", context.granted.owner(oid).into()),
         ]);
     }
 }

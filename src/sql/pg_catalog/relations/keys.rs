@@ -6,30 +6,39 @@ use crate::sql::catalog::{Deferral, UnenforcedKind};
 use crate::sql::pg_catalog::built_ins::{type_by_oid, type_oid};
 use crate::sql::pg_catalog::cells::Cell;
 use crate::sql::pg_catalog::constraints::{TableConstraint, action_code, numbers};
+use crate::sql::pg_catalog::deparse::IndexShape;
 use crate::sql::pg_catalog::functions::FunctionContext;
 use crate::sql::pg_catalog::objects::{PUBLIC, visible_columns};
 use crate::sql::relation::Relation;
 
 pub(super) fn indexes(context: &FunctionContext, rows: &mut Rows) {
     for index in context.objects.indexes() {
-        let key = index.columns();
-        let count = Cell::Int(i64::try_from(key.len()).unwrap_or(0));
-        let types = key_types(index.table(), &key);
+        let all = index.columns();
+        let shape = index.shape();
+        let key_count = shape.as_ref().map_or(all.len(), |shape| shape.columns.len());
+        let key = all.get(..key_count).unwrap_or(&all);
+        let types = key_types(index.table(), key, shape.as_ref());
+        let order: Vec<i32> = match &shape {
+            Some(shape) => shape.columns.iter().map(|column| column.order).collect(),
+            None => vec![0; key_count],
+        };
         rows.push([
             ("indexrelid", index.oid().into()),
             ("indrelid", index.table().oid.into()),
-            ("indnatts", count.clone()),
-            ("indnkeyatts", count),
+            ("indnatts", i64::try_from(all.len()).unwrap_or(0).into()),
+            ("indnkeyatts", i64::try_from(key_count).unwrap_or(0).into()),
             ("indisunique", index.is_unique().into()),
             ("indisprimary", index.is_primary().into()),
             ("indimmediate", index.is_immediate().into()),
             ("indisvalid", index.is_valid().into()),
             ("indisready", index.is_valid().into()),
             ("indislive", true.into()),
-            ("indkey", Cell::numbers(key.iter().copied())),
+            ("indkey", Cell::numbers(all.iter().copied())),
             ("indcollation", Cell::numbers(types.iter().map(|t| collation(*t)))),
             ("indclass", Cell::numbers(types.iter().map(|t| operator_class(*t)))),
-            ("indoption", Cell::numbers(types.iter().map(|_| 0))),
+            ("indoption", Cell::numbers(order)),
+            ("indexprs", shape.as_ref().and_then(IndexShape::expressions).into()),
+            ("indpred", shape.as_ref().and_then(IndexShape::predicate).into()),
         ]);
     }
 }
@@ -57,7 +66,7 @@ pub(super) fn constraints(context: &FunctionContext, rows: &mut Rows) {
             ("connoinherit", (constraint.kind() != "c").into()),
             ("conkey", Cell::numbers(constraint.columns())),
             ("confkey", reference.columns),
-            ("conbin", condition(&constraint)),
+            ("conbin", constraint.check().into()),
         ]);
     }
 }
@@ -90,20 +99,12 @@ impl Reference {
     }
 }
 
-/// The source of a CHECK.
-fn condition(constraint: &TableConstraint<'_>) -> Cell {
-    match constraint {
-        TableConstraint::Check(_, check) => check.expression.as_str().into(),
-        TableConstraint::PrimaryKey(_) | TableConstraint::Recorded(..) => Cell::Null,
-    }
-}
-
-/// The types of an index's columns; 0 for an expression.
-fn key_types(table: &Relation, key: &[i32]) -> Vec<u32> {
-    let of_number = |number: &i32| {
-        visible_columns(table).find(|(n, _)| n == number).map_or(0, |(_, column)| type_oid(&column.sql_type))
-    };
-    key.iter().map(of_number).collect()
+/// The types of an index's columns; 0 for an expression of a type that is not known.
+fn key_types(table: &Relation, key: &[i32], shape: Option<&IndexShape>) -> Vec<u32> {
+    let of_column =
+        |number: i32| visible_columns(table).find(|(n, _)| *n == number).map(|(_, column)| type_oid(&column.sql_type));
+    let of_expression = |at: usize| shape.and_then(|shape| shape.columns.get(at)?.type_oid);
+    key.iter().enumerate().map(|(at, number)| of_column(*number).or(of_expression(at)).unwrap_or(0)).collect()
 }
 
 fn collation(type_oid: u32) -> u32 {

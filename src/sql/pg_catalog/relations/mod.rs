@@ -1,20 +1,29 @@
 //! The rows of the system relations. Those that no file here fills are always empty.
 
+mod activity;
 mod attributes;
 mod classes;
 mod cluster;
 mod constraint_views;
+mod dependencies;
 mod descriptions;
 mod egt;
 mod findings;
 mod information_schema;
 mod keys;
+mod prepared;
+mod privileges;
 mod progress;
+mod roles;
 mod sequences;
 mod settings;
 mod ssl;
+mod standard_types;
+mod statement_statistics;
+mod statistics;
 mod system;
 mod types;
+mod view_rows;
 mod views;
 
 use std::sync::Arc;
@@ -66,32 +75,46 @@ fn fill_of(layout: &Layout) -> Option<Fill> {
         ("pg_catalog", "pg_attrdef") => attributes::defaults,
         ("pg_catalog", "pg_type") => types::row_types,
         ("pg_catalog", "pg_index") => keys::indexes,
+        ("pg_catalog", "pg_rewrite") => view_rows::rules,
+        ("information_schema", "views") => view_rows::standard_views,
         ("pg_catalog", "pg_constraint") => keys::constraints,
         ("pg_catalog", "schema_findings") => findings::schema_findings,
         ("pg_catalog", "pg_sequence") => sequences::sequences,
-        ("pg_catalog", "pg_depend") => sequences::dependencies,
+        ("pg_catalog", "pg_depend") => dependencies::dependencies,
         ("pg_catalog", "pg_sequences") => sequences::sequences_view,
         ("pg_catalog", "pg_description") => descriptions::descriptions,
         ("pg_catalog", "pg_shdescription") => descriptions::shared_descriptions,
         ("pg_catalog", "pg_namespace") => cluster::namespaces,
         ("pg_catalog", "pg_database") => cluster::databases,
-        ("pg_catalog", "pg_roles") => cluster::roles,
-        ("pg_catalog", "pg_user") => cluster::users,
+        ("pg_catalog", "pg_roles") => roles::roles,
+        ("pg_catalog", "pg_authid") => roles::authids,
+        ("pg_catalog", "pg_user" | "pg_shadow") => roles::users,
         ("pg_catalog", "egt_violations") => egt::violations,
         ("pg_catalog", "egt_transactions") => egt::transactions,
         ("pg_catalog", "pg_settings") => settings::settings,
         ("pg_catalog", "pg_stat_ssl") => ssl::ssl,
+        ("pg_catalog", "pg_stat_activity") => activity::sessions,
+        ("pg_catalog", "pg_locks") => activity::locks,
+        ("pg_catalog", "statement_statistics") => statement_statistics::statements,
+        ("pg_catalog", "pg_prepared_statements") => prepared::prepared_statements,
         ("pg_catalog", "pg_stat_progress_copy") => progress::copies,
         ("pg_catalog", "pg_tables") => views::tables,
         ("pg_catalog", "pg_views") => views::views,
         ("pg_catalog", "pg_indexes") => views::indexes,
-        (
-            "pg_catalog",
-            "pg_stat_user_tables" | "pg_statio_user_tables" | "pg_stat_all_tables" | "pg_statio_all_tables",
-        ) => views::statistics,
+        ("pg_catalog", "pg_stat_user_tables" | "pg_stat_all_tables") => statistics::tables,
+        ("pg_catalog", "pg_stat_xact_user_tables" | "pg_stat_xact_all_tables") => statistics::tables,
+        ("pg_catalog", "pg_statio_user_tables" | "pg_statio_all_tables") => statistics::tables,
+        ("pg_catalog", "pg_stat_user_indexes" | "pg_stat_all_indexes") => statistics::indexes,
+        ("pg_catalog", "pg_statio_user_indexes" | "pg_statio_all_indexes") => statistics::indexes,
+        ("pg_catalog", "pg_statio_user_sequences" | "pg_statio_all_sequences") => statistics::sequences,
         ("information_schema", "tables") => information_schema::tables,
         ("information_schema", "columns") => information_schema::columns,
         ("information_schema", "schemata") => information_schema::schemata,
+        ("information_schema", "domains") => standard_types::domains,
+        ("information_schema", "element_types") => standard_types::element_types,
+        ("information_schema", "collations") => standard_types::collations,
+        ("information_schema", "collation_character_set_applicability") => standard_types::collation_character_sets,
+        ("information_schema", "column_column_usage") => standard_types::column_sources,
         ("information_schema", "sequences") => sequences::standard_sequences,
         ("information_schema", "check_constraints") => constraint_views::check_constraints,
         ("information_schema", "referential_constraints") => constraint_views::referential_constraints,
@@ -100,6 +123,11 @@ fn fill_of(layout: &Layout) -> Option<Fill> {
         ("information_schema", "constraint_column_usage") => constraint_views::constraint_column_usage,
         ("information_schema", "constraint_table_usage") => constraint_views::constraint_table_usage,
         ("information_schema", "information_schema_catalog_name") => information_schema::catalog_name,
+        ("information_schema", "table_privileges") => privileges::table_privileges,
+        ("information_schema", "role_table_grants") => privileges::role_table_grants,
+        ("information_schema", "column_privileges") => privileges::column_privileges,
+        ("information_schema", "role_column_grants") => privileges::role_column_grants,
+        ("information_schema", "enabled_roles") => roles::enabled_roles,
         ("information_schema", "character_sets") => information_schema::character_sets,
         _ => return None,
     };
@@ -131,6 +159,17 @@ impl Rows {
         for (column, described) in self.columns.iter_mut().zip(&self.layout.columns) {
             let missing = if described.not_null { zero(&described.sql_type) } else { Cell::Null };
             column.resize(self.count, missing);
+        }
+    }
+
+    /// As [`Rows::push`], but a number that is not named is 0: of what is not counted.
+    pub fn push_counters<const N: usize>(&mut self, row: [(&str, Cell); N]) {
+        self.push(row);
+        let last = self.count.saturating_sub(1);
+        for (column, described) in self.columns.iter_mut().zip(&self.layout.columns) {
+            if let (SqlType::Int8, Some(cell @ Cell::Null)) = (&described.sql_type, column.get_mut(last)) {
+                *cell = Cell::Int(0);
+            }
         }
     }
 

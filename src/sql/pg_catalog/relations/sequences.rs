@@ -1,15 +1,11 @@
-//! `pg_sequence`, `pg_sequences`, `information_schema.sequences`, and in `pg_depend` whose sequences they are.
+//! `pg_sequence`, `pg_sequences`, `information_schema.sequences`.
 
 use super::Rows;
 use crate::sql::catalog::Sequence;
 use crate::sql::pg_catalog::built_ins::type_oid;
 use crate::sql::pg_catalog::cells::Cell;
 use crate::sql::pg_catalog::functions::FunctionContext;
-use crate::sql::pg_catalog::objects::{Class, visible_columns};
 use crate::sql::types::SqlType;
-
-/// OID of `pg_class`.
-const PG_CLASS: u32 = 1259;
 
 pub(super) fn sequences(context: &FunctionContext, rows: &mut Rows) {
     for sequence in &context.objects.sequences {
@@ -27,24 +23,6 @@ pub(super) fn sequences(context: &FunctionContext, rows: &mut Rows) {
     }
 }
 
-/// The columns that sequences belong to: tools look for them here. Of other dependencies nothing is shown.
-pub(super) fn dependencies(context: &FunctionContext, rows: &mut Rows) {
-    for sequence in &context.objects.sequences {
-        let Some(owner) = &sequence.owner else { continue };
-        let Some(Class::Table(table)) = context.objects.class_by_oid(owner.table) else { continue };
-        let Some((number, _)) = visible_columns(table).find(|(_, c)| c.name == owner.column) else { continue };
-        rows.push([
-            ("classid", PG_CLASS.into()),
-            ("objid", sequence.oid.into()),
-            ("objsubid", Cell::Int(0)),
-            ("refclassid", PG_CLASS.into()),
-            ("refobjid", owner.table.into()),
-            ("refobjsubid", number.into()),
-            ("deptype", if owner.identity { "i" } else { "a" }.into()),
-        ]);
-    }
-}
-
 /// `last_value` is NULL: it would have to be asked of the store. `SELECT last_value FROM` the sequence does that.
 pub(super) fn sequences_view(context: &FunctionContext, rows: &mut Rows) {
     for sequence in &context.objects.sequences {
@@ -52,7 +30,7 @@ pub(super) fn sequences_view(context: &FunctionContext, rows: &mut Rows) {
         rows.push([
             ("schemaname", "public".into()),
             ("sequencename", sequence.name.as_str().into()),
-            ("sequenceowner", (*context.user).into()),
+            ("sequenceowner", context.granted.owner(sequence.oid).into()),
             ("data_type", options.sql_type.as_str().into()),
             ("start_value", options.start.into()),
             ("min_value", options.minimum.into()),

@@ -5,7 +5,7 @@ use crate::sql::pg_catalog::cells::Cell;
 use crate::sql::pg_catalog::functions::FunctionContext;
 
 pub(super) fn settings(context: &FunctionContext, rows: &mut Rows) {
-    for row in context.settings.rows() {
+    for row in context.handles.settings.rows() {
         let definition = row.definition;
         let (bounds, choices) = definition.bounds();
         let (least, most) = bounds.unzip();

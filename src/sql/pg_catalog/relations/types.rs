@@ -7,7 +7,7 @@ use super::Rows;
 use super::classes::BTREE;
 use crate::sql::pg_catalog::cells::Cell;
 use crate::sql::pg_catalog::functions::FunctionContext;
-use crate::sql::pg_catalog::objects::{OWNER, PUBLIC, row_array_oid, row_type_oid};
+use crate::sql::pg_catalog::objects::{PUBLIC, row_array_oid, row_type_oid};
 use crate::sql::pg_catalog::recorded::RecordedFile;
 
 /// Every table has a type of its rows, and that type an array.
@@ -23,7 +23,7 @@ pub(super) fn row_types(context: &FunctionContext, rows: &mut Rows) {
                 ("oid", oid.into()),
                 ("typname", name.as_str().into()),
                 ("typnamespace", schema.into()),
-                ("typowner", OWNER.into()),
+                ("typowner", context.granted.owner_oid(table.oid).into()),
                 ("typlen", (-1).into()),
                 ("typtype", if is_array { "b" } else { "c" }.into()),
                 ("typcategory", if is_array { "A" } else { "C" }.into()),

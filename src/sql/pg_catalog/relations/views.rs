@@ -1,37 +1,37 @@
-//! The convenient views of `pg_catalog`: `pg_tables`, `pg_views`, `pg_indexes` and the statistics of tables.
+//! The convenient views of `pg_catalog`: `pg_tables`, `pg_views`, `pg_indexes`.
 
 use super::Rows;
+use super::classes::has_triggers;
 use crate::sql::pg_catalog::constraints::TableIndex;
 use crate::sql::pg_catalog::functions::FunctionContext;
 use crate::sql::pg_catalog::layout;
 
 pub(super) fn tables(context: &FunctionContext, rows: &mut Rows) {
-    let user = context
-        .objects
-        .tables
-        .iter()
-        .map(|t| (t.schema_name.as_str(), t.name.as_str(), TableIndex::of_table(t).next().is_some()));
-    let system = layout::all().iter().filter(|l| l.kind == "r").map(|l| (l.schema, l.name, false));
-    for (schema, name, has_indexes) in user.chain(system) {
+    let user = context.objects.tables.iter().map(|t| {
+        let has_indexes = TableIndex::of_table(t).next().is_some();
+        (t.oid, t.schema_name.as_str(), t.name.as_str(), has_indexes, has_triggers(context, t))
+    });
+    let system = layout::all().iter().filter(|l| l.kind == "r").map(|l| (l.oid, l.schema, l.name, false, false));
+    for (oid, schema, name, has_indexes, has_triggers) in user.chain(system) {
         rows.push([
             ("schemaname", schema.into()),
             ("tablename", name.into()),
-            ("tableowner", (*context.user).into()),
+            ("tableowner", context.granted.owner(oid).into()),
             ("hasindexes", has_indexes.into()),
             ("hasrules", false.into()),
-            ("hastriggers", false.into()),
+            ("hastriggers", has_triggers.into()),
             ("rowsecurity", false.into()),
         ]);
     }
 }
 
-/// Only the system has views.
 pub(super) fn views(context: &FunctionContext, rows: &mut Rows) {
+    super::view_rows::views(context, rows);
     for view in layout::all().iter().filter(|l| l.kind == "v") {
         rows.push([
             ("schemaname", view.schema.into()),
             ("viewname", view.name.into()),
-            ("viewowner", (*context.user).into()),
+            ("viewowner", context.granted.owner(view.oid).into()),
             ("definition", "".into()),
         ]);
     }
@@ -43,18 +43,7 @@ pub(super) fn indexes(context: &FunctionContext, rows: &mut Rows) {
             ("schemaname", index.table().schema_name.as_str().into()),
             ("tablename", index.table().name.as_str().into()),
             ("indexname", index.name().into()),
-            ("indexdef", index.definition().into()),
-        ]);
-    }
-}
-
-/// Nothing is counted, but every table is listed.
-pub(super) fn statistics(context: &FunctionContext, rows: &mut Rows) {
-    for table in &context.objects.tables {
-        rows.push([
-            ("relid", table.oid.into()),
-            ("schemaname", table.schema_name.as_str().into()),
-            ("relname", table.name.as_str().into()),
+            ("indexdef", index.definition(false).into()),
         ]);
     }
 }

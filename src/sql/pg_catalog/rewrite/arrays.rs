@@ -23,6 +23,11 @@ pub(super) fn expression(expr: &mut Expr, reads_system: bool) {
         },
         Expr::CompoundFieldAccess { .. } if is_expanded_part(expr, reads_system) => expanded_part(expr),
         Expr::CompoundFieldAccess { root, access_chain } if is_vector(root) => count_from_one(access_chain),
+        Expr::CompoundFieldAccess { root, access_chain } if reads_system && is_name(root) => {
+            if let [AccessExpr::Subscript(Subscript::Index { index })] = access_chain.as_mut_slice() {
+                *expr = call("character of name", vec![take(root), take(index)]);
+            }
+        }
         _ => {}
     }
 }
@@ -177,6 +182,11 @@ fn expanded_part(expr: &mut Expr) {
         expanded_items(&mut inner);
     }
     *expr = inner;
+}
+
+/// A name is an array of characters, which counts from 0.
+fn is_name(expr: &Expr) -> bool {
+    column_name(expr).is_some_and(|name| layout::has_column(&name, &SqlType::Name))
 }
 
 /// `int2vector` and `oidvector` columns count from 0, lists from 1.

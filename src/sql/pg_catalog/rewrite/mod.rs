@@ -9,11 +9,14 @@ mod casts;
 mod collection;
 mod forms;
 mod partitions;
+mod recursion;
+mod relations_of_functions;
 mod scopes;
 mod spelling;
 mod subqueries;
 mod unreached;
 
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
@@ -25,6 +28,11 @@ use super::{functions, layout};
 use crate::sql::error::{SqlError, SqlResult};
 use crate::sql::plan::label_of;
 use crate::sql::statement::fold;
+
+/// A query in which functions that give a system relation are that relation.
+pub(super) fn with_relations(query: &Query) -> Cow<'_, Query> {
+    relations_of_functions::named(query)
+}
 
 /// # Errors
 /// 0A000 for a form that cannot be turned.
@@ -107,6 +115,7 @@ impl VisitorMut for Rewriter {
         if self.reads_system {
             scopes::table_oid(expr, &self.scopes);
             partitions::expression(expr);
+            recursion::expression(expr);
         }
         spelling::expression(expr);
         casts::expression(expr);

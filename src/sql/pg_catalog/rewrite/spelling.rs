@@ -21,9 +21,9 @@ pub(super) fn expression(expr: &mut Expr) {
             operator(op)
         }
         Expr::Identifier(ident)
-            if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("current_schema") =>
+            if ident.quote_style.is_none() && matches!(fold(ident).as_str(), "current_schema" | "current_role") =>
         {
-            *expr = call("current_schema", Vec::new());
+            *expr = call(&fold(ident), Vec::new());
         }
         _ => {}
     }
@@ -41,8 +41,9 @@ fn function_name(function: &mut Function) {
 }
 
 fn without_schema(name: &mut ObjectName) {
-    let in_catalog = name.0.first().and_then(|p| p.as_ident()).is_some_and(|i| fold(i) == "pg_catalog");
-    if in_catalog && name.0.len() == 2 {
+    let schema = name.0.first().and_then(|p| p.as_ident()).map(fold).unwrap_or_default();
+    let in_standard = schema == "information_schema" && last_name(name).starts_with("_pg_");
+    if name.0.len() == 2 && (schema == "pg_catalog" || in_standard) {
         name.0.remove(0);
     }
 }

@@ -150,7 +150,7 @@ fn is_inequality(op: &BinaryOperator) -> bool {
     matches!(op, Op::NotEq | Op::Lt | Op::LtEq | Op::Gt | Op::GtEq)
 }
 
-fn split(expr: Expr, conjuncts: &mut Vec<Expr>) {
+pub(super) fn split(expr: Expr, conjuncts: &mut Vec<Expr>) {
     match expr {
         Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
             split(*left, conjuncts);
@@ -161,7 +161,7 @@ fn split(expr: Expr, conjuncts: &mut Vec<Expr>) {
     }
 }
 
-fn join(conjuncts: Vec<Expr>) -> Option<Expr> {
+pub(super) fn join(conjuncts: Vec<Expr>) -> Option<Expr> {
     let and = |left, right| Expr::BinaryOp { left: Box::new(left), op: BinaryOperator::And, right: Box::new(right) };
     // Parentheses that were around an OR are put back.
     conjuncts.into_iter().map(|c| Expr::Nested(Box::new(c))).reduce(and)

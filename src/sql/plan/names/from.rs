@@ -15,7 +15,7 @@ use super::{Columns, Output, Resolver, quoted};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::functions;
 use crate::sql::plan::labels::unique_names;
-use crate::sql::plan::tables::{TableEntry, dotted_name};
+use crate::sql::plan::tables::{TableEntry, ViewQuery, dotted_name};
 use crate::sql::statement::fold;
 use crate::sql::syntax;
 
@@ -48,6 +48,7 @@ impl Resolver<'_> {
             TableFactor::Table { sample: Some(_), .. } | TableFactor::Derived { sample: Some(_), .. } => {
                 Err(SqlError::not_supported("TABLESAMPLE"))
             }
+            TableFactor::Table { name, args: None, .. } if self.view(name).is_some() => self.view_in_from(factor),
             TableFactor::Table { name, alias, args: None, .. } => {
                 let (source, renamed) = self.table(name, alias)?;
                 Ok(Item::of(if renamed { rename_columns(factor, source) } else { source }))
@@ -134,6 +135,30 @@ impl Resolver<'_> {
         Ok((source, renamed))
     }
 
+    fn view(&self, name: &ObjectName) -> Option<ViewQuery> {
+        if self.cte(name).is_some() { None } else { self.tables.get(name)?.view.clone() }
+    }
+
+    /// A view: its query as a sub-query that sees nothing of the query around it.
+    fn view_in_from(&mut self, factor: &mut TableFactor) -> SqlResult<Item> {
+        let TableFactor::Table { name, alias, .. } = factor else { return Ok(Item::default()) };
+        let Some(ViewQuery { view, query }) = self.view(name) else { return Ok(Item::default()) };
+        let own_name = last_part(name);
+        let mut alias = alias.take().unwrap_or_else(|| syntax::table_alias(&own_name));
+        let given = alias.columns.len();
+        let own = view.columns.iter().skip(given);
+        alias.columns.extend(own.map(|c| TableAliasColumnDef { name: quoted(&c.name), data_type: None }));
+        let mut subquery = query.as_ref().clone();
+        let (scopes, ctes) = (std::mem::take(&mut self.scopes), std::mem::take(&mut self.ctes));
+        let resolved = self.query(&mut subquery);
+        (self.scopes, self.ctes) = (scopes, ctes);
+        let source = aliased(&mut alias, resolved?)?;
+        let hides_name = alias.name.value != own_name;
+        *factor =
+            TableFactor::Derived { lateral: false, subquery: Box::new(subquery), alias: Some(alias), sample: None };
+        Ok(Item::of(Source { table: hides_name.then_some(own_name), ..source }))
+    }
+
     fn cte(&self, name: &ObjectName) -> Option<Columns> {
         let [part] = name.0.as_slice() else { return None };
         let name = fold(part.as_ident()?);
@@ -180,6 +205,7 @@ fn table_source(alias: &str, entry: &TableEntry) -> Source {
         is_complete: true,
         is_function: false,
         key: key.collect(),
+        oid: entry.relation.as_ref().and(entry.oid),
         row: WholeRow::of_table(entry.row_type.as_ref()),
     }
 }

@@ -4,7 +4,9 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast::{Expr, GroupByExpr, Ident, OrderByExpr, Value, ValueWithSpan, visit_expressions};
+use datafusion::sql::sqlparser::ast::{
+    Expr, GroupByExpr, Ident, ObjectName, OrderByExpr, Value, ValueWithSpan, visit_expressions,
+};
 
 use super::expr::Clause;
 use super::{Output, Resolver};
@@ -251,6 +253,17 @@ pub(super) fn apart(list: &SelectList, order: &[OrderByExpr]) -> Arc<[Output]> {
             ControlFlow::<()>::Continue(())
         });
     }
+    // Rows made of arrays in the list stand beside all the columns that the list names.
+    if list.exprs.iter().any(gives_rows) {
+        for expr in list.exprs {
+            let _ = visit_expressions(expr, |expr| {
+                if let Expr::CompoundIdentifier(parts) = expr {
+                    named.extend(parts.last().map(|column| column.value.clone()));
+                }
+                ControlFlow::<()>::Continue(())
+            });
+        }
+    }
     let mut used: HashSet<String> = list.outputs.iter().map(|output| output.name.clone()).collect();
     used.extend(named.iter().cloned());
     let mut renamed = |(expr, output): (&Expr, &Output)| {
@@ -262,6 +275,16 @@ pub(super) fn apart(list: &SelectList, order: &[OrderByExpr]) -> Arc<[Output]> {
         }
     };
     list.exprs.iter().zip(list.outputs).map(&mut renamed).collect()
+}
+
+/// Whether a function in the expression gives rows: all of them are called by this name by now.
+fn gives_rows(expr: &Expr) -> bool {
+    let is_unnest = |name: &ObjectName| matches!(name.0.as_slice(), [part] if part.as_ident().is_some_and(|ident| ident.value == "unnest"));
+    visit_expressions(expr, |expr| match expr {
+        Expr::Function(function) if is_unnest(&function.name) => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    })
+    .is_break()
 }
 
 /// Beside a wildcard that is not spelled out, the planner finds labels and positions itself.

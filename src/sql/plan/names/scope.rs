@@ -1,12 +1,14 @@
 //! What the columns of a select can mean, and what is said when they mean nothing.
 
-use datafusion::sql::sqlparser::ast::{Expr, Ident};
+use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
+use datafusion::sql::sqlparser::ast::{CaseWhen, CastKind, DataType, Expr, Ident};
 
 use super::suggestion::Suggestion;
 use super::whole_row::WholeRow;
 use super::{Columns, Resolver, differ_in_case, quoted};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::statement::fold;
+use crate::sql::syntax;
 
 /// The tables of one FROM clause.
 #[derive(Debug, Clone, Default)]
@@ -40,6 +42,8 @@ pub(super) struct Source {
     pub is_function: bool,
     /// The columns of its primary key.
     pub key: Vec<String>,
+    /// Its OID, if it is a table of the catalogue.
+    pub oid: Option<u32>,
     pub row: WholeRow,
 }
 
@@ -86,10 +90,34 @@ impl Source {
             is_complete: columns.is_some(),
             is_function: false,
             key: Vec::new(),
+            oid: None,
             row: WholeRow::default(),
         }
     }
+
+    /// `tableoid`: the table's OID, where its row is there.
+    fn table_oid(&self) -> Option<Expr> {
+        let oid = Expr::Cast {
+            kind: CastKind::Cast,
+            expr: Box::new(syntax::number(self.oid?)),
+            data_type: DataType::IntUnsigned(None),
+            array: false,
+            format: None,
+        };
+        let key = self.key.first().and_then(|key| self.columns.iter().find(|column| column.name == *key));
+        let Some(key) = key else { return Some(oid) };
+        Some(Expr::Case {
+            case_token: AttachedToken::empty(),
+            end_token: AttachedToken::empty(),
+            operand: None,
+            conditions: vec![CaseWhen { condition: Expr::IsNotNull(Box::new(key.expr())), result: oid }],
+            else_result: None,
+        })
+    }
 }
+
+/// The system column with the OID of a row's table. Others (`ctid`, `xmin`, ...) have no counterpart.
+const TABLE_OID: &str = "tableoid";
 
 impl Item {
     pub fn of(source: Source) -> Self {
@@ -190,6 +218,17 @@ impl Resolver<'_> {
                 return Ok(Some(Found { levels_out, expr: column.expr() }));
             }
         }
+        if name == TABLE_OID
+            && let Some(scope) = self.scopes.last()
+        {
+            let mut oids = scope.sources().filter_map(Source::table_oid);
+            if let Some(expr) = oids.next() {
+                return match oids.next() {
+                    None => Ok(Some(Found { levels_out: 0, expr })),
+                    Some(_) => Err(ambiguous(&name)),
+                };
+            }
+        }
         self.whole_row(&name)?.map(Some).ok_or_else(|| {
             let error = no_column(&name).at_span(ident.span);
             self.with_suggestion(error, &name, None)
@@ -207,6 +246,9 @@ impl Resolver<'_> {
             return match find(source.columns.iter(), column)? {
                 Some(column) => Ok(Some(Found { levels_out, expr: column.expr() })),
                 None if !source.is_complete => Ok(None),
+                None if fold(column) == TABLE_OID && source.oid.is_some() => {
+                    Ok(source.table_oid().map(|expr| Found { levels_out, expr }))
+                }
                 None => {
                     let message = format!("column {alias}.{} does not exist", fold(column));
                     let error = SqlError::new(ErrorKind::UndefinedColumn, message).at_span(table.span);

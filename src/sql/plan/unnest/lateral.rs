@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use datafusion::common::Result;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::utils::conjunction;
-use datafusion::logical_expr::{Join, JoinType, LogicalPlan};
+use datafusion::logical_expr::{Expr, Join, JoinType, LogicalPlan};
 
 use super::correlation::Correlation;
-use super::pieces::{column_exprs, filter, project};
+use super::pieces::{Rows, column_exprs, filter, project};
 use super::push::Pusher;
 use super::{Unnester, contains_subquery, not_supported};
 
@@ -57,10 +58,59 @@ impl Unnester {
                     other => Ok(other),
                 }
             }
+            LogicalPlan::Join(join) if join.join_type == JoinType::Left => self.left_join_condition(join),
             LogicalPlan::Join(join) => {
                 Err(not_supported(format!("a sub-query in the condition of a {} JOIN", join.join_type)))
             }
             other => Ok(other),
         }
     }
+
+    /// A left join whose condition asks sub-queries about rows of one side: their answers become columns of that side.
+    fn left_join_condition(&mut self, join: Join) -> Result<LogicalPlan> {
+        let Some(condition) = join.filter else { return Ok(LogicalPlan::Join(join)) };
+        let columns = join.schema.columns();
+        let asks_left = refers_only_to(&condition, &join.left)?;
+        if !asks_left && !refers_only_to(&condition, &join.right)? {
+            return Err(not_supported("a sub-query about both sides in the condition of a Left JOIN"));
+        }
+        let side = if asks_left { &join.left } else { &join.right };
+        let mut rows = Rows::new(side.as_ref().clone());
+        let condition = self.value(condition, &mut rows)?;
+        let (left, right) = match asks_left {
+            true => (Arc::new(rows.plan), join.right),
+            false => (join.left, Arc::new(rows.plan)),
+        };
+        let joined = Join::try_new(
+            left,
+            right,
+            join.on,
+            Some(condition),
+            join.join_type,
+            join.join_constraint,
+            join.null_equality,
+            join.null_aware,
+        )?;
+        project(LogicalPlan::Join(joined), column_exprs(columns))
+    }
+}
+
+/// Whether what the sub-queries of an expression take from outside are columns of this plan.
+fn refers_only_to(expr: &Expr, plan: &LogicalPlan) -> Result<bool> {
+    let mut only = true;
+    expr.apply(|expr| {
+        let subquery = match expr {
+            Expr::ScalarSubquery(subquery) => subquery,
+            Expr::Exists(exists) => &exists.subquery,
+            Expr::InSubquery(within) => &within.subquery,
+            Expr::SetComparison(set) => &set.subquery,
+            _ => return Ok(TreeNodeRecursion::Continue),
+        };
+        only &= subquery.outer_ref_columns.iter().all(|outer| match outer {
+            Expr::OuterReferenceColumn(_, column) => plan.schema().has_column(column),
+            _ => false,
+        });
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(only)
 }

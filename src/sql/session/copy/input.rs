@@ -108,6 +108,10 @@ impl Session {
             ErrorKind::WrongObjectType if planner.reads.catalog.sequence(&name).is_some() => {
                 SqlError::new(ErrorKind::WrongObjectType, format!("cannot copy to sequence \"{name}\""))
             }
+            ErrorKind::WrongObjectType if planner.reads.catalog.view(&name).is_some() => {
+                SqlError::new(ErrorKind::WrongObjectType, format!("cannot copy to view \"{name}\""))
+                    .with_hint("Copy into the table that the view reads.")
+            }
             _ => error,
         })
     }

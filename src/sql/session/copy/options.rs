@@ -5,6 +5,7 @@ use datafusion::sql::sqlparser::tokenizer::{Span, Token};
 
 use super::encoding::Encoding;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::statement::fold;
 
 /// Characters that cannot be the delimiter in text format: they stand behind a backslash.
 const NO_DELIMITERS: &[u8] = b"\\.abcdefghijklmnopqrstuvwxyz0123456789";
@@ -224,7 +225,7 @@ impl<'a> Reader<'a> {
             Some(Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text) | Token::Number(text, _)) => {
                 Ok(text)
             }
-            Some(Token::Word(word)) => Ok(word.value),
+            Some(Token::Word(word)) => Ok(fold(&word.into_ident(Span::empty()))),
             _ => {
                 self.at -= 1;
                 Err(self.unexpected())
@@ -512,7 +513,7 @@ mod tests {
 
     #[test]
     fn binary_is_asked_for_in_three_ways() {
-        for sql in ["COPY t FROM STDIN (FORMAT binary)", "COPY t FROM STDIN WITH BINARY", "COPY BINARY t FROM STDIN"] {
+        for sql in ["COPY t FROM STDIN (FORMAT BINARY)", "COPY t FROM STDIN WITH BINARY", "COPY BINARY t FROM STDIN"] {
             assert_eq!(options(sql).unwrap().format, Format::Binary, "{sql}");
         }
     }

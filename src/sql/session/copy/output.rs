@@ -27,6 +27,12 @@ impl Session {
     ) -> SqlResult<Outcome> {
         let (schema, name) = schema_and_table(table)?;
         let planner = self.planner();
+        if planner.view(schema.as_deref(), &name).is_some() {
+            let message = format!("cannot copy from view \"{name}\"");
+            return Err(
+                SqlError::new(ErrorKind::WrongObjectType, message).with_hint("Try the COPY (SELECT ...) TO variant.")
+            );
+        }
         let relation = match planner.system.knows(schema.as_deref(), &name) {
             true => None,
             false => planner.relation(schema.as_deref(), &name).await?,

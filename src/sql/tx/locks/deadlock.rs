@@ -1,13 +1,14 @@
 //! Whether a wait can ever end: a search for a circle of transactions that wait for each other.
 //!
 //! Each transaction waits for one lock at a time, and the one whose wait closes a circle is the last to begin it. So it
-//! is enough that everybody looks once, when its own wait is known to the others.
+//! is enough that everybody looks once, when its own wait is known to the others. Owners of one session are one: what it
+//! locked by number outlives its transactions, and it waits for one thing at a time.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
-use super::mode::Mode;
-use super::registry::{Locks, Owner, Target, Wanted};
+use super::mode::{Mode, Modes};
+use super::registry::{AdvisoryKey, Locks, Owner, Target, Wanted};
 
 /// A circle of waits, beginning with the transaction that closed it.
 #[derive(Debug, Clone)]
@@ -40,6 +41,19 @@ fn describe(wanted: &Wanted) -> String {
         (Target::Row(table, key), _) => format!("a lock on row {key} of \"{table}\""),
         (Target::Table(oid), Mode::Table(mode)) => format!("{mode:?}Lock on relation {oid}"),
         (Target::Table(oid), Mode::Row(_)) => format!("a lock on relation {oid}"),
+        (Target::Advisory(key), mode) => {
+            let mode = Modes::NONE.with(mode).names(false).next().unwrap_or_default();
+            match key {
+                AdvisoryKey::One(key) => {
+                    let [a, b, c, d, e, f, g, h] = key.to_be_bytes();
+                    let (high, low) = (u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h]));
+                    format!("{mode} on advisory lock [0,{high},{low},1]")
+                }
+                AdvisoryKey::Pair(first, second) => {
+                    format!("{mode} on advisory lock [0,{},{},2]", first.cast_unsigned(), second.cast_unsigned())
+                }
+            }
+        }
     }
 }
 
@@ -67,7 +81,7 @@ pub(super) fn begin_wait(locks: &Locks, owner: Owner, wanted: &Wanted) -> Option
 /// A circle of waits through this one.
 fn find_circle(locks: &Locks, waiting: &HashMap<Owner, Wanted>, owner: Owner, wanted: &Wanted) -> Option<Circle> {
     let mut path = vec![(owner, wanted.clone())];
-    let mut seen = HashSet::from([owner]);
+    let mut seen = HashSet::from([owner.process]);
     let mut ahead: Vec<Vec<Owner>> = vec![locks.blockers(owner, wanted)];
     while let Some(blockers) = ahead.last_mut() {
         let Some(blocker) = blockers.pop() else {
@@ -75,14 +89,15 @@ fn find_circle(locks: &Locks, waiting: &HashMap<Owner, Wanted>, owner: Owner, wa
             path.pop();
             continue;
         };
-        if blocker == owner {
+        if blocker.process == owner.process {
             return Some(Circle { waits: path });
         }
-        if seen.insert(blocker)
-            && let Some(wanted) = waiting.get(&blocker)
+        let wait = || waiting.iter().find(|(waiter, _)| waiter.process == blocker.process);
+        if seen.insert(blocker.process)
+            && let Some((waiter, wanted)) = wait()
         {
-            ahead.push(locks.blockers(blocker, wanted));
-            path.push((blocker, wanted.clone()));
+            ahead.push(locks.blockers(*waiter, wanted));
+            path.push((*waiter, wanted.clone()));
         }
     }
     None

@@ -39,7 +39,7 @@ impl LockError {
         self.into_error(&format!("relation \"{}\"", relation.name))
     }
 
-    fn into_error(self, what: &str) -> Box<SqlError> {
+    pub(super) fn into_error(self, what: &str) -> Box<SqlError> {
         let not_available = |message: String| SqlError::new(ErrorKind::LockNotAvailable, message);
         match self {
             LockError::Busy => not_available(format!("could not obtain lock on {what}")),

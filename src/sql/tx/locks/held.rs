@@ -143,7 +143,7 @@ impl std::fmt::Debug for HeldLocks {
 }
 
 /// A place in a queue. Dropping it leaves the queue.
-struct Place<'a> {
+pub(super) struct Place<'a> {
     locks: &'a Locks,
     owner: Owner,
     wanted: Wanted,
@@ -152,12 +152,12 @@ struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    fn new(locks: &'a Locks, owner: Owner, wanted: Wanted, granted: oneshot::Receiver<Modes>) -> Self {
+    pub fn new(locks: &'a Locks, owner: Owner, wanted: Wanted, granted: oneshot::Receiver<Modes>) -> Self {
         Self { locks, owner, wanted, granted, taken: false }
     }
 
     /// Waits for the grant; gives what was held before it.
-    async fn wait(mut self, wait: LockWait) -> Result<Modes, LockError> {
+    pub async fn wait(mut self, wait: LockWait) -> Result<Modes, LockError> {
         if let Some(circle) = deadlock::begin_wait(self.locks, self.owner, &self.wanted) {
             let detail = circle.describe();
             tracing::info!(detail, "deadlock detected");

@@ -8,8 +8,10 @@
 //!     registry   who holds what and who waits for it: sharded, granted first come, first served
 //!     deadlock   whether a wait can ever end
 //!     held       the locks of one transaction, given back when it is dropped
+//!     advisory   the locks of one session on numbers
 //! ```
 
+mod advisory;
 mod deadlock;
 mod error;
 mod held;
@@ -18,7 +20,8 @@ mod registry;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use advisory::{AdvisoryLocks, Level, Sharing};
 pub(crate) use error::LockError;
 pub(crate) use held::{HeldLocks, LockWait, Mark};
 pub(crate) use mode::{RowStrength, TableMode};
-pub(crate) use registry::Locks;
+pub(crate) use registry::{AdvisoryKey, Locks, ShownTarget};

@@ -75,6 +75,23 @@ impl Modes {
         self.0 == 0
     }
 
+    /// PostgreSQL's names of these modes; those of rows are the modes it locks a tuple with.
+    pub fn names(self, of_row: bool) -> impl Iterator<Item = &'static str> {
+        const ROW_NAMES: [&str; 4] = ["AccessShareLock", "RowShareLock", "ExclusiveLock", "AccessExclusiveLock"];
+        const TABLE_NAMES: [&str; 8] = [
+            "AccessShareLock",
+            "RowShareLock",
+            "RowExclusiveLock",
+            "ShareUpdateExclusiveLock",
+            "ShareLock",
+            "ShareRowExclusiveLock",
+            "ExclusiveLock",
+            "AccessExclusiveLock",
+        ];
+        let names: &[&str] = if of_row { &ROW_NAMES } else { &TABLE_NAMES };
+        names.iter().enumerate().filter(move |(bit, _)| self.0 & (1 << bit) != 0).map(|(_, name)| *name)
+    }
+
     #[must_use]
     pub fn with(self, mode: Mode) -> Self {
         Self(self.0 | mode.bit())

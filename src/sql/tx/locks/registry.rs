@@ -24,6 +24,35 @@ pub(super) enum Target {
     /// By its OID: TRUNCATE gives a table another name in the store.
     Table(u32),
     Row(TableName, EntityKey),
+    /// A number that only clients know the meaning of.
+    Advisory(AdvisoryKey),
+}
+
+/// What an advisory lock is on: a `bigint`, or a pair of `integer`, which are different things.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum AdvisoryKey {
+    One(i64),
+    Pair(i32, i32),
+}
+
+/// A lock that is held or waited for, as `pg_locks` shows it.
+#[derive(Debug, Clone)]
+pub(crate) struct LockRow {
+    pub target: ShownTarget,
+    pub transaction: u64,
+    pub process: i32,
+    pub mode: &'static str,
+    pub granted: bool,
+}
+
+/// What a lock is on.
+#[derive(Debug, Clone)]
+pub(crate) enum ShownTarget {
+    /// A table by its OID.
+    Table(u32),
+    /// A row of a table by its name in the store.
+    Row(TableName),
+    Advisory(AdvisoryKey),
 }
 
 /// A transaction. Every transaction has its own number, so that none is taken for one that ended.
@@ -171,9 +200,62 @@ impl Locks {
         let hash = match target {
             Target::Row(_, key) => xxh64(key.row.as_str().as_bytes(), xxh64(key.partition.as_str().as_bytes(), 0)),
             Target::Table(oid) => xxh64(&oid.to_le_bytes(), 0),
+            Target::Advisory(AdvisoryKey::One(key)) => xxh64(&key.to_le_bytes(), 1),
+            Target::Advisory(AdvisoryKey::Pair(first, second)) => {
+                xxh64(&second.to_le_bytes(), xxh64(&first.to_le_bytes(), 2))
+            }
         };
         let [byte, ..] = hash.to_le_bytes();
         guard(&self.shards[usize::from(byte % SHARDS)])
+    }
+
+    /// Locks as `pg_locks` shows them: of tables and numbers all, of rows those that somebody waits for.
+    pub fn rows(&self) -> Vec<LockRow> {
+        let mut rows = Vec::new();
+        for shard in &self.shards {
+            for (target, lock) in guard(shard).iter() {
+                let shown = match target {
+                    Target::Table(oid) => ShownTarget::Table(*oid),
+                    Target::Row(..) if lock.queue.is_empty() => continue,
+                    Target::Row(table, _) => ShownTarget::Row(table.clone()),
+                    Target::Advisory(key) => ShownTarget::Advisory(*key),
+                };
+                let is_row = matches!(target, Target::Row(..));
+                let mut push = |owner: Owner, mode: &'static str, granted: bool| {
+                    let (transaction, process) = (owner.transaction, owner.process);
+                    rows.push(LockRow { target: shown.clone(), transaction, process, mode, granted });
+                };
+                for holder in &lock.holders {
+                    holder.modes.names(is_row).for_each(|mode| push(holder.owner, mode, true));
+                }
+                for waiter in &lock.queue {
+                    Modes::NONE.with(waiter.mode).names(is_row).for_each(|mode| push(waiter.owner, mode, false));
+                }
+            }
+        }
+        rows
+    }
+
+    /// What each waiting session waits for, as `pg_stat_activity` names it.
+    pub fn waits(&self) -> HashMap<i32, &'static str> {
+        let waiting = self.waiting();
+        let name = |wanted: &Wanted| match wanted.target {
+            Target::Table(_) => "relation",
+            Target::Row(..) => "tuple",
+            Target::Advisory(_) => "advisory",
+        };
+        waiting.iter().map(|(owner, wanted)| (owner.process, name(wanted))).collect()
+    }
+
+    /// The sessions that a session waits for.
+    pub fn blocking(&self, process: i32) -> Vec<i32> {
+        let waiting = self.waiting();
+        let mine = waiting.iter().filter(|(owner, _)| owner.process == process);
+        let blockers = mine.flat_map(|(owner, wanted)| self.blockers(*owner, wanted));
+        let mut processes: Vec<i32> = blockers.map(|blocker| blocker.process).collect();
+        processes.sort_unstable();
+        processes.dedup();
+        processes
     }
 
     /// Nothing is held and nobody waits.

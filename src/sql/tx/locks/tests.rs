@@ -239,11 +239,12 @@ proptest! {
         let locks = Arc::new(Locks::default());
         // Readers of each row; a writer makes it very negative.
         let rows: Arc<[AtomicI64; 4]> = Arc::default();
-        let tasks = tasks.into_iter().map(|steps| {
+        // Each a session of its own.
+        let tasks = tasks.into_iter().zip(1..).map(|(steps, process)| {
             let (locks, rows) = (locks.clone(), rows.clone());
             runtime.spawn(async move {
                 for step in steps {
-                    let mut held = HeldLocks::new(locks.clone(), 1);
+                    let mut held = HeldLocks::new(locks.clone(), process);
                     let wait = lock(&mut held, step.row, step.strength, FOREVER);
                     let Some(result) = at_most(wait, step.patience).await else { continue };
                     result.unwrap();
@@ -267,12 +268,13 @@ proptest! {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn circles_are_broken_however_many_there_are() {
     let locks = Arc::new(Locks::default());
-    let tasks = (0..16_usize).map(|task| {
+    // Each a session of its own.
+    let tasks = (0..16_usize).zip(1..).map(|(task, process)| {
         let locks = locks.clone();
         tokio::spawn(async move {
             let mut done = 0_u32;
             while done < 200 {
-                let mut held = HeldLocks::new(locks.clone(), 1);
+                let mut held = HeldLocks::new(locks.clone(), process);
                 let first = (task + usize::try_from(done).unwrap()) % 5;
                 let second = (task * 3 + 1) % 5;
                 lock(&mut held, first, RowStrength::Update, FOREVER).await.unwrap();

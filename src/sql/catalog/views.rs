@@ -1,0 +1,112 @@
+//! A view as the catalogue keeps it: its query, the columns it had when it was made, and what it reads.
+
+use serde::{Deserialize, Serialize};
+
+use super::entry;
+use crate::model::{Entity, EntityKey, StoredEntity};
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::types::SqlType;
+
+/// The partition of the views' entries.
+pub(super) const VIEWS: &str = "view";
+
+/// One view.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct View {
+    format: u32,
+    /// SQL name, in its declared spelling.
+    pub name: String,
+    pub oid: u32,
+    pub columns: Vec<ViewColumn>,
+    /// Its query: `*` spelled out, every relation with its schema, every column with its relation.
+    pub query: String,
+    /// The relations it reads, each once.
+    pub uses: Vec<ViewUse>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ViewColumn {
+    pub name: String,
+    /// As `SqlType` prints it.
+    pub sql_type: String,
+}
+
+/// A table or view that a view reads.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ViewUse {
+    /// OID of the table or view.
+    pub relation: u32,
+    /// The columns it names.
+    pub columns: Vec<String>,
+}
+
+impl View {
+    /// A view whose OID is still open.
+    pub fn new(name: &str, columns: Vec<ViewColumn>, query: String, uses: Vec<ViewUse>) -> Self {
+        Self { format: entry::FORMAT, name: name.to_owned(), oid: 0, columns, query, uses }
+    }
+
+    /// The same view under another name.
+    #[must_use]
+    pub fn renamed(&self, name: &str) -> Self {
+        Self { name: name.to_owned(), ..self.clone() }
+    }
+
+    /// What it reads of the relation with this OID.
+    pub fn use_of(&self, relation: u32) -> Option<&ViewUse> {
+        self.uses.iter().find(|used| used.relation == relation)
+    }
+
+    /// The names and types of its columns.
+    ///
+    /// # Errors
+    /// XX001 when a type is none.
+    pub fn typed_columns(&self) -> SqlResult<Vec<(&str, SqlType)>> {
+        self.columns.iter().map(|column| Ok((column.name.as_str(), self.type_of(column)?))).collect()
+    }
+
+    fn type_of(&self, ViewColumn { name, sql_type }: &ViewColumn) -> SqlResult<SqlType> {
+        SqlType::parse(sql_type).ok_or_else(|| {
+            let message = format!("column \"{name}\" of view \"{}\" has no type {sql_type:?}", self.name);
+            SqlError::new(ErrorKind::DataCorrupted, message)
+        })
+    }
+
+    pub(super) fn entity_key(&self) -> SqlResult<EntityKey> {
+        entry::entry_key(VIEWS, &self.name)
+    }
+
+    pub(super) fn to_entity(&self) -> SqlResult<Entity> {
+        entry::to_entity(self.entity_key()?, &Self { format: entry::FORMAT, ..self.clone() })
+    }
+
+    /// # Errors
+    /// XX001 naming the entry when it is not one, 0A000 when a newer version wrote it.
+    pub(super) fn of_entity(stored: &StoredEntity) -> SqlResult<Self> {
+        entry::of_entity(stored)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{ETag, EdmDateTime, EdmRef};
+
+    /// What is written.
+    const WRITTEN: &str = r#"{"format":3,"name":"v","oid":16896,"columns":[{"name":"a","sql_type":"integer"}],"query":"SELECT t.a FROM public.t","uses":[{"relation":16384,"columns":["a"]}]}"#;
+
+    #[test]
+    fn what_is_written_is_frozen() {
+        let columns = vec![ViewColumn { name: "a".to_owned(), sql_type: "integer".to_owned() }];
+        let uses = vec![ViewUse { relation: 16_384, columns: vec!["a".to_owned()] }];
+        let view = View { oid: 16_896, ..View::new("v", columns, "SELECT t.a FROM public.t".to_owned(), uses) };
+        let entity = view.to_entity().unwrap();
+        assert_eq!(entity.properties.get("Declaration").map(|value| value.as_ref()), Some(EdmRef::String(WRITTEN)));
+        let timestamp = EdmDateTime::from_unix_micros(0).unwrap();
+        let stored = StoredEntity { entity, timestamp, etag: ETag::of_timestamp(timestamp) };
+        assert_eq!(View::of_entity(&stored).unwrap(), view);
+    }
+}

@@ -1,0 +1,77 @@
+//! Roles: `pg_roles`, `pg_authid` and the views over them. What passwords are checked with is nowhere here.
+
+use super::Rows;
+use crate::sql::login::Role;
+use crate::sql::pg_catalog::cells::Cell;
+use crate::sql::pg_catalog::functions::FunctionContext;
+use crate::sql::pg_catalog::granted::is_super;
+use crate::sql::privileges::KnownRole;
+
+/// What stands for a password, as in PostgreSQL's own views.
+const HIDDEN: &str = "********";
+
+pub(super) fn roles(context: &FunctionContext, rows: &mut Rows) {
+    for role in context.granted.roles.iter() {
+        let all = is_super(role);
+        rows.push([
+            ("rolname", role.name.as_str().into()),
+            ("rolsuper", all.into()),
+            ("rolinherit", true.into()),
+            ("rolcreaterole", all.into()),
+            ("rolcreatedb", all.into()),
+            ("rolcanlogin", role.can_login.into()),
+            ("rolreplication", all.into()),
+            ("rolconnlimit", (-1).into()),
+            ("rolpassword", HIDDEN.into()),
+            ("rolbypassrls", all.into()),
+            ("rolconfig", own_settings(role)),
+            ("oid", role.oid.into()),
+        ]);
+    }
+}
+
+pub(super) fn authids(context: &FunctionContext, rows: &mut Rows) {
+    for role in context.granted.roles.iter() {
+        let all = is_super(role);
+        rows.push([
+            ("oid", role.oid.into()),
+            ("rolname", role.name.as_str().into()),
+            ("rolsuper", all.into()),
+            ("rolinherit", true.into()),
+            ("rolcreaterole", all.into()),
+            ("rolcreatedb", all.into()),
+            ("rolcanlogin", role.can_login.into()),
+            ("rolreplication", all.into()),
+            ("rolbypassrls", all.into()),
+            ("rolconnlimit", (-1).into()),
+            ("rolpassword", if role.can_login { HIDDEN.into() } else { Cell::Null }),
+        ]);
+    }
+}
+
+/// `pg_user` and `pg_shadow`: the roles that can log in.
+pub(super) fn users(context: &FunctionContext, rows: &mut Rows) {
+    for role in context.granted.roles.iter().filter(|role| role.can_login) {
+        let all = is_super(role);
+        rows.push([
+            ("usename", role.name.as_str().into()),
+            ("usesysid", role.oid.into()),
+            ("usecreatedb", all.into()),
+            ("usesuper", all.into()),
+            ("userepl", all.into()),
+            ("usebypassrls", all.into()),
+            ("passwd", HIDDEN.into()),
+            ("useconfig", own_settings(role)),
+        ]);
+    }
+}
+
+/// The roles whose privileges the session has: its own, for none is a member of another.
+pub(super) fn enabled_roles(context: &FunctionContext, rows: &mut Rows) {
+    rows.push([("role_name", (*context.user).into())]);
+}
+
+/// The settings a role has of its own.
+fn own_settings(role: &KnownRole) -> Cell {
+    if role.role == Role::ReadOnly { Cell::texts(&["default_transaction_read_only=on"]) } else { Cell::Null }
+}

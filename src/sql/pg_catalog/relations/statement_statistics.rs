@@ -1,0 +1,32 @@
+//! `statement_statistics`: what statements cost, with the names that `pg_stat_statements` has for the same.
+
+use super::Rows;
+use crate::sql::login::Role;
+use crate::sql::pg_catalog::cells::Cell;
+use crate::sql::pg_catalog::functions::FunctionContext;
+use crate::sql::statistics::Entry;
+
+pub(super) fn statements(context: &FunctionContext, rows: &mut Rows) {
+    let mut entries = context.handles.statistics.all();
+    entries.sort_by(|one, other| other.total.total_cmp(&one.total));
+    let is_seen = |entry: &Entry| *entry.user == *context.user || context.login.role == Role::ReadWrite;
+    for entry in entries {
+        let count = |count: u64| Cell::Int(i64::try_from(count).unwrap_or(i64::MAX));
+        rows.push([
+            ("usename", (*entry.user).into()),
+            ("queryid", if is_seen(&entry) { entry.id.into() } else { Cell::Null }),
+            ("query", if is_seen(&entry) { (*entry.text).into() } else { "<insufficient privilege>".into() }),
+            ("calls", count(entry.calls)),
+            ("total_exec_time", Cell::Float(entry.total)),
+            ("min_exec_time", Cell::Float(entry.least)),
+            ("max_exec_time", Cell::Float(entry.most)),
+            ("mean_exec_time", Cell::Float(entry.mean())),
+            ("stddev_exec_time", Cell::Float(entry.deviation())),
+            ("rows", count(entry.rows)),
+            ("entities_scanned", count(entry.scanned)),
+            ("entities_returned", count(entry.returned)),
+            ("egts", count(entry.egts)),
+            ("errors", count(entry.errors)),
+        ]);
+    }
+}

@@ -1,0 +1,63 @@
+//! The views that a query reads, and those that these read: their queries become part of its plan.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use datafusion::sql::sqlparser::ast::Query;
+
+use super::planner::Planner;
+use super::tables::{Mentions, TableEntry, dotted_name, schema_and_table};
+use crate::sql::catalog::View;
+use crate::sql::error::SqlResult;
+use crate::sql::views;
+
+/// The queries of views by the names that statements use for them.
+pub(super) struct ViewQueries {
+    found: HashMap<String, (Arc<View>, Query)>,
+    ask_the_catalog: bool,
+}
+
+impl ViewQueries {
+    /// The views among what a query mentions. Gives what it mentions with what these do.
+    ///
+    /// # Errors
+    /// XX001 for a view whose query cannot be read.
+    pub fn within(planner: &Planner<'_>, mentions: &Mentions) -> SqlResult<(Mentions, Self)> {
+        let mut all = mentions.clone();
+        let mut queries = Self { found: HashMap::new(), ask_the_catalog: false };
+        let mut next = 0;
+        while let Some(name) = all.tables.get(next).cloned() {
+            next += 1;
+            if planner.given(&name).is_some() {
+                continue;
+            }
+            let (schema, table) = schema_and_table(&name)?;
+            let Some(view) = planner.view(schema.as_deref(), &table) else { continue };
+            let mut query = views::query_of(view)?;
+            all.absorb(Mentions::of(&query));
+            queries.ask_the_catalog |= planner.system.is_asked_by(&query);
+            planner.prepare_names(&mut query)?;
+            queries.found.insert(dotted_name(&name), (view.clone(), query));
+        }
+        Ok((all, queries))
+    }
+
+    /// Whether one of them calls a function that answers from the catalogue.
+    pub fn ask_the_catalog(&self) -> bool {
+        self.ask_the_catalog
+    }
+
+    /// The view of this name as a table of the query.
+    pub fn take(&mut self, name: &str) -> Option<SqlResult<TableEntry>> {
+        let (view, query) = self.found.remove(name)?;
+        Some(TableEntry::of_view(&view, query))
+    }
+}
+
+impl Planner<'_> {
+    /// The user's view of this name.
+    pub fn view(&self, schema: Option<&str>, name: &str) -> Option<&Arc<View>> {
+        let is_ours = matches!(schema, None | Some("public")) && !self.system.knows(schema, name);
+        self.reads.catalog.view(name).filter(|_| is_ours)
+    }
+}

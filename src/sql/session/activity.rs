@@ -1,0 +1,48 @@
+//! What the session shows of itself to the others.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use super::{NamedStatement, Session, TransactionStatus};
+use crate::sql::activity::{Doing, Stopper, Visitor};
+
+impl Session {
+    /// The session is one that others see, and may stop.
+    pub fn appear(&mut self, address: Option<SocketAddr>, stopper: Arc<dyn Stopper>) {
+        let visitor =
+            Visitor { process: self.login.process, user: &self.user, address, settings: &self.settings, stopper };
+        self.presence = Some(self.engine.sessions().enter(visitor, self.engine.now().unix_micros()));
+    }
+
+    /// The client asked for this.
+    pub fn show_running(&self, query: &str) {
+        if let Some(presence) = &self.presence {
+            let began = self.transaction.began().map(crate::model::EdmDateTime::unix_micros);
+            presence.run(query, began);
+        }
+    }
+
+    /// It is the client's turn.
+    pub fn show_waiting(&self) {
+        let Some(presence) = &self.presence else { return };
+        let doing = match self.transaction_status() {
+            TransactionStatus::Idle => Doing::Idle,
+            TransactionStatus::InBlock => Doing::IdleInTransaction,
+            TransactionStatus::Failed => Doing::Aborted,
+        };
+        let began = self.transaction.began().map(crate::model::EdmDateTime::unix_micros);
+        presence.rest(doing, began);
+    }
+
+    /// The session is over. Plans that are still about to end hold the handles too.
+    pub(super) fn give_up_locks(&self) {
+        self.handles.advisory.end_transaction();
+        self.handles.advisory.unlock_all();
+    }
+
+    /// Keeps a statement that the protocol prepared.
+    pub fn keep_statement(&mut self, name: String, statement: NamedStatement) {
+        let now = self.engine.now().unix_micros();
+        self.statements.insert(name, statement, now, None);
+    }
+}

@@ -1,0 +1,183 @@
+//! Running CREATE TABLE ... AS and SELECT ... INTO.
+//!
+//! The rows go straight into the new stored table, which nobody sees before COMMIT: however many they are, they are no
+//! part of the transaction's entity group transaction.
+
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::Schema;
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use datafusion::sql::sqlparser::ast::{CreateTableOptions, SqlOption};
+use futures::StreamExt;
+
+use super::{Position, Session};
+use crate::sql::create_as_syntax::CreateAsCommand;
+use crate::sql::dml::{RowsToWrite, TargetColumn};
+use crate::sql::edm;
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::outcome::{CommandTag, Outcome, ResultColumn};
+use crate::sql::pg_catalog::quote_ident;
+use crate::sql::plan::PlannedQuery;
+use crate::sql::relation::Relation;
+use crate::sql::statement::{Command, CreateTableCommand, fold, parse};
+use crate::sql::tx::{LoadError, TableLoader, TableMode};
+use crate::sql::types::SqlType;
+
+impl Session {
+    pub(super) async fn create_table_as(
+        &mut self,
+        command: &CreateAsCommand,
+        position: Position,
+    ) -> SqlResult<Outcome> {
+        self.check_writable("CREATE TABLE AS")?;
+        if self.modes().isolation.keeps_snapshot() && self.transaction.in_block() && command.with_data {
+            return Err(SqlError::not_supported("CREATE TABLE AS in a block that reads one snapshot")
+                .with_detail("The rows would not be in the snapshot.")
+                .with_hint("Use READ COMMITTED, or create the table WITH NO DATA and use INSERT."));
+        }
+        let planned = self.planner().plan(&command.query, &[]).await?;
+        if !planned.parameters.is_empty() {
+            return Err(SqlError::new(ErrorKind::UndefinedParameter, "there is no parameter $1"));
+        }
+        for relation in &planned.relations {
+            self.lock_table(relation, TableMode::AccessShare).await?;
+        }
+        let columns = columns(&planned.columns, command)?;
+        let made = self.declare_table(&declared(command, &columns)?).await?;
+        let tag = match made {
+            Some(name) if command.with_data => CommandTag::Counted("SELECT", self.load(&name, &planned).await?),
+            _ => CommandTag::Plain("CREATE TABLE AS"),
+        };
+        self.settle(position).await?;
+        Ok(Outcome::Done(tag))
+    }
+
+    /// Fills a table that this transaction has made; gives the number of rows.
+    async fn load(&mut self, table: &str, query: &PlannedQuery) -> SqlResult<u64> {
+        let missing = || SqlError::new(ErrorKind::Internal, "the table that was made is not there");
+        let planner = self.planner();
+        let relation = planner.reads.relation(table).await?.ok_or_else(missing)?;
+        let mut loader = TableLoader::new(self.engine.store().clone(), relation.stored.clone());
+        let mut batches = planner.run(query, &[]).await?;
+        let mut rows = 0;
+        while let Some(batch) = batches.next().await {
+            let batch = batch?;
+            rows += u64::try_from(batch.num_rows()).unwrap_or(u64::MAX);
+            load_batch(&relation, &batch, &mut loader).await?;
+        }
+        loader.finish().await.map_err(|error| told(error, &relation))?;
+        Ok(rows)
+    }
+}
+
+async fn load_batch(relation: &Arc<Relation>, batch: &RecordBatch, loader: &mut TableLoader) -> SqlResult<()> {
+    let visible: Vec<usize> = (0..relation.columns.len()).filter(|index| !relation.columns[*index].hidden).collect();
+    let schema = batch.schema();
+    let assigned = visible.iter().zip(batch.columns()).enumerate().map(|(position, (index, values))| {
+        let column = &relation.columns[*index];
+        let from = SqlType::of_field(schema.field(position));
+        edm::assign(values, &from, &column.sql_type, from == SqlType::Unknown).map_err(|e| e.for_column(&column.name))
+    });
+    let assigned = assigned.collect::<SqlResult<Vec<ArrayRef>>>()?;
+    let fields = visible.iter().map(|index| &relation.columns[*index]).map(|c| c.sql_type.field(&c.name, true));
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    let batch =
+        RecordBatch::try_new_with_options(Arc::new(Schema::new(fields.collect::<Vec<_>>())), assigned, &options)?;
+    let targets: Vec<TargetColumn> = visible.into_iter().map(TargetColumn::Known).collect();
+    let entities = RowsToWrite::new(relation, &targets, &batch)?;
+    for row in 0..entities.len() {
+        loader.push(entities.entity(row)?).await.map_err(|error| told(error, relation))?;
+    }
+    Ok(())
+}
+
+fn told(error: LoadError, relation: &Relation) -> Box<SqlError> {
+    match error {
+        LoadError::Duplicate(key) => relation.duplicate_key(&key),
+        LoadError::Other(error) => error,
+    }
+}
+
+/// The columns of the table: those of the query, the first with the names that are given.
+fn columns(found: &[ResultColumn], command: &CreateAsCommand) -> SqlResult<Vec<(String, SqlType)>> {
+    if command.columns.len() > found.len() {
+        return Err(SqlError::new(ErrorKind::Syntax, "too many column names were specified"));
+    }
+    let mut columns: Vec<(String, SqlType)> = Vec::with_capacity(found.len());
+    for (index, column) in found.iter().enumerate() {
+        let name = command.columns.get(index).map_or_else(|| column.name.clone(), fold);
+        if columns.iter().any(|(known, _)| *known == name) {
+            let message = format!("column \"{name}\" specified more than once");
+            return Err(SqlError::new(ErrorKind::DuplicateColumn, message));
+        }
+        if matches!(column.sql_type, SqlType::Record(_) | SqlType::Void) {
+            let message = format!("column \"{name}\" has pseudo-type {}", column.sql_type);
+            return Err(SqlError::new(ErrorKind::InvalidTableDefinition, message));
+        }
+        columns.push((name, stored_type(column)));
+    }
+    Ok(columns)
+}
+
+/// The type that a table can have for a query's column: names of the system catalogue become text.
+fn stored_type(column: &ResultColumn) -> SqlType {
+    match &column.sql_type {
+        SqlType::Numeric(_) if !column.is_declared => SqlType::Numeric(None),
+        SqlType::Oid => SqlType::Int8,
+        SqlType::Unknown
+        | SqlType::Name
+        | SqlType::InternalChar
+        | SqlType::Regclass
+        | SqlType::Regtype
+        | SqlType::Regproc => SqlType::Text,
+        SqlType::Int2Vector => SqlType::Array(Box::new(SqlType::Int2)),
+        SqlType::OidVector => SqlType::Array(Box::new(SqlType::Int8)),
+        other => other.clone(),
+    }
+}
+
+/// The CREATE TABLE that makes the table, with the key that its options name.
+fn declared(command: &CreateAsCommand, columns: &[(String, SqlType)]) -> SqlResult<CreateTableCommand> {
+    let mut parts: Vec<String> = columns.iter().map(|(name, t)| format!("{} {t}", quote_ident(name))).collect();
+    let key = key_of_options(&command.create.table_options, columns);
+    if !key.is_empty() {
+        let names: Vec<String> = key.iter().map(|name| quote_ident(name)).collect();
+        parts.push(format!("PRIMARY KEY ({})", names.join(", ")));
+    }
+    let text = format!("CREATE TABLE {} ({})", command.create.name, parts.join(", "));
+    let Some(Command::CreateTable(made)) = parse(&text)?.pop().map(|statement| statement.command) else {
+        return Err(SqlError::new(ErrorKind::Internal, "the table of a query did not parse"));
+    };
+    let mut made = *made;
+    made.create.table_options.clone_from(&command.create.table_options);
+    made.create.if_not_exists = command.create.if_not_exists;
+    made.create.temporary = command.create.temporary;
+    made.create.on_commit.clone_from(&command.create.on_commit);
+    Ok(made)
+}
+
+/// The columns that `partition_key` and `row_key` name.
+fn key_of_options(options: &CreateTableOptions, columns: &[(String, SqlType)]) -> Vec<String> {
+    let CreateTableOptions::With(list) = options else { return Vec::new() };
+    let value = |wanted: &str| {
+        list.iter().find_map(|option| match option {
+            SqlOption::KeyValue { key, value } if fold(key) == wanted => Some(value.to_string()),
+            _ => None,
+        })
+    };
+    let mut key: Vec<String> = Vec::new();
+    for text in [value("partition_key"), value("row_key")].into_iter().flatten() {
+        for part in text.trim_matches('\'').split(',') {
+            let word = part.split_whitespace().next().unwrap_or_default();
+            let name = match word.strip_prefix('"') {
+                Some(quoted) => quoted.trim_end_matches('"').to_owned(),
+                None => word.to_lowercase(),
+            };
+            if columns.iter().any(|(column, _)| *column == name) && !key.contains(&name) {
+                key.push(name);
+            }
+        }
+    }
+    key
+}

@@ -1,0 +1,44 @@
+//! Counting what statements cost, and telling the log of slow ones.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::{Prepared, Session};
+use crate::sql::outcome::CommandTag;
+use crate::sql::statistics::{Cost, Measure};
+
+impl Session {
+    /// A statement begins to run. One that a statement of SQL runs, as EXECUTE does, is a part of it.
+    pub(super) fn begin_measure(&mut self, prepared: &Prepared) {
+        self.meter.take();
+        self.measure = Some(Measure { text: prepared.normalized(), started: Instant::now() });
+    }
+
+    /// It ended: with a tag when it did what it was asked, and all its rows are sent.
+    pub fn end_measure(&mut self, tag: Option<CommandTag>) {
+        let Some(Measure { text, started }) = self.measure.take() else { return };
+        let [scanned, returned, egts] = self.meter.take();
+        let rows = match tag {
+            Some(CommandTag::Counted(_, rows)) => rows,
+            Some(CommandTag::Plain(_)) | None => 0,
+        };
+        let cost = Cost { time: started.elapsed(), rows, scanned, returned, egts, failed: tag.is_none() };
+        self.engine.statistics().add(&self.user, &text, &cost);
+        self.log_if_slow(&text, &cost);
+    }
+
+    /// Without its constants and parameters: they are the client's.
+    fn log_if_slow(&self, text: &Arc<str>, cost: &Cost) {
+        let Some(patience) = self.settings.slow_statement() else { return };
+        if cost.time < patience {
+            return;
+        }
+        let (process, user, millis) = (self.login.process, self.user.as_str(), millis(cost.time));
+        let (rows, scanned, egts, failed) = (cost.rows, cost.scanned, cost.egts, cost.failed);
+        tracing::info!(process, user, millis, rows, scanned, egts, failed, statement = &**text, "slow statement");
+    }
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}

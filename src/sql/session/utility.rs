@@ -1,0 +1,199 @@
+//! Running what maintains or extends a PostgreSQL server: most of it has nothing to do here, and says what it must.
+
+use std::sync::Arc;
+
+use datafusion::sql::sqlparser::ast::{Ident, ObjectName};
+
+use super::Session;
+use crate::sql::dml::{find_target, target_column};
+use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
+use crate::sql::outcome::{CommandTag, Outcome};
+use crate::sql::plan::schema_and_table;
+use crate::sql::relation::Relation;
+use crate::sql::utility_syntax::{Maintained, ReindexKind, UtilityCommand};
+
+/// The one language that every PostgreSQL has, so scripts make sure of it.
+const PLPGSQL: &str = "plpgsql";
+const PUBLIC: &str = "public";
+const VACUUM_OPTIONS: &[&str] = &[
+    "full",
+    "freeze",
+    "verbose",
+    "analyze",
+    "disable_page_skipping",
+    "skip_locked",
+    "index_cleanup",
+    "process_toast",
+    "truncate",
+    "parallel",
+];
+const ANALYZE_OPTIONS: &[&str] = &["verbose", "skip_locked"];
+
+impl Session {
+    pub(super) async fn run_utility_command(&mut self, command: &UtilityCommand) -> SqlResult<Outcome> {
+        let tag = match command {
+            UtilityCommand::Vacuum(vacuum) => {
+                self.check_outside_block("VACUUM")?;
+                check_options("VACUUM", &vacuum.options, VACUUM_OPTIONS)?;
+                let analyzes = vacuum.options.iter().any(|option| option.starts_with("analy"));
+                if !analyzes && vacuum.tables.iter().any(|(_, columns)| !columns.is_empty()) {
+                    let message = "ANALYZE option must be specified when a column list is provided";
+                    return Err(SqlError::new(ErrorKind::FeatureNotSupported, message));
+                }
+                // The store clears up behind itself; what is left to do is to count.
+                self.count_rows(vacuum, "vacuum", analyzes).await?;
+                "VACUUM"
+            }
+            UtilityCommand::Analyze(analyze) => {
+                check_options("ANALYZE", &analyze.options, ANALYZE_OPTIONS)?;
+                self.count_rows(analyze, "analyze", true).await?;
+                "ANALYZE"
+            }
+            UtilityCommand::Reindex { kind, name } => {
+                self.check_reindexed(*kind, name.as_ref()).await?;
+                "REINDEX"
+            }
+            UtilityCommand::Cluster(name) => {
+                match name {
+                    Some(name) => drop(find_target(&self.planner(), name).await?),
+                    None => self.check_outside_block("CLUSTER")?,
+                }
+                "CLUSTER"
+            }
+            UtilityCommand::Checkpoint => "CHECKPOINT",
+            UtilityCommand::CreateExtension { name, if_not_exists } => {
+                self.create_extension(name, *if_not_exists)?;
+                "CREATE EXTENSION"
+            }
+            UtilityCommand::DropExtension { names, if_exists } => {
+                self.drop_named(names, *if_exists, "extension", PLPGSQL, ErrorKind::UndefinedObject)?;
+                "DROP EXTENSION"
+            }
+            UtilityCommand::CreateSchema { name, if_not_exists } => {
+                self.create_schema(name, *if_not_exists)?;
+                "CREATE SCHEMA"
+            }
+            UtilityCommand::DropSchema { names, if_exists } => {
+                self.drop_named(names, *if_exists, "schema", PUBLIC, ErrorKind::UndefinedSchema)?;
+                "DROP SCHEMA"
+            }
+            UtilityCommand::Refused { name, hint } => {
+                return Err(SqlError::not_supported(name).with_hint(*hint));
+            }
+        };
+        Ok(Outcome::Done(CommandTag::Plain(tag)))
+    }
+
+    fn check_outside_block(&self, command: &str) -> SqlResult<()> {
+        if !self.transaction.in_block() {
+            return Ok(());
+        }
+        let message = format!("{command} cannot run inside a transaction block");
+        Err(SqlError::new(ErrorKind::ActiveTransaction, message))
+    }
+
+    /// Lets the store count what is in tables; of what is no table says so.
+    async fn count_rows(&mut self, given: &Maintained, verb: &str, counts: bool) -> SqlResult<()> {
+        let mut relations: Vec<Arc<Relation>> = Vec::new();
+        for (name, columns) in &given.tables {
+            let (schema, table) = schema_and_table(name)?;
+            if self.planner().view(schema.as_deref(), &table).is_some() {
+                let message = format!("skipping \"{table}\" --- cannot {verb} non-tables or special system tables");
+                self.notice(Notice::warning(message));
+                continue;
+            }
+            let relation = find_target(&self.planner(), name).await?;
+            columns.iter().try_for_each(|column: &Ident| target_column(&relation, column).map(|_| ()))?;
+            relations.push(relation);
+        }
+        if given.tables.is_empty() && counts {
+            relations = self.reads().relations().await?;
+        }
+        let left_out: Vec<_> = relations.extract_if(.., |relation| !self.may_analyze(relation)).collect();
+        for relation in left_out {
+            let name = &relation.name;
+            self.notice(Notice::warning(format!("skipping \"{name}\" --- only table or database owner can {verb} it")));
+        }
+        for relation in relations.iter().filter(|_| counts) {
+            self.engine.store().analyze(&relation.stored).await?;
+        }
+        Ok(())
+    }
+
+    async fn check_reindexed(&self, kind: ReindexKind, name: Option<&ObjectName>) -> SqlResult<()> {
+        match (kind, name) {
+            (ReindexKind::Everything(what), _) => self.check_outside_block(&format!("REINDEX {what}")),
+            (ReindexKind::Table, Some(name)) => find_target(&self.planner(), name).await.map(|_| ()),
+            (ReindexKind::Index, Some(name)) => {
+                let (_, index) = schema_and_table(name)?;
+                let relations = self.reads().relations().await?;
+                let is_key = relations.iter().any(|relation| relation.primary_key_name() == index);
+                let is_recorded = || relations.iter().any(|r| r.constraints.unenforced.iter().any(|u| u.name == index));
+                if is_key || is_recorded() {
+                    return Ok(());
+                }
+                let message = format!("relation \"{index}\" does not exist");
+                Err(SqlError::new(ErrorKind::UndefinedTable, message))
+            }
+            (ReindexKind::Table | ReindexKind::Index, None) => Ok(()),
+        }
+    }
+
+    fn create_extension(&mut self, name: &str, if_not_exists: bool) -> SqlResult<()> {
+        if name != PLPGSQL {
+            return Err(SqlError::new(
+                ErrorKind::FeatureNotSupported,
+                format!("extension \"{name}\" is not available"),
+            )
+            .with_hint("What is not built in is not there: leave the extension out."));
+        }
+        let message = format!("extension \"{name}\" already exists");
+        if !if_not_exists {
+            return Err(SqlError::new(ErrorKind::DuplicateObject, message));
+        }
+        self.notice(Notice::info(format!("{message}, skipping")));
+        Ok(())
+    }
+
+    fn create_schema(&mut self, name: &str, if_not_exists: bool) -> SqlResult<()> {
+        if name != PUBLIC {
+            return Err(SqlError::not_supported(format!("CREATE SCHEMA {name}"))
+                .with_hint("All tables are in schema public: use a prefix in their names, or another gateway."));
+        }
+        let message = format!("schema \"{name}\" already exists");
+        if !if_not_exists {
+            return Err(SqlError::new(ErrorKind::DuplicateSchema, message));
+        }
+        self.notice(Notice::info(format!("{message}, skipping")));
+        Ok(())
+    }
+
+    /// DROP of objects of which there is only one, and that stays.
+    fn drop_named(
+        &mut self,
+        names: &[String],
+        if_exists: bool,
+        what: &str,
+        only: &str,
+        missing: ErrorKind,
+    ) -> SqlResult<()> {
+        for name in names {
+            let message = format!("{what} \"{name}\" does not exist");
+            if name == only {
+                return Err(SqlError::not_supported(format!("DROP {} {name}", what.to_uppercase())));
+            }
+            if !if_exists {
+                return Err(SqlError::new(missing, message));
+            }
+            self.notice(Notice::info(format!("{message}, skipping")));
+        }
+        Ok(())
+    }
+}
+
+fn check_options(command: &str, given: &[String], known: &[&str]) -> SqlResult<()> {
+    match given.iter().find(|option| !known.contains(&option.as_str()) && *option != "analyse") {
+        None => Ok(()),
+        Some(other) => Err(SqlError::new(ErrorKind::Syntax, format!("unrecognized {command} option \"{other}\""))),
+    }
+}

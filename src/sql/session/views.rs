@@ -1,0 +1,346 @@
+//! Running CREATE VIEW, DROP VIEW and what ALTER does with views.
+
+use std::sync::Arc;
+
+use datafusion::sql::sqlparser::ast::{CreateTableOptions, CreateView, Ident, ObjectName, Query};
+
+use super::{Position, Session};
+use crate::sql::catalog::{Access, CatalogView, View, ViewColumn, duplicate_table};
+use crate::sql::ddl::{self, Renaming};
+use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
+use crate::sql::outcome::{CommandTag, Outcome, ResultColumn};
+use crate::sql::plan::{resolve_column, schema_and_table};
+use crate::sql::statement::{AlterCommand, DropObjects, fold};
+use crate::sql::tx::TableMode;
+use crate::sql::types::SqlType;
+use crate::sql::views::{self, ColumnRenaming, Dependent, MOST_LEVELS, Needed};
+
+impl Session {
+    pub(super) async fn create_view(&mut self, create: &CreateView, position: Position) -> SqlResult<Outcome> {
+        self.check_writable("CREATE VIEW")?;
+        refuse_clauses(create)?;
+        let name = view_name(&create.name)?;
+        self.claim(&name).await?;
+        let reads = self.reads();
+        let existing = reads.catalog.view(&name).cloned();
+        let is_table = reads.catalog.exact(&*reads.reader, &name).await?.is_some();
+        match &existing {
+            None if create.or_replace && is_table => return Err(not_a_view(&name, false)),
+            None if reads.catalog.has_name(&name) || is_table => return Err(duplicate_table(&name)),
+            Some(_) if !create.or_replace => return Err(duplicate_table(&name)),
+            _ => {}
+        }
+        let mut view = self
+            .planned_view(&name, &create.query, &create.columns.iter().map(|c| fold(&c.name)).collect::<Vec<_>>())
+            .await?;
+        match &existing {
+            Some(old) => {
+                check_replaces(old, &view)?;
+                view.oid = old.oid;
+                check_no_cycle(&reads.catalog, &view)?;
+            }
+            None => {
+                view.oid = self.engine.catalog().next_oid();
+                let access = Access::made_by(self.rights.user(), view.oid);
+                self.transaction.catalog_mut().put_access(access);
+            }
+        }
+        check_levels(&reads.catalog, &view)?;
+        self.transaction.catalog_mut().put_view(view);
+        self.settle(position).await?;
+        Ok(Outcome::Done(CommandTag::Plain("CREATE VIEW")))
+    }
+
+    /// The view that a query makes; its tables stay as they are until the transaction ends.
+    async fn planned_view(&mut self, name: &str, query: &Query, given: &[String]) -> SqlResult<View> {
+        let planned = self.planner().plan(query, &[]).await?;
+        for relation in &planned.relations {
+            self.lock_table(relation, TableMode::AccessShare).await?;
+        }
+        if !planned.parameters.is_empty() {
+            return Err(SqlError::new(ErrorKind::UndefinedParameter, "there is no parameter $1"));
+        }
+        let columns = view_columns(&planned.columns, given)?;
+        let planner = self.planner();
+        let tables = planner.tables_of(query).await?;
+        let mut fixed = views::fix(query, &tables, None)?;
+        let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
+        views::label(&mut fixed.query, &names);
+        let view = View::new(name, columns, views::text_of(&fixed.query), fixed.uses);
+        // What is kept must mean what was said.
+        let again = planner.plan(&views::query_of(&view)?, &[]).await?;
+        if view_columns(&again.columns, &names)? != view.columns {
+            return Err(SqlError::not_supported("this form of query in a view")
+                .with_detail(format!("It would be kept as: {}", view.query)));
+        }
+        Ok(view)
+    }
+
+    pub(super) async fn drop_views(&mut self, drop: &DropObjects, position: Position) -> SqlResult<Outcome> {
+        self.check_writable("DROP VIEW")?;
+        let mut dropped: Vec<Arc<View>> = Vec::new();
+        for name in &drop.names {
+            let (schema, name) = schema_and_table(name)?;
+            self.claim(&name).await?;
+            let planner = self.planner();
+            match planner.view(schema.as_deref(), &name) {
+                Some(view) => dropped.push(view.clone()),
+                None if planner.relation(schema.as_deref(), &name).await?.is_some() => {
+                    return Err(not_a_view(&name, true));
+                }
+                None if drop.if_exists => {
+                    self.notice(Notice::info(format!("view \"{name}\" does not exist, skipping")));
+                }
+                None => {
+                    let message = format!("view \"{name}\" does not exist");
+                    return Err(SqlError::new(ErrorKind::UndefinedTable, message));
+                }
+            }
+        }
+        let needed: Vec<Needed<'_>> = dropped.iter().map(|view| Needed::view(view)).collect();
+        self.drop_dependents(&needed, drop.cascade).await?;
+        for view in &dropped {
+            self.transaction.catalog_mut().remove_view(&view.name);
+        }
+        self.settle(position).await?;
+        Ok(Outcome::Done(CommandTag::Plain("DROP VIEW")))
+    }
+
+    /// Drops the views that need what is about to go.
+    ///
+    /// # Errors
+    /// 2BP01 without `cascade`, if there are any.
+    pub(super) async fn drop_dependents(&mut self, needed: &[Needed<'_>], cascade: bool) -> SqlResult<()> {
+        let dependents = views::dependents_of(&self.reads().catalog, needed);
+        if !cascade && !dependents.is_empty() {
+            return Err(ddl::needed_by(needed, &dependents));
+        }
+        for Dependent { view, .. } in &dependents {
+            self.claim(&view.name).await?;
+            self.transaction.catalog_mut().remove_view(&view.name);
+        }
+        self.notices.extend(views::cascades(&dependents));
+        Ok(())
+    }
+
+    /// ALTER VIEW, and ALTER TABLE of a view: it can get another name, and its columns can.
+    pub(super) async fn alter_view(&mut self, view: &Arc<View>, command: &AlterCommand) -> SqlResult<()> {
+        match ddl::renaming(&command.alter.operations)? {
+            Some(Renaming::Table { to }) => self.rename_view(view, &to).await,
+            Some(Renaming::Column { from, to }) => self.rename_view_column(view, &from, &to).await,
+            Some(Renaming::Constraint { .. }) => Err(not_for_views(&view.name, "RENAME CONSTRAINT")),
+            None => {
+                let action = command.alter.operations.first().map(ToString::to_string).unwrap_or_default();
+                let words: Vec<&str> = action.split_whitespace().take(2).collect();
+                Err(not_for_views(&view.name, &words.join(" ")))
+            }
+        }
+    }
+
+    async fn rename_view(&mut self, view: &Arc<View>, to: &str) -> SqlResult<()> {
+        self.claim(to).await?;
+        let reads = self.reads();
+        if reads.catalog.has_name(to) || reads.catalog.exact(&*reads.reader, to).await?.is_some() {
+            return Err(duplicate_table(to));
+        }
+        self.rename_in_views(view.oid, &view.name, to)?;
+        let staged = self.transaction.catalog_mut();
+        staged.remove_view(&view.name);
+        staged.put_view(view.renamed(to));
+        Ok(())
+    }
+
+    async fn rename_view_column(&mut self, view: &Arc<View>, from: &Ident, to: &str) -> SqlResult<()> {
+        let names: Vec<String> = view.columns.iter().map(|column| column.name.clone()).collect();
+        let Some(from) = resolve_column(names.iter(), from)?.map(str::to_owned) else {
+            let message = format!("column \"{}\" does not exist", fold(from));
+            return Err(SqlError::new(ErrorKind::UndefinedColumn, message));
+        };
+        if names.iter().any(|name| name == to) {
+            let message = format!("column \"{to}\" of relation \"{}\" already exists", view.name);
+            return Err(SqlError::new(ErrorKind::DuplicateColumn, message));
+        }
+        self.rename_column_in_views(view.oid, &from, to).await?;
+        let mut renamed = view.as_ref().clone();
+        renamed.columns.iter_mut().filter(|c| c.name == from).for_each(|c| to.clone_into(&mut c.name));
+        let names: Vec<String> = renamed.columns.iter().map(|column| column.name.clone()).collect();
+        let mut query = views::query_of(view)?;
+        views::label(&mut query, &names);
+        renamed.query = views::text_of(&query);
+        self.transaction.catalog_mut().put_view(renamed);
+        Ok(())
+    }
+
+    /// Lets the views that read a relation follow its new name.
+    pub(super) fn rename_in_views(&mut self, relation: u32, from: &str, to: &str) -> SqlResult<()> {
+        for view in self.views_of(relation) {
+            let mut query = views::query_of(&view)?;
+            views::rename_relation(&mut query, from, to);
+            let mut renamed = view.as_ref().clone();
+            renamed.query = views::text_of(&query);
+            self.transaction.catalog_mut().put_view(renamed);
+        }
+        Ok(())
+    }
+
+    /// Lets the views that read a column follow its new name. To be called while it has the old one.
+    pub(super) async fn rename_column_in_views(&mut self, relation: u32, from: &str, to: &str) -> SqlResult<()> {
+        for view in self.views_of(relation) {
+            let query = views::query_of(&view)?;
+            let tables = self.planner().tables_of(&query).await?;
+            let fixed = views::fix(&query, &tables, Some(ColumnRenaming { relation, from, to }))?;
+            let mut renamed = view.as_ref().clone();
+            (renamed.query, renamed.uses) = (views::text_of(&fixed.query), fixed.uses);
+            self.transaction.catalog_mut().put_view(renamed);
+        }
+        Ok(())
+    }
+
+    fn views_of(&self, relation: u32) -> Vec<Arc<View>> {
+        self.reads().catalog.views().filter(|view| view.use_of(relation).is_some()).cloned().collect()
+    }
+}
+
+/// The type of a column that a view reads cannot change under it.
+///
+/// # Errors
+/// 0A000 when a view names one of these columns.
+pub(super) fn check_types_free(catalog: &CatalogView, relation: u32, columns: &[&str]) -> SqlResult<()> {
+    for view in catalog.views() {
+        let Some(used) = view.use_of(relation) else { continue };
+        if let Some(column) = columns.iter().find(|column| used.columns.iter().any(|name| name == *column)) {
+            let message = "cannot alter type of a column used by a view or rule";
+            return Err(SqlError::new(ErrorKind::FeatureNotSupported, message)
+                .with_detail(format!("rule _RETURN on view {} depends on column \"{column}\"", view.name)));
+        }
+    }
+    Ok(())
+}
+
+fn refuse_clauses(create: &CreateView) -> SqlResult<()> {
+    if create.materialized {
+        return Err(SqlError::not_supported("CREATE MATERIALIZED VIEW")
+            .with_hint("Use CREATE VIEW, or CREATE TABLE ... AS and fill it again when it is to be refreshed."));
+    }
+    if create.temporary {
+        return Err(SqlError::not_supported("CREATE TEMPORARY VIEW")
+            .with_hint("Use WITH in the query, or CREATE VIEW and DROP VIEW."));
+    }
+    if !matches!(create.options, CreateTableOptions::None) {
+        return Err(SqlError::not_supported(format!("CREATE VIEW ... {}", create.options)));
+    }
+    let foreign = create.or_alter || create.secure || create.if_not_exists || create.copy_grants;
+    if foreign || create.to.is_some() || create.params.is_some() || !create.cluster_by.is_empty() {
+        return Err(SqlError::new(ErrorKind::Syntax, "syntax error in CREATE VIEW"));
+    }
+    Ok(())
+}
+
+/// The name of a view to be made.
+///
+/// # Errors
+/// 3F000 for a schema that there is not.
+fn view_name(name: &ObjectName) -> SqlResult<String> {
+    match schema_and_table(name)? {
+        (None, view) => Ok(view),
+        (Some(schema), view) if schema == "public" => Ok(view),
+        (Some(schema), _) => {
+            Err(SqlError::new(ErrorKind::UndefinedSchema, format!("schema \"{schema}\" does not exist")))
+        }
+    }
+}
+
+/// The columns of a view: those of its query, the first with the names that are given.
+fn view_columns(columns: &[ResultColumn], given: &[String]) -> SqlResult<Vec<ViewColumn>> {
+    if given.len() > columns.len() {
+        let message = "CREATE VIEW specifies more column names than columns";
+        return Err(SqlError::new(ErrorKind::Syntax, message));
+    }
+    let mut found: Vec<ViewColumn> = Vec::with_capacity(columns.len());
+    for (index, column) in columns.iter().enumerate() {
+        let name = given.get(index).unwrap_or(&column.name);
+        if found.iter().any(|known| known.name == *name) {
+            let message = format!("column \"{name}\" specified more than once");
+            return Err(SqlError::new(ErrorKind::DuplicateColumn, message));
+        }
+        let sql_type = match (&column.sql_type, column.is_declared) {
+            (SqlType::Unknown, _) => SqlType::Text,
+            (SqlType::Numeric(_), false) => SqlType::Numeric(None),
+            (sql_type, _) => sql_type.clone(),
+        };
+        if matches!(sql_type, SqlType::Record(_) | SqlType::Void) {
+            let message = format!("column \"{name}\" has pseudo-type {sql_type}");
+            return Err(SqlError::new(ErrorKind::InvalidTableDefinition, message));
+        }
+        found.push(ViewColumn { name: name.clone(), sql_type: sql_type.to_string() });
+    }
+    Ok(found)
+}
+
+/// What CREATE OR REPLACE VIEW may change: columns can only be added.
+fn check_replaces(old: &View, new: &View) -> SqlResult<()> {
+    let refused = |message: String| Err(SqlError::new(ErrorKind::InvalidTableDefinition, message));
+    if new.columns.len() < old.columns.len() {
+        return refused("cannot drop columns from view".to_owned());
+    }
+    for (old, new) in old.columns.iter().zip(&new.columns) {
+        if old.name != new.name {
+            let message = format!("cannot change name of view column \"{}\" to \"{}\"", old.name, new.name);
+            return refused(message).map_err(|error: Box<SqlError>| {
+                error.with_hint("Use ALTER VIEW ... RENAME COLUMN ... to change name of view column instead.")
+            });
+        }
+        if old.sql_type != new.sql_type {
+            return refused(format!(
+                "cannot change data type of view column \"{}\" from {} to {}",
+                old.name, old.sql_type, new.sql_type
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// A view cannot read itself, through others neither.
+fn check_no_cycle(catalog: &CatalogView, view: &View) -> SqlResult<()> {
+    let mut open: Vec<u32> = view.uses.iter().map(|used| used.relation).collect();
+    let mut seen = Vec::new();
+    while let Some(relation) = open.pop() {
+        if relation == view.oid {
+            let message = format!("infinite recursion detected in rules for relation \"{}\"", view.name);
+            return Err(SqlError::new(ErrorKind::InvalidObjectDefinition, message));
+        }
+        if !seen.contains(&relation) {
+            seen.push(relation);
+            let read = catalog.views().find(|other| other.oid == relation);
+            open.extend(read.iter().flat_map(|other| &other.uses).map(|used| used.relation));
+        }
+    }
+    Ok(())
+}
+
+/// How many views lie below each other, those above this one among them.
+fn check_levels(catalog: &CatalogView, view: &View) -> SqlResult<()> {
+    let mut level: Vec<u32> = view.uses.iter().map(|used| used.relation).collect();
+    let mut levels = 1;
+    while !level.is_empty() {
+        let read = catalog.views().filter(|other| level.contains(&other.oid));
+        level = read.flat_map(|other| &other.uses).map(|used| used.relation).collect();
+        level.dedup();
+        levels += 1;
+        if levels > MOST_LEVELS + 1 {
+            return Err(SqlError::new(ErrorKind::TooComplex, "views are nested too deeply")
+                .with_detail(format!("At most {MOST_LEVELS} views lie on top of each other.")));
+        }
+    }
+    Ok(())
+}
+
+fn not_a_view(name: &str, is_drop: bool) -> Box<SqlError> {
+    let error = SqlError::new(ErrorKind::WrongObjectType, format!("\"{name}\" is not a view"));
+    if is_drop { error.with_hint("Use DROP TABLE to remove a table.") } else { error }
+}
+
+fn not_for_views(name: &str, action: &str) -> Box<SqlError> {
+    let message = format!("ALTER action {action} cannot be performed on relation \"{name}\"");
+    SqlError::new(ErrorKind::WrongObjectType, message).with_detail("This operation is not supported for views.")
+}

@@ -1,0 +1,38 @@
+//! One run of a statement while it is measured.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+/// What a session's statement has read and committed so far: its scans add to it.
+#[derive(Debug, Default)]
+pub(in crate::sql) struct Meter {
+    scanned: AtomicU64,
+    returned: AtomicU64,
+    egts: AtomicU64,
+}
+
+impl Meter {
+    /// So many entities came from the store, and so many of them met the condition.
+    pub fn add_entities(&self, scanned: usize, returned: usize) {
+        self.scanned.fetch_add(u64::try_from(scanned).unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.returned.fetch_add(u64::try_from(returned).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    pub fn add_egts(&self, committed: u64) {
+        self.egts.fetch_add(committed, Ordering::Relaxed);
+    }
+
+    /// Entities scanned and returned, and entity group transactions, since the last call.
+    pub fn take(&self) -> [u64; 3] {
+        [&self.scanned, &self.returned, &self.egts].map(|counter| counter.swap(0, Ordering::Relaxed))
+    }
+}
+
+/// A statement that runs.
+#[derive(Debug)]
+pub(in crate::sql) struct Measure {
+    /// Its text without constants, known once it is counted.
+    pub text: Arc<str>,
+    pub started: Instant,
+}

@@ -1,0 +1,336 @@
+//! Advisory locks: on numbers that only clients know the meaning of, held by a session until it gives them back or ends,
+//! or by its transaction until that ends.
+//!
+//! A session may take one several times, and gives it back as often. What it holds at both levels is held by one owner,
+//! so it is never in its own way.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::error::{LOCKS_MAX, LockError};
+use super::held::{LockWait, Place};
+use super::mode::{Mode, Modes, TableMode};
+use super::registry::{AdvisoryKey, Locks, Owner, Request, Target, Wanted};
+use crate::sql::error::{Notice, SqlResult};
+
+/// How long a lock is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Level {
+    Session,
+    Transaction,
+}
+
+/// Who else may hold it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sharing {
+    Exclusive,
+    Shared,
+}
+
+impl Sharing {
+    fn mode(self) -> Mode {
+        Mode::Table(match self {
+            Sharing::Exclusive => TableMode::Exclusive,
+            Sharing::Shared => TableMode::Share,
+        })
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Sharing::Exclusive => "ExclusiveLock",
+            Sharing::Shared => "ShareLock",
+        }
+    }
+}
+
+/// The advisory locks of one session, shared with the functions of its statements.
+#[derive(Clone)]
+pub(crate) struct AdvisoryLocks(Arc<Shared>);
+
+struct Shared {
+    locks: Arc<Locks>,
+    state: Mutex<State>,
+    /// A statement may call from several places at once; a session waits for one lock at a time.
+    turn: tokio::sync::Mutex<()>,
+}
+
+struct State {
+    owner: Owner,
+    held: HashMap<AdvisoryKey, Counts>,
+    /// Those of the open transaction, in the order they were taken.
+    of_transaction: Vec<(AdvisoryKey, Sharing)>,
+    /// How many of those there were at each savepoint.
+    savepoints: Vec<usize>,
+    notices: Vec<Notice>,
+}
+
+/// How often a lock is held, exclusively and shared.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    session: [u64; 2],
+    transaction: [u64; 2],
+}
+
+impl Counts {
+    fn of(&mut self, level: Level, sharing: Sharing) -> &mut u64 {
+        let counts = match level {
+            Level::Session => &mut self.session,
+            Level::Transaction => &mut self.transaction,
+        };
+        &mut counts[usize::from(sharing == Sharing::Shared)]
+    }
+
+    fn modes(self) -> Modes {
+        let is_held = |index: usize| self.session[index] + self.transaction[index] > 0;
+        let with = |modes: Modes, sharing: Sharing, held| if held { modes.with(sharing.mode()) } else { modes };
+        with(with(Modes::NONE, Sharing::Exclusive, is_held(0)), Sharing::Shared, is_held(1))
+    }
+}
+
+impl AdvisoryLocks {
+    /// None yet, of a session that its clients know by this number.
+    pub fn new(locks: Arc<Locks>, process: i32) -> Self {
+        let owner = locks.new_owner(process);
+        let state = State {
+            owner,
+            held: HashMap::new(),
+            of_transaction: Vec::new(),
+            savepoints: Vec::new(),
+            notices: Vec::new(),
+        };
+        Self(Arc::new(Shared { locks, state: Mutex::new(state), turn: tokio::sync::Mutex::default() }))
+    }
+
+    /// Takes a lock, waiting for whoever has it.
+    ///
+    /// # Errors
+    /// 55P03 when others hold it for too long, 40P01 when they never would give it back, 53200 for too many locks.
+    pub async fn lock(&self, key: AdvisoryKey, level: Level, sharing: Sharing, wait: LockWait) -> SqlResult<()> {
+        let taken = self.take(key, level, sharing, wait).await;
+        taken.map_err(|error| error.into_error("advisory lock"))
+    }
+
+    /// Takes a lock if that can be done at once.
+    ///
+    /// # Errors
+    /// 53200 for too many locks.
+    pub fn try_lock(&self, key: AdvisoryKey, level: Level, sharing: Sharing) -> SqlResult<bool> {
+        let mut state = self.lock_state();
+        if state.held.len() >= LOCKS_MAX {
+            return Err(LockError::TooMany.into_error("advisory lock"));
+        }
+        match self.0.locks.request(state.owner, &Target::Advisory(key), sharing.mode(), false) {
+            Request::Granted(_) => {
+                state.note(key, level, sharing);
+                Ok(true)
+            }
+            Request::Busy | Request::Queued(_) => Ok(false),
+        }
+    }
+
+    async fn take(&self, key: AdvisoryKey, level: Level, sharing: Sharing, wait: LockWait) -> Result<(), LockError> {
+        let _turn = self.0.turn.lock().await;
+        let (target, mode) = (Target::Advisory(key), sharing.mode());
+        let (owner, request) = {
+            let state = self.lock_state();
+            if state.held.len() >= LOCKS_MAX {
+                return Err(LockError::TooMany);
+            }
+            (state.owner, self.0.locks.request(state.owner, &target, mode, true))
+        };
+        match request {
+            Request::Granted(_) => {}
+            Request::Busy => return Err(LockError::Busy),
+            Request::Queued(granted) => {
+                Place::new(&self.0.locks, owner, Wanted { target, mode }, granted).wait(wait).await?;
+            }
+        }
+        self.lock_state().note(key, level, sharing);
+        Ok(())
+    }
+
+    /// Gives back a lock of the session; false, with a warning, when it has none.
+    pub fn unlock(&self, key: AdvisoryKey, sharing: Sharing) -> bool {
+        let mut state = self.lock_state();
+        let held =
+            state.held.get_mut(&key).map(|counts| counts.of(Level::Session, sharing)).filter(|count| **count > 0);
+        let Some(count) = held else {
+            let message = format!("you don't own a lock of type {}", sharing.name());
+            state.notices.push(Notice::warning(message));
+            return false;
+        };
+        *count -= 1;
+        state.release(&self.0.locks, key);
+        true
+    }
+
+    /// Gives back all locks of the session.
+    pub fn unlock_all(&self) {
+        let mut state = self.lock_state();
+        let keys: Vec<AdvisoryKey> = state.held.keys().copied().collect();
+        for key in keys {
+            if let Some(counts) = state.held.get_mut(&key) {
+                counts.session = [0, 0];
+            }
+            state.release(&self.0.locks, key);
+        }
+    }
+
+    pub fn savepoint(&self) {
+        let mut state = self.lock_state();
+        let mark = state.of_transaction.len();
+        state.savepoints.push(mark);
+    }
+
+    pub fn release_to(&self, depth: usize) {
+        self.lock_state().savepoints.truncate(depth);
+    }
+
+    /// So many savepoints are left, and what the transaction locked since the last of them is given back.
+    pub fn rollback_to(&self, depth: usize) {
+        let mut state = self.lock_state();
+        state.savepoints.truncate(depth);
+        if let Some(mark) = state.savepoints.last().copied() {
+            state.give_back(&self.0.locks, mark);
+        }
+    }
+
+    /// The transaction ended.
+    pub fn end_transaction(&self) {
+        let mut state = self.lock_state();
+        state.savepoints.clear();
+        state.give_back(&self.0.locks, 0);
+    }
+
+    /// Warnings since the last call.
+    pub fn take_notices(&self) -> Vec<Notice> {
+        std::mem::take(&mut self.lock_state().notices)
+    }
+
+    fn lock_state(&self) -> MutexGuard<'_, State> {
+        self.0.lock_state()
+    }
+}
+
+impl Shared {
+    /// Never left half changed.
+    fn lock_state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let state = self.lock_state();
+        for key in state.held.keys() {
+            self.locks.restore(state.owner, Target::Advisory(*key), Modes::NONE);
+        }
+    }
+}
+
+impl State {
+    fn note(&mut self, key: AdvisoryKey, level: Level, sharing: Sharing) {
+        *self.held.entry(key).or_default().of(level, sharing) += 1;
+        if level == Level::Transaction {
+            self.of_transaction.push((key, sharing));
+        }
+    }
+
+    /// Gives back those of the transaction beyond so many.
+    fn give_back(&mut self, locks: &Locks, mark: usize) {
+        for (key, sharing) in self.of_transaction.split_off(mark.min(self.of_transaction.len())) {
+            if let Some(counts) = self.held.get_mut(&key) {
+                let count = counts.of(Level::Transaction, sharing);
+                *count = count.saturating_sub(1);
+            }
+            self.release(locks, key);
+        }
+    }
+
+    /// Goes down to what is still held of a number.
+    fn release(&mut self, locks: &Locks, key: AdvisoryKey) {
+        let Some(counts) = self.held.get(&key) else { return };
+        let modes = counts.modes();
+        if modes.is_empty() {
+            self.held.remove(&key);
+        }
+        locks.restore(self.owner, Target::Advisory(key), modes);
+    }
+}
+
+impl std::fmt::Debug for AdvisoryLocks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("AdvisoryLocks")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: AdvisoryKey = AdvisoryKey::One(1);
+
+    fn try_both(locks: &AdvisoryLocks) -> (bool, bool) {
+        let take = |sharing| {
+            let taken = locks.try_lock(KEY, Level::Session, sharing).unwrap();
+            if taken {
+                assert!(locks.unlock(KEY, sharing));
+            }
+            taken
+        };
+        (take(Sharing::Exclusive), take(Sharing::Shared))
+    }
+
+    #[test]
+    fn a_lock_is_given_back_as_often_as_it_was_taken() {
+        let all = Arc::new(Locks::default());
+        let (one, other) = (AdvisoryLocks::new(all.clone(), 1), AdvisoryLocks::new(all.clone(), 2));
+        for _ in 0..2 {
+            assert!(one.try_lock(KEY, Level::Session, Sharing::Exclusive).unwrap());
+        }
+        assert!(one.try_lock(KEY, Level::Transaction, Sharing::Shared).unwrap());
+        assert_eq!(try_both(&other), (false, false));
+        assert!(one.unlock(KEY, Sharing::Exclusive) && one.unlock(KEY, Sharing::Exclusive));
+        assert_eq!(try_both(&other), (false, true));
+        assert!(!one.unlock(KEY, Sharing::Exclusive));
+        assert_eq!(one.take_notices()[0].message, "you don't own a lock of type ExclusiveLock");
+        one.end_transaction();
+        assert_eq!(try_both(&other), (true, true));
+        assert!(one.try_lock(AdvisoryKey::Pair(0, 1), Level::Session, Sharing::Exclusive).unwrap());
+        assert_eq!(try_both(&other), (true, true));
+        drop(one);
+        assert!(all.is_unused());
+    }
+
+    #[test]
+    fn a_savepoint_takes_back_what_the_transaction_locked_since() {
+        let all = Arc::new(Locks::default());
+        let (one, other) = (AdvisoryLocks::new(all.clone(), 1), AdvisoryLocks::new(all, 2));
+        one.savepoint();
+        assert!(one.try_lock(KEY, Level::Transaction, Sharing::Exclusive).unwrap());
+        one.rollback_to(1);
+        assert_eq!(try_both(&other), (true, true));
+    }
+
+    #[tokio::test]
+    async fn sessions_that_wait_for_each_other_are_told_so() {
+        let all = Arc::new(Locks::default());
+        let (one, other) = (AdvisoryLocks::new(all.clone(), 1), AdvisoryLocks::new(all.clone(), 2));
+        let wait = LockWait::AtMost(None);
+        let second = AdvisoryKey::Pair(1, 2);
+        one.lock(KEY, Level::Session, Sharing::Exclusive, wait).await.unwrap();
+        other.lock(second, Level::Session, Sharing::Exclusive, wait).await.unwrap();
+        let waiting = tokio::spawn({
+            let one = one.clone();
+            async move { one.lock(second, Level::Transaction, Sharing::Exclusive, wait).await }
+        });
+        while all.blocking(1).is_empty() {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!((all.blocking(1), all.waits().get(&1).copied()), (vec![2], Some("advisory")));
+        let error = other.lock(KEY, Level::Session, Sharing::Shared, wait).await.unwrap_err();
+        assert_eq!(error.kind, crate::sql::error::ErrorKind::DeadlockDetected);
+        other.unlock_all();
+        waiting.await.unwrap().unwrap();
+    }
+}

@@ -1,0 +1,77 @@
+//! The views that depend on tables and on other views.
+
+use std::sync::Arc;
+
+use crate::sql::catalog::{CatalogView, View};
+use crate::sql::error::Notice;
+
+/// A view, and what it depends on.
+pub(crate) struct Dependent {
+    pub view: Arc<View>,
+    /// As messages name it: `table t`, `view v`, `column a of table t`.
+    pub on: String,
+    /// Position of the object it depends on, however far away, among those asked about.
+    pub root: usize,
+}
+
+/// What views may depend on.
+pub(crate) struct Needed<'a> {
+    pub relation: u32,
+    /// As messages name it.
+    pub what: String,
+    /// A column alone.
+    pub column: Option<&'a str>,
+}
+
+impl<'a> Needed<'a> {
+    pub fn table(relation: u32, name: &str) -> Self {
+        Self { relation, what: format!("table {name}"), column: None }
+    }
+
+    pub fn view(view: &View) -> Self {
+        Self { relation: view.oid, what: format!("view {}", view.name), column: None }
+    }
+
+    pub fn column(relation: u32, table: &str, column: &'a str) -> Self {
+        Self { relation, what: format!("column {column} of table {table}"), column: Some(column) }
+    }
+}
+
+/// The views that need these, those that need them in turn among them; each once, and none that is itself asked about.
+pub(crate) fn dependents_of(catalog: &CatalogView, needed: &[Needed<'_>]) -> Vec<Dependent> {
+    let is_asked = |view: &View| needed.iter().any(|n| n.relation == view.oid && n.column.is_none());
+    let mut found: Vec<Dependent> = Vec::new();
+    for (root, wanted) in needed.iter().enumerate() {
+        let mut open = vec![(wanted.relation, wanted.what.clone(), wanted.column)];
+        while let Some((relation, what, column)) = open.pop() {
+            for view in catalog.views() {
+                let Some(used) = view.use_of(relation) else { continue };
+                let is_needed = column.is_none_or(|column| used.columns.iter().any(|name| name == column));
+                if !is_needed || is_asked(view) || found.iter().any(|known| known.view.oid == view.oid) {
+                    continue;
+                }
+                found.push(Dependent { view: view.clone(), on: what.clone(), root });
+                open.push((view.oid, format!("view {}", view.name), None));
+            }
+        }
+    }
+    found
+}
+
+/// The lines of a DETAIL that tell why something cannot be dropped.
+pub(crate) fn needed_by_views(dependents: &[Dependent]) -> Vec<String> {
+    dependents.iter().map(|d| format!("view {} depends on {}", d.view.name, d.on)).collect()
+}
+
+/// What DROP ... CASCADE tells.
+pub(crate) fn cascades(dependents: &[Dependent]) -> Option<Notice> {
+    let lines: Vec<String> = dependents.iter().map(|d| format!("drop cascades to view {}", d.view.name)).collect();
+    match lines.as_slice() {
+        [] => None,
+        [one] => Some(Notice::info(one)),
+        several => {
+            let message = format!("drop cascades to {} other objects", several.len());
+            Some(Notice::info(message).with_detail(several.join("\n")))
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What becomes of a view's query when something it reads gets another name.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    ObjectName, Query, SelectItem, SetExpr, TableAlias, TableFactor, VisitMut, VisitorMut,
+};
+
+use super::ident;
+use crate::sql::statement::fold;
+
+/// Lets a query that is spelled out follow a relation's new name. Its columns stay behind the old one as an alias.
+pub(crate) fn rename_relation(query: &mut Query, from: &str, to: &str) {
+    let _ = query.visit(&mut Relations { from, to });
+}
+
+struct Relations<'a> {
+    from: &'a str,
+    to: &'a str,
+}
+
+impl VisitorMut for Relations<'_> {
+    type Break = ();
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
+        if let TableFactor::Table { name, alias, args: None, .. } = factor {
+            let parts: Vec<String> = name.0.iter().filter_map(|part| part.as_ident()).map(fold).collect();
+            if parts == ["public", self.from] {
+                *name = ObjectName::from(vec![ident("public"), ident(self.to)]);
+                alias.get_or_insert_with(|| TableAlias {
+                    explicit: false,
+                    name: ident(self.from),
+                    columns: Vec::new(),
+                    at: None,
+                });
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Gives the columns of a query these names, where its text says them.
+pub(crate) fn label(query: &mut Query, names: &[String]) {
+    label_body(&mut query.body, names);
+}
+
+fn label_body(body: &mut SetExpr, names: &[String]) {
+    match body {
+        SetExpr::Select(select) => {
+            for (item, name) in select.projection.iter_mut().zip(names) {
+                let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item else { return };
+                let expr = expr.clone();
+                let keeps_it = super::fixed::name_of(&expr) == Some(name);
+                *item = match keeps_it {
+                    true => SelectItem::UnnamedExpr(expr),
+                    false => SelectItem::ExprWithAlias { expr, alias: ident(name) },
+                };
+            }
+        }
+        SetExpr::SetOperation { left, .. } => label_body(left, names),
+        SetExpr::Query(query) => label_body(&mut query.body, names),
+        _ => {}
+    }
+}
