@@ -12,7 +12,7 @@ use crate::sql::catalog::{Unenforced, UnenforcedKind};
 /// OIDs of the relations that list the objects.
 const PG_CLASS: u32 = 1259;
 const PG_CONSTRAINT: u32 = 2606;
-const PG_NAMESPACE: u32 = 2615;
+pub(super) const PG_NAMESPACE: u32 = 2615;
 const PG_DATABASE: u32 = 1262;
 const PG_AUTHID: u32 = 1260;
 

@@ -18,6 +18,7 @@ mod recorded;
 mod references;
 mod relations;
 mod rewrite;
+mod routine_source;
 mod routines;
 mod spelling;
 mod view_definitions;

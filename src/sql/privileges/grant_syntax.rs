@@ -26,6 +26,11 @@ pub(in crate::sql) struct OwnerChange {
 }
 
 impl OwnerChange {
+    /// Whether it is about a schema.
+    pub fn is_of_schema(&self) -> bool {
+        self.tag == ALTER_SCHEMA
+    }
+
     pub fn object_name(&self) -> ObjectName {
         object_name(&self.name)
     }
@@ -36,6 +41,9 @@ pub(super) fn object_name(parts: &[String]) -> ObjectName {
     let idents = parts.iter().map(|part| ObjectNamePart::Identifier(Ident::with_quote('"', part)));
     ObjectName(idents.collect())
 }
+
+/// Its tag.
+const ALTER_SCHEMA: &str = "ALTER SCHEMA";
 
 /// GRANT or REVOKE of privileges.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -151,7 +159,12 @@ impl<'t> Reader<'_, 't> {
 
     /// The rest of `ALTER TABLE name OWNER TO role`; `None` for any other ALTER.
     fn owner_change(mut self) -> Option<OwnerChange> {
-        let kinds = [("TABLE", "ALTER TABLE"), ("SEQUENCE", "ALTER SEQUENCE"), ("VIEW", "ALTER VIEW")];
+        let kinds = [
+            ("TABLE", "ALTER TABLE"),
+            ("SEQUENCE", "ALTER SEQUENCE"),
+            ("VIEW", "ALTER VIEW"),
+            ("SCHEMA", ALTER_SCHEMA),
+        ];
         let (_, tag) = kinds.into_iter().find(|(kind, _)| self.words.eat(kind))?;
         let if_exists = self.words.eat("IF") && self.words.eat("EXISTS");
         self.words.eat("ONLY");

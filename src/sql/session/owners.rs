@@ -8,9 +8,22 @@ use crate::sql::outcome::{CommandTag, Outcome};
 use crate::sql::privileges::{Grantee, ObjectKind, OwnerChange, unknown_role};
 
 impl Session {
+    /// Schemas belong to whoever owns the server's tables; a dump gives them an owner all the same.
+    fn keep_owner_of_schema(&mut self, change: &OwnerChange) -> SqlResult<()> {
+        let name = change.name.last().map_or("", String::as_str);
+        if name != "public" {
+            return Err(SqlError::new(ErrorKind::UndefinedSchema, format!("schema \"{name}\" does not exist")));
+        }
+        self.notice(Notice::info(format!("the owner of schema \"{name}\" is not kept, and stays")));
+        Ok(())
+    }
+
     pub(super) async fn change_owner(&mut self, change: &OwnerChange, position: Position) -> SqlResult<Outcome> {
         self.check_writable(change.tag)?;
         let done = Outcome::Done(CommandTag::Plain(change.tag));
+        if change.is_of_schema() {
+            return self.keep_owner_of_schema(change).map(|()| done);
+        }
         let name = change.object_name();
         let Some(object) = object_named(&self.reads(), &name).await? else {
             let shown = change.name.last().map_or("", String::as_str);

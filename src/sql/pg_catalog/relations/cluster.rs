@@ -2,8 +2,9 @@
 
 use super::Rows;
 use crate::sql::pg_catalog::cells::Cell;
+use crate::sql::pg_catalog::comments::PG_NAMESPACE;
 use crate::sql::pg_catalog::functions::FunctionContext;
-use crate::sql::pg_catalog::objects::{DATABASE, OWNER, TEMPLATE0, TEMPLATE1};
+use crate::sql::pg_catalog::objects::{DATABASE, OWNER, PG_CATALOG, TEMPLATE0, TEMPLATE1};
 use crate::sql::pg_catalog::quoting::quote_ident;
 use crate::sql::privileges::ObjectKind;
 
@@ -16,6 +17,20 @@ pub(super) fn namespaces(context: &FunctionContext, rows: &mut Rows) {
         // Everybody may use what is in any schema, unless somebody says otherwise of `public`.
         let acl = context.granted.acl_cell(&context.granted.access(oid).acl(ObjectKind::Schema));
         rows.push([("oid", oid.into()), ("nspname", name.into()), ("nspowner", OWNER.into()), ("nspacl", acl)]);
+    }
+}
+
+/// What was granted on schemas before anybody granted anything: pg_dump leaves it out of what it writes.
+pub(super) fn initial_privileges(context: &FunctionContext, rows: &mut Rows) {
+    for (oid, _) in context.objects.schemas() {
+        let acl = context.granted.acl_cell(&context.granted.access(PG_CATALOG).acl(ObjectKind::Schema));
+        rows.push([
+            ("objoid", oid.into()),
+            ("classoid", PG_NAMESPACE.into()),
+            ("objsubid", 0.into()),
+            ("privtype", "i".into()),
+            ("initprivs", acl),
+        ]);
     }
 }
 

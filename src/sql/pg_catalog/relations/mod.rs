@@ -85,6 +85,7 @@ fn fill_of(layout: &Layout) -> Option<Fill> {
         ("pg_catalog", "pg_description") => descriptions::descriptions,
         ("pg_catalog", "pg_shdescription") => descriptions::shared_descriptions,
         ("pg_catalog", "pg_namespace") => cluster::namespaces,
+        ("pg_catalog", "pg_init_privs") => cluster::initial_privileges,
         ("pg_catalog", "pg_database") => cluster::databases,
         ("pg_catalog", "pg_roles") => roles::roles,
         ("pg_catalog", "pg_authid") => roles::authids,

@@ -1,0 +1,102 @@
+//! pg_dump: what it writes of our tables, another server of ours reads, and so it is with PostgreSQL's dumps.
+
+#[path = "support/postgres.rs"]
+mod postgres;
+#[path = "support/server.rs"]
+mod server;
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use self::postgres::Postgres;
+use self::server::Server;
+
+/// Tables with what a dump has to keep: types, defaults, checks, keys, counters, comments, a view.
+const SCHEMA: &str = "
+    CREATE TABLE airlines (carrier text PRIMARY KEY, name text NOT NULL);
+    CREATE TABLE planes (tailnum text PRIMARY KEY, year int, kind text DEFAULT 'jet', seats int CHECK (seats > 0), price numeric(12, 2));
+    CREATE TABLE flights (id bigserial, carrier text REFERENCES airlines, tailnum text, dep timestamptz, tags text[], extra jsonb, raw bytea,
+        PRIMARY KEY (id));
+    CREATE VIEW jets AS SELECT tailnum, seats FROM planes WHERE kind = 'jet';
+    COMMENT ON TABLE planes IS 'what flies';
+    COMMENT ON COLUMN planes.seats IS 'how many';
+    INSERT INTO airlines VALUES ('UA', 'United'), ('AA', E'Ameri\\tcan');
+    INSERT INTO planes VALUES ('N1', 2000, 'jet', 100, 12.5), ('N2', NULL, DEFAULT, NULL, NULL);
+    INSERT INTO flights (carrier, tailnum, dep, tags, extra, raw) VALUES
+        ('UA', 'N1', '2024-01-01 12:00Z', '{a,\"b c\"}', '{\"k\": [1, null]}', '\\x00ff'), ('AA', 'N2', NULL, NULL, NULL, NULL);
+    ";
+/// What is asked of both servers; the last writes a row, with the next number.
+const QUESTIONS: [&str; 6] = [
+    "SELECT * FROM airlines ORDER BY 1",
+    "SELECT * FROM planes ORDER BY 1",
+    "SELECT * FROM flights ORDER BY 1",
+    "SELECT * FROM jets ORDER BY 1",
+    "SELECT column_name, data_type, is_nullable, numeric_precision FROM information_schema.columns WHERE table_schema = 'public' ORDER BY table_name, ordinal_position",
+    "INSERT INTO flights (carrier) VALUES ('AA') RETURNING id",
+];
+
+/// A program of PostgreSQL's, told where a server is.
+fn program(name: &str, port: u16, user: &str, database: &str) -> Command {
+    let mut command = Command::new(name);
+    command.args(["-h", "127.0.0.1", "-p", &port.to_string(), "-U", user]);
+    command.env("PGDATABASE", database).env("PGSSLMODE", "disable").env("PSQLRC", "/dev/null");
+    command
+}
+
+fn output(mut command: Command, input: &str) -> String {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut running = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let mut stdin = running.stdin.take().expect("it is piped");
+    let input = input.to_owned();
+    let writing = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
+    let ended = running.wait_with_output().expect("it ends");
+    let _ = writing.join();
+    let (out, err) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
+    assert!(ended.status.success(), "{command:?}: {err}");
+    out.into_owned()
+}
+
+/// Runs a script that must not meet an error.
+fn run(port: u16, script: &str) {
+    let mut psql = program("psql", port, "dumper", "tablegate");
+    psql.args(["-X", "-q", "-v", "ON_ERROR_STOP=1"]);
+    output(psql, script);
+}
+
+fn answers(port: u16, user: &str, database: &str) -> Vec<String> {
+    let ask = |sql: &&str| {
+        let mut psql = program("psql", port, user, database);
+        psql.args(["-X", "-At", "-v", "ON_ERROR_STOP=1", "-c", sql]);
+        output(psql, "")
+    };
+    QUESTIONS.iter().map(ask).collect()
+}
+
+fn gateway() -> Server {
+    Server::start(&["--egt-mode", "observe"])
+}
+
+#[test]
+fn what_is_dumped_is_restored() {
+    for options in [&[][..], &["--inserts"]] {
+        let (from, to) = (gateway(), gateway());
+        run(from.port, SCHEMA);
+        let mut dump = program("pg_dump", from.port, "dumper", "tablegate");
+        dump.args(options);
+        run(to.port, &output(dump, ""));
+        assert_eq!(answers(to.port, "dumper", "tablegate"), answers(from.port, "dumper", "tablegate"), "{options:?}");
+    }
+}
+
+#[test]
+fn a_dump_of_postgresql_is_loaded() {
+    // Where PostgreSQL is not installed there is nothing to dump: the test above holds all that is ours.
+    let Some(from) = Postgres::start() else { return };
+    let mut psql = program("psql", from.port, "reference", "postgres");
+    psql.args(["-X", "-q", "-v", "ON_ERROR_STOP=1"]);
+    output(psql, SCHEMA);
+    let to = gateway();
+    let dump = output(program("pg_dump", from.port, "reference", "postgres"), "");
+    run(to.port, &dump);
+    assert_eq!(answers(to.port, "dumper", "tablegate"), answers(from.port, "reference", "postgres"));
+}
