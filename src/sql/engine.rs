@@ -248,7 +248,8 @@ impl Engine {
         let roles = Roles::new(&self.accounts().await?, &rights, reads.catalog.accesses());
         let granted = Granted::new(roles, reads.catalog.accesses().cloned(), rights);
         let views = reads.catalog.views().cloned().collect();
-        let snapshot = CatalogSnapshot::new(reads.relations().await?, sequences, reads.catalog.comments().clone());
-        Ok(snapshot.with_views(views).with_granted(granted))
+        let comments = reads.catalog.comments().clone();
+        let snapshot = CatalogSnapshot::new(reads.relations().await?, sequences, views, comments);
+        Ok(snapshot.with_granted(granted))
     }
 }

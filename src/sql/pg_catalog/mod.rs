@@ -34,7 +34,7 @@ use self::functions::FunctionContext;
 pub(super) use self::functions::{name_of, oid_of};
 pub(in crate::sql) use self::granted::Granted;
 use self::objects::Objects;
-pub(super) use self::objects::table_row;
+pub(super) use self::objects::{DATABASE, PUBLIC, table_row};
 pub(super) use self::quoting::{quote_ident, split_name};
 use super::advisory;
 use super::catalog::{Sequence, SharedComments, View};
@@ -56,17 +56,14 @@ pub struct CatalogSnapshot {
 }
 
 impl CatalogSnapshot {
-    pub fn new(relations: Vec<Arc<Relation>>, sequences: Vec<Arc<Sequence>>, comments: Arc<SharedComments>) -> Self {
-        let objects = Objects::new(relations, sequences).with_comments(comments);
+    pub fn new(
+        relations: Vec<Arc<Relation>>,
+        sequences: Vec<Arc<Sequence>>,
+        views: Vec<Arc<View>>,
+        comments: Arc<SharedComments>,
+    ) -> Self {
+        let objects = Objects::new(relations, sequences).with_views(views).with_comments(comments);
         Self { objects: Arc::new(objects), observations: Arc::default(), granted: Arc::default() }
-    }
-
-    /// With these views of the user's.
-    #[must_use]
-    pub fn with_views(&self, views: Vec<Arc<View>>) -> Self {
-        let Objects { tables, sequences, comments, .. } = &*self.objects;
-        let objects = Objects::new(tables.clone(), sequences.clone()).with_comments(comments.clone()).with_views(views);
-        Self { objects: Arc::new(objects), observations: self.observations.clone(), granted: self.granted.clone() }
     }
 
     /// With what observe mode saw, for the views that show it.

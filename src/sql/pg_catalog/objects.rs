@@ -15,12 +15,12 @@ use crate::sql::types::TableRow;
 /// Schemas that are always there.
 pub(super) const PG_CATALOG: u32 = 11;
 const PG_TOAST: u32 = 99;
-pub(super) const PUBLIC: u32 = 2200;
+pub(in crate::sql) const PUBLIC: u32 = 2200;
 pub(super) const INFORMATION_SCHEMA: u32 = 13_207;
 /// The role that owns everything: whoever is connected.
 pub(super) const OWNER: u32 = 10;
 /// The database's own OID.
-pub(super) const DATABASE: u32 = 5;
+pub(in crate::sql) const DATABASE: u32 = 5;
 pub(super) const TEMPLATE1: u32 = 1;
 pub(super) const TEMPLATE0: u32 = 4;
 

@@ -10,15 +10,13 @@ use crate::sql::catalog::{Access, CatalogView, StagedCatalog};
 use crate::sql::engine::Engine;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::login::Role;
+/// The OIDs of the database, and of the one schema.
+pub(super) use crate::sql::pg_catalog::{DATABASE, PUBLIC as SCHEMA};
 use crate::sql::plan::schema_and_table;
 use crate::sql::privileges::{Demand, ObjectKind, Privileges, Rights, Wanted, demands, not_owned};
 use crate::sql::reads::Reads;
 use crate::sql::relation::Relation;
 use crate::sql::statement::Command;
-
-/// The OID of the one schema, and that of the database.
-pub(super) const SCHEMA: u32 = 2200;
-pub(super) const DATABASE: u32 = 5;
 
 /// The OID of what no privileges are kept for: no object has it.
 pub(super) const UNKNOWN: u32 = 0;
