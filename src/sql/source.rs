@@ -1,5 +1,6 @@
 //! The text that statements come from: where in it an error is.
 
+use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Toke
 use super::error::{ErrorKind, SqlError};
 
 /// A query text, as the client sent it.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(super) struct SourceText(Arc<str>);
 
 impl SourceText {
@@ -54,6 +55,13 @@ impl SourceText {
             };
         let only = found.next()?;
         found.next().is_none().then_some(only.span.start)
+    }
+}
+
+/// Not the text: it may have a password in it.
+impl fmt::Debug for SourceText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SourceText({} bytes)", self.0.len())
     }
 }
 

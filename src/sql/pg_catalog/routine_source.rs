@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::built_ins::function_name;
 use super::functions::FunctionContext;
 use super::quoting::quote_ident;
 use super::recorded::RecordedFile;
@@ -19,8 +20,9 @@ const C: &str = "13";
 pub(super) fn definition(context: &FunctionContext, oid: u32) -> SqlResult<Option<String>> {
     let Some(file) = RecordedFile::of("pg_proc") else { return Ok(None) };
     let cell_of = |row: &[&'static str], column| file.position(column).and_then(|at| row.get(at).copied());
-    let find = |oid: &str| file.rows().find(|row| cell_of(row, "oid") == Some(oid));
-    let (Some(row), Some(routine)) = (find(&oid.to_string()), by_oid(oid)) else { return Ok(None) };
+    let wanted = oid.to_string();
+    let found = file.rows().find(|row| cell_of(row, "oid") == Some(wanted.as_str()));
+    let (Some(row), Some(routine)) = (found, by_oid(oid)) else { return Ok(None) };
     let cell = |column| cell_of(&row, column).unwrap_or_default();
     if cell("prokind") == "a" {
         let message = format!("\"{}\" is an aggregate function", cell("proname"));
@@ -42,9 +44,7 @@ pub(super) fn definition(context: &FunctionContext, oid: u32) -> SqlResult<Optio
         if matches!(cell("prorows"), "0" | "1000") { String::new() } else { format!("ROWS {}", cell("prorows")) };
     let support = match cell("prosupport") {
         "0" => String::new(),
-        support => {
-            find(support).and_then(|row| cell_of(&row, "proname")).map_or_else(String::new, |n| format!("SUPPORT {n}"))
-        }
+        support => support.parse().ok().and_then(function_name).map_or_else(String::new, |n| format!("SUPPORT {n}")),
     };
     let attributes = [
         if cell("prokind") == "w" { "WINDOW" } else { "" },
