@@ -63,8 +63,8 @@ async fn run(config: &Config) -> Result<(), ServeError> {
     // The address comes first: a port in use is found before anything is written.
     let listener = listen(config.listen).await?;
     let address = listener.local_addr().map_err(ServeError::Start)?;
-    let Opened { store, is_new, place } = wiring::open_store(&config.store)?;
-    let engine = wiring::open_engine(store, config).await?;
+    let Opened { store, scratch, is_new, place } = wiring::open_store(&config.store)?;
+    let engine = wiring::open_engine(store, scratch, config).await?;
     let with_sample = config.sample && is_new;
     let user = first_user(config)?;
     let name = user.clone().filter(|name| is_plain(name)).unwrap_or_else(user_name);

@@ -215,7 +215,7 @@ fn sqlstate(kind: ErrorKind) -> &'static str {
         ErrorKind::OutOfMemory => "53200",
         ErrorKind::QueryCanceled => "57014",
         ErrorKind::Shutdown => "57P01",
-        ErrorKind::StoreFailure => "58030",
+        ErrorKind::StoreFailure | ErrorKind::HalfCommitted => "58030",
         ErrorKind::DataCorrupted => "XX001",
         ErrorKind::Internal => "XX000",
     }

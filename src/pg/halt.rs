@@ -26,7 +26,10 @@ pub(super) enum Halt {
 
 impl From<Box<SqlError>> for Halt {
     fn from(error: Box<SqlError>) -> Self {
-        Halt::Statement(Failure::Sql(error))
+        match error.kind {
+            ErrorKind::HalfCommitted => Halt::Fatal(Failure::Sql(error)),
+            _ => Halt::Statement(Failure::Sql(error)),
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! What all sessions share: the store, its catalogue, and DataFusion's functions and limits.
+//! What all sessions share: the stores, their catalogue, and DataFusion's functions and limits.
 
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -19,6 +19,7 @@ use super::login::{Account, Accounts};
 use super::notify::Hub;
 use super::observe::Recorder;
 use super::pg_catalog::{CatalogSnapshot, Granted};
+use super::place::Stores;
 use super::privileges::{Rights, Roles};
 use super::reads::Reads;
 use super::sequence::Sequences;
@@ -49,6 +50,18 @@ pub struct EngineConfig {
     pub spill_folder: PathBuf,
     /// The users; none where nobody needs to be one.
     pub accounts: Option<Arc<dyn Accounts>>,
+    /// Where temporary tables are; without it there are none.
+    pub scratch: Option<ScratchStore>,
+}
+
+/// A store whose content nobody misses: it is empty when the server starts, and need not be durable.
+#[derive(Clone)]
+pub struct ScratchStore(pub Arc<dyn TableStore>);
+
+impl std::fmt::Debug for ScratchStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ScratchStore")
+    }
 }
 
 impl Default for EngineConfig {
@@ -64,13 +77,14 @@ impl Default for EngineConfig {
             transaction_memory: 64 << 20,
             spill_folder: std::env::temp_dir(),
             accounts: None,
+            scratch: None,
         }
     }
 }
 
-/// A store with its catalogue, ready to take statements.
+/// The stores with their catalogue, ready to take statements.
 pub struct Engine {
-    store: Arc<dyn TableStore>,
+    stores: Stores,
     catalog: Catalog,
     recorder: Arc<Recorder>,
     sequences: Arc<Sequences>,
@@ -92,18 +106,19 @@ impl Engine {
     /// # Errors
     /// When the store cannot be read or its catalogue is damaged.
     pub async fn open(store: Arc<dyn TableStore>, clock: Arc<dyn Clock>, config: EngineConfig) -> SqlResult<Arc<Self>> {
-        let catalog = Catalog::load(store.clone()).await?;
+        let stores = Stores::new(store.clone(), config.scratch.clone().map(|scratch| scratch.0));
+        let catalog = Catalog::load(stores.clone()).await?;
         let base = SessionStateBuilder::new()
             .with_config(tuning::session_config(config.query_threads))
             .with_runtime_env(tuning::runtime_env(config.query_memory)?)
             .with_default_features()
             .build();
         let recorder = Recorder::new(store.clone());
-        let sequences = Arc::new(Sequences::new(store.clone()));
+        let sequences = Arc::new(Sequences::new(store));
         let write_space = WriteSpace::new(config.transaction_memory, config.spill_folder.clone());
         let (locks, serial, copies, hub, sessions, statistics) = Default::default();
         Ok(Arc::new(Self {
-            store,
+            stores,
             catalog,
             recorder,
             sequences,
@@ -131,8 +146,9 @@ impl Engine {
         &self.config
     }
 
-    pub fn store(&self) -> &Arc<dyn TableStore> {
-        &self.store
+    /// The stores of all places.
+    pub fn stores(&self) -> &Stores {
+        &self.stores
     }
 
     pub fn catalog(&self) -> &Catalog {
@@ -186,7 +202,7 @@ impl Engine {
 
     /// The locks of a new transaction of the session with this number.
     pub(super) fn new_claims(&self, process: i32) -> Claims {
-        Claims::new(self.locks.clone(), self.store.clone(), process)
+        Claims::new(self.locks.clone(), self.stores.clone(), process)
     }
 
     pub(super) fn now(&self) -> EdmDateTime {

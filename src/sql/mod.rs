@@ -30,6 +30,7 @@ pub mod outcome;
 pub mod output;
 mod overriding;
 mod pg_catalog;
+pub mod place;
 mod plan;
 mod prepare_syntax;
 mod privileges;
@@ -55,6 +56,6 @@ mod views;
 mod words;
 
 pub use datafusion::common::ScalarValue;
-pub use engine::{Engine, EngineConfig};
+pub use engine::{Engine, EngineConfig, ScratchStore};
 pub use error::{ErrorKind, SqlError};
 pub use settings::EgtMode;

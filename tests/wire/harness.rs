@@ -10,7 +10,7 @@ use tablegate::backend::memory::MemoryStore;
 use tablegate::model::{Clock, SystemClock};
 use tablegate::pg::{self, FileAccounts, PgConfig};
 use tablegate::sql::session::Accounts;
-use tablegate::sql::{Engine, EngineConfig};
+use tablegate::sql::{Engine, EngineConfig, ScratchStore};
 use tablegate::table::TableStore;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -49,7 +49,9 @@ impl Server {
 
     pub async fn start_on(store: Arc<dyn TableStore>, config: PgConfig, clock: Arc<dyn Clock>) -> Self {
         let accounts = config.auth.users.as_ref().map(|file| Arc::new(FileAccounts::new(file)) as Arc<dyn Accounts>);
-        let engine = Engine::open(store, clock, EngineConfig { accounts, ..EngineConfig::default() }).await.unwrap();
+        let scratch = Some(ScratchStore(Arc::new(MemoryStore::new(clock.clone()))));
+        let config_of_engine = EngineConfig { accounts, scratch, ..EngineConfig::default() };
+        let engine = Engine::open(store, clock, config_of_engine).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let shutdown = CancellationToken::new();

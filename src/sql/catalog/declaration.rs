@@ -13,6 +13,7 @@ use crate::model::{Entity, EntityKey, PropertyName, StoredEntity, TableName};
 use crate::sql::edm;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::key_codec::{KeyCodec, KeyColumn, PartitionScheme};
+use crate::sql::place::{Place, StoredTable};
 use crate::sql::relation::{ColumnSource, Identity, Relation, RelationColumn, RelationComments, RelationKind};
 use crate::sql::types::SqlType;
 
@@ -24,6 +25,9 @@ pub(super) const DECLARATIONS: &str = "table";
 #[serde(deny_unknown_fields)]
 pub struct Declaration {
     format: u32,
+    /// Only what is in the public place is kept in entries.
+    #[serde(skip)]
+    pub place: Place,
     /// SQL name, in its declared spelling.
     pub name: String,
     /// Name in the store.
@@ -167,6 +171,7 @@ impl Declaration {
     ) -> Self {
         Self {
             format: entry::FORMAT,
+            place: Place::Public,
             name: name.to_owned(),
             stored: stored.as_str().to_owned(),
             oid,
@@ -235,9 +240,9 @@ impl Declaration {
         }
         columns.extend(hidden_columns(&columns));
         Ok(Relation {
-            schema_name: "public".to_owned(),
+            schema_name: self.place.schema().into_owned(),
             name: self.name.clone(),
-            stored: self.stored_name()?,
+            stored: StoredTable::new(self.place, self.stored_name()?),
             oid: self.oid,
             kind: self.kind(),
             open: self.open,

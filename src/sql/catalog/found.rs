@@ -11,6 +11,7 @@ use crate::model::TableName;
 use crate::model::limits::{TABLE_NAME_MAX_CHARS, TABLE_NAME_MIN_CHARS};
 use crate::sql::edm;
 use crate::sql::key_codec::KeyCodec;
+use crate::sql::place::StoredTable;
 use crate::sql::relation::{ColumnSource, Relation, RelationColumn, RelationKind};
 use crate::sql::types::SqlType;
 use crate::table::ObservedSchema;
@@ -31,7 +32,7 @@ pub(super) fn found_relation(stored: &TableName, schema: &ObservedSchema) -> Rel
     Relation {
         schema_name: "public".to_owned(),
         name: stored.as_str().to_owned(),
-        stored: stored.clone(),
+        stored: StoredTable::public(stored.clone()),
         oid: found_oid(stored),
         kind: RelationKind::Found,
         open: true,

@@ -38,7 +38,8 @@ use self::view::ObservedRelations;
 use crate::model::TableName;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::observe::OBSERVED_TABLE;
-use crate::table::{Batch, BatchError, CommitError, Operation, Rejection, TableReader, TableStore};
+use crate::sql::place::{Readers, Stores};
+use crate::table::{Batch, BatchError, CommitError, Operation, Rejection, TableStore};
 
 pub use access::Access;
 pub use comments::{SharedComments, set_comment};
@@ -64,6 +65,8 @@ pub struct Catalog {
 
 /// What outlives a client that leaves in the middle of a change.
 struct Shared {
+    stores: Stores,
+    /// Where the catalogue itself is.
     store: Arc<dyn TableStore>,
     /// What is committed.
     state: RwLock<Arc<State>>,
@@ -81,10 +84,11 @@ impl Catalog {
     ///
     /// # Errors
     /// When the store cannot be read or an entry is damaged.
-    pub async fn load(store: Arc<dyn TableStore>) -> SqlResult<Self> {
+    pub async fn load(stores: Stores) -> SqlResult<Self> {
         let (discarded, received) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared {
-            store,
+            store: stores.public().clone(),
+            stores,
             state: RwLock::default(),
             observed: Arc::default(),
             changes: tokio::sync::Mutex::new(()),
@@ -99,7 +103,7 @@ impl Catalog {
 
     /// A view of the store, and of the catalogue as a transaction with these changes sees it. The two fit: every table
     /// that the one declares is in the other.
-    pub fn view(&self, staged: &StagedCatalog) -> (Arc<dyn TableReader>, CatalogView) {
+    pub fn view(&self, staged: &StagedCatalog) -> (Readers, CatalogView) {
         self.moment().view(staged)
     }
 
@@ -112,7 +116,7 @@ impl Catalog {
             let state = self.shared.state();
             let reader = self.shared.store.reader();
             if Arc::ptr_eq(&state, &self.shared.state()) {
-                return CatalogMoment { reader, state, observed };
+                return CatalogMoment { reader, stores: self.shared.stores.clone(), state, observed };
             }
         }
     }

@@ -166,7 +166,7 @@ impl StagedCatalog {
 
     /// Stored tables that the transaction makes superfluous.
     fn dropped(&self, base: &State, after: &State) -> Vec<TableName> {
-        let replaced = self.tables.keys().filter_map(|name| base.tables.get(name)).map(|t| &t.relation.stored);
+        let replaced = self.tables.keys().filter_map(|name| base.tables.get(name)).map(|t| &t.relation.stored.name);
         replaced.chain(&self.given_up).filter(|stored| after.owner_of(stored).is_none()).cloned().collect()
     }
 

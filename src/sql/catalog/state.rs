@@ -74,7 +74,7 @@ impl State {
     }
 
     pub fn owner_of(&self, stored: &TableName) -> Option<&Arc<DeclaredTable>> {
-        self.tables.values().find(|t| t.relation.stored == *stored)
+        self.tables.values().find(|t| t.relation.stored.name == *stored)
     }
 
     pub fn table_by_oid(&self, oid: u32) -> Option<&Arc<DeclaredTable>> {

@@ -16,7 +16,8 @@ use super::view::CatalogView;
 use super::{Catalog, Shared, duplicate_stored, entry, is_hidden};
 use crate::model::{Entity, EntityKey, StoredEntity, TableName};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::table::{IfMatch, Operation, StoreError, TableReader};
+use crate::sql::place::{Readers, StoredTable};
+use crate::table::{IfMatch, Operation, StoreError};
 
 /// The partition of the entries of doomed tables.
 pub(super) const DOOMED: &str = "doomed";
@@ -66,11 +67,11 @@ impl Catalog {
     pub(crate) async fn make_first(
         &self,
         view: &CatalogView,
-        reader: &dyn TableReader,
+        readers: &Readers,
         declaration: &mut Declaration,
     ) -> SqlResult<FreshTable> {
         let stored = declaration.stored_name()?;
-        if is_hidden(&stored) || view.stored_as(reader, &stored).await?.is_some() {
+        if is_hidden(&stored) || view.stored_as(readers, &stored).await?.is_some() {
             return Err(duplicate_stored(&declaration.name, &stored));
         }
         match self.make(stored).await? {
@@ -144,7 +145,7 @@ impl Shared {
             Ok(()) | Err(StoreError::TableMissing(_)) => {}
             Err(error) => return Err(error.into()),
         }
-        self.observed.forget(name);
+        self.observed.forget(&StoredTable::public(name.clone()));
         self.reprieve(name).await
     }
 

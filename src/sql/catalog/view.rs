@@ -14,6 +14,7 @@ use super::state::{DeclaredTable, State};
 use super::views::View;
 use crate::model::TableName;
 use crate::sql::error::SqlResult;
+use crate::sql::place::{Readers, StoredTable, Stores};
 use crate::sql::relation::{Relation, RelationKind};
 use crate::table::{ObservedSchema, TableReader};
 
@@ -21,15 +22,16 @@ use crate::table::{ObservedSchema, TableReader};
 #[derive(Clone)]
 pub struct CatalogMoment {
     pub(super) reader: Arc<dyn TableReader>,
+    pub(super) stores: Stores,
     pub(super) state: Arc<State>,
     pub(super) observed: Arc<ObservedRelations>,
 }
 
 impl CatalogMoment {
     /// What a transaction with these changes sees of it.
-    pub fn view(&self, staged: &StagedCatalog) -> (Arc<dyn TableReader>, CatalogView) {
+    pub fn view(&self, staged: &StagedCatalog) -> (Readers, CatalogView) {
         let catalog = CatalogView::new(staged.over(&self.state), self.observed.clone(), staged.counters().clone());
-        (self.reader.clone(), catalog)
+        (Readers::new(self.reader.clone(), self.stores.clone()), catalog)
     }
 }
 
@@ -39,7 +41,7 @@ pub struct CatalogView {
     state: Arc<State>,
     observed: Arc<ObservedRelations>,
     counters: BTreeMap<String, OwnCounter>,
-    written: BTreeMap<TableName, Arc<ObservedSchema>>,
+    written: BTreeMap<StoredTable, Arc<ObservedSchema>>,
 }
 
 impl CatalogView {
@@ -53,7 +55,7 @@ impl CatalogView {
 
     /// Over what the transaction has written to found and open tables: their columns hold its values too.
     #[must_use]
-    pub fn with_written(mut self, written: BTreeMap<TableName, Arc<ObservedSchema>>) -> Self {
+    pub fn with_written(mut self, written: BTreeMap<StoredTable, Arc<ObservedSchema>>) -> Self {
         self.written = written;
         self
     }
@@ -62,12 +64,12 @@ impl CatalogView {
     ///
     /// # Errors
     /// 42702 when several differ only in case.
-    pub async fn relation(&self, reader: &dyn TableReader, name: &str) -> SqlResult<Option<Arc<Relation>>> {
+    pub async fn relation(&self, readers: &Readers, name: &str) -> SqlResult<Option<Arc<Relation>>> {
         if let Some(table) = self.state.find(name)? {
-            return self.relation_of(reader, table).await.map(Some);
+            return self.relation_of(readers, table).await.map(Some);
         }
         match TableName::parse(name) {
-            Ok(stored) => self.found(reader, &stored).await,
+            Ok(stored) => self.found(readers, &stored).await,
             Err(_) => Ok(None),
         }
     }
@@ -76,11 +78,11 @@ impl CatalogView {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub async fn exact(&self, reader: &dyn TableReader, name: &str) -> SqlResult<Option<Arc<Relation>>> {
+    pub async fn exact(&self, readers: &Readers, name: &str) -> SqlResult<Option<Arc<Relation>>> {
         if let Some(table) = self.state.tables.get(name) {
             return Ok(Some(table.relation.clone()));
         }
-        let found = self.relation(reader, name).await?;
+        let found = self.relation(readers, name).await?;
         Ok(found.filter(|r| r.kind == RelationKind::Found))
     }
 
@@ -88,14 +90,14 @@ impl CatalogView {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub async fn relations(&self, reader: &dyn TableReader) -> SqlResult<Vec<Arc<Relation>>> {
+    pub async fn relations(&self, readers: &Readers) -> SqlResult<Vec<Arc<Relation>>> {
         let mut relations = Vec::new();
         for table in self.state.tables.values() {
-            relations.push(self.relation_of(reader, table).await?);
+            relations.push(self.relation_of(readers, table).await?);
         }
-        for stored in reader.list_tables().await? {
+        for stored in readers.public().list_tables().await? {
             if self.can_be_found(&stored) {
-                relations.push(self.observed_relation(reader, &stored, None).await?);
+                relations.push(self.observed_relation(readers, &StoredTable::public(stored), None).await?);
             }
         }
         relations.sort_by(|a, b| a.name.cmp(&b.name));
@@ -106,10 +108,10 @@ impl CatalogView {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub async fn stored_as(&self, reader: &dyn TableReader, stored: &TableName) -> SqlResult<Option<Arc<Relation>>> {
+    pub async fn stored_as(&self, readers: &Readers, stored: &TableName) -> SqlResult<Option<Arc<Relation>>> {
         match self.state.owner_of(stored) {
-            Some(table) => self.relation_of(reader, table).await.map(Some),
-            None => self.found(reader, stored).await,
+            Some(table) => self.relation_of(readers, table).await.map(Some),
+            None => self.found(readers, stored).await,
         }
     }
 
@@ -184,13 +186,13 @@ impl CatalogView {
         self.state.has_name(name)
     }
 
-    async fn found(&self, reader: &dyn TableReader, stored: &TableName) -> SqlResult<Option<Arc<Relation>>> {
+    async fn found(&self, readers: &Readers, stored: &TableName) -> SqlResult<Option<Arc<Relation>>> {
         if !self.can_be_found(stored) {
             return Ok(None);
         }
         // The store keeps the spelling the table was created with; the name asked for may differ in case.
-        let Some(stored) = reader.list_tables().await?.into_iter().find(|t| t == stored) else { return Ok(None) };
-        self.observed_relation(reader, &stored, None).await.map(Some)
+        let Some(stored) = readers.public().list_tables().await?.into_iter().find(|t| t == stored) else { return Ok(None) };
+        self.observed_relation(readers, &StoredTable::public(stored), None).await.map(Some)
     }
 
     /// Whether a stored table shows under its own name: it is nobody's, and not on its way out.
@@ -200,11 +202,11 @@ impl CatalogView {
 
     async fn observed_relation(
         &self,
-        reader: &dyn TableReader,
-        stored: &TableName,
+        readers: &Readers,
+        stored: &StoredTable,
         declared: Option<&Arc<Relation>>,
     ) -> SqlResult<Arc<Relation>> {
-        let schema = reader.observed_schema(stored).await?;
+        let schema = readers.at(stored.place)?.observed_schema(stored).await?;
         match self.written.get(stored).and_then(|written| schema.with(written)) {
             // What nobody else sees is not kept for them.
             Some(own) => Ok(relation_showing(stored, declared, &own)),
@@ -212,9 +214,9 @@ impl CatalogView {
         }
     }
 
-    async fn relation_of(&self, reader: &dyn TableReader, table: &DeclaredTable) -> SqlResult<Arc<Relation>> {
+    async fn relation_of(&self, readers: &Readers, table: &DeclaredTable) -> SqlResult<Arc<Relation>> {
         if table.relation.open {
-            self.observed_relation(reader, &table.relation.stored, Some(&table.relation)).await
+            self.observed_relation(readers, &table.relation.stored, Some(&table.relation)).await
         } else {
             Ok(table.relation.clone())
         }
@@ -222,7 +224,7 @@ impl CatalogView {
 }
 
 /// The relation of a found table, or of an open one with what its declaration does not name.
-fn relation_showing(stored: &TableName, declared: Option<&Arc<Relation>>, schema: &ObservedSchema) -> Arc<Relation> {
+fn relation_showing(stored: &StoredTable, declared: Option<&Arc<Relation>>, schema: &ObservedSchema) -> Arc<Relation> {
     Arc::new(match declared {
         Some(declared) => found::open_relation(declared, schema),
         None => found::found_relation(stored, schema),
@@ -231,7 +233,7 @@ fn relation_showing(stored: &TableName, declared: Option<&Arc<Relation>>, schema
 
 /// Relations of found and open tables, with what they were made from.
 #[derive(Default)]
-pub(super) struct ObservedRelations(RwLock<HashMap<TableName, Observed>>);
+pub(super) struct ObservedRelations(RwLock<HashMap<StoredTable, Observed>>);
 
 struct Observed {
     schema: Arc<ObservedSchema>,
@@ -254,7 +256,7 @@ impl ObservedRelations {
     /// [`relation_showing`], made again only when the declaration or what is observed changed.
     fn relation(
         &self,
-        stored: &TableName,
+        stored: &StoredTable,
         declared: Option<&Arc<Relation>>,
         schema: Arc<ObservedSchema>,
     ) -> Arc<Relation> {
@@ -270,7 +272,7 @@ impl ObservedRelations {
     }
 
     /// Forgets a stored table that is gone.
-    pub(super) fn forget(&self, stored: &TableName) {
+    pub(super) fn forget(&self, stored: &StoredTable) {
         self.0.write().unwrap_or_else(PoisonError::into_inner).remove(stored);
     }
 }

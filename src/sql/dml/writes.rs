@@ -325,15 +325,16 @@ impl<'a> Writes<'a> {
             WriteMode::Block(t) | WriteMode::OneEgt(t) | WriteMode::Implicit(t) => Some(t.claims()),
             WriteMode::Direct(writer) => writer.claims(),
         };
-        claims.filter(|claims| claims.bind_everybody())
+        claims.filter(|claims| claims.bind_everybody(self.relation.place()))
     }
 
     fn claims_mut(&mut self) -> Option<&mut Claims> {
+        let place = self.relation.place();
         let claims = match &mut self.mode {
             WriteMode::Block(t) | WriteMode::OneEgt(t) | WriteMode::Implicit(t) => Some(t.claims_mut()),
             WriteMode::Direct(writer) => writer.claims_mut(),
         };
-        claims.filter(|claims| claims.bind_everybody())
+        claims.filter(|claims| claims.bind_everybody(place))
     }
 
     fn transaction(&self) -> Option<&Transaction> {

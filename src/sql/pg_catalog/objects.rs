@@ -7,8 +7,8 @@ use super::functions::FunctionContext;
 use super::layout::{self, Layout};
 use super::quoting::{quote_ident, split_name};
 use super::view_definitions;
-use crate::model::TableName;
 use crate::sql::catalog::{Sequence, SharedComments, View};
+use crate::sql::place::StoredTable;
 use crate::sql::relation::{Relation, RelationColumn, column_numbers};
 use crate::sql::types::TableRow;
 
@@ -111,7 +111,7 @@ impl Objects {
     }
 
     /// The table of this name in the store.
-    pub fn oid_of_stored(&self, stored: &TableName) -> Option<u32> {
+    pub fn oid_of_stored(&self, stored: &StoredTable) -> Option<u32> {
         self.tables.iter().find(|table| table.stored == *stored).map(|table| table.oid)
     }
 

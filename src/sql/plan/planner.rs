@@ -367,7 +367,7 @@ impl Planner<'_> {
                         .clone(),
                 };
                 let snapshot = if self.system.shows_observations(schema.as_deref(), &table) {
-                    let observations = self.engine.recorder().observations(&*self.reads.reader).await?;
+                    let observations = self.engine.recorder().observations(self.reads.readers.public()).await?;
                     Arc::new(snapshot.with_observations(observations))
                 } else {
                     snapshot

@@ -7,7 +7,6 @@ use datafusion::sql::sqlparser::ast::{Expr, Ident, UnaryOperator};
 
 use super::views::check_types_free;
 use super::{Position, Session};
-use crate::model::TableName;
 use crate::sql::catalog::{Access, CatalogView, Declaration, duplicate_table};
 use crate::sql::ddl::{self, Alteration, Renaming, RowCheck};
 use crate::sql::dml::{contains_nulls, is_there_row};
@@ -63,7 +62,7 @@ impl Session {
         if let Renaming::Table { to } = renaming {
             self.claim(to).await?;
             let reads = self.reads();
-            if reads.catalog.has_name(to) || reads.catalog.exact(&*reads.reader, to).await?.is_some() {
+            if reads.catalog.has_name(to) || reads.catalog.exact(&reads.readers, to).await?.is_some() {
                 return Err(duplicate_table(to));
             }
         }
@@ -211,8 +210,8 @@ fn violated(relation: &Relation, constraint: &str) -> Box<SqlError> {
 
 /// Every property that rows of the table can have: those the store has seen, and those of the transaction's own writes.
 async fn stored_properties(reads: &Reads, relation: &Relation, before: &Declaration) -> SqlResult<HashSet<String>> {
-    let stored: &TableName = &relation.stored;
-    let observed = reads.reader.observed_schema(stored).await?;
+    let stored = &relation.stored;
+    let observed = reads.readers.at(stored.place)?.observed_schema(stored).await?;
     let mut names: HashSet<String> = observed.properties().iter().map(|p| p.name.as_str().to_owned()).collect();
     names.extend(before.columns.iter().filter_map(|c| c.property.clone()));
     if let Some(own) = reads.own_writes(stored) {

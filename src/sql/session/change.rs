@@ -128,9 +128,9 @@ impl Session {
         if self.transaction.snapshot().is_none() {
             return Ok(());
         }
-        let (reader, catalog) = self.engine.catalog().view(self.transaction.catalog());
+        let (readers, catalog) = self.engine.catalog().view(self.transaction.catalog());
         for relation in dml.targets() {
-            let current = catalog.relation(&*reader, &relation.name).await?;
+            let current = catalog.relation(&readers, &relation.name).await?;
             if current.is_none_or(|current| current.stored != relation.stored) {
                 let message = "could not serialize access due to concurrent update";
                 return Err(SqlError::new(ErrorKind::SerializationFailure, message)
@@ -179,7 +179,7 @@ impl Session {
             Unit::Implicit => WriteMode::Implicit(&mut self.transaction),
             Unit::Direct => {
                 let claims = claims.unwrap_or_else(|| self.transaction.take_claims());
-                WriteMode::Direct(Box::new(self.direct_writer(dml.relation()).with_claims(claims)))
+                WriteMode::Direct(Box::new(self.direct_writer(dml.relation())?.with_claims(claims)))
             }
         };
         let mut writes = Writes::new(&engine, dml.relation().clone(), reads, mode);
@@ -202,12 +202,16 @@ impl Session {
     }
 
     /// Commits what a statement outside a block writes, as it comes.
-    pub(super) fn direct_writer(&self, relation: &Arc<Relation>) -> EgtWriter {
-        let mut writer = EgtWriter::new(self.engine.store().clone(), relation.clone());
+    ///
+    /// # Errors
+    /// 0A000 for a table of a place without a store.
+    pub(super) fn direct_writer(&self, relation: &Arc<Relation>) -> SqlResult<EgtWriter> {
+        let store = self.engine.stores().at(relation.place())?.clone();
+        let mut writer = EgtWriter::new(store, relation.clone());
         if self.transaction.observed_statement().is_some() {
             writer.keep_footprint();
         }
-        writer
+        Ok(writer)
     }
 
     pub(super) fn tell_about_split(&mut self, committed: EgtCount) {

@@ -36,11 +36,7 @@ impl Session {
             let recorder = self.engine.recorder();
             group.add(recorder.batch(&self.client(), observed, footprint, self.engine.now())?);
         }
-        if catalog.is_empty() {
-            group.commit(&**self.engine.store()).await
-        } else {
-            group.commit_with(self.engine.catalog(), catalog).await
-        }
+        group.commit(self.engine.stores(), self.engine.catalog(), catalog).await
     }
 
     /// Commits an implicit transaction: as several EGTs where needed, or all or nothing where observe mode looked on or
@@ -56,7 +52,8 @@ impl Session {
     async fn commit_split(&mut self, writes: WriteSet) -> SqlResult<()> {
         let mut total = EgtCount::default();
         for (relation, operations) in writes.into_operations() {
-            let mut writer = EgtWriter::new(self.engine.store().clone(), relation);
+            let store = self.engine.stores().at(relation.place())?.clone();
+            let mut writer = EgtWriter::new(store, relation);
             for operation in operations {
                 writer.push(operation?).await?;
             }

@@ -37,7 +37,7 @@ impl Session {
         let name = ddl::table_name(&command.create)?;
         self.claim(&name).await?;
         let reads = self.reads();
-        let taken = reads.catalog.has_name(&name) || reads.catalog.exact(&*reads.reader, &name).await?.is_some();
+        let taken = reads.catalog.has_name(&name) || reads.catalog.exact(&reads.readers, &name).await?.is_some();
         if taken && command.create.if_not_exists {
             self.notice(Notice::info(format!("relation \"{name}\" already exists, skipping")));
             return Ok(None);
@@ -65,7 +65,7 @@ impl Session {
         let ddl::Declared { mut declaration, sequences, notices } = declared;
         let reads = self.reads();
         let catalog = self.engine.catalog();
-        let fresh = catalog.make_first(&reads.catalog, &*reads.reader, &mut declaration).await?;
+        let fresh = catalog.make_first(&reads.catalog, &reads.readers, &mut declaration).await?;
         declaration.oid = catalog.next_oid();
         let table = declaration.oid;
         let owner = self.rights.user().to_owned();
@@ -145,7 +145,7 @@ impl Session {
         self.transaction.writes_mut().forget(&relation.stored);
         let staged = self.transaction.catalog_mut();
         if relation.kind == RelationKind::Found {
-            staged.give_up(relation.stored.clone());
+            staged.give_up(relation.stored.name.clone());
             return;
         }
         staged.remove(&relation.name);
@@ -199,7 +199,7 @@ impl Session {
         let staged = self.transaction.catalog_mut();
         staged.keep(fresh);
         if relation.kind == RelationKind::Found {
-            staged.give_up(relation.stored.clone());
+            staged.give_up(relation.stored.name.clone());
         }
         for sequence in reads.catalog.sequences_of(relation.oid).filter(|_| restart_identity) {
             staged.start_sequence(Sequence::clone(sequence), sequence.initial());

@@ -363,16 +363,16 @@ impl Session {
         let staged = self.transaction.catalog();
         let moments = self.engine.moments(self.transaction.began(), self.settings.style());
         let Some(Snapshot { moment, serial }) = self.transaction.snapshot() else {
-            let (reader, catalog) = self.engine.catalog().view(staged);
+            let (readers, catalog) = self.engine.catalog().view(staged);
             let catalog = catalog.with_written(written);
             self.sequences.begin_statement(&catalog, &self.rights, self.is_read_only());
-            return Arc::new(Reads::new(reader, catalog, own, moments).metered(self.meter.clone()));
+            return Arc::new(Reads::new(readers, catalog, own, moments).metered(self.meter.clone()));
         };
-        let (reader, catalog) = moment.view(staged);
+        let (readers, catalog) = moment.view(staged);
         let catalog = catalog.with_written(written);
         self.sequences.begin_statement(&catalog, &self.rights, self.is_read_only());
         let log = serial.as_ref().map(|serial| serial.reads().clone());
-        Arc::new(Reads::new(reader, catalog, own, moments).noted_in(log).metered(self.meter.clone()))
+        Arc::new(Reads::new(readers, catalog, own, moments).noted_in(log).metered(self.meter.clone()))
     }
 
     /// What the texts of parameters are read with. A transaction that has not begun does so now.

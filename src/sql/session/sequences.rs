@@ -20,7 +20,7 @@ impl Session {
         let name = own_name(&create.name)?;
         self.claim(&name).await?;
         let reads = self.reads();
-        let taken = reads.catalog.has_name(&name) || reads.catalog.exact(&*reads.reader, &name).await?.is_some();
+        let taken = reads.catalog.has_name(&name) || reads.catalog.exact(&reads.readers, &name).await?.is_some();
         if taken && create.if_not_exists {
             self.notice(Notice::info(format!("relation \"{name}\" already exists, skipping")));
             return Ok(done);

@@ -23,7 +23,7 @@ impl Session {
         self.claim(&name).await?;
         let reads = self.reads();
         let existing = reads.catalog.view(&name).cloned();
-        let is_table = reads.catalog.exact(&*reads.reader, &name).await?.is_some();
+        let is_table = reads.catalog.exact(&reads.readers, &name).await?.is_some();
         match &existing {
             None if create.or_replace && is_table => return Err(not_a_view(&name, false)),
             None if reads.catalog.has_name(&name) || is_table => return Err(duplicate_table(&name)),
@@ -140,7 +140,7 @@ impl Session {
     async fn rename_view(&mut self, view: &Arc<View>, to: &str) -> SqlResult<()> {
         self.claim(to).await?;
         let reads = self.reads();
-        if reads.catalog.has_name(to) || reads.catalog.exact(&*reads.reader, to).await?.is_some() {
+        if reads.catalog.has_name(to) || reads.catalog.exact(&reads.readers, to).await?.is_some() {
             return Err(duplicate_table(to));
         }
         self.rename_in_views(view.oid, &view.name, to)?;

@@ -74,12 +74,14 @@ impl Session {
             Format::Text | Format::Csv => Some(CopyReader::new(&relation, &typed, options, planner.reading())?),
         };
         let collects = self.transaction.is_open() || self.modes().isolation == Isolation::Serializable;
-        let direct = (!collects).then(|| {
+        let direct = if collects {
+            None
+        } else {
             let claims = self.transaction.take_claims();
-            let writer = self.direct_writer(&relation).with_claims(claims);
+            let writer = self.direct_writer(&relation)?.with_claims(claims);
             let mode = WriteMode::Direct(Box::new(writer));
-            Writes::new(&self.engine, relation.clone(), self.reads(), mode)
-        });
+            Some(Writes::new(&self.engine, relation.clone(), self.reads(), mode))
+        };
         let progress = self.engine.copies().begin(self.login.process, relation.oid, CopyDirection::From);
         let start = CopyIn {
             format: if format == Format::Binary { CopyFormat::Binary } else { CopyFormat::Textual },

@@ -9,7 +9,8 @@ use super::deadlock;
 use super::error::{LOCKS_MAX, LockError};
 use super::mode::{Mode, Modes, RowStrength, TableMode};
 use super::registry::{Locks, Owner, Request, Target, Wanted};
-use crate::model::{EntityKey, TableName};
+use crate::model::EntityKey;
+use crate::sql::place::StoredTable;
 
 /// What to do about a lock that others hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +56,7 @@ impl HeldLocks {
     /// When others hold it for too long, or would never give it back; for too many locks.
     pub async fn lock_row(
         &mut self,
-        table: &TableName,
+        table: &StoredTable,
         key: &EntityKey,
         strength: RowStrength,
         wait: LockWait,

@@ -13,7 +13,8 @@ use tokio::sync::oneshot;
 use xxhash_rust::xxh64::xxh64;
 
 use super::mode::{Mode, Modes};
-use crate::model::{EntityKey, TableName};
+use crate::model::EntityKey;
+use crate::sql::place::StoredTable;
 
 /// Enough that the sessions of a busy server seldom want the same one.
 const SHARDS: u8 = 64;
@@ -23,7 +24,7 @@ const SHARDS: u8 = 64;
 pub(super) enum Target {
     /// By its OID: TRUNCATE gives a table another name in the store.
     Table(u32),
-    Row(TableName, EntityKey),
+    Row(StoredTable, EntityKey),
     /// A number that only clients know the meaning of.
     Advisory(AdvisoryKey),
 }
@@ -51,7 +52,7 @@ pub(crate) enum ShownTarget {
     /// A table by its OID.
     Table(u32),
     /// A row of a table by its name in the store.
-    Row(TableName),
+    Row(StoredTable),
     Advisory(AdvisoryKey),
 }
 
