@@ -156,6 +156,22 @@ fn is_of_users(name: &std::ffi::OsStr) -> bool {
 mod tests {
     use super::*;
 
+    #[tokio::test]
+    async fn temporary_tables_do_not_outlive_their_server() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, fsync) = (folder.path().to_owned(), FsyncWhen::Never);
+        let config = StoreConfig::Embedded { folder: path.clone(), fsync, disk_reserve: 0 };
+        let table = crate::model::TableName::parse("temp1").unwrap();
+        let opened = open_store(&config).unwrap();
+        opened.scratch.create_table(&table).await.unwrap();
+        opened.store.create_table(&table).await.unwrap();
+        drop(opened);
+        assert!(path.join(SCRATCH_FOLDER).is_dir());
+        let opened = open_store(&config).unwrap();
+        assert!(opened.scratch.reader().list_tables().await.unwrap().is_empty());
+        assert_eq!(opened.store.reader().list_tables().await.unwrap(), [table]);
+    }
+
     #[test]
     fn a_folder_is_new_until_something_is_in_it() {
         let folder = tempfile::tempdir().unwrap();

@@ -266,6 +266,7 @@ impl Engine {
         let views = reads.catalog.views().cloned().collect();
         let comments = reads.catalog.comments().clone();
         let snapshot = CatalogSnapshot::new(reads.relations().await?, sequences, views, comments);
+        let snapshot = snapshot.looking_in(reads.catalog.search());
         Ok(snapshot.with_granted(granted))
     }
 }

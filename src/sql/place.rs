@@ -43,6 +43,30 @@ impl Place {
     }
 }
 
+/// The name of a table, a sequence or a view, and the place where it has that name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PlacedName {
+    pub place: Place,
+    /// SQL name, in its declared spelling or as it was asked for.
+    pub name: String,
+}
+
+impl PlacedName {
+    pub fn new(place: Place, name: &str) -> Self {
+        Self { place, name: name.to_owned() }
+    }
+
+    pub fn public(name: &str) -> Self {
+        Self::new(Place::Public, name)
+    }
+
+    /// Another name in the same place.
+    #[must_use]
+    pub fn beside(&self, name: &str) -> Self {
+        Self::new(self.place, name)
+    }
+}
+
 /// A stored table: its name in the store of its place.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StoredTable {

@@ -8,7 +8,7 @@ use crate::model::{EntityKey, StoredEntity};
 use crate::sql::catalog::CatalogView;
 use crate::sql::error::SqlResult;
 use crate::sql::functions::Moments;
-use crate::sql::place::{Readers, StoredTable};
+use crate::sql::place::{PlacedName, Readers, StoredTable};
 use crate::sql::read_log::ReadLog;
 use crate::sql::relation::Relation;
 use crate::sql::statistics::Meter;
@@ -68,7 +68,7 @@ impl Reads {
     ///
     /// # Errors
     /// 42702 when several differ only in case.
-    pub async fn relation(&self, name: &str) -> SqlResult<Option<Arc<Relation>>> {
+    pub async fn relation(&self, name: &PlacedName) -> SqlResult<Option<Arc<Relation>>> {
         self.catalog.relation(&self.readers, name).await
     }
 

@@ -16,7 +16,7 @@ use super::catalog::Constraints;
 use super::error::{ErrorKind, SqlError};
 use super::key_codec::KeyCodec;
 use super::output::{Style, TextColumn};
-use super::place::{Place, StoredTable};
+use super::place::{Place, PlacedName, StoredTable};
 use super::types::SqlType;
 use crate::model::{EntityKey, PropertyName};
 use crate::table::{ColumnType, TypeSet};
@@ -162,6 +162,11 @@ impl Relation {
     /// The place it is in.
     pub fn place(&self) -> Place {
         self.stored.place
+    }
+
+    /// Its name there.
+    pub fn placed_name(&self) -> PlacedName {
+        PlacedName::new(self.place(), &self.name)
     }
 
     /// The Arrow schema that [`Relation::arrow_schema`] must be for these columns.

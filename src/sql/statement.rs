@@ -671,7 +671,6 @@ mod tests {
         for (sql, kind) in [
             ("COPY t TO '/tmp/x'", ErrorKind::InsufficientPrivilege),
             ("COPY t FROM PROGRAM 'ls'", ErrorKind::InsufficientPrivilege),
-            ("CREATE TEMPORARY SEQUENCE s", ErrorKind::FeatureNotSupported),
             ("CREATE TABLE t (a int, EXCLUDE USING gist (a WITH =))", ErrorKind::FeatureNotSupported),
         ] {
             assert_eq!(parse(sql).unwrap_err().kind, kind, "{sql}");

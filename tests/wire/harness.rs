@@ -47,11 +47,27 @@ impl Server {
         Self::start_on(Arc::new(store), config, clock).await
     }
 
+    /// A server whose temporary tables are in this store.
+    pub async fn start_with_scratch(scratch: Arc<dyn TableStore>) -> Self {
+        let clock = Arc::new(SystemClock);
+        let store = Arc::new(MemoryStore::new(clock.clone()));
+        Self::start_over(store, scratch, PgConfig::default(), clock).await
+    }
+
     pub async fn start_on(store: Arc<dyn TableStore>, config: PgConfig, clock: Arc<dyn Clock>) -> Self {
+        let scratch = Arc::new(MemoryStore::new(clock.clone()));
+        Self::start_over(store, scratch, config, clock).await
+    }
+
+    async fn start_over(
+        store: Arc<dyn TableStore>,
+        scratch: Arc<dyn TableStore>,
+        config: PgConfig,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
         let accounts = config.auth.users.as_ref().map(|file| Arc::new(FileAccounts::new(file)) as Arc<dyn Accounts>);
-        let scratch = Some(ScratchStore(Arc::new(MemoryStore::new(clock.clone()))));
-        let config_of_engine = EngineConfig { accounts, scratch, ..EngineConfig::default() };
-        let engine = Engine::open(store, clock, config_of_engine).await.unwrap();
+        let options = EngineConfig { accounts, scratch: Some(ScratchStore(scratch)), ..EngineConfig::default() };
+        let engine = Engine::open(store, clock, options).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let shutdown = CancellationToken::new();

@@ -33,6 +33,7 @@ mod simple;
 mod snapshots;
 mod startup;
 mod system_relations;
+mod temporary;
 mod tls;
 mod values;
 mod views;

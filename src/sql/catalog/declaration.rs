@@ -13,7 +13,7 @@ use crate::model::{Entity, EntityKey, PropertyName, StoredEntity, TableName};
 use crate::sql::edm;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::key_codec::{KeyCodec, KeyColumn, PartitionScheme};
-use crate::sql::place::{Place, StoredTable};
+use crate::sql::place::{Place, PlacedName, StoredTable};
 use crate::sql::relation::{ColumnSource, Identity, Relation, RelationColumn, RelationComments, RelationKind};
 use crate::sql::types::SqlType;
 
@@ -48,6 +48,18 @@ pub struct Declaration {
     /// A stored table this one has replaced and that is still to be dropped. Written by earlier releases only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doomed: Option<String>,
+    /// Of a temporary table.
+    #[serde(skip)]
+    pub on_commit: OnCommit,
+}
+
+/// What becomes of a temporary table when a transaction commits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OnCommit {
+    #[default]
+    PreserveRows,
+    DeleteRows,
+    Drop,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -183,6 +195,7 @@ impl Declaration {
             constraints: Constraints::default(),
             comment: None,
             doomed: None,
+            on_commit: OnCommit::default(),
         }
     }
 
@@ -226,6 +239,11 @@ impl Declaration {
                 Some(self.constraints.primary_key.clone().unwrap_or_else(|| format!("{}_pkey", self.name)))
             }
         }
+    }
+
+    /// Its name, with the place where it has it.
+    pub fn placed_name(&self) -> PlacedName {
+        PlacedName::new(self.place, &self.name)
     }
 
     pub fn stored_name(&self) -> SqlResult<TableName> {

@@ -17,7 +17,7 @@ use crate::sql::types::SqlType;
 use crate::table::ObservedSchema;
 
 /// OIDs of found tables start here, far above those handed out one after another.
-const FIRST_FOUND_OID: u32 = 1 << 31;
+pub(super) const FIRST_FOUND_OID: u32 = 1 << 31;
 const FOUND_OID_BLOCKS: u64 = (u32::MAX - FIRST_FOUND_OID) as u64 / OIDS_PER_TABLE as u64;
 
 /// A table nobody declared: PartitionKey, RowKey, Timestamp, then every property in order of first sight.

@@ -12,11 +12,12 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
 use super::declaration::Declaration;
+use super::scratch::ScratchTable;
 use super::view::CatalogView;
 use super::{Catalog, Shared, duplicate_stored, entry, is_hidden};
 use crate::model::{Entity, EntityKey, StoredEntity, TableName};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::place::{Readers, StoredTable};
+use crate::sql::place::{Place, Readers, StoredTable};
 use crate::table::{IfMatch, Operation, StoreError};
 
 /// The partition of the entries of doomed tables.
@@ -35,7 +36,14 @@ struct Doomed {
 pub(crate) struct FreshTable {
     name: TableName,
     is_adopted: AtomicBool,
-    discarded: mpsc::UnboundedSender<TableName>,
+    discarded: mpsc::UnboundedSender<StoredTable>,
+}
+
+/// A stored table that was made for a transaction.
+#[derive(Debug)]
+pub(crate) enum MadeTable {
+    Fresh(FreshTable),
+    Scratch(ScratchTable),
 }
 
 impl FreshTable {
@@ -53,7 +61,7 @@ impl Drop for FreshTable {
     fn drop(&mut self) {
         if !self.is_adopted.load(Ordering::Relaxed) {
             // Nobody listens any more once the engine is gone: then the next start drops the table.
-            let _ = self.discarded.send(self.name.clone());
+            let _ = self.discarded.send(StoredTable::public(self.name.clone()));
         }
     }
 }
@@ -69,13 +77,16 @@ impl Catalog {
         view: &CatalogView,
         readers: &Readers,
         declaration: &mut Declaration,
-    ) -> SqlResult<FreshTable> {
+    ) -> SqlResult<MadeTable> {
+        if declaration.place.is_temporary() {
+            return self.make_scratch(declaration).await.map(MadeTable::Scratch);
+        }
         let stored = declaration.stored_name()?;
-        if is_hidden(&stored) || view.stored_as(readers, &stored).await?.is_some() {
+        if is_hidden(&stored) || view.stored_as(readers, &StoredTable::public(stored.clone())).await?.is_some() {
             return Err(duplicate_stored(&declaration.name, &stored));
         }
         match self.make(stored).await? {
-            Some(fresh) => Ok(fresh),
+            Some(fresh) => Ok(MadeTable::Fresh(fresh)),
             None => self.make_next(declaration).await,
         }
     }
@@ -84,11 +95,14 @@ impl Catalog {
     ///
     /// # Errors
     /// When the store fails.
-    pub(crate) async fn make_next(&self, declaration: &mut Declaration) -> SqlResult<FreshTable> {
+    pub(crate) async fn make_next(&self, declaration: &mut Declaration) -> SqlResult<MadeTable> {
+        if declaration.place.is_temporary() {
+            return self.make_scratch(declaration).await.map(MadeTable::Scratch);
+        }
         loop {
             declaration.move_to_next_generation()?;
             if let Some(fresh) = self.make(declaration.stored_name()?).await? {
-                return Ok(fresh);
+                return Ok(MadeTable::Fresh(fresh));
             }
         }
     }
@@ -159,10 +173,13 @@ impl Shared {
 }
 
 /// Drops what transactions leave behind that end without committing.
-pub(super) async fn sweep_discarded(shared: Weak<Shared>, mut discarded: mpsc::UnboundedReceiver<TableName>) {
-    while let Some(name) = discarded.recv().await {
+pub(super) async fn sweep_discarded(shared: Weak<Shared>, mut discarded: mpsc::UnboundedReceiver<StoredTable>) {
+    while let Some(stored) = discarded.recv().await {
         let Some(shared) = Weak::upgrade(&shared) else { return };
-        shared.sweep(&name).await;
+        match stored.place {
+            Place::Public => shared.sweep(&stored.name).await,
+            Place::Temporary(_) => shared.drop_scratch(&stored).await,
+        }
     }
 }
 

@@ -9,12 +9,13 @@ use super::declaration::Declaration;
 use super::found;
 use super::is_hidden;
 use super::sequence::Sequence;
+use super::session::{Search, SessionCatalog};
 use super::staged::{OwnCounter, StagedCatalog};
 use super::state::{DeclaredTable, State};
 use super::views::View;
 use crate::model::TableName;
 use crate::sql::error::SqlResult;
-use crate::sql::place::{Readers, StoredTable, Stores};
+use crate::sql::place::{Place, PlacedName, Readers, StoredTable, Stores};
 use crate::sql::relation::{Relation, RelationKind};
 use crate::table::{ObservedSchema, TableReader};
 
@@ -29,8 +30,9 @@ pub struct CatalogMoment {
 
 impl CatalogMoment {
     /// What a transaction with these changes sees of it.
-    pub fn view(&self, staged: &StagedCatalog) -> (Readers, CatalogView) {
-        let catalog = CatalogView::new(staged.over(&self.state), self.observed.clone(), staged.counters().clone());
+    pub fn view(&self, staged: &StagedCatalog, own: &SessionCatalog) -> (Readers, CatalogView) {
+        let state = staged.over(own.over(&self.state));
+        let catalog = CatalogView::new(state, self.observed.clone(), own.search());
         (Readers::new(self.reader.clone(), self.stores.clone()), catalog)
     }
 }
@@ -40,17 +42,13 @@ impl CatalogMoment {
 pub struct CatalogView {
     state: Arc<State>,
     observed: Arc<ObservedRelations>,
-    counters: BTreeMap<String, OwnCounter>,
+    search: Search,
     written: BTreeMap<StoredTable, Arc<ObservedSchema>>,
 }
 
 impl CatalogView {
-    pub(super) fn new(
-        state: Arc<State>,
-        observed: Arc<ObservedRelations>,
-        counters: BTreeMap<String, OwnCounter>,
-    ) -> Self {
-        Self { state, observed, counters, written: BTreeMap::new() }
+    pub(super) fn new(state: Arc<State>, observed: Arc<ObservedRelations>, search: Search) -> Self {
+        Self { state, observed, search, written: BTreeMap::new() }
     }
 
     /// Over what the transaction has written to found and open tables: their columns hold its values too.
@@ -60,17 +58,54 @@ impl CatalogView {
         self
     }
 
+    /// The place that a schema's name means; `None` where there is no such schema.
+    pub fn place_of_schema(&self, schema: &str) -> Option<Place> {
+        self.search.place_of_schema(schema)
+    }
+
+    /// The place of what `name` means: that of its schema, else the first one where something has the name. A name that
+    /// nothing has is one of the public place.
+    pub fn place_of(&self, schema: Option<&str>, name: &str) -> Option<Place> {
+        if let Some(schema) = schema {
+            return self.place_of_schema(schema);
+        }
+        let places = self.search.places();
+        let exact = places.into_iter().find(|place| self.state.has_name(&PlacedName::new(*place, name)));
+        let alike = || places.into_iter().find(|place| self.state.has_like(&PlacedName::new(*place, name)));
+        Some(exact.or_else(alike).unwrap_or_default())
+    }
+
+    /// What `name` means, with its place; `None` where there is no such schema.
+    pub fn named(&self, schema: Option<&str>, name: &str) -> Option<PlacedName> {
+        Some(PlacedName::new(self.place_of(schema, name)?, name))
+    }
+
+    /// Where names without a schema are looked for.
+    pub fn search(&self) -> Search {
+        self.search
+    }
+
+    /// Where temporary objects of this session are.
+    pub fn temporary_place(&self) -> Place {
+        self.search.temporary()
+    }
+
+    /// Whether its bare name finds this object.
+    pub fn is_visible(&self, name: &PlacedName) -> bool {
+        self.place_of(None, &name.name) == Some(name.place)
+    }
+
     /// The table of this SQL name: exactly, else the one that differs only in case, else a table found in the store.
     ///
     /// # Errors
     /// 42702 when several differ only in case.
-    pub async fn relation(&self, readers: &Readers, name: &str) -> SqlResult<Option<Arc<Relation>>> {
+    pub async fn relation(&self, readers: &Readers, name: &PlacedName) -> SqlResult<Option<Arc<Relation>>> {
         if let Some(table) = self.state.find(name)? {
             return self.relation_of(readers, table).await.map(Some);
         }
-        match TableName::parse(name) {
-            Ok(stored) => self.found(readers, &stored).await,
-            Err(_) => Ok(None),
+        match TableName::parse(&name.name) {
+            Ok(stored) if name.place == Place::Public => self.found(readers, &stored).await,
+            Ok(_) | Err(_) => Ok(None),
         }
     }
 
@@ -78,7 +113,7 @@ impl CatalogView {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub async fn exact(&self, readers: &Readers, name: &str) -> SqlResult<Option<Arc<Relation>>> {
+    pub async fn exact(&self, readers: &Readers, name: &PlacedName) -> SqlResult<Option<Arc<Relation>>> {
         if let Some(table) = self.state.tables.get(name) {
             return Ok(Some(table.relation.clone()));
         }
@@ -108,22 +143,23 @@ impl CatalogView {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub async fn stored_as(&self, readers: &Readers, stored: &TableName) -> SqlResult<Option<Arc<Relation>>> {
+    pub async fn stored_as(&self, readers: &Readers, stored: &StoredTable) -> SqlResult<Option<Arc<Relation>>> {
         match self.state.owner_of(stored) {
             Some(table) => self.relation_of(readers, table).await.map(Some),
-            None => self.found(readers, stored).await,
+            None if stored.place == Place::Public => self.found(readers, &stored.name).await,
+            None => Ok(None),
         }
     }
 
     /// The declaration of exactly this SQL name.
-    pub fn declaration(&self, name: &str) -> Option<&Declaration> {
+    pub fn declaration(&self, name: &PlacedName) -> Option<&Declaration> {
         self.state.tables.get(name).map(|table| &table.declaration)
     }
 
     /// The declaration of a table; of a found one, that which makes it a declared one as it is. With `all_columns`, those
     /// that an open table only shows are declared too.
     pub fn declaration_of(&self, relation: &Relation, all_columns: bool) -> Declaration {
-        let declared = self.declaration(&relation.name).cloned();
+        let declared = self.declaration(&relation.placed_name()).cloned();
         let mut declaration = declared.unwrap_or_else(|| found::declaration_of(relation));
         if all_columns && relation.open {
             found::declare_all(&mut declaration, relation);
@@ -142,7 +178,7 @@ impl CatalogView {
     }
 
     /// The sequence of exactly this SQL name.
-    pub fn sequence(&self, name: &str) -> Option<Arc<Sequence>> {
+    pub fn sequence(&self, name: &PlacedName) -> Option<Arc<Sequence>> {
         self.state.sequences.get(name).cloned()
     }
 
@@ -151,9 +187,9 @@ impl CatalogView {
         self.state.sequences.values()
     }
 
-    /// Where a sequence stands that counts in the statement's transaction alone.
-    pub(crate) fn own_counter(&self, name: &str) -> Option<OwnCounter> {
-        self.counters.get(name).cloned()
+    /// Where a sequence stands that counts in the statement's transaction, or its session, alone.
+    pub(crate) fn own_counter(&self, name: &PlacedName) -> Option<OwnCounter> {
+        self.state.counters.get(name).cloned()
     }
 
     /// The sequences that belong to columns of the table with this OID.
@@ -162,7 +198,7 @@ impl CatalogView {
     }
 
     /// The view of exactly this SQL name.
-    pub fn view(&self, name: &str) -> Option<&Arc<View>> {
+    pub fn view(&self, name: &PlacedName) -> Option<&Arc<View>> {
         self.state.views.get(name)
     }
 
@@ -182,7 +218,7 @@ impl CatalogView {
     }
 
     /// Whether a table, a sequence or a view has this SQL name, exactly.
-    pub fn has_name(&self, name: &str) -> bool {
+    pub fn has_name(&self, name: &PlacedName) -> bool {
         self.state.has_name(name)
     }
 
@@ -191,13 +227,17 @@ impl CatalogView {
             return Ok(None);
         }
         // The store keeps the spelling the table was created with; the name asked for may differ in case.
-        let Some(stored) = readers.public().list_tables().await?.into_iter().find(|t| t == stored) else { return Ok(None) };
+        let Some(stored) = readers.public().list_tables().await?.into_iter().find(|t| t == stored) else {
+            return Ok(None);
+        };
         self.observed_relation(readers, &StoredTable::public(stored), None).await.map(Some)
     }
 
     /// Whether a stored table shows under its own name: it is nobody's, and not on its way out.
     fn can_be_found(&self, stored: &TableName) -> bool {
-        !is_hidden(stored) && !self.state.doomed.contains(stored) && self.state.owner_of(stored).is_none()
+        !is_hidden(stored)
+            && !self.state.doomed.contains(stored)
+            && self.state.owner_of(&StoredTable::public(stored.clone())).is_none()
     }
 
     async fn observed_relation(

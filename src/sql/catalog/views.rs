@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::entry;
 use crate::model::{Entity, EntityKey, StoredEntity};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::place::{Place, PlacedName};
 use crate::sql::types::SqlType;
 
 /// The partition of the views' entries.
@@ -15,6 +16,9 @@ pub(super) const VIEWS: &str = "view";
 #[serde(deny_unknown_fields)]
 pub struct View {
     format: u32,
+    /// Only what is in the public place is kept in entries.
+    #[serde(skip)]
+    pub place: Place,
     /// SQL name, in its declared spelling.
     pub name: String,
     pub oid: u32,
@@ -46,7 +50,13 @@ pub struct ViewUse {
 impl View {
     /// A view whose OID is still open.
     pub fn new(name: &str, columns: Vec<ViewColumn>, query: String, uses: Vec<ViewUse>) -> Self {
-        Self { format: entry::FORMAT, name: name.to_owned(), oid: 0, columns, query, uses }
+        let place = Place::Public;
+        Self { format: entry::FORMAT, place, name: name.to_owned(), oid: 0, columns, query, uses }
+    }
+
+    /// Its name, with the place where it has it.
+    pub fn placed_name(&self) -> PlacedName {
+        PlacedName::new(self.place, &self.name)
     }
 
     /// The same view under another name.

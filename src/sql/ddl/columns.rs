@@ -65,7 +65,7 @@ pub(super) fn columns(
     is_raw: bool,
     counters: &mut Counters<'_>,
 ) -> SqlResult<Vec<DeclaredColumn>> {
-    let table = counters.table;
+    let table = &counters.table.name;
     let mut names = HashSet::new();
     let mut properties = HashSet::new();
     let mut columns = Vec::with_capacity(typed.len());
@@ -146,7 +146,7 @@ fn check_name(name: &str, is_raw: bool) -> SqlResult<()> {
 
 /// What the column's type and options say of it. Constraints are read elsewhere (`constraints`).
 fn options(column: &TypedColumn<'_>, counters: &mut Counters<'_>) -> SqlResult<DeclaredColumn> {
-    let table = counters.table;
+    let table = &counters.table.name;
     let mut declared = DeclaredColumn::new(&fold(&column.definition.name), &column.sql_type);
     let mut nullable = column.is_serial.then_some(false);
     if column.is_serial {

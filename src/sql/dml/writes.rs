@@ -267,6 +267,9 @@ impl<'a> Writes<'a> {
     /// # Errors
     /// 0A000, unless observe mode carries it out.
     pub fn check_move(&mut self, from: &PartitionKey, to: &PartitionKey) -> SqlResult<()> {
+        if !self.relation.place().has_rules() {
+            return Ok(());
+        }
         match &mut self.mode {
             WriteMode::Block(transaction) | WriteMode::Implicit(transaction) => {
                 transaction.check_move(&self.relation, from, to)

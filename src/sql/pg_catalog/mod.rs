@@ -37,7 +37,7 @@ use self::objects::Objects;
 pub(super) use self::objects::{DATABASE, PUBLIC, table_row};
 pub(super) use self::quoting::{quote_ident, split_name};
 use super::advisory;
-use super::catalog::{Sequence, SharedComments, View};
+use super::catalog::{Search, Sequence, SharedComments, View};
 use super::copies::Copies;
 use super::error::{ErrorKind, SqlError, SqlResult};
 use super::handles::Handles;
@@ -64,6 +64,13 @@ impl CatalogSnapshot {
     ) -> Self {
         let objects = Objects::new(relations, sequences).with_views(views).with_comments(comments);
         Self { objects: Arc::new(objects), observations: Arc::default(), granted: Arc::default() }
+    }
+
+    /// With the order in which names without a schema are looked for.
+    #[must_use]
+    pub(in crate::sql) fn looking_in(self, search: Search) -> Self {
+        let objects = Objects::clone(&self.objects).with_search(search);
+        Self { objects: Arc::new(objects), ..self }
     }
 
     /// With what observe mode saw, for the views that show it.

@@ -54,7 +54,7 @@ impl Reference {
     /// The name as the type prints it; `None` for what nothing has.
     pub fn print(self, context: &FunctionContext, oid: u32) -> Option<String> {
         match self {
-            Reference::Class => context.objects.class_by_oid(oid).map(|class| class.printed()),
+            Reference::Class => context.objects.class_by_oid(oid).map(|class| context.objects.printed(&class)),
             Reference::Type => {
                 let known = built_ins::type_by_oid(oid).is_some() || context.objects.table_of_row_type(oid).is_some();
                 known.then(|| built_ins::format_type(&context.objects, oid, None))

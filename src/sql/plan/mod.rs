@@ -30,4 +30,4 @@ pub(super) use labels::{label_of, shown_labels};
 pub(super) use names::{Source, resolve_column};
 pub(super) use planner::{PlannedQuery, Planner};
 pub(super) use row_value::row_of_query;
-pub(super) use tables::{Mentions, TableEntry, Tables, schema_and_table};
+pub(super) use tables::{Mentions, TableEntry, Tables, placed_name, schema_and_table};

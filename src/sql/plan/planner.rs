@@ -24,7 +24,7 @@ use super::names::Source;
 use super::tables::{Mentions, TableEntry, Tables, schema_and_table};
 use super::views::ViewQueries;
 use super::{changes, earliest, edm_types, frames, in_turn, multisets, names, origins, row_value, unnest};
-use crate::sql::catalog::View;
+use crate::sql::catalog::{Sequence, View};
 use crate::sql::engine::Engine;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::expr::{self, Parameters};
@@ -323,16 +323,24 @@ impl Planner<'_> {
                 return Ok(false);
             }
         }
-        let is_same = |view: &Arc<View>| self.reads.catalog.view(&view.name) == Some(view);
+        let catalog = &self.reads.catalog;
+        let is_same = |view: &Arc<View>| {
+            let name = view.placed_name();
+            catalog.view(&name) == Some(view) && catalog.is_visible(&name)
+        };
         Ok(!query.reads_system_catalog && query.views.iter().all(is_same))
     }
 
-    /// Whether a relation is still the table it was, with at least the columns it had.
+    /// Whether a relation is still the table it was, with at least the columns it had, and what its bare name means.
     ///
     /// # Errors
     /// When the catalogue cannot be read.
     pub async fn is_unchanged(&self, relation: &Arc<Relation>) -> SqlResult<bool> {
-        let current = self.reads.relation(&relation.name).await?;
+        let name = relation.placed_name();
+        if !self.reads.catalog.is_visible(&name) {
+            return Ok(false);
+        }
+        let current = self.reads.relation(&name).await?;
         Ok(current.is_some_and(|current| Arc::ptr_eq(&current, relation) || current.still_serves(relation)))
     }
 
@@ -379,9 +387,10 @@ impl Planner<'_> {
                 }
             } else if let Some(relation) = self.relation(schema.as_deref(), &table).await? {
                 tables.insert(&used_name, relation_entry(&relation, mentions));
-            } else if let Some(sequence) = self.reads.catalog.sequence(&table) {
+            } else if let Some(sequence) = self.sequence(schema.as_deref(), &table) {
                 let provider = sequence::provider(self.system.sequences()?, &sequence).await?;
-                tables.insert(&used_name, TableEntry::of_provider(&format!("public.{table}"), provider));
+                let key = format!("{}.{table}", sequence.place.schema());
+                tables.insert(&used_name, TableEntry::of_provider(&key, provider));
             }
         }
         Ok(tables)
@@ -392,12 +401,17 @@ impl Planner<'_> {
     /// # Errors
     /// 3F000 for an unknown schema.
     pub async fn relation(&self, schema: Option<&str>, table: &str) -> SqlResult<Option<Arc<Relation>>> {
-        match schema {
-            None | Some("public") => self.reads.relation(table).await,
+        match self.reads.catalog.named(schema, table) {
+            Some(name) => self.reads.relation(&name).await,
             // A system relation that there is not, or a function in FROM.
-            Some("pg_catalog" | "information_schema") => Ok(None),
-            Some(other) => Err(SqlError::new(ErrorKind::UndefinedSchema, format!("schema \"{other}\" does not exist"))),
+            None if matches!(schema, Some("pg_catalog" | "information_schema")) => Ok(None),
+            None => Err(super::tables::unknown_schema(schema, table)),
         }
+    }
+
+    /// A sequence by name.
+    pub fn sequence(&self, schema: Option<&str>, name: &str) -> Option<Arc<Sequence>> {
+        self.reads.catalog.sequence(&self.reads.catalog.named(schema, name)?)
     }
 
     fn to_plan(
@@ -432,7 +446,7 @@ fn relation_entry(relation: &Arc<Relation>, mentions: &Mentions) -> TableEntry {
     };
     let names = |hidden| shown.columns.iter().filter(move |c| c.hidden == hidden).map(|c| c.name.clone()).collect();
     TableEntry {
-        key: format!("public.{}", relation.name),
+        key: format!("{}.{}", relation.schema_name, relation.name),
         visible: names(false),
         hidden: names(true),
         provider: Arc::new(RelationProvider::new(shown.clone())) as Arc<dyn TableProvider>,

@@ -107,7 +107,7 @@ impl ScanRun {
             batch_rows: limit.map_or(self.batch_rows, |limit| limit.clamp(1, self.batch_rows)),
             stats: Arc::clone(&self.stats),
         };
-        let reader = self.reads.readers.at(self.relation.place()).map_err(DataFusionError::from)?;
+        let reader = self.reads.readers.at(self.relation.place()).map_err(|error| DataFusionError::External(error))?;
         let scan = reader.scan(request).map_err(external)?;
         let scan = match own {
             None => scan.map_err(external).boxed(),

@@ -98,7 +98,9 @@ impl Session {
         // A row that moves is deleted and inserted: where observe mode allows that, it must not come apart.
         let moves = self.transaction.observed_statement().is_some() && dml.moves_rows();
         // What is to be serializable is checked at its commit.
-        let together = moves || dml.has_several_changes();
+        // Of temporary tables all of a statement is committed, or nothing: no rule divides it.
+        let is_temporary = dml.targets().iter().any(|relation| !relation.place().has_rules());
+        let together = moves || is_temporary || dml.has_several_changes();
         let collects = together || self.modes().isolation == Isolation::Serializable;
         if self.transaction.in_block() {
             Unit::Block
@@ -128,9 +130,9 @@ impl Session {
         if self.transaction.snapshot().is_none() {
             return Ok(());
         }
-        let (readers, catalog) = self.engine.catalog().view(self.transaction.catalog());
+        let (readers, catalog) = self.engine.catalog().view(self.transaction.catalog(), &self.own);
         for relation in dml.targets() {
-            let current = catalog.relation(&readers, &relation.name).await?;
+            let current = catalog.relation(&readers, &relation.placed_name()).await?;
             if current.is_none_or(|current| current.stored != relation.stored) {
                 let message = "could not serialize access due to concurrent update";
                 return Err(SqlError::new(ErrorKind::SerializationFailure, message)

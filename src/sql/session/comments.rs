@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
 
+use super::indexes::{index_of, placed_index};
 use super::{Position, Session};
 use crate::sql::catalog::{Declaration, SharedComments, UnenforcedKind, set_comment};
 use crate::sql::comment_syntax::{CommentCommand, CommentSubject};
 use crate::sql::dml::find_target;
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
 use crate::sql::outcome::{CommandTag, Outcome};
-use crate::sql::plan::{resolve_column, schema_and_table};
+use crate::sql::place::PlacedName;
+use crate::sql::plan::{placed_name, resolve_column, schema_and_table};
 use crate::sql::relation::Relation;
 use crate::sql::tx::TableMode;
 
@@ -52,7 +54,8 @@ impl Session {
         let mut declaration = match self.commented(table, "relation", true).await {
             Err(error) if error.kind == ErrorKind::WrongObjectType => {
                 let shown = table.last().map_or("", String::as_str);
-                let kind = if self.reads().catalog.sequence(shown).is_some() { "sequences" } else { "indexes" };
+                let placed = placed_name(&self.reads().catalog, &object_name(table))?;
+                let kind = if self.reads().catalog.sequence(&placed).is_some() { "sequences" } else { "indexes" };
                 let message = format!("cannot set comment on relation \"{shown}\"");
                 return Err(SqlError::new(ErrorKind::WrongObjectType, message)
                     .with_detail(format!("This operation is not supported for {kind}.")));
@@ -70,10 +73,12 @@ impl Session {
     }
 
     async fn comment_on_index(&mut self, name: &[String], text: Option<String>) -> SqlResult<()> {
-        let (_, index) = schema_and_table(&object_name(name))?;
-        let table = self.reads().catalog.declarations().find(|d| has_index(d, &index)).map(|d| d.name.clone());
+        let placed = placed_index(&self.reads().catalog, &object_name(name))?;
+        let table = index_of(&self.reads().catalog, &placed).map(|(table, _)| table.name.clone());
         let Some(table) = table else { return Err(self.is_no(name, "an index").await) };
-        let mut declaration = self.commented(&[table], "table", false).await?;
+        let index = placed.name;
+        let path = [placed.place.schema().into_owned(), table];
+        let mut declaration = self.commented(&path, "table", false).await?;
         if let Some(comment) = index_comment(&mut declaration, &index) {
             *comment = text;
         }
@@ -81,7 +86,7 @@ impl Session {
     }
 
     async fn comment_on_sequence(&mut self, name: &[String], text: Option<String>) -> SqlResult<()> {
-        let (_, sequence) = schema_and_table(&object_name(name))?;
+        let sequence = placed_name(&self.reads().catalog, &object_name(name))?;
         self.claim(&sequence).await?;
         let Some(old) = self.reads().catalog.sequence(&sequence) else {
             return Err(self.is_no(name, "a sequence").await);
@@ -93,7 +98,7 @@ impl Session {
     }
 
     async fn comment_on_shared(&mut self, subject: &CommentSubject, text: Option<String>) -> SqlResult<()> {
-        self.claim(SHARED_COMMENTS).await?;
+        self.claim(&PlacedName::public(SHARED_COMMENTS)).await?;
         let mut comments = SharedComments::clone(self.reads().catalog.comments());
         match subject {
             CommentSubject::Schema(name)
@@ -128,7 +133,7 @@ impl Session {
     async fn commented(&mut self, name: &[String], kind: &str, all_columns: bool) -> SqlResult<Declaration> {
         let relation = self.commented_relation(name, kind).await?;
         self.lock_table(&relation, TableMode::ShareUpdateExclusive).await?;
-        self.claim(&relation.name).await?;
+        self.claim(&relation.placed_name()).await?;
         let relation = self.commented_relation(name, kind).await?;
         Ok(self.reads().catalog.declaration_of(&relation, all_columns))
     }

@@ -91,8 +91,9 @@ impl Session {
         self.handles.advisory.end_transaction();
     }
 
-    async fn commit_collected(&mut self, collected: Collected, is_block: bool) -> SqlResult<()> {
+    async fn commit_collected(&mut self, mut collected: Collected, is_block: bool) -> SqlResult<()> {
         self.handles.listener.check_commit()?;
+        self.end_temporary(&mut collected).await?;
         let turn = match self.transaction.commit_turn(&collected.writes).await {
             Ok(turn) => turn,
             Err(error) => {

@@ -30,6 +30,7 @@ mod set;
 mod set_config;
 mod show;
 mod statements;
+mod temporary;
 mod utility;
 mod views;
 
@@ -45,6 +46,7 @@ pub use self::prepare::Prepared;
 pub(super) use self::set_config::SetConfig;
 pub use self::statements::{NamedStatement, NamedStatements};
 use super::activity::Presence;
+use super::catalog::SessionCatalog;
 use super::cursor::Cursors;
 use super::engine::Engine;
 use super::error::{ErrorKind, Notice, SqlError, SqlResult};
@@ -105,6 +107,8 @@ pub struct Session {
     meter: Arc<Meter>,
     measure: Option<Measure>,
     transaction: Transaction,
+    /// Its temporary tables.
+    own: SessionCatalog,
     login: Arc<Login>,
     rights: Rights,
     notices: Vec<Notice>,
@@ -150,6 +154,7 @@ impl Session {
         let transaction = Transaction::new(engine.new_claims(login.process), engine.write_space().clone());
         Ok(Self {
             sequences: Arc::new(SessionSequences::new(engine.sequences().clone())),
+            own: SessionCatalog::new(engine.catalog()),
             engine,
             user: options.user,
             settings,
@@ -336,6 +341,7 @@ impl Session {
 
     async fn begin_statement(&mut self, statement: &Statement) {
         let modes = self.modes();
+        self.own.look_behind_public(self.settings.looks_for_temporary_last());
         self.settings.show_modes(modes);
         self.transaction.claims_mut().begin_statement(self.settings.lock_timeout(), modes.isolation.keeps_snapshot());
         if statement.takes_snapshot() {
@@ -363,12 +369,12 @@ impl Session {
         let staged = self.transaction.catalog();
         let moments = self.engine.moments(self.transaction.began(), self.settings.style());
         let Some(Snapshot { moment, serial }) = self.transaction.snapshot() else {
-            let (readers, catalog) = self.engine.catalog().view(staged);
+            let (readers, catalog) = self.engine.catalog().view(staged, &self.own);
             let catalog = catalog.with_written(written);
             self.sequences.begin_statement(&catalog, &self.rights, self.is_read_only());
             return Arc::new(Reads::new(readers, catalog, own, moments).metered(self.meter.clone()));
         };
-        let (readers, catalog) = moment.view(staged);
+        let (readers, catalog) = moment.view(staged, &self.own);
         let catalog = catalog.with_written(written);
         self.sequences.begin_statement(&catalog, &self.rights, self.is_read_only());
         let log = serial.as_ref().map(|serial| serial.reads().clone());

@@ -14,7 +14,8 @@ impl Session {
     /// # Errors
     /// When the records of observe mode cannot be read or made.
     pub(super) async fn start_statement(&mut self, statement: impl FnOnce() -> Arc<SeenStatement>) -> SqlResult<()> {
-        let observes = self.settings.egt_mode() == EgtMode::Observe && self.engine.stores().public().promises().atomic_groups;
+        let observes =
+            self.settings.egt_mode() == EgtMode::Observe && self.engine.stores().public().promises().atomic_groups;
         if observes {
             self.engine.recorder().get_ready().await?;
         }

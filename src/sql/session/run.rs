@@ -95,7 +95,7 @@ impl Session {
             Command::Show(name) => self.run_show(name),
             Command::Set(set) => self.run_set(set),
             Command::Reset(name) => self.run_reset(name.as_deref()),
-            Command::Discard(what) => self.discard(*what),
+            Command::Discard(what) => self.discard(*what, position).await,
             Command::Grant(command) => self.run_grant(command, position).await,
             Command::Role(command) => self.run_role(command).await,
             Command::Query(_) | Command::Insert(_) | Command::Update(_) | Command::Delete(_) | Command::Merge(_) => {
@@ -104,8 +104,9 @@ impl Session {
         }
     }
 
-    fn discard(&mut self, what: DiscardObject) -> SqlResult<Outcome> {
+    async fn discard(&mut self, what: DiscardObject, position: Position) -> SqlResult<Outcome> {
         if what == DiscardObject::ALL {
+            self.check_outside_block("DISCARD ALL")?;
             self.settings.reset_all();
             self.handles.listener.unlisten(None)?;
             self.handles.advisory.unlock_all();
@@ -114,6 +115,9 @@ impl Session {
         }
         if matches!(what, DiscardObject::ALL | DiscardObject::SEQUENCES) {
             self.sequences.forget();
+        }
+        if matches!(what, DiscardObject::ALL | DiscardObject::TEMP) {
+            self.discard_temporary(position).await?;
         }
         Ok(Outcome::Done(CommandTag::Plain(match what {
             DiscardObject::ALL => "DISCARD ALL",
@@ -153,7 +157,10 @@ impl Session {
         parameters: &[ScalarValue],
         position: Position,
     ) -> SqlResult<Outcome> {
-        self.check_writable(command_name(&prepared.statement.command))?;
+        // A transaction that may only read writes to temporary tables all the same.
+        if dml.targets().iter().any(|relation| !relation.place().is_temporary()) {
+            self.check_writable(command_name(&prepared.statement.command))?;
+        }
         self.start_statement(|| prepared.seen()).await?;
         let change = match around {
             None => Change { dml, command: &prepared.statement.command, declared: &prepared.declared, around },

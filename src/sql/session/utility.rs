@@ -84,7 +84,7 @@ impl Session {
         Ok(Outcome::Done(CommandTag::Plain(tag)))
     }
 
-    fn check_outside_block(&self, command: &str) -> SqlResult<()> {
+    pub(super) fn check_outside_block(&self, command: &str) -> SqlResult<()> {
         if !self.transaction.in_block() {
             return Ok(());
         }

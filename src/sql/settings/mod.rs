@@ -287,6 +287,14 @@ impl Settings {
         }
     }
 
+    /// Whether `search_path` names the schema of temporary tables, and behind `public`. Unnamed it is the first.
+    pub fn looks_for_temporary_last(&self) -> bool {
+        let path = self.text("search_path");
+        let mut schemas = path.split(',').map(|schema| schema.trim().trim_matches('"'));
+        schemas.find(|schema| matches!(*schema, "public" | "pg_temp")) == Some("public")
+            && schemas.any(|schema| schema == "pg_temp")
+    }
+
     /// The least severity that reaches the client.
     pub fn min_severity(&self) -> Option<Severity> {
         match self.text("client_min_messages").as_str() {

@@ -12,7 +12,7 @@ use crate::sql::catalog::{Catalog, StagedCatalog, StagedCommitError};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::place::{Place, StoredTable, Stores};
 use crate::sql::relation::Relation;
-use crate::table::{Batch, CommitError, GroupError, StoreError, TableStore};
+use crate::table::{Batch, CommitError, GroupError, Operation, StoreError, TableStore};
 
 /// The batches of one transaction.
 #[derive(Debug, Default)]
@@ -20,6 +20,8 @@ pub(crate) struct CommitGroup {
     batches: BTreeMap<Place, Vec<Batch>>,
     /// For messages about the user's tables.
     relations: BTreeMap<StoredTable, Arc<Relation>>,
+    /// A part of the transaction is committed already.
+    is_begun: bool,
 }
 
 impl CommitGroup {
@@ -28,19 +30,34 @@ impl CommitGroup {
     /// # Errors
     /// When an entity breaks a limit, or what was collected cannot be read back.
     pub fn add_writes(&mut self, writes: WriteSet) -> SqlResult<()> {
-        for (relation, operations) in writes.into_operations() {
-            let packed = pack(&relation.stored, operations)?;
-            if !packed.is_empty() {
-                self.batches.entry(relation.place()).or_default().extend(packed);
-            }
-            self.relations.insert(relation.stored.clone(), relation);
+        writes.into_operations().try_for_each(|(relation, operations)| self.add(relation, operations))
+    }
+
+    /// Adds operations on one table, in key order.
+    ///
+    /// # Errors
+    /// As [`CommitGroup::add_writes`].
+    pub fn add(
+        &mut self,
+        relation: Arc<Relation>,
+        operations: impl Iterator<Item = SqlResult<Operation>>,
+    ) -> SqlResult<()> {
+        let packed = pack(&relation.stored, operations)?;
+        if !packed.is_empty() {
+            self.batches.entry(relation.place()).or_default().extend(packed);
         }
+        self.relations.insert(relation.stored.clone(), relation);
         Ok(())
     }
 
     /// Adds a batch of the gateway's own that is to be committed with the writes. No key may occur in two batches.
-    pub fn add(&mut self, batch: Batch) {
+    pub fn add_own(&mut self, batch: Batch) {
         self.batches.entry(Place::Public).or_default().push(batch);
+    }
+
+    /// It comes behind what is committed already.
+    pub fn follow(&mut self) {
+        self.is_begun = true;
     }
 
     /// Commits everything, with the transaction's changes of the catalogue: what is in one store durably, or nothing.
@@ -54,7 +71,7 @@ impl CommitGroup {
     /// changed meanwhile, and what the stores fail with; XX000 that ends the session where a part is committed.
     pub async fn commit(mut self, stores: &Stores, catalog: &Catalog, staged: StagedCatalog) -> SqlResult<()> {
         let public = self.batches.remove(&Place::Public).unwrap_or_default();
-        let mut is_begun = !public.is_empty();
+        let mut is_begun = self.is_begun || !public.is_empty();
         if staged.is_empty() {
             self.commit_at(Place::Public, &**stores.public(), public).await?;
         } else {

@@ -6,6 +6,7 @@ use crate::sql::pg_catalog::cells::Cell;
 use crate::sql::pg_catalog::objects::{Class, PG_CATALOG, view_definition};
 use crate::sql::pg_catalog::quoting::quote_ident;
 use crate::sql::pg_catalog::{built_ins, comments, deparse, layout, references};
+use crate::sql::place::Place;
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("format_type", text, format_type).of_nulls(),
@@ -88,7 +89,8 @@ fn serial_sequence(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<C
         .sequences
         .iter()
         .find(|sequence| sequence.owner.as_ref().is_some_and(|owner| owner.table == oid && owner.column == column));
-    Ok(owned.map(|sequence| format!("public.{}", quote_ident(&sequence.name))).into())
+    let schema = |place: Place| if place.is_temporary() { "pg_temp".into() } else { place.schema() };
+    Ok(owned.map(|sequence| format!("{}.{}", schema(sequence.place), quote_ident(&sequence.name))).into())
 }
 
 /// The query of a view, named by its OID or as `regclass` reads names.
@@ -134,7 +136,7 @@ fn shared_comment(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Ce
 
 fn table_is_visible(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
     let class = argument(arguments, 0).as_oid().and_then(|oid| context.objects.class_by_oid(oid));
-    Ok(class.map(|class| class.is_visible()).into())
+    Ok(class.map(|class| context.objects.is_visible(&class)).into())
 }
 
 fn empty(_: &FunctionContext, _: &[Cell]) -> SqlResult<Cell> {

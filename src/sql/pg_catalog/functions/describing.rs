@@ -126,11 +126,11 @@ fn relation_object(context: &FunctionContext, oid: u32, number: i32) -> Option<O
         }
         _ => return None,
     };
-    let (schema, name) = (quote_ident(class.schema()), quote_ident(&class.name()));
+    let (schema, name) = (quote_ident(&class.schema()), quote_ident(&class.name()));
     Some(Object {
         kind,
         shown: format!("{schema}.{name}"),
-        visible: class.printed(),
+        visible: context.objects.printed(&class),
         schema: Some(schema),
         name: Some(name),
         column,

@@ -20,7 +20,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("pg_backend_pid", int4, |c, _| Ok(c.login.process.into())),
     Definition::new("pg_is_in_recovery", boolean, |_, _| Ok(false.into())),
     Definition::new("pg_is_wal_replay_paused", boolean, |_, _| Ok(false.into())),
-    Definition::new("pg_my_temp_schema", super::oid, |_, _| Ok(0.into())),
+    Definition::new("pg_my_temp_schema", super::oid, |c, _| Ok(c.objects.schema_oid("pg_temp").unwrap_or(0).into())),
     Definition::new("pg_is_other_temp_schema", boolean, |_, _| Ok(false.into())),
     Definition::new("inet_server_addr", text, |_, _| Ok(Cell::Null)),
     Definition::new("inet_server_port", int4, |_, _| Ok(Cell::Null)),
@@ -35,10 +35,9 @@ fn names(_: &[arrow::datatypes::FieldRef]) -> SqlType {
     SqlType::Array(Box::new(SqlType::Name))
 }
 
-fn current_schemas(_: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
+fn current_schemas(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
     let implicit = argument(arguments, 0).as_bool() == Some(true);
-    let schemas: &[&str] = if implicit { &["pg_catalog", "public"] } else { &["public"] };
-    Ok(Cell::List(schemas.iter().map(|s| Cell::from(*s)).collect()))
+    Ok(Cell::List(context.objects.search_path(implicit).into_iter().map(Cell::from).collect()))
 }
 
 fn version(context: &FunctionContext, _: &[Cell]) -> SqlResult<Cell> {

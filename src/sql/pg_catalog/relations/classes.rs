@@ -8,6 +8,7 @@ use crate::sql::pg_catalog::constraints::{TableConstraint, TableIndex};
 use crate::sql::pg_catalog::functions::FunctionContext;
 use crate::sql::pg_catalog::layout;
 use crate::sql::pg_catalog::objects::{INFORMATION_SCHEMA, OWNER, PG_CATALOG, PUBLIC, row_type_oid, visible_columns};
+use crate::sql::place::Place;
 use crate::sql::relation::Relation;
 
 /// Access methods, as `pg_am` numbers them.
@@ -26,6 +27,7 @@ pub(super) fn classes(context: &FunctionContext, rows: &mut Rows) {
             has_triggers: has_triggers(context, table),
             owner: context.granted.owner_oid(table.oid),
             acl: context.granted.acl_of(table.oid),
+            persistence: persistence(table.place()),
             ..Described::of(table.oid, &table.name, schema, "r")
         };
         push(rows, &described);
@@ -33,20 +35,25 @@ pub(super) fn classes(context: &FunctionContext, rows: &mut Rows) {
             let (name, columns) = (index.name(), index.columns().len());
             let access = access_method(index.method());
             let owner = context.granted.owner_oid(table.oid);
-            push(rows, &Described { access, columns, owner, ..Described::of(index.oid(), &name, schema, "i") });
+            let persistence = persistence(table.place());
+            let described = Described::of(index.oid(), &name, schema, "i");
+            push(rows, &Described { access, columns, owner, persistence, ..described });
         }
     }
     for sequence in &context.objects.sequences {
         let (owner, acl) = (context.granted.owner_oid(sequence.oid), context.granted.acl_of(sequence.oid));
-        push(rows, &Described { columns: 3, owner, acl, ..Described::of(sequence.oid, &sequence.name, PUBLIC, "S") });
+        let schema = context.objects.schema_oid(&sequence.place.schema()).unwrap_or(PUBLIC);
+        let persistence = persistence(sequence.place);
+        let described = Described::of(sequence.oid, &sequence.name, schema, "S");
+        push(rows, &Described { columns: 3, owner, acl, persistence, ..described });
     }
     for view in &context.objects.views {
         let columns = view.columns.len();
         let (owner, acl) = (context.granted.owner_oid(view.oid), context.granted.acl_of(view.oid));
-        push(
-            rows,
-            &Described { columns, is_view: true, owner, acl, ..Described::of(view.oid, &view.name, PUBLIC, "v") },
-        );
+        let schema = context.objects.schema_oid(&view.place.schema()).unwrap_or(PUBLIC);
+        let persistence = persistence(view.place);
+        let described = Described::of(view.oid, &view.name, schema, "v");
+        push(rows, &Described { columns, is_view: true, owner, acl, persistence, ..described });
     }
 }
 
@@ -66,13 +73,15 @@ pub(super) fn system_classes(rows: &mut Rows) {
 
 /// Whether a foreign key refers from or to the table: PostgreSQL has triggers for those.
 pub(super) fn has_triggers(context: &FunctionContext, table: &Relation) -> bool {
-    context.objects.constraints().any(|constraint| concerns(&constraint, &table.name))
+    context.objects.constraints().any(|constraint| concerns(&constraint, table))
 }
 
-fn concerns(constraint: &TableConstraint<'_>, table: &str) -> bool {
+fn concerns(constraint: &TableConstraint<'_>, table: &Relation) -> bool {
     match constraint {
         TableConstraint::Recorded(from, recorded) => match &recorded.kind {
-            UnenforcedKind::ForeignKey { table: to, .. } => from.name == table || to == table,
+            UnenforcedKind::ForeignKey { table: to, .. } => {
+                from.place() == table.place() && (from.name == table.name || *to == table.name)
+            }
             UnenforcedKind::Unique { .. } | UnenforcedKind::Index { .. } => false,
         },
         TableConstraint::PrimaryKey(_) | TableConstraint::Check(..) => false,
@@ -91,6 +100,11 @@ fn access_method(name: &str) -> u32 {
     }
 }
 
+/// How long what is in a place is there.
+fn persistence(place: Place) -> &'static str {
+    if place.is_temporary() { "t" } else { "p" }
+}
+
 struct Described<'a> {
     oid: u32,
     name: &'a str,
@@ -106,6 +120,7 @@ struct Described<'a> {
     acl: Cell,
     /// A view of the user's, which a rule makes one.
     is_view: bool,
+    persistence: &'static str,
 }
 
 impl<'a> Described<'a> {
@@ -125,6 +140,7 @@ impl<'a> Described<'a> {
             owner: OWNER,
             acl: Cell::Null,
             is_view: false,
+            persistence: persistence(Place::Public),
         }
     }
 }
@@ -142,7 +158,7 @@ fn push(rows: &mut Rows, class: &Described<'_>) {
         // How many rows there are is not known without reading them all.
         ("reltuples", (-1).into()),
         ("relhasindex", class.has_index.into()),
-        ("relpersistence", "p".into()),
+        ("relpersistence", class.persistence.into()),
         ("relkind", class.kind.into()),
         ("relnatts", columns.into()),
         ("relchecks", i32::try_from(class.checks).unwrap_or(i32::MAX).into()),

@@ -43,7 +43,8 @@ pub(super) fn dependencies(context: &FunctionContext, rows: &mut Rows) {
     }
     for sequence in &context.objects.sequences {
         let own = Object(PG_CLASS, sequence.oid, 0);
-        push(rows, own, Object(PG_NAMESPACE, PUBLIC, 0), NORMAL);
+        let schema = context.objects.schema_oid(&sequence.place.schema()).unwrap_or(PUBLIC);
+        push(rows, own, Object(PG_NAMESPACE, schema, 0), NORMAL);
         let Some(owner) = &sequence.owner else { continue };
         let Some(Class::Table(table)) = context.objects.class_by_oid(owner.table) else { continue };
         if let Some((number, _)) = visible_columns(table).find(|(_, c)| c.name == owner.column) {
@@ -71,7 +72,7 @@ fn of_default(objects: &Objects, table: &Relation, number: i32, described: &Rela
         }
     }
     for sequence in &objects.sequences {
-        if deparse::counts_with(&source, &sequence.name) {
+        if sequence.place == table.place() && deparse::counts_with(&source, &sequence.name) {
             push(rows, own, Object(PG_CLASS, sequence.oid, 0), NORMAL);
         }
     }
@@ -88,7 +89,7 @@ fn of_constraint(objects: &Objects, constraint: &TableConstraint<'_>, rows: &mut
     }
     let TableConstraint::Recorded(_, Unenforced { kind, .. }) = constraint else { return };
     let UnenforcedKind::ForeignKey { table: name, referenced, .. } = kind else { return };
-    let Some(target) = objects.table(name) else { return };
+    let Some(target) = objects.referenced(table, name) else { return };
     for number in numbers(target, referenced) {
         push(rows, own, column(target, number), NORMAL);
     }

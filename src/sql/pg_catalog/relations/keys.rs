@@ -88,7 +88,7 @@ impl Reference {
         else {
             return none;
         };
-        let known = context.objects.table(table);
+        let known = context.objects.referenced(constraint.table(), table);
         Self {
             table: known.map_or(0, |table| table.oid),
             columns: known.map_or(Cell::Null, |table| Cell::numbers(numbers(table, referenced))),

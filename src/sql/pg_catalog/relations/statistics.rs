@@ -30,7 +30,7 @@ pub(super) fn sequences(context: &FunctionContext, rows: &mut Rows) {
     for sequence in &context.objects.sequences {
         rows.push_counters([
             ("relid", sequence.oid.into()),
-            ("schemaname", "public".into()),
+            ("schemaname", sequence.place.schema().into_owned().into()),
             ("relname", sequence.name.as_str().into()),
         ]);
     }

@@ -37,7 +37,7 @@ impl Session {
             true => None,
             false => planner.relation(schema.as_deref(), &name).await?,
         };
-        if relation.is_none() && planner.reads.catalog.sequence(&name).is_some() {
+        if relation.is_none() && planner.sequence(schema.as_deref(), &name).is_some() {
             let message = format!("cannot copy from sequence \"{name}\"");
             return Err(SqlError::new(ErrorKind::WrongObjectType, message));
         }
