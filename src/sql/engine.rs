@@ -15,12 +15,13 @@ use super::catalog::Catalog;
 use super::copies::Copies;
 use super::error::{ErrorKind, SqlError, SqlResult};
 use super::functions::Moments;
-use super::login::{Account, Accounts};
+use super::login::{Account, Accounts, Role};
 use super::notify::Hub;
 use super::observe::Recorder;
 use super::pg_catalog::{CatalogSnapshot, Granted};
 use super::privileges::{Rights, Roles};
 use super::reads::Reads;
+use super::roster::Roster;
 use super::sequence::Sequences;
 use super::settings::EgtMode;
 use super::statistics::Statistics;
@@ -84,6 +85,7 @@ pub struct Engine {
     hub: Arc<Hub>,
     sessions: Arc<Sessions>,
     statistics: Arc<Statistics>,
+    roster: Roster,
 }
 
 impl Engine {
@@ -117,6 +119,7 @@ impl Engine {
             hub,
             sessions,
             statistics,
+            roster: Roster::default(),
         }))
     }
 
@@ -240,6 +243,26 @@ impl Engine {
                 SqlError::new(ErrorKind::StoreFailure, "the users of this server cannot be read")
             }),
         }
+    }
+
+    /// The role that a user has now; `None` for who is no user, where nobody needs to be one.
+    ///
+    /// # Errors
+    /// 58030 when the users cannot be read.
+    pub(super) async fn role_of(&self, user: &str) -> SqlResult<Option<Role>> {
+        if self.config.accounts.is_none() {
+            return Ok(None);
+        }
+        let roles = match self.roster.known() {
+            Some(roles) => roles,
+            None => self.roster.learn(&self.accounts().await?),
+        };
+        Ok(roles.get(user).copied())
+    }
+
+    /// A user was changed.
+    pub(super) fn forget_roles(&self) {
+        self.roster.forget();
     }
 
     /// What the system catalogue shows to a statement.

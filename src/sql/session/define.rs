@@ -46,7 +46,9 @@ impl Session {
             return Err(duplicate_table(&name));
         }
         let is_taken = |name: &str| reads.catalog.has_name(name);
-        let mut declared = ddl::declare(command, self.settings.egt_mode(), &is_taken)?;
+        let (command, comments) = Box::pin(self.without_like(command)).await?;
+        let mut declared = ddl::declare(&command, self.settings.egt_mode(), &is_taken)?;
+        comments.put(&mut declared.declaration);
         for sequence in &declared.sequences {
             self.claim(&sequence.name).await?;
             if self.reads().catalog.has_name(&sequence.name) {
