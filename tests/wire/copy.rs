@@ -4,7 +4,8 @@ use bytes::Bytes;
 use futures::{SinkExt, StreamExt, pin_mut};
 
 use crate::harness::{
-    Client, Server, bind, column, error, error_code, execute, message, parse, query, status, sync, tags,
+    Client, Server, bind, column, error, error_code, execute, message, on_server_stack, parse, query, status, sync,
+    tags,
 };
 
 const TABLE: &str = "CREATE TABLE t (p text, r text, v int, PRIMARY KEY (p, r))";
@@ -43,8 +44,12 @@ async fn rows_are_copied_in_however_they_are_cut() {
     server.stop().await;
 }
 
-#[tokio::test]
-async fn the_rows_of_a_change_are_copied_out() {
+#[test]
+fn the_rows_of_a_change_are_copied_out() {
+    on_server_stack(the_rows_of_a_change_are_copied_out_on_it);
+}
+
+async fn the_rows_of_a_change_are_copied_out_on_it() {
     let server = Server::start().await;
     let mut client = server.client().await;
     client.query(TABLE).await;

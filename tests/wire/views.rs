@@ -1,6 +1,6 @@
 //! Views between sessions, prepared statements and restarts.
 
-use crate::harness::{Server, bind, column, error_code, execute, parse, sync, tags};
+use crate::harness::{Server, bind, column, error_code, execute, on_server_stack, parse, sync, tags};
 
 #[tokio::test]
 async fn views_are_there_after_a_restart() {
@@ -43,8 +43,12 @@ async fn a_prepared_query_follows_its_view() {
     server.stop().await;
 }
 
-#[tokio::test]
-async fn a_prepared_change_follows_the_views_it_reads() {
+#[test]
+fn a_prepared_change_follows_the_views_it_reads() {
+    on_server_stack(a_prepared_change_follows_the_views_it_reads_on_it);
+}
+
+async fn a_prepared_change_follows_the_views_it_reads_on_it() {
     let server = Server::start().await;
     let (mut client, mut other) = (server.client().await, server.client().await);
     client.query("CREATE TABLE t (a int PRIMARY KEY, b int)").await;
