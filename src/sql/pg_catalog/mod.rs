@@ -18,7 +18,7 @@ mod recorded;
 mod references;
 mod relations;
 mod rewrite;
-mod routine_source;
+mod routine_text;
 mod routines;
 mod spelling;
 mod view_definitions;
@@ -26,6 +26,7 @@ mod view_definitions;
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
+use arrow::array::ArrayRef;
 use datafusion::catalog::TableProvider;
 use datafusion::logical_expr::ScalarUDF;
 use datafusion::sql::sqlparser::ast::Query;
@@ -36,6 +37,7 @@ pub(in crate::sql) use self::granted::Granted;
 use self::objects::Objects;
 pub(super) use self::objects::{DATABASE, PUBLIC, table_row};
 pub(super) use self::quoting::{quote_ident, split_name};
+pub(super) use self::routines::{printed as printed_function, read_reference as read_function};
 use super::advisory;
 use super::catalog::{Sequence, SharedComments, View};
 use super::copies::Copies;
@@ -46,6 +48,7 @@ use super::observe::Observations;
 use super::privileges::Rights;
 use super::relation::Relation;
 use super::sequence::{self, SessionSequences};
+use super::types::SqlType;
 
 /// The user's tables and sequences as the system catalogue shows them to one statement.
 #[derive(Clone)]
@@ -194,6 +197,14 @@ impl SystemCatalog {
         let handles = &self.handles;
         let of_lock = || advisory::function(name, &handles.advisory, &handles.settings);
         of_sequence.or_else(of_lock).or_else(|| functions::find(name, &self.context()))
+    }
+
+    /// Values that name objects as the OIDs of these; any others as they are.
+    ///
+    /// # Errors
+    /// That what a value names is there no longer.
+    pub(in crate::sql) fn oids(&self, sql_type: &SqlType, values: &ArrayRef) -> SqlResult<ArrayRef> {
+        functions::oids(&self.context(), sql_type, values)
     }
 
     /// The query with relations in the place of functions that give their rows.

@@ -22,6 +22,7 @@ mod owners;
 mod portals;
 mod prepare;
 mod privileges;
+mod references;
 mod rewrite;
 mod roles;
 mod run;

@@ -144,7 +144,7 @@ fn empty(_: &FunctionContext, _: &[Cell]) -> SqlResult<Cell> {
 /// Whether the name alone finds what a relation lists under an OID; NULL when it lists nothing so.
 fn visible(context: &FunctionContext, arguments: &[Cell], relation: &str) -> Cell {
     let Some(oid) = argument(arguments, 0).as_oid() else { return Cell::Null };
-    let is_row_type = relation == "pg_type" && context.objects.table_of_row_type(oid).is_some();
+    let is_row_type = relation == "pg_type" && context.objects.row_type(oid).is_some();
     if is_row_type {
         return true.into();
     }

@@ -33,7 +33,7 @@ use datafusion::logical_expr::{
 };
 
 use self::naming::NamingFunction;
-pub(super) use self::naming::{found_oid_of, names_of, oids_of};
+pub(super) use self::naming::{found_oid_of, names_of, oids, oids_of};
 pub(in crate::sql) use self::naming::{name_of, oid_of};
 use super::cells::{Cell, array_of};
 use super::granted::Granted;

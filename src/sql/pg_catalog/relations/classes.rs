@@ -18,7 +18,7 @@ pub(super) fn classes(context: &FunctionContext, rows: &mut Rows) {
     for table in &context.objects.tables {
         let schema = context.objects.schema_oid(&table.schema_name).unwrap_or(PUBLIC);
         let described = Described {
-            row_type: row_type_oid(table),
+            row_type: row_type_oid(table.oid),
             access: HEAP,
             columns: visible_columns(table).count() + table.dropped_columns.len(),
             has_index: TableIndex::of_table(table).next().is_some(),
@@ -43,10 +43,15 @@ pub(super) fn classes(context: &FunctionContext, rows: &mut Rows) {
     for view in &context.objects.views {
         let columns = view.columns.len();
         let (owner, acl) = (context.granted.owner_oid(view.oid), context.granted.acl_of(view.oid));
-        push(
-            rows,
-            &Described { columns, is_view: true, owner, acl, ..Described::of(view.oid, &view.name, PUBLIC, "v") },
-        );
+        let described = Described {
+            row_type: row_type_oid(view.oid),
+            columns,
+            is_view: true,
+            owner,
+            acl,
+            ..Described::of(view.oid, &view.name, PUBLIC, "v")
+        };
+        push(rows, &described);
     }
 }
 

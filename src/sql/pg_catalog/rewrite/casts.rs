@@ -6,10 +6,9 @@
 
 use datafusion::sql::sqlparser::ast::{ArrayElemTypeDef, BinaryOperator, DataType, Expr, Ident, ObjectName};
 
-use super::forms::{arguments, call, column_name, last_name, literal, take};
-use crate::sql::pg_catalog::{functions, layout};
+use super::forms::{arguments, call, last_name, literal, take};
+use crate::sql::pg_catalog::functions;
 use crate::sql::statement::fold;
-use crate::sql::types::SqlType;
 
 /// A type whose values name objects, by its name.
 type Names = &'static str;
@@ -61,9 +60,6 @@ pub(super) fn expression(expr: &mut Expr) {
     }
 }
 
-/// The type whose columns are names here.
-const PROC: Names = "regproc";
-
 fn is_comparison(op: &BinaryOperator) -> bool {
     use BinaryOperator as Op;
     matches!(op, Op::Eq | Op::NotEq | Op::Lt | Op::LtEq | Op::Gt | Op::GtEq)
@@ -71,18 +67,6 @@ fn is_comparison(op: &BinaryOperator) -> bool {
 
 /// Two operands of a comparison.
 fn compared(left: &mut Expr, right: &mut Expr) {
-    // A column of regproc is its name here: it can be compared with names, and with OIDs through its OID.
-    let (left_proc, right_proc) = (is_proc_column(left), is_proc_column(right));
-    if left_proc || right_proc {
-        let (column, other) = if left_proc { (left, right) } else { (right, left) };
-        if names_of_cast(other) == Some(PROC) || literal(other).is_some() || is_proc_column(other) {
-            return;
-        }
-        let inner = take(column);
-        *column = call(&functions::oid_of(PROC), vec![inner]);
-        to_oid(other);
-        return;
-    }
     match (names_of_cast(left), names_of_cast(right)) {
         (Some(names), None) if literal(right).is_some() => {
             *right = call(&functions::oid_of(names), vec![take(right)]);
@@ -94,10 +78,6 @@ fn compared(left: &mut Expr, right: &mut Expr) {
     }
     to_oid(left);
     to_oid(right);
-}
-
-fn is_proc_column(expr: &Expr) -> bool {
-    column_name(expr).is_some_and(|name| layout::has_column(&name, &SqlType::Regproc))
 }
 
 /// Turns `e::regclass` and `to_regclass(e)` into the OID.
@@ -167,11 +147,7 @@ fn cast(expr: &mut Expr) {
             | DataType::Int4(_)
     );
     if to_number {
-        if is_proc_column(inner) {
-            **inner = call(&functions::oid_of(PROC), vec![take(inner)]);
-        } else {
-            to_oid(inner);
-        }
+        to_oid(inner);
     }
     if is_internal_char(data_type) {
         *expr = call("catalog_char", vec![take(inner)]);
