@@ -103,6 +103,7 @@ enum Values<'a> {
     Decimal256(Decimals<'a, Decimal256Type>),
     Text(&'a StringArray),
     TextView(&'a StringViewArray),
+    InternalChar(Box<Values<'a>>),
     Jsonb(Box<Values<'a>>),
     Bytes(&'a BinaryArray),
     Uuid(&'a FixedSizeBinaryArray),
@@ -173,13 +174,13 @@ impl<'a> Values<'a> {
             SqlType::Float4 => array.as_primitive_opt::<Float32Type>().map(Values::Float4),
             SqlType::Float8 => array.as_primitive_opt::<Float64Type>().map(Values::Float8),
             SqlType::Numeric(parameters) => decimals(array, parameters.is_none()),
+            SqlType::InternalChar => text(array).map(|values| Values::InternalChar(Box::new(values))),
             SqlType::Jsonb => text(array).map(|values| Values::Jsonb(Box::new(values))),
             SqlType::Text
             | SqlType::Varchar(_)
             | SqlType::Char(_)
             | SqlType::Name
             | SqlType::Json
-            | SqlType::InternalChar
             | SqlType::Catalog(_)
             | SqlType::Void
             | SqlType::Unknown => text(array),
@@ -216,6 +217,13 @@ impl<'a> Values<'a> {
             Values::Decimal256(d) => numeric::write(d.array.value(row), d.scale, d.trim, out),
             Values::Text(array) => out.put_slice(array.value(row).as_bytes()),
             Values::TextView(array) => out.put_slice(array.value(row).as_bytes()),
+            Values::InternalChar(values) => {
+                let start = out.len();
+                values.write(row, out);
+                if out.len() == start {
+                    out.put_u8(0);
+                }
+            }
             Values::Jsonb(values) => {
                 out.put_u8(JSONB_VERSION);
                 values.write(row, out);

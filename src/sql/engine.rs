@@ -101,7 +101,8 @@ impl Engine {
         let recorder = Recorder::new(store.clone());
         let sequences = Arc::new(Sequences::new(store.clone()));
         let write_space = WriteSpace::new(config.transaction_memory, config.spill_folder.clone());
-        let (locks, serial, copies, hub, sessions, statistics) = Default::default();
+        let (locks, serial, copies, hub, statistics) = Default::default();
+        let sessions = Arc::new(Sessions::since(clock.now().unix_micros()));
         Ok(Arc::new(Self {
             store,
             catalog,

@@ -41,6 +41,7 @@ pub(super) use self::routines::{printed as printed_function, read_reference as r
 use super::advisory;
 use super::catalog::{Sequence, SharedComments, View};
 use super::copies::Copies;
+use super::cursor::ShownCursor;
 use super::error::{ErrorKind, SqlError, SqlResult};
 use super::handles::Handles;
 use super::login::Login;
@@ -91,6 +92,7 @@ pub struct SystemCatalog {
     handles: Handles,
     sequences: Option<Arc<SessionSequences>>,
     copies: Arc<Copies>,
+    cursors: Arc<[ShownCursor]>,
     /// Set when the statement reads the catalogue, through a relation or a function.
     seen: OnceLock<CatalogSnapshot>,
 }
@@ -105,6 +107,7 @@ impl SystemCatalog {
             handles,
             sequences: None,
             copies: Arc::default(),
+            cursors: Arc::default(),
             seen: OnceLock::new(),
         }
     }
@@ -113,6 +116,13 @@ impl SystemCatalog {
     #[must_use]
     pub(in crate::sql) fn with_copies(mut self, copies: Arc<Copies>) -> Self {
         self.copies = copies;
+        self
+    }
+
+    /// The session's open cursors, for `pg_cursors`.
+    #[must_use]
+    pub(in crate::sql) fn with_cursors(mut self, cursors: Arc<[ShownCursor]>) -> Self {
+        self.cursors = cursors;
         self
     }
 
@@ -234,6 +244,7 @@ impl SystemCatalog {
             granted,
             observations: Arc::default(),
             copies: self.copies.clone(),
+            cursors: self.cursors.clone(),
         }
     }
 }

@@ -102,7 +102,15 @@ impl Routine {
             let default = default.map_or_else(String::new, |default| format!(" DEFAULT {default}"));
             shown_arguments.push(format!("{prefix}{name}{}{default}", shown(context, *oid)));
         }
-        shown_arguments.join(", ")
+        match self.over_ordered() {
+            Some((direct, again)) => {
+                let ordered = if again { shown_arguments.len().saturating_sub(1) } else { direct };
+                let behind = shown_arguments.get(ordered..).unwrap_or_default().join(", ");
+                let before = shown_arguments.get(..direct).unwrap_or_default().join(", ");
+                format!("{before}{}ORDER BY {behind}", if before.is_empty() { "" } else { " " })
+            }
+            None => shown_arguments.join(", "),
+        }
     }
 
     /// What it gives.

@@ -85,6 +85,23 @@ const COLUMNS: [&str; 22] = [
     "prosrc",
 ];
 
+/// Aggregates over ordered rows by their OIDs: how many of their arguments are not of the rows, and whether they are
+/// hypothetical, whose last argument stands for those of the rows too.
+static OVER_ORDERED: LazyLock<HashMap<u32, (usize, bool)>> = LazyLock::new(|| {
+    let Some(file) = RecordedFile::of("pg_aggregate") else { return HashMap::new() };
+    let columns = ["aggfnoid", "aggkind", "aggnumdirectargs"].map(|column| file.position(column));
+    let read = |row: Vec<&'static str>| {
+        let [oid, kind, direct] = columns.map(|at| at.and_then(|at| row.get(at).copied()));
+        let hypothetical = match kind? {
+            "o" => false,
+            "h" => true,
+            _ => return None,
+        };
+        Some((oid?.parse().ok()?, (direct?.parse().ok()?, hypothetical)))
+    };
+    file.rows().filter_map(read).collect()
+});
+
 fn read(row: [&'static str; COLUMNS.len()]) -> Routine {
     let [oid, name, arguments, all, modes, names, defaults, result, gives_rows, rest @ ..] = row;
     let [kind, schema, language, cost, rows, support, volatility, parallel, rest @ ..] = rest;
@@ -238,6 +255,12 @@ pub(super) fn by_signature(context: &FunctionContext, text: &str) -> SqlResult<O
 }
 
 impl Routine {
+    /// Of an aggregate over ordered rows, how many arguments stand before ORDER BY, and whether the last stands behind it
+    /// again.
+    pub fn over_ordered(&self) -> Option<(usize, bool)> {
+        OVER_ORDERED.get(&self.oid).copied()
+    }
+
     /// Whether it is one of `information_schema`, which is found by its full name only.
     pub fn is_standard(&self) -> bool {
         self.schema == INFORMATION_SCHEMA

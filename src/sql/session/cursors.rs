@@ -37,7 +37,7 @@ impl Session {
         };
         let memory = self.engine.memory("rows of a cursor");
         let source = CursorRows::new(rows.stream, declare.scroll, memory);
-        let cursor = Cursor::new(declare, rows.columns, source, self.transaction.savepoints());
+        let cursor = Cursor::new(declare, self.origin(prepared), rows.columns, source, self.transaction.savepoints());
         self.cursors.add(declare.name.clone(), cursor);
         if is_alone && let Err(error) = self.cursors.hold().await {
             self.cursors.close(&declare.name)?;

@@ -386,6 +386,7 @@ impl Session {
             .with_login(self.login.clone())
             .with_sequences(self.sequences.clone())
             .with_copies(self.engine.copies().clone())
+            .with_cursors(self.cursors.shown())
     }
 
     fn notice(&mut self, notice: Notice) {

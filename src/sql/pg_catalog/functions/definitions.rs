@@ -75,12 +75,18 @@ fn serial_sequence(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<C
     let (Some(table), Some(column)) = (argument(arguments, 0).as_text(), argument(arguments, 1).as_text()) else {
         return Ok(Cell::Null);
     };
-    let Some((oid, Class::Table(relation))) = context.objects.class_by_name(&table) else {
+    let Some((oid, class)) = context.objects.class_by_name(&table) else {
         let message = format!("relation \"{table}\" does not exist");
         return Err(SqlError::new(ErrorKind::UndefinedTable, message));
     };
-    if relation.column(&column).is_none() {
-        let message = format!("column \"{column}\" of relation \"{}\" does not exist", relation.name);
+    let is_there = match class {
+        Class::Table(table) => table.column(&column).is_some(),
+        Class::View(view) => view.columns.iter().any(|known| known.name == column),
+        Class::System(layout) => layout.position(&column).is_some(),
+        Class::Index(_) | Class::Sequence(_) => false,
+    };
+    if !is_there {
+        let message = format!("column \"{column}\" of relation \"{}\" does not exist", class.name());
         return Err(SqlError::new(ErrorKind::UndefinedColumn, message));
     }
     let owned = context

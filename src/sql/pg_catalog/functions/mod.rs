@@ -13,6 +13,7 @@ mod naming;
 mod notify;
 mod privileges;
 mod routines;
+mod server;
 mod session;
 mod sets;
 mod sizes;
@@ -39,6 +40,7 @@ use super::cells::{Cell, array_of};
 use super::granted::Granted;
 use super::objects::Objects;
 use crate::sql::copies::Copies;
+use crate::sql::cursor::ShownCursor;
 use crate::sql::error::SqlResult;
 use crate::sql::handles::Handles;
 use crate::sql::login::Login;
@@ -59,6 +61,8 @@ pub(super) struct FunctionContext {
     pub observations: Arc<Observations>,
     /// The COPY statements under way, of all sessions.
     pub copies: Arc<Copies>,
+    /// The session's open cursors.
+    pub cursors: Arc<[ShownCursor]>,
 }
 
 #[cfg(test)]
@@ -74,6 +78,7 @@ impl FunctionContext {
             granted: Arc::new(Granted::for_tests("u")),
             observations: Arc::default(),
             copies: Arc::default(),
+            cursors: Arc::default(),
         }
     }
 }
@@ -115,6 +120,7 @@ static DEFINITIONS: LazyLock<HashMap<&'static str, &'static Definition>> = LazyL
         notify::FUNCTIONS,
         privileges::FUNCTIONS,
         session::FUNCTIONS,
+        server::FUNCTIONS,
         text::FUNCTIONS,
         arrays::FUNCTIONS,
         routines::FUNCTIONS,

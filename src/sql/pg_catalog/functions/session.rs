@@ -19,8 +19,6 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("set_config", text, set_config).of_nulls().volatile(),
     Definition::new("version", text, version),
     Definition::new("pg_backend_pid", int4, |c, _| Ok(c.login.process.into())),
-    Definition::new("pg_is_in_recovery", boolean, |_, _| Ok(false.into())),
-    Definition::new("pg_is_wal_replay_paused", boolean, |_, _| Ok(false.into())),
     Definition::new("pg_my_temp_schema", super::oid, |_, _| Ok(0.into())),
     Definition::new("pg_is_other_temp_schema", boolean, |_, _| Ok(false.into())),
     Definition::new("inet_server_addr", text, |_, _| Ok(Cell::Null)),

@@ -6,7 +6,7 @@ use crate::sql::pg_catalog::cells::Cell;
 use crate::sql::pg_catalog::constraints::{TableConstraint, TableIndex, numbers};
 use crate::sql::pg_catalog::deparse;
 use crate::sql::pg_catalog::functions::FunctionContext;
-use crate::sql::pg_catalog::objects::{Class, Objects, PUBLIC, default_oid, index_oid, visible_columns};
+use crate::sql::pg_catalog::objects::{Class, Objects, PUBLIC, default_oid, visible_columns};
 use crate::sql::relation::{Relation, RelationColumn};
 
 /// OIDs of the relations that list the objects.
@@ -95,8 +95,8 @@ fn of_constraint(objects: &Objects, constraint: &TableConstraint<'_>, rows: &mut
     for number in numbers(target, referenced) {
         push(rows, own, column(target, number), NORMAL);
     }
-    if target.is_unique_by_key(referenced) {
-        push(rows, own, Object(PG_CLASS, index_oid(target), 0), NORMAL);
+    if let Some(index) = TableIndex::unique_over(target, referenced) {
+        push(rows, own, Object(PG_CLASS, index.oid(), 0), NORMAL);
     }
 }
 

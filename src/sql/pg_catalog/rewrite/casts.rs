@@ -4,11 +4,15 @@
 //! used for decides: compared, cast to a number or given to a function of the catalogue it is the OID. Where the text of
 //! a statement does not show that, the pass that types expressions sees to it.
 
-use datafusion::sql::sqlparser::ast::{ArrayElemTypeDef, BinaryOperator, DataType, Expr, Ident, ObjectName};
+use datafusion::sql::sqlparser::ast::{
+    ArrayElemTypeDef, BinaryOperator, DataType, Expr, Ident, ObjectName, Value, ValueWithSpan,
+};
 
 use super::forms::{arguments, call, last_name, literal, take};
+use crate::sql::expr::cast_function;
 use crate::sql::pg_catalog::functions;
 use crate::sql::statement::fold;
+use crate::sql::types::SqlType;
 
 /// A type whose values name objects, by its name.
 type Names = &'static str;
@@ -91,7 +95,16 @@ fn to_oid(expr: &mut Expr) {
         return;
     }
     if let Some((names, inner)) = named_cast(expr) {
-        *expr = call(&functions::oid_of(names), vec![inner]);
+        *expr = call(&functions::oid_of(names), vec![declared(names, inner)]);
+    }
+}
+
+/// A parameter with the type that the cast around it declares.
+fn declared(names: Names, operand: Expr) -> Expr {
+    let is_parameter = matches!(&operand, Expr::Value(ValueWithSpan { value: Value::Placeholder(_), .. }));
+    match SqlType::of_typname(names).filter(|_| is_parameter) {
+        Some(sql_type) => call(&cast_function(&sql_type), vec![operand]),
+        None => operand,
     }
 }
 
@@ -127,7 +140,7 @@ fn named_cast(expr: &mut Expr) -> Option<(Names, Expr)> {
 fn cast(expr: &mut Expr) {
     let Expr::Cast { expr: inner, data_type, .. } = expr else { return };
     if let Some(names) = names_of(data_type) {
-        *expr = call(&functions::name_of(names), vec![take(inner)]);
+        *expr = call(&functions::name_of(names), vec![declared(names, take(inner))]);
         return;
     }
     if let Some(names) = names_of_items(data_type) {
@@ -137,15 +150,16 @@ fn cast(expr: &mut Expr) {
     if let Some(native) = native(data_type) {
         *data_type = native;
     }
-    let to_number = matches!(
-        data_type,
-        DataType::IntUnsigned(_)
-            | DataType::Integer(_)
-            | DataType::Int(_)
-            | DataType::BigInt(_)
-            | DataType::Int8(_)
-            | DataType::Int4(_)
-    );
+    let to_number = is_oid(data_type)
+        || matches!(
+            data_type,
+            DataType::IntUnsigned(_)
+                | DataType::Integer(_)
+                | DataType::Int(_)
+                | DataType::BigInt(_)
+                | DataType::Int8(_)
+                | DataType::Int4(_)
+        );
     if to_number {
         to_oid(inner);
     }
@@ -186,21 +200,30 @@ fn type_name(name: &ObjectName) -> Option<String> {
     Some(if folded == "char" { "\"char\"".to_owned() } else { folded })
 }
 
+/// A type of PostgreSQL's that the planner has no name for.
+fn custom(name: &str) -> DataType {
+    DataType::Custom(ObjectName::from(vec![Ident::with_quote('"', name)]), Vec::new())
+}
+
+fn is_oid(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Custom(name, _) if type_name(name).as_deref() == Some("oid"))
+}
+
 /// The planner's own name of a type that is written as one of PostgreSQL's names.
 fn native(data_type: &DataType) -> Option<DataType> {
     Some(match data_type {
         DataType::Array(ArrayElemTypeDef::SquareBracket(item, size)) => {
-            let item = match native(item)? {
-                DataType::IntUnsigned(_) => DataType::Custom(ObjectName::from(vec![Ident::new("oid")]), Vec::new()),
-                item => item,
+            let item = match native(item) {
+                Some(item) => item,
+                None if is_internal_char(item) => custom("char"),
+                None => return None,
             };
             DataType::Array(ArrayElemTypeDef::SquareBracket(Box::new(item), *size))
         }
         DataType::Custom(name, _) => match type_name(name)?.as_str() {
-            "oid" | "xid" | "cid" => DataType::IntUnsigned(None),
-            "text" | "varchar" | "bpchar" | "name" | "cstring" | "unknown" | "int2vector" | "pg_node_tree" => {
-                DataType::Text
-            }
+            "oid" => custom("oid"),
+            "xid" | "cid" => DataType::IntUnsigned(None),
+            "text" | "varchar" | "bpchar" | "cstring" | "unknown" | "int2vector" | "pg_node_tree" => DataType::Text,
             "int2" => DataType::SmallInt(None),
             "int4" => DataType::Integer(None),
             "int8" => DataType::BigInt(None),
