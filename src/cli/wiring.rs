@@ -12,8 +12,14 @@ use crate::backend::memory::MemoryStore;
 use crate::model::{Clock, SystemClock};
 use crate::pg::{AuthConfig, FileAccounts, PgConfig, Tls, TlsError};
 use crate::sql::session::Accounts;
-use crate::sql::{Engine, EngineConfig, SqlError};
+use crate::sql::{Engine, EngineConfig, ScratchStore, SqlError};
 use crate::table::{StoreError, TableStore};
+
+/// The folder of temporary tables, in the data folder.
+const SCRATCH_FOLDER: &str = "temp";
+/// What reading temporary tables again is worth: they are small, or read once.
+const SCRATCH_CACHE_BYTES: u64 = 32 << 20;
+const SCRATCH_MEMTABLE_BYTES: u64 = 16 << 20;
 
 /// Why the parts could not be put together.
 #[derive(Debug, Error)]
@@ -32,6 +38,8 @@ pub enum WiringError {
 /// A store, opened.
 pub struct Opened {
     pub store: Arc<dyn TableStore>,
+    /// Where temporary tables are.
+    pub scratch: Arc<dyn TableStore>,
     /// It holds nothing yet.
     pub is_new: bool,
     /// Where the data is, for people.
@@ -47,7 +55,8 @@ pub fn open_store(config: &StoreConfig) -> Result<Opened, WiringError> {
     match config {
         StoreConfig::Memory => {
             let place = "memory: gone when the server stops".to_owned();
-            Ok(Opened { store: Arc::new(MemoryStore::new(clock)), is_new: true, place })
+            let scratch = Arc::new(MemoryStore::new(clock.clone()));
+            Ok(Opened { store: Arc::new(MemoryStore::new(clock)), scratch, is_new: true, place })
         }
         StoreConfig::Embedded { folder, fsync, disk_reserve } => {
             let is_new = is_new(folder).map_err(|error| WiringError::Folder { folder: folder.clone(), error })?;
@@ -56,18 +65,46 @@ pub fn open_store(config: &StoreConfig) -> Result<Opened, WiringError> {
                 FsyncWhen::Never => Fsync::Never,
             };
             let options = EmbeddedOptions { fsync, reserve_bytes: *disk_reserve, ..EmbeddedOptions::default() };
-            let store = EmbeddedStore::open(folder, clock, options).map_err(|error| match error {
-                StoreError::Unavailable(reason) => WiringError::NotAvailable(reason),
-                error => WiringError::Store { folder: folder.clone(), error },
-            })?;
-            Ok(Opened { store: Arc::new(store), is_new, place: format!("data in {}", folder.display()) })
+            let store = open_folder(folder, clock.clone(), options)?;
+            // The store's lock is had now: no other server uses the folder within.
+            let scratch = open_scratch(&folder.join(SCRATCH_FOLDER), clock, *disk_reserve)?;
+            let place = format!("data in {}", folder.display());
+            Ok(Opened { store: Arc::new(store), scratch: Arc::new(scratch), is_new, place })
         }
     }
 }
 
+fn open_folder(folder: &Path, clock: Arc<dyn Clock>, options: EmbeddedOptions) -> Result<EmbeddedStore, WiringError> {
+    EmbeddedStore::open(folder, clock, options).map_err(|error| match error {
+        StoreError::Unavailable(reason) => WiringError::NotAvailable(reason),
+        error => WiringError::Store { folder: folder.to_owned(), error },
+    })
+}
+
+/// Makes the store of temporary tables anew: whatever a server that was killed has left of them goes here.
+fn open_scratch(folder: &Path, clock: Arc<dyn Clock>, reserve_bytes: u64) -> Result<EmbeddedStore, WiringError> {
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(WiringError::Folder { folder: folder.to_owned(), error });
+        }
+        _ => {}
+    }
+    let options = EmbeddedOptions {
+        fsync: Fsync::Never,
+        cache_bytes: SCRATCH_CACHE_BYTES,
+        memtable_bytes: SCRATCH_MEMTABLE_BYTES,
+        reserve_bytes,
+    };
+    open_folder(folder, clock, options)
+}
+
 /// # Errors
 /// When the catalogue is damaged.
-pub async fn open_engine(store: Arc<dyn TableStore>, config: &Config) -> Result<Arc<Engine>, WiringError> {
+pub async fn open_engine(
+    store: Arc<dyn TableStore>,
+    scratch: Arc<dyn TableStore>,
+    config: &Config,
+) -> Result<Arc<Engine>, WiringError> {
     let spill_folder = match &config.store {
         StoreConfig::Memory => std::env::temp_dir(),
         StoreConfig::Embedded { folder, .. } => folder.clone(),
@@ -79,6 +116,7 @@ pub async fn open_engine(store: Arc<dyn TableStore>, config: &Config) -> Result<
         transaction_memory: config.transaction_memory,
         spill_folder,
         accounts: config.users.as_ref().map(|file| Arc::new(FileAccounts::new(file)) as Arc<dyn Accounts>),
+        scratch: Some(ScratchStore(scratch)),
         ..EngineConfig::default()
     };
     Engine::open(store, Arc::new(SystemClock), options).await.map_err(WiringError::Catalog)
@@ -97,6 +135,7 @@ pub fn front_end(config: &Config) -> Result<PgConfig, TlsError> {
         tls,
         require_tls: config.require_tls,
         insecure: config.insecure,
+        counters: Arc::default(),
     })
 }
 
@@ -117,6 +156,22 @@ fn is_of_users(name: &std::ffi::OsStr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn temporary_tables_do_not_outlive_their_server() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, fsync) = (folder.path().to_owned(), FsyncWhen::Never);
+        let config = StoreConfig::Embedded { folder: path.clone(), fsync, disk_reserve: 0 };
+        let table = crate::model::TableName::parse("temp1").unwrap();
+        let opened = open_store(&config).unwrap();
+        opened.scratch.create_table(&table).await.unwrap();
+        opened.store.create_table(&table).await.unwrap();
+        drop(opened);
+        assert!(path.join(SCRATCH_FOLDER).is_dir());
+        let opened = open_store(&config).unwrap();
+        assert!(opened.scratch.reader().list_tables().await.unwrap().is_empty());
+        assert_eq!(opened.store.reader().list_tables().await.unwrap(), [table]);
+    }
 
     #[test]
     fn a_folder_is_new_until_something_is_in_it() {

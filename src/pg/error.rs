@@ -68,6 +68,11 @@ impl Failure {
         PgWireBackendMessage::ErrorResponse(ErrorResponse::new(fields))
     }
 
+    /// Its SQLSTATE.
+    pub fn code(&self) -> &'static str {
+        self.code_and_text().0
+    }
+
     fn code_and_text(&self) -> (&'static str, Cow<'_, str>) {
         match self {
             Failure::Sql(error) => (sqlstate(error.kind), error.message.as_str().into()),
@@ -215,7 +220,7 @@ fn sqlstate(kind: ErrorKind) -> &'static str {
         ErrorKind::OutOfMemory => "53200",
         ErrorKind::QueryCanceled => "57014",
         ErrorKind::Shutdown => "57P01",
-        ErrorKind::StoreFailure => "58030",
+        ErrorKind::StoreFailure | ErrorKind::HalfCommitted => "58030",
         ErrorKind::DataCorrupted => "XX001",
         ErrorKind::Internal => "XX000",
     }

@@ -19,6 +19,7 @@ use super::types;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::outcome::{ResultColumn, RowStream, Rows, RowsTag};
 use crate::sql::output::{Style, TextColumn};
+use crate::sql::session::Session;
 
 /// Most columns of a result, as in PostgreSQL.
 const MAX_COLUMNS: usize = 1664;
@@ -85,8 +86,14 @@ pub(super) struct Sending<'a> {
 
 impl Cursor {
     /// `formats` has one for each column.
-    pub fn new(rows: Rows, formats: Vec<Format>, style: Style) -> Self {
-        Self { columns: rows.columns, formats, stream: rows.stream, tag: rows.tag, style, batch: None }
+    ///
+    /// # Errors
+    /// As [`Session::with_oids`].
+    pub async fn new(session: &mut Session, rows: Rows, formats: Vec<Format>) -> SqlResult<Self> {
+        let Rows { columns, stream, tag } = rows;
+        let is_binary = |column: usize| formats.get(column) == Some(&Format::Binary);
+        let stream = session.with_oids(&columns, is_binary, stream).await?;
+        Ok(Self { columns, formats, stream, tag, style: session.output_style(), batch: None })
     }
 
     /// Sends rows until they end or `limit` of them are sent.
@@ -106,6 +113,7 @@ impl Cursor {
             let most = limit.map_or(usize::MAX, |limit| usize::try_from(limit - rows).unwrap_or(usize::MAX));
             let written = batch.write(&self.columns, &self.formats, &self.style, to.outbox, most)?;
             rows += u64::try_from(written).unwrap_or(u64::MAX);
+            to.outbox.count_rows(written);
             if batch.next == batch.rows {
                 self.batch = None;
             }

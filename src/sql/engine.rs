@@ -1,9 +1,9 @@
-//! What all sessions share: the store, its catalogue, and DataFusion's functions and limits.
+//! What all sessions share: the stores, their catalogue, and DataFusion's functions and limits.
 
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use datafusion::execution::SessionState;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
@@ -15,15 +15,17 @@ use super::catalog::Catalog;
 use super::copies::Copies;
 use super::error::{ErrorKind, SqlError, SqlResult};
 use super::functions::Moments;
-use super::login::{Account, Accounts};
+use super::login::{Account, Accounts, Role};
 use super::notify::Hub;
 use super::observe::Recorder;
-use super::pg_catalog::{CatalogSnapshot, Granted};
+use super::pg_catalog::{CatalogSnapshot, Granted, Sizes};
+use super::place::Stores;
 use super::privileges::{Rights, Roles};
 use super::reads::Reads;
+use super::roster::Roster;
 use super::sequence::Sequences;
 use super::settings::EgtMode;
-use super::statistics::Statistics;
+use super::statistics::{Commits, CountedStore, Counters, Memory, Statistics};
 use super::style::Style;
 use super::tuning;
 use super::tx::{Claims, Locks, Serial, WriteSpace};
@@ -49,6 +51,18 @@ pub struct EngineConfig {
     pub spill_folder: PathBuf,
     /// The users; none where nobody needs to be one.
     pub accounts: Option<Arc<dyn Accounts>>,
+    /// Where temporary tables are; without it there are none.
+    pub scratch: Option<ScratchStore>,
+}
+
+/// A store whose content nobody misses: it is empty when the server starts, and need not be durable.
+#[derive(Clone)]
+pub struct ScratchStore(pub Arc<dyn TableStore>);
+
+impl std::fmt::Debug for ScratchStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ScratchStore")
+    }
 }
 
 impl Default for EngineConfig {
@@ -64,13 +78,14 @@ impl Default for EngineConfig {
             transaction_memory: 64 << 20,
             spill_folder: std::env::temp_dir(),
             accounts: None,
+            scratch: None,
         }
     }
 }
 
-/// A store with its catalogue, ready to take statements.
+/// The stores with their catalogue, ready to take statements.
 pub struct Engine {
-    store: Arc<dyn TableStore>,
+    stores: Stores,
     catalog: Catalog,
     recorder: Arc<Recorder>,
     sequences: Arc<Sequences>,
@@ -84,6 +99,9 @@ pub struct Engine {
     hub: Arc<Hub>,
     sessions: Arc<Sessions>,
     statistics: Arc<Statistics>,
+    counters: Arc<Counters>,
+    commits: Arc<Commits>,
+    roster: Roster,
 }
 
 impl Engine {
@@ -92,18 +110,22 @@ impl Engine {
     /// # Errors
     /// When the store cannot be read or its catalogue is damaged.
     pub async fn open(store: Arc<dyn TableStore>, clock: Arc<dyn Clock>, config: EngineConfig) -> SqlResult<Arc<Self>> {
-        let catalog = Catalog::load(store.clone()).await?;
+        let commits = Arc::<Commits>::default();
+        let store: Arc<dyn TableStore> = Arc::new(CountedStore::new(store, commits.clone()));
+        let stores = Stores::new(store.clone(), config.scratch.clone().map(|scratch| scratch.0));
+        let catalog = Catalog::load(stores.clone()).await?;
         let base = SessionStateBuilder::new()
             .with_config(tuning::session_config(config.query_threads))
             .with_runtime_env(tuning::runtime_env(config.query_memory)?)
             .with_default_features()
             .build();
         let recorder = Recorder::new(store.clone());
-        let sequences = Arc::new(Sequences::new(store.clone()));
+        let sequences = Arc::new(Sequences::new(store));
         let write_space = WriteSpace::new(config.transaction_memory, config.spill_folder.clone());
-        let (locks, serial, copies, hub, sessions, statistics) = Default::default();
+        let (locks, serial, copies, hub, statistics, counters) = Default::default();
+        let sessions = Arc::new(Sessions::since(clock.now().unix_micros()));
         Ok(Arc::new(Self {
-            store,
+            stores,
             catalog,
             recorder,
             sequences,
@@ -117,6 +139,9 @@ impl Engine {
             hub,
             sessions,
             statistics,
+            counters,
+            commits,
+            roster: Roster::default(),
         }))
     }
 
@@ -131,8 +156,9 @@ impl Engine {
         &self.config
     }
 
-    pub fn store(&self) -> &Arc<dyn TableStore> {
-        &self.store
+    /// The stores of all places.
+    pub fn stores(&self) -> &Stores {
+        &self.stores
     }
 
     pub fn catalog(&self) -> &Catalog {
@@ -179,6 +205,16 @@ impl Engine {
         &self.statistics
     }
 
+    /// What the sessions have done, all together.
+    pub(super) fn counters(&self) -> &Arc<Counters> {
+        &self.counters
+    }
+
+    /// What was committed, by whoever it was.
+    pub(super) fn commits(&self) -> &Arc<Commits> {
+        &self.commits
+    }
+
     /// All locks.
     pub(super) fn locks(&self) -> &Arc<Locks> {
         &self.locks
@@ -186,7 +222,7 @@ impl Engine {
 
     /// The locks of a new transaction of the session with this number.
     pub(super) fn new_claims(&self, process: i32) -> Claims {
-        Claims::new(self.locks.clone(), self.store.clone(), process)
+        Claims::new(self.locks.clone(), self.stores.clone(), process)
     }
 
     pub(super) fn now(&self) -> EdmDateTime {
@@ -228,6 +264,12 @@ impl Engine {
         MemoryConsumer::new(purpose).register(&self.base.runtime_env().memory_pool)
     }
 
+    /// How much of the memory of queries is taken.
+    pub(super) fn query_memory(&self) -> Memory {
+        let used = self.base.runtime_env().memory_pool.reserved();
+        Memory { used: used as u64, limit: self.config.query_memory as u64 }
+    }
+
     /// The users that can log in.
     ///
     /// # Errors
@@ -242,6 +284,26 @@ impl Engine {
         }
     }
 
+    /// The role that a user has now; `None` for who is no user, where nobody needs to be one.
+    ///
+    /// # Errors
+    /// 58030 when the users cannot be read.
+    pub(super) async fn role_of(&self, user: &str) -> SqlResult<Option<Role>> {
+        if self.config.accounts.is_none() {
+            return Ok(None);
+        }
+        let roles = match self.roster.known(Instant::now()) {
+            Some(roles) => roles,
+            None => self.roster.learn(&self.accounts().await?, Instant::now()),
+        };
+        Ok(roles.get(user).copied())
+    }
+
+    /// A user was changed.
+    pub(super) fn forget_roles(&self) {
+        self.roster.forget();
+    }
+
     /// What the system catalogue shows to a statement.
     pub(super) async fn catalog_snapshot(&self, reads: &Reads, rights: Rights) -> SqlResult<CatalogSnapshot> {
         let sequences = reads.catalog.sequences().cloned().collect();
@@ -249,7 +311,10 @@ impl Engine {
         let granted = Granted::new(roles, reads.catalog.accesses().cloned(), rights);
         let views = reads.catalog.views().cloned().collect();
         let comments = reads.catalog.comments().clone();
-        let snapshot = CatalogSnapshot::new(reads.relations().await?, sequences, views, comments);
-        Ok(snapshot.with_granted(granted))
+        let relations = reads.relations().await?;
+        let sizes = Sizes::new(&reads.readers, &relations, self.stores.public().clone());
+        let snapshot = CatalogSnapshot::new(relations, sequences, views, comments);
+        let snapshot = snapshot.looking_in(reads.catalog.search());
+        Ok(snapshot.with_granted(granted).with_sizes(sizes))
     }
 }

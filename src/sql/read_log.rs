@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::model::{EntityKey, TableName};
+use crate::model::EntityKey;
+use crate::sql::place::StoredTable;
 use crate::table::KeyRange;
 
 /// Ranges and keys of one table that are told apart. Beyond, the whole table counts as read.
@@ -12,7 +13,7 @@ const PLACES_MAX: usize = 10_000;
 /// The places one transaction has read, whether there was anything or not.
 #[derive(Default)]
 pub(crate) struct ReadLog {
-    tables: Mutex<HashMap<TableName, Places>>,
+    tables: Mutex<HashMap<StoredTable, Places>>,
 }
 
 #[derive(Default)]
@@ -24,7 +25,7 @@ struct Places {
 
 impl ReadLog {
     /// Ranges of a table are about to be scanned.
-    pub fn add_ranges(&self, table: &TableName, ranges: &Arc<[KeyRange]>) {
+    pub fn add_ranges(&self, table: &StoredTable, ranges: &Arc<[KeyRange]>) {
         self.add(table, |places| {
             let whole = |range: &KeyRange| range.has_all_rows() && range.partitions.is_all();
             if ranges.iter().any(whole) {
@@ -36,14 +37,14 @@ impl ReadLog {
     }
 
     /// An entity is about to be looked up.
-    pub fn add_key(&self, table: &TableName, key: &EntityKey) {
+    pub fn add_key(&self, table: &StoredTable, key: &EntityKey) {
         self.add(table, |places| {
             places.keys.insert(key.clone());
         });
     }
 
     /// Whether an entity under this key would have been seen.
-    pub fn covers(&self, table: &TableName, key: &EntityKey) -> bool {
+    pub fn covers(&self, table: &StoredTable, key: &EntityKey) -> bool {
         let tables = self.tables();
         let Some(places) = tables.get(table) else { return false };
         places.everywhere
@@ -51,7 +52,7 @@ impl ReadLog {
             || places.ranges.iter().any(|ranges| ranges.iter().any(|range| range.contains(key)))
     }
 
-    fn add(&self, table: &TableName, place: impl FnOnce(&mut Places)) {
+    fn add(&self, table: &StoredTable, place: impl FnOnce(&mut Places)) {
         let mut tables = self.tables();
         let places = tables.entry(table.clone()).or_default();
         if !places.everywhere {
@@ -62,7 +63,7 @@ impl ReadLog {
         }
     }
 
-    fn tables(&self) -> MutexGuard<'_, HashMap<TableName, Places>> {
+    fn tables(&self) -> MutexGuard<'_, HashMap<StoredTable, Places>> {
         // Every change of it is complete.
         self.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -71,10 +72,10 @@ impl ReadLog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Cut, Span};
+    use crate::model::{Cut, Span, TableName};
 
-    fn table() -> TableName {
-        TableName::parse("orders").unwrap()
+    fn table() -> StoredTable {
+        StoredTable::public(TableName::parse("orders").unwrap())
     }
 
     fn key(partition: &str, row: &str) -> EntityKey {
@@ -89,7 +90,7 @@ mod tests {
         log.add_ranges(&table(), &[KeyRange { partitions: Span::point("b"), rows: [rows].into() }].into());
         assert!(log.covers(&table(), &key("a", "1")) && !log.covers(&table(), &key("a", "2")));
         assert!(log.covers(&table(), &key("b", "51")) && !log.covers(&table(), &key("b", "4")));
-        assert!(!log.covers(&TableName::parse("others").unwrap(), &key("a", "1")));
+        assert!(!log.covers(&StoredTable::public(TableName::parse("others").unwrap()), &key("a", "1")));
         log.add_ranges(&table(), &[KeyRange::all()].into());
         assert!(log.covers(&table(), &key("z", "")));
     }

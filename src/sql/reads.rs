@@ -1,38 +1,39 @@
-//! What one statement reads from: a snapshot of the store and of the catalogue, what its transaction changed in both, and the
+//! What one statement reads from: a snapshot of each store and of the catalogue, what its transaction changed in both, and the
 //! time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::model::{EntityKey, StoredEntity, TableName};
+use crate::model::{EntityKey, StoredEntity};
 use crate::sql::catalog::CatalogView;
 use crate::sql::error::SqlResult;
 use crate::sql::functions::Moments;
+use crate::sql::place::{PlacedName, Readers, StoredTable};
 use crate::sql::read_log::ReadLog;
 use crate::sql::relation::Relation;
 use crate::sql::statistics::Meter;
 use crate::sql::tx::OwnWrites;
-use crate::table::{KeyRange, TableReader};
+use crate::table::KeyRange;
 
 /// The view of one statement. Plans do not hold it: they find it in the session configuration when they start to run,
 /// so a plan can be kept and run again on a later snapshot.
 pub struct Reads {
-    pub reader: Arc<dyn TableReader>,
+    pub readers: Readers,
     pub catalog: CatalogView,
     pub moments: Moments,
-    own: BTreeMap<TableName, OwnWrites>,
+    own: BTreeMap<StoredTable, OwnWrites>,
     log: Option<Arc<ReadLog>>,
     meter: Option<Arc<Meter>>,
 }
 
 impl Reads {
     pub fn new(
-        reader: Arc<dyn TableReader>,
+        readers: Readers,
         catalog: CatalogView,
-        own: BTreeMap<TableName, OwnWrites>,
+        own: BTreeMap<StoredTable, OwnWrites>,
         moments: Moments,
     ) -> Self {
-        Self { reader, catalog, moments, own, log: None, meter: None }
+        Self { readers, catalog, moments, own, log: None, meter: None }
     }
 
     /// Notes where it is read, for a serializable transaction.
@@ -57,8 +58,8 @@ impl Reads {
     }
 
     /// These ranges are about to be scanned.
-    pub fn note_scan(&self, table: &TableName, ranges: &Arc<[KeyRange]>) {
-        if let Some(log) = &self.log {
+    pub fn note_scan(&self, table: &StoredTable, ranges: &Arc<[KeyRange]>) {
+        if let Some(log) = self.log.as_ref().filter(|_| !table.place.is_temporary()) {
             log.add_ranges(table, ranges);
         }
     }
@@ -67,8 +68,8 @@ impl Reads {
     ///
     /// # Errors
     /// 42702 when several differ only in case.
-    pub async fn relation(&self, name: &str) -> SqlResult<Option<Arc<Relation>>> {
-        self.catalog.relation(&*self.reader, name).await
+    pub async fn relation(&self, name: &PlacedName) -> SqlResult<Option<Arc<Relation>>> {
+        self.catalog.relation(&self.readers, name).await
     }
 
     /// Every table of the user's, by name.
@@ -76,11 +77,11 @@ impl Reads {
     /// # Errors
     /// When the store cannot be read.
     pub async fn relations(&self) -> SqlResult<Vec<Arc<Relation>>> {
-        self.catalog.relations(&*self.reader).await
+        self.catalog.relations(&self.readers).await
     }
 
     /// The transaction's own writes to a table, if there are any.
-    pub fn own_writes(&self, table: &TableName) -> Option<&OwnWrites> {
+    pub fn own_writes(&self, table: &StoredTable) -> Option<&OwnWrites> {
         self.own.get(table)
     }
 
@@ -88,16 +89,16 @@ impl Reads {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn get(&self, table: &TableName, key: &EntityKey) -> SqlResult<Option<StoredEntity>> {
+    pub async fn get(&self, table: &StoredTable, key: &EntityKey) -> SqlResult<Option<StoredEntity>> {
         if let Some(own) = self.own.get(table)
             && let Some(image) = own.get(key)?
         {
             return Ok(image);
         }
-        if let Some(log) = &self.log {
+        if let Some(log) = self.log.as_ref().filter(|_| !table.place.is_temporary()) {
             log.add_key(table, key);
         }
-        Ok(self.reader.get(table, key).await?)
+        Ok(self.readers.at(table.place)?.get(table, key).await?)
     }
 }
 

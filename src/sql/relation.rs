@@ -16,8 +16,9 @@ use super::catalog::Constraints;
 use super::error::{ErrorKind, SqlError};
 use super::key_codec::KeyCodec;
 use super::output::{Style, TextColumn};
+use super::place::{Place, PlacedName, StoredTable};
 use super::types::SqlType;
-use crate::model::{EntityKey, PropertyName, TableName};
+use crate::model::{EntityKey, PropertyName};
 use crate::table::{ColumnType, TypeSet};
 
 /// How a table came to be known.
@@ -106,12 +107,12 @@ pub struct RelationComments {
 /// A table as one statement sees it.
 #[derive(Debug, Clone)]
 pub struct Relation {
-    /// SQL schema: the mount's name, `public` for the default one.
+    /// SQL schema: that of its place.
     pub schema_name: String,
     /// SQL name, in its declared spelling.
     pub name: String,
-    /// Name in the store.
-    pub stored: TableName,
+    /// Which table of which store it is.
+    pub stored: StoredTable,
     /// Stable for the table's life.
     pub oid: u32,
     pub kind: RelationKind,
@@ -140,10 +141,11 @@ impl Relation {
     /// A table with nothing but its name.
     #[cfg(test)]
     pub fn for_tests(name: &str) -> Self {
+        let stored = crate::model::TableName::parse(name).unwrap();
         Self {
             schema_name: "public".to_owned(),
             name: name.to_owned(),
-            stored: TableName::parse(name).unwrap(),
+            stored: StoredTable::public(stored),
             oid: 1,
             kind: RelationKind::DeclaredRaw,
             open: false,
@@ -155,6 +157,16 @@ impl Relation {
             comments: Arc::default(),
             arrow_schema: Self::schema_of(&[]),
         }
+    }
+
+    /// The place it is in.
+    pub fn place(&self) -> Place {
+        self.stored.place
+    }
+
+    /// Its name there.
+    pub fn placed_name(&self) -> PlacedName {
+        PlacedName::new(self.place(), &self.name)
     }
 
     /// The Arrow schema that [`Relation::arrow_schema`] must be for these columns.

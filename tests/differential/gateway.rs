@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tablegate::backend::memory::MemoryStore;
 use tablegate::model::SystemClock;
 use tablegate::pg::{self, PgConfig};
-use tablegate::sql::{Engine, EngineConfig};
+use tablegate::sql::{Engine, EngineConfig, ScratchStore};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
@@ -32,7 +32,8 @@ impl Gateway {
         let address = runtime.block_on(async {
             let clock = Arc::new(SystemClock);
             let store = Arc::new(MemoryStore::new(clock.clone()));
-            let config = EngineConfig { query_threads: 1, ..EngineConfig::default() };
+            let scratch = Some(ScratchStore(Arc::new(MemoryStore::new(clock.clone()))));
+            let config = EngineConfig { query_threads: 1, scratch, ..EngineConfig::default() };
             let engine = Engine::open(store, clock, config).await.expect("the engine opens");
             let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
             let address = listener.local_addr().expect("it is bound");

@@ -9,7 +9,7 @@ use tablegate::model::SystemClock;
 use tablegate::sql::outcome::{Outcome, ResultColumn};
 use tablegate::sql::output::{Style, TextColumn};
 use tablegate::sql::session::{Position, Session, SessionOptions};
-use tablegate::sql::{Engine, EngineConfig};
+use tablegate::sql::{Engine, EngineConfig, ScratchStore};
 
 /// OID of the first declared table, `orders`; its key's index has the next.
 pub const ORDERS: &str = "16384";
@@ -39,7 +39,9 @@ impl Client {
     pub async fn with_tables() -> Self {
         let clock = Arc::new(SystemClock);
         let store = Arc::new(MemoryStore::new(clock.clone()));
-        let engine = Engine::open(store, clock, EngineConfig::default()).await.unwrap();
+        let scratch = Some(ScratchStore(Arc::new(MemoryStore::new(clock.clone()))));
+        let config = EngineConfig { scratch, ..EngineConfig::default() };
+        let engine = Engine::open(store, clock, config).await.unwrap();
         let options = SessionOptions { user: "ada".to_owned(), ..SessionOptions::default() };
         let mut client = Self { session: Session::new(engine, options).unwrap() };
         client.run("CREATE TABLE orders (customer text, id int, total numeric(12,2), note varchar(20), PRIMARY KEY (customer, id))").await;

@@ -1,13 +1,14 @@
 //! A server of its own for each golden file.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 
 use tablegate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync};
 use tablegate::backend::memory::MemoryStore;
 use tablegate::model::SystemClock;
 use tablegate::pg::{self, PgConfig};
-use tablegate::sql::{Engine, EngineConfig};
+use tablegate::sql::{Engine, EngineConfig, ScratchStore};
 use tablegate::table::TableStore;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -43,16 +44,20 @@ impl Server {
     pub async fn start(backend: Backend) -> Self {
         let clock = Arc::new(SystemClock);
         let folder = tempfile::tempdir().expect("there is room for temporary files");
-        let store: Arc<dyn TableStore> = match backend {
-            Backend::Memory => Arc::new(MemoryStore::new(clock.clone())),
-            Backend::Embedded => {
-                // What is tested here is SQL; what survives a crash is tested elsewhere.
-                let options = EmbeddedOptions { fsync: Fsync::Never, ..EmbeddedOptions::default() };
-                Arc::new(EmbeddedStore::open(folder.path(), clock.clone(), options).expect("the store opens"))
+        let open = |folder: &Path| -> Arc<dyn TableStore> {
+            match backend {
+                Backend::Memory => Arc::new(MemoryStore::new(clock.clone())),
+                Backend::Embedded => {
+                    // What is tested here is SQL; what survives a crash is tested elsewhere.
+                    let options = EmbeddedOptions { fsync: Fsync::Never, ..EmbeddedOptions::default() };
+                    Arc::new(EmbeddedStore::open(folder, clock.clone(), options).expect("the store opens"))
+                }
             }
         };
+        let store = open(folder.path());
+        let scratch = Some(ScratchStore(open(&folder.path().join("temp"))));
         // Plans name the number of threads: golden ones are the same on every machine.
-        let config = EngineConfig { query_threads: 2, ..EngineConfig::default() };
+        let config = EngineConfig { query_threads: 2, scratch, ..EngineConfig::default() };
         let engine = Engine::open(store, clock, config).await.expect("the engine opens");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
         let address = listener.local_addr().expect("it is bound");

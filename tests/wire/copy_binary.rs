@@ -78,8 +78,8 @@ async fn a_query_goes_out_in_binary() {
     assert_eq!((tags(&out).as_str(), &out[1].body, &out[2].body[..]), ("HddcCZ", &expected, END));
     let out = client.query("COPY (SELECT 1 WHERE false) TO STDOUT WITH BINARY").await;
     assert_eq!((tags(&out).as_str(), &out[1].body), ("HdcCZ", &[HEADER, END].concat()));
-    let out = client.query("COPY (SELECT 'pg_class'::regclass) TO STDOUT WITH BINARY").await;
-    assert_eq!((tags(&out).as_str(), error(&out).code().as_str()), ("EZ", "0A000"));
+    let out = client.query("COPY (SELECT ROW('pg_class'::regclass)) TO STDOUT WITH BINARY").await;
+    assert_eq!(error(&out).code(), "0A000");
     server.stop().await;
 }
 
@@ -167,7 +167,8 @@ async fn others_see_how_far_a_copy_is() {
     assert_eq!(shown[0][..4], [pid.as_str(), "t", "COPY FROM", "PIPE"]);
     let counted: u32 = shown[0][5].parse().unwrap();
     let excluded: u32 = shown[0][6].parse().unwrap();
-    assert!(counted > 0 && counted == excluded && counted <= 10_000, "{shown:?}");
+    // The two are counted one after the other, and asked for in between.
+    assert!((1..=10_000).contains(&counted) && (1..=10_000).contains(&excluded), "{shown:?}");
     let messages = client.ask(&[done()]).await;
     assert_eq!(messages[messages.len() - 2].text(), "COPY 10000");
     assert!(rows(&mut other, progress).await.is_empty());

@@ -1,4 +1,4 @@
-//! A server in this process, and a client that speaks the protocol by hand.
+//! A server on threads of its own in this process, and a client that speaks the protocol by hand.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -10,20 +10,22 @@ use tablegate::backend::memory::MemoryStore;
 use tablegate::model::{Clock, SystemClock};
 use tablegate::pg::{self, FileAccounts, PgConfig};
 use tablegate::sql::session::Accounts;
-use tablegate::sql::{Engine, EngineConfig};
+use tablegate::sql::{Engine, EngineConfig, ScratchStore};
 use tablegate::table::TableStore;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinHandle;
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 /// Longer than anything here takes, on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
+/// As the server's own threads have it: planning a change within a change is deep.
+const STACK_BYTES: usize = 8 << 20;
 
 pub struct Server {
     pub address: SocketAddr,
     pub shutdown: CancellationToken,
-    task: JoinHandle<std::io::Result<()>>,
+    task: oneshot::Receiver<std::io::Result<()>>,
 }
 
 impl Server {
@@ -47,13 +49,49 @@ impl Server {
         Self::start_on(Arc::new(store), config, clock).await
     }
 
+    /// A server whose temporary tables are in this store.
+    pub async fn start_with_scratch(scratch: Arc<dyn TableStore>) -> Self {
+        let clock = Arc::new(SystemClock);
+        let store = Arc::new(MemoryStore::new(clock.clone()));
+        Self::start_over(store, scratch, PgConfig::default(), clock).await
+    }
+
     pub async fn start_on(store: Arc<dyn TableStore>, config: PgConfig, clock: Arc<dyn Clock>) -> Self {
+        let scratch = Arc::new(MemoryStore::new(clock.clone()));
+        Self::start_over(store, scratch, config, clock).await
+    }
+
+    async fn start_over(
+        store: Arc<dyn TableStore>,
+        scratch: Arc<dyn TableStore>,
+        config: PgConfig,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
         let accounts = config.auth.users.as_ref().map(|file| Arc::new(FileAccounts::new(file)) as Arc<dyn Accounts>);
-        let engine = Engine::open(store, clock, EngineConfig { accounts, ..EngineConfig::default() }).await.unwrap();
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
+        let options = EngineConfig { accounts, scratch: Some(ScratchStore(scratch)), ..EngineConfig::default() };
         let shutdown = CancellationToken::new();
-        let task = tokio::spawn(pg::serve(listener, engine, config, shutdown.clone()));
+        let stop = shutdown.clone();
+        let (tell_address, address) = oneshot::channel();
+        let (tell_end, task) = oneshot::channel();
+        let log = tracing::dispatcher::get_default(Clone::clone);
+        let serve = async move {
+            let engine = Engine::open(store, clock, options).await.unwrap();
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            tell_address.send(listener.local_addr().unwrap()).unwrap();
+            pg::serve(listener, engine, config, stop).await
+        };
+        let run = move || {
+            let mut threads = tokio::runtime::Builder::new_multi_thread();
+            threads.worker_threads(2).thread_stack_size(STACK_BYTES).enable_all();
+            // What they log goes where the test's own goes, to their end.
+            threads.on_thread_start(move || std::mem::forget(tracing::dispatcher::set_default(&log)));
+            let runtime = threads.build().unwrap();
+            let served = runtime.block_on(async { tokio::spawn(serve).await.unwrap() });
+            // A test that has failed does not wait for it.
+            let _ = tell_end.send(served);
+        };
+        std::thread::spawn(run);
+        let address = address.await.expect("it says where it listens");
         Self { address, shutdown, task }
     }
 

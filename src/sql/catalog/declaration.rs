@@ -13,6 +13,7 @@ use crate::model::{Entity, EntityKey, PropertyName, StoredEntity, TableName};
 use crate::sql::edm;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::key_codec::{KeyCodec, KeyColumn, PartitionScheme};
+use crate::sql::place::{Place, PlacedName, StoredTable};
 use crate::sql::relation::{ColumnSource, Identity, Relation, RelationColumn, RelationComments, RelationKind};
 use crate::sql::types::SqlType;
 
@@ -24,6 +25,9 @@ pub(super) const DECLARATIONS: &str = "table";
 #[serde(deny_unknown_fields)]
 pub struct Declaration {
     format: u32,
+    /// Only what is in the public place is kept in entries.
+    #[serde(skip)]
+    pub place: Place,
     /// SQL name, in its declared spelling.
     pub name: String,
     /// Name in the store.
@@ -44,6 +48,18 @@ pub struct Declaration {
     /// A stored table this one has replaced and that is still to be dropped. Written by earlier releases only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doomed: Option<String>,
+    /// Of a temporary table.
+    #[serde(skip)]
+    pub on_commit: OnCommit,
+}
+
+/// What becomes of a temporary table when a transaction commits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OnCommit {
+    #[default]
+    PreserveRows,
+    DeleteRows,
+    Drop,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -167,6 +183,7 @@ impl Declaration {
     ) -> Self {
         Self {
             format: entry::FORMAT,
+            place: Place::Public,
             name: name.to_owned(),
             stored: stored.as_str().to_owned(),
             oid,
@@ -178,6 +195,7 @@ impl Declaration {
             constraints: Constraints::default(),
             comment: None,
             doomed: None,
+            on_commit: OnCommit::default(),
         }
     }
 
@@ -223,6 +241,11 @@ impl Declaration {
         }
     }
 
+    /// Its name, with the place where it has it.
+    pub fn placed_name(&self) -> PlacedName {
+        PlacedName::new(self.place, &self.name)
+    }
+
     pub fn stored_name(&self) -> SqlResult<TableName> {
         TableName::parse(&self.stored).map_err(|e| SqlError::new(ErrorKind::DataCorrupted, e.to_string()))
     }
@@ -235,9 +258,9 @@ impl Declaration {
         }
         columns.extend(hidden_columns(&columns));
         Ok(Relation {
-            schema_name: "public".to_owned(),
+            schema_name: self.place.schema().into_owned(),
             name: self.name.clone(),
-            stored: self.stored_name()?,
+            stored: StoredTable::new(self.place, self.stored_name()?),
             oid: self.oid,
             kind: self.kind(),
             open: self.open,

@@ -11,12 +11,13 @@ use crate::model::TableName;
 use crate::model::limits::{TABLE_NAME_MAX_CHARS, TABLE_NAME_MIN_CHARS};
 use crate::sql::edm;
 use crate::sql::key_codec::KeyCodec;
+use crate::sql::place::StoredTable;
 use crate::sql::relation::{ColumnSource, Relation, RelationColumn, RelationKind};
 use crate::sql::types::SqlType;
 use crate::table::ObservedSchema;
 
 /// OIDs of found tables start here, far above those handed out one after another.
-const FIRST_FOUND_OID: u32 = 1 << 31;
+pub(super) const FIRST_FOUND_OID: u32 = 1 << 31;
 const FOUND_OID_BLOCKS: u64 = (u32::MAX - FIRST_FOUND_OID) as u64 / OIDS_PER_TABLE as u64;
 
 /// A table nobody declared: PartitionKey, RowKey, Timestamp, then every property in order of first sight.
@@ -31,7 +32,7 @@ pub(super) fn found_relation(stored: &TableName, schema: &ObservedSchema) -> Rel
     Relation {
         schema_name: "public".to_owned(),
         name: stored.as_str().to_owned(),
-        stored: stored.clone(),
+        stored: StoredTable::public(stored.clone()),
         oid: found_oid(stored),
         kind: RelationKind::Found,
         open: true,

@@ -14,6 +14,7 @@ use super::{Shared, catalog_table, declaration};
 use crate::model::{Span, StoredEntity, TableName};
 use crate::sql::catalog::Declaration;
 use crate::sql::error::SqlResult;
+use crate::sql::place::StoredTable;
 use crate::table::{
     Direction, IfMatch, KeyRange, Operation, ScanColumn, ScanColumns, ScanRequest, ScanStats, TableReader,
 };
@@ -46,12 +47,12 @@ impl Shared {
             if state.lacks_owner_of(&sequence) {
                 self.write_entry(Operation::Delete(entity.entity.key, IfMatch::Any)).await?;
             } else {
-                state.sequences.insert(sequence.name.clone(), Arc::new(sequence));
+                state.sequences.insert(sequence.placed_name(), Arc::new(sequence));
             }
         }
         for entity in entries(&*reader, &table, VIEWS).await? {
             let view = View::of_entity(&entity)?;
-            state.views.insert(view.name.clone(), Arc::new(view));
+            state.views.insert(view.placed_name(), Arc::new(view));
         }
         for entity in entries(&*reader, &table, ACCESSES).await? {
             let access = Access::of_entity(&entity)?;
@@ -62,7 +63,7 @@ impl Shared {
         }
         for entity in entries(&*reader, &table, DOOMED).await? {
             let name = doomed_of_entity(&entity)?;
-            if state.owner_of(&name).is_some() {
+            if state.owner_of(&StoredTable::public(name.clone())).is_some() {
                 self.write_entry(Operation::Delete(doom_key(&name)?, IfMatch::Any)).await?;
             } else {
                 doomed.push(name);

@@ -7,6 +7,7 @@
 //! Catalog         what is committed; makes stored tables, commits changes
 //! CatalogView     what one statement sees: the committed state with its transaction's changes over it
 //! StagedCatalog   a transaction's changes: entries, written in the same commit as its rows
+//! SessionCatalog  temporary tables, sequences and views: over what is committed, for their session alone
 //! ```
 //!
 //! A sequence that belongs to a table counts only while that table is declared.
@@ -20,7 +21,9 @@ mod declaration;
 mod entry;
 mod found;
 mod load;
+mod scratch;
 mod sequence;
+mod session;
 mod staged;
 mod state;
 mod stored;
@@ -33,21 +36,24 @@ use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::mpsc;
 
 use self::claims::{Claim, Claims};
+use self::scratch::OwnNumbers;
 use self::state::State;
 use self::view::ObservedRelations;
 use crate::model::TableName;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::observe::OBSERVED_TABLE;
-use crate::table::{Batch, BatchError, CommitError, Operation, Rejection, TableReader, TableStore};
+use crate::sql::place::{Place, Readers, StoredTable, Stores};
+use crate::table::{Batch, BatchError, CommitError, Operation, Rejection, TableStore};
 
 pub use access::Access;
 pub use comments::{SharedComments, set_comment};
 pub(super) use commit::StagedCommitError;
 pub use constraint::{Check, Constraints, Deferral, ReferentialAction, Unenforced, UnenforcedKind};
-pub use declaration::{Declaration, DeclaredColumn, DeclaredKey, DeclaredKeyColumn, DeclaredPartition};
+pub use declaration::{Declaration, DeclaredColumn, DeclaredKey, DeclaredKeyColumn, DeclaredPartition, OnCommit};
 pub use entry::CATALOG_TABLE;
 pub use found::derived_table_name;
 pub use sequence::{Sequence, SequenceOptions, SequenceOwner, SequenceState};
+pub use session::{Search, SessionCatalog};
 pub use staged::StagedCatalog;
 pub use view::{CatalogMoment, CatalogView};
 pub use views::{View, ViewColumn, ViewUse};
@@ -64,6 +70,8 @@ pub struct Catalog {
 
 /// What outlives a client that leaves in the middle of a change.
 struct Shared {
+    stores: Stores,
+    /// Where the catalogue itself is.
     store: Arc<dyn TableStore>,
     /// What is committed.
     state: RwLock<Arc<State>>,
@@ -72,8 +80,10 @@ struct Shared {
     changes: tokio::sync::Mutex<()>,
     claims: Claims,
     next_oid: AtomicU32,
-    /// Stored tables of transactions that ended without committing.
-    discarded: mpsc::UnboundedSender<TableName>,
+    /// Numbers of what only one session sees: its place, its objects, its stored tables.
+    own: OwnNumbers,
+    /// Stored tables of transactions that ended without committing, and those of temporary tables that are gone.
+    discarded: mpsc::UnboundedSender<StoredTable>,
 }
 
 impl Catalog {
@@ -81,15 +91,17 @@ impl Catalog {
     ///
     /// # Errors
     /// When the store cannot be read or an entry is damaged.
-    pub async fn load(store: Arc<dyn TableStore>) -> SqlResult<Self> {
+    pub async fn load(stores: Stores) -> SqlResult<Self> {
         let (discarded, received) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared {
-            store,
+            store: stores.public().clone(),
+            stores,
             state: RwLock::default(),
             observed: Arc::default(),
             changes: tokio::sync::Mutex::new(()),
             claims: Claims::default(),
             next_oid: AtomicU32::new(FIRST_OID),
+            own: OwnNumbers::default(),
             discarded,
         });
         shared.load().await?;
@@ -99,8 +111,8 @@ impl Catalog {
 
     /// A view of the store, and of the catalogue as a transaction with these changes sees it. The two fit: every table
     /// that the one declares is in the other.
-    pub fn view(&self, staged: &StagedCatalog) -> (Arc<dyn TableReader>, CatalogView) {
-        self.moment().view(staged)
+    pub fn view(&self, staged: &StagedCatalog, own: &SessionCatalog) -> (Readers, CatalogView) {
+        self.moment().view(staged, own)
     }
 
     /// The store and the catalogue as they are now.
@@ -112,7 +124,7 @@ impl Catalog {
             let state = self.shared.state();
             let reader = self.shared.store.reader();
             if Arc::ptr_eq(&state, &self.shared.state()) {
-                return CatalogMoment { reader, state, observed };
+                return CatalogMoment { reader, stores: self.shared.stores.clone(), state, observed };
             }
         }
     }
@@ -126,8 +138,11 @@ impl Catalog {
     }
 
     /// An OID that nothing had before, and all of the block behind it.
-    pub(crate) fn next_oid(&self) -> u32 {
-        self.shared.next_oid.fetch_add(OIDS_PER_TABLE, Ordering::Relaxed)
+    pub(crate) fn next_oid(&self, place: Place) -> u32 {
+        match place {
+            Place::Public => self.shared.next_oid.fetch_add(OIDS_PER_TABLE, Ordering::Relaxed),
+            Place::Temporary(_) => self.shared.own.next_oid(),
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::entry;
 use crate::model::{EdmRef, EdmValue, Entity, EntityKey, Properties, PropertyName, StoredEntity};
 use crate::sql::error::SqlResult;
+use crate::sql::place::{Place, PlacedName};
 
 /// The partition of the sequences' entries.
 pub(super) const SEQUENCES: &str = "sequence";
@@ -19,6 +20,9 @@ const CALLED: &str = "Called";
 #[serde(deny_unknown_fields)]
 pub struct Sequence {
     format: u32,
+    /// Only what is in the public place is kept in entries.
+    #[serde(skip)]
+    pub place: Place,
     /// SQL name, in its declared spelling.
     pub name: String,
     pub oid: u32,
@@ -66,7 +70,13 @@ pub struct SequenceState {
 impl Sequence {
     /// A sequence that belongs to nothing, its OID still open.
     pub fn new(name: &str, options: SequenceOptions) -> Self {
-        Self { format: entry::FORMAT, name: name.to_owned(), oid: 0, options, owner: None, comment: None }
+        let place = Place::Public;
+        Self { format: entry::FORMAT, place, name: name.to_owned(), oid: 0, options, owner: None, comment: None }
+    }
+
+    /// Its name, with the place where it has it.
+    pub fn placed_name(&self) -> PlacedName {
+        PlacedName::new(self.place, &self.name)
     }
 
     /// Where it stands when nothing was given out.

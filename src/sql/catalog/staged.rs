@@ -11,12 +11,14 @@ use super::claims::Claim;
 use super::comments::SharedComments;
 use super::declaration::Declaration;
 use super::found::found_oid;
+use super::scratch::{ScratchTable, is_temporary_oid};
 use super::sequence::{Sequence, SequenceState};
 use super::state::{DeclaredTable, State};
-use super::stored::{FreshTable, doom_entity, doom_key};
+use super::stored::{FreshTable, MadeTable, doom_entity, doom_key};
 use super::views::View;
 use crate::model::TableName;
 use crate::sql::error::SqlResult;
+use crate::sql::place::{Place, PlacedName, StoredTable};
 use crate::table::{IfMatch, Operation};
 
 /// Where a sequence stands that only one transaction sees. What it gave out is not taken back by a savepoint.
@@ -25,19 +27,21 @@ pub(crate) type OwnCounter = Arc<Mutex<SequenceState>>;
 /// A transaction's changes of the catalogue. Cloning it makes a savepoint.
 #[derive(Debug, Clone, Default)]
 pub struct StagedCatalog {
-    /// By SQL name; `None` where it is gone.
-    tables: BTreeMap<String, Option<Arc<DeclaredTable>>>,
-    sequences: BTreeMap<String, Option<Arc<Sequence>>>,
-    views: BTreeMap<String, Option<Arc<View>>>,
+    /// By place and SQL name; `None` where it is gone.
+    tables: BTreeMap<PlacedName, Option<Arc<DeclaredTable>>>,
+    sequences: BTreeMap<PlacedName, Option<Arc<Sequence>>>,
+    views: BTreeMap<PlacedName, Option<Arc<View>>>,
     /// Those on schemas and databases, where the transaction changed one.
     comments: Option<Arc<SharedComments>>,
     /// Where the sequences stand that are new or start again: they count in this transaction alone.
-    counters: BTreeMap<String, OwnCounter>,
+    counters: BTreeMap<PlacedName, OwnCounter>,
     /// Owners and grants, by the OID of the object.
     accesses: BTreeMap<u32, Arc<Access>>,
     /// Found tables that are dropped or moved elsewhere.
     given_up: BTreeSet<TableName>,
     fresh: Vec<Arc<FreshTable>>,
+    /// Stored tables of new temporary ones.
+    scratch: BTreeMap<TableName, Arc<ScratchTable>>,
     claims: Vec<Arc<Claim>>,
 }
 
@@ -48,44 +52,49 @@ impl StagedCatalog {
         tables_stay && self.views.is_empty() && self.accesses.is_empty() && self.comments.is_none()
     }
 
+    /// Whether temporary tables are among what it changes.
+    pub fn has_temporary(&self) -> bool {
+        self.tables.keys().any(|name| name.place.is_temporary())
+    }
+
     /// Declares a table, or declares it anew.
     ///
     /// # Errors
     /// XX001 when the declaration contradicts itself.
     pub fn put(&mut self, declaration: Declaration) -> SqlResult<()> {
-        let name = declaration.name.clone();
+        let name = declaration.placed_name();
         self.tables.insert(name, Some(Arc::new(DeclaredTable::new(declaration, None)?)));
         Ok(())
     }
 
     /// Takes away a declaration.
-    pub fn remove(&mut self, name: &str) {
-        self.tables.insert(name.to_owned(), None);
+    pub fn remove(&mut self, name: PlacedName) {
+        self.tables.insert(name, None);
     }
 
     /// Declares a sequence anew: it goes on where it stands.
     pub fn put_sequence(&mut self, sequence: Sequence) {
-        self.sequences.insert(sequence.name.clone(), Some(Arc::new(sequence)));
+        self.sequences.insert(sequence.placed_name(), Some(Arc::new(sequence)));
     }
 
     /// Declares a sequence that is new, or that begins again from this state.
     pub fn start_sequence(&mut self, sequence: Sequence, state: SequenceState) {
-        self.counters.insert(sequence.name.clone(), Arc::new(Mutex::new(state)));
+        self.counters.insert(sequence.placed_name(), Arc::new(Mutex::new(state)));
         self.put_sequence(sequence);
     }
 
-    pub fn remove_sequence(&mut self, name: &str) {
-        self.sequences.insert(name.to_owned(), None);
-        self.counters.remove(name);
+    pub fn remove_sequence(&mut self, name: PlacedName) {
+        self.counters.remove(&name);
+        self.sequences.insert(name, None);
     }
 
     /// Declares a view, or declares it anew.
     pub fn put_view(&mut self, view: View) {
-        self.views.insert(view.name.clone(), Some(Arc::new(view)));
+        self.views.insert(view.placed_name(), Some(Arc::new(view)));
     }
 
-    pub fn remove_view(&mut self, name: &str) {
-        self.views.insert(name.to_owned(), None);
+    pub fn remove_view(&mut self, name: PlacedName) {
+        self.views.insert(name, None);
     }
 
     /// Says who owns an object and what is granted on it.
@@ -98,14 +107,9 @@ impl StagedCatalog {
         self.comments = Some(Arc::new(comments));
     }
 
-    /// The counters of sequences that count in this transaction alone.
-    pub(super) fn counters(&self) -> &BTreeMap<String, OwnCounter> {
-        &self.counters
-    }
-
     /// The state that a sequence of this transaction is committed with.
     fn state_of(&self, sequence: &Sequence) -> Option<SequenceState> {
-        let counter = self.counters.get(&sequence.name)?;
+        let counter = self.counters.get(&sequence.placed_name())?;
         Some(*counter.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -115,13 +119,21 @@ impl StagedCatalog {
     }
 
     /// Keeps a stored table that was made for this transaction until it ends.
-    pub(crate) fn keep(&mut self, fresh: FreshTable) {
-        self.fresh.push(Arc::new(fresh));
+    pub(crate) fn keep(&mut self, made: MadeTable) {
+        match made {
+            MadeTable::Fresh(fresh) => self.fresh.push(Arc::new(fresh)),
+            MadeTable::Scratch(scratch) => {
+                self.scratch.insert(scratch.name().clone(), Arc::new(scratch));
+            }
+        }
     }
 
     /// Whether a stored table was made for this transaction.
-    pub fn has_made(&self, stored: &TableName) -> bool {
-        self.fresh.iter().any(|fresh| fresh.name() == stored)
+    pub fn has_made(&self, stored: &StoredTable) -> bool {
+        match stored.place {
+            Place::Public => self.fresh.iter().any(|fresh| *fresh.name() == stored.name),
+            Place::Temporary(_) => self.scratch.contains_key(&stored.name),
+        }
     }
 
     /// Keeps the right to change what a name means until the transaction ends.
@@ -129,17 +141,42 @@ impl StagedCatalog {
         self.claims.push(Arc::new(claim));
     }
 
-    pub fn holds(&self, name: &str) -> bool {
-        self.claims.iter().any(|claim| claim.name() == name)
+    /// Whether nobody else can change what the name means. What is temporary is nobody else's.
+    pub fn holds(&self, name: &PlacedName) -> bool {
+        name.place.is_temporary() || self.claims.iter().any(|claim| claim.name() == name.name)
     }
 
     /// What the transaction sees over what is committed.
-    pub(super) fn over(&self, base: &Arc<State>) -> Arc<State> {
-        if self.is_empty() { base.clone() } else { Arc::new(self.applied_to(base)) }
+    pub(super) fn over(&self, base: Arc<State>) -> Arc<State> {
+        if self.is_empty() { base } else { Arc::new(self.applied_to(&base)) }
+    }
+
+    /// The part that is everybody's, and the part that is of temporary tables. Whoever commits the one keeps the other.
+    pub(crate) fn split(self) -> (Self, Self) {
+        fn parted<T>(all: BTreeMap<PlacedName, T>) -> [BTreeMap<PlacedName, T>; 2] {
+            let (temporary, public) = all.into_iter().partition(|(name, _)| name.place.is_temporary());
+            [public, temporary]
+        }
+        let [tables, own_tables] = parted(self.tables);
+        let [sequences, own_sequences] = parted(self.sequences);
+        let [views, own_views] = parted(self.views);
+        let [counters, own_counters] = parted(self.counters);
+        let (own_accesses, accesses) = self.accesses.into_iter().partition(|(oid, _)| is_temporary_oid(*oid));
+        let temporary = Self {
+            tables: own_tables,
+            sequences: own_sequences,
+            views: own_views,
+            counters: own_counters,
+            accesses: own_accesses,
+            scratch: self.scratch,
+            ..Self::default()
+        };
+        let scratch = BTreeMap::new();
+        (Self { tables, sequences, views, counters, accesses, scratch, ..self }, temporary)
     }
 
     /// The tables and sequences as they become, and what is then stored for nobody.
-    fn applied_to(&self, base: &State) -> State {
+    pub(super) fn applied_to(&self, base: &State) -> State {
         let mut state = base.clone();
         apply(&mut state.tables, &self.tables);
         apply(&mut state.sequences, &self.sequences);
@@ -153,6 +190,12 @@ impl StagedCatalog {
         state.comments = self.comments.clone().unwrap_or(state.comments);
         let dropped = self.dropped(base, &state);
         state.doomed.extend(dropped);
+        state.counters.extend(self.counters.iter().map(|(name, counter)| (name.clone(), counter.clone())));
+        let State { tables, sequences, counters, scratch, .. } = &mut state;
+        counters.retain(|name, _| sequences.contains_key(name));
+        scratch.extend(self.scratch.iter().map(|(name, table)| (name.clone(), table.clone())));
+        let owned: BTreeSet<&TableName> = tables.values().map(|table| &table.relation.stored.name).collect();
+        scratch.retain(|name, _| owned.contains(name));
         state
     }
 
@@ -166,8 +209,11 @@ impl StagedCatalog {
 
     /// Stored tables that the transaction makes superfluous.
     fn dropped(&self, base: &State, after: &State) -> Vec<TableName> {
-        let replaced = self.tables.keys().filter_map(|name| base.tables.get(name)).map(|t| &t.relation.stored);
-        replaced.chain(&self.given_up).filter(|stored| after.owner_of(stored).is_none()).cloned().collect()
+        let replaced = self.tables.keys().filter_map(|name| base.tables.get(name)).map(|t| t.relation.stored.clone());
+        let replaced = replaced.filter(|stored| stored.place == Place::Public);
+        let given_up = self.given_up.iter().cloned().map(StoredTable::public);
+        let unowned = replaced.chain(given_up).filter(|stored| after.owner_of(stored).is_none());
+        unowned.map(|stored| stored.name).collect()
     }
 
     /// What committing this means for entries and stored tables.
@@ -178,7 +224,7 @@ impl StagedCatalog {
         let mut after = self.applied_to(base);
         let dropped = self.dropped(base, &after);
         let adopted: Vec<Arc<FreshTable>> =
-            self.fresh.iter().filter(|fresh| after.owner_of(fresh.name()).is_some()).cloned().collect();
+            self.fresh.iter().filter(|fresh| is_owned(&after, fresh.name())).cloned().collect();
         for fresh in &adopted {
             after.doomed.remove(fresh.name());
         }
@@ -194,6 +240,8 @@ impl StagedCatalog {
                 steps[1].push(Operation::InsertOrReplace(access.to_entity()?));
             }
         }
+        // From now on they count in the store, for everybody.
+        after.counters.clear();
         Ok(Changes { after, steps, adopted, dropped })
     }
 
@@ -242,7 +290,11 @@ impl StagedCatalog {
     }
 }
 
-fn apply<T>(all: &mut BTreeMap<String, Arc<T>>, staged: &BTreeMap<String, Option<Arc<T>>>) {
+fn is_owned(state: &State, stored: &TableName) -> bool {
+    state.owner_of(&StoredTable::public(stored.clone())).is_some()
+}
+
+fn apply<T>(all: &mut BTreeMap<PlacedName, Arc<T>>, staged: &BTreeMap<PlacedName, Option<Arc<T>>>) {
     for (name, entry) in staged {
         match entry {
             Some(entry) => all.insert(name.clone(), entry.clone()),

@@ -1,4 +1,4 @@
-//! What is declared at one moment, by SQL name.
+//! What is declared at one moment, by place and SQL name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,24 +7,31 @@ use super::access::Access;
 use super::comments::SharedComments;
 use super::declaration::Declaration;
 use super::found::is_found_oid;
+use super::scratch::ScratchTable;
 use super::sequence::Sequence;
+use super::staged::OwnCounter;
 use super::views::View;
 use super::{FIRST_OID, OIDS_PER_TABLE};
 use crate::model::{ETag, TableName};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::place::{PlacedName, StoredTable};
 use crate::sql::relation::Relation;
 
 /// Everything declared, and the stored tables that nobody is to see.
 #[derive(Debug, Default, Clone)]
 pub(super) struct State {
-    pub tables: BTreeMap<String, Arc<DeclaredTable>>,
-    pub sequences: BTreeMap<String, Arc<Sequence>>,
-    pub views: BTreeMap<String, Arc<View>>,
+    pub tables: BTreeMap<PlacedName, Arc<DeclaredTable>>,
+    pub sequences: BTreeMap<PlacedName, Arc<Sequence>>,
+    pub views: BTreeMap<PlacedName, Arc<View>>,
     /// Owners and grants, by the OID of the object; none for an object that nobody made and nothing was granted on.
     pub accesses: BTreeMap<u32, Arc<Access>>,
     pub comments: Arc<SharedComments>,
     /// Stored tables that wait to be dropped, and those of transactions that have not committed.
     pub doomed: BTreeSet<TableName>,
+    /// Where the sequences stand that count in one session alone.
+    pub counters: BTreeMap<PlacedName, OwnCounter>,
+    /// The stored tables of temporary ones: each is there as long as a state knows it.
+    pub scratch: BTreeMap<TableName, Arc<ScratchTable>>,
 }
 
 /// A declaration with the relation it describes.
@@ -49,7 +56,7 @@ impl State {
     /// # Errors
     /// XX001 when the declaration contradicts itself.
     pub fn add(&mut self, declaration: Declaration, version: Option<ETag>) -> SqlResult<()> {
-        let name = declaration.name.clone();
+        let name = declaration.placed_name();
         self.tables.insert(name, Arc::new(DeclaredTable::new(declaration, version)?));
         Ok(())
     }
@@ -58,22 +65,24 @@ impl State {
     ///
     /// # Errors
     /// 42702 when several differ only in case.
-    pub fn find(&self, name: &str) -> SqlResult<Option<&Arc<DeclaredTable>>> {
+    pub fn find(&self, name: &PlacedName) -> SqlResult<Option<&Arc<DeclaredTable>>> {
         if let Some(exact) = self.tables.get(name) {
             return Ok(Some(exact));
         }
-        let mut same = self.tables.values().filter(|t| t.declaration.name.eq_ignore_ascii_case(name));
+        let in_place = self.tables.iter().filter(|(known, _)| known.place == name.place);
+        let mut same =
+            in_place.filter(|(known, _)| known.name.eq_ignore_ascii_case(&name.name)).map(|(_, table)| table);
         match (same.next(), same.next()) {
             (Some(_), Some(_)) => Err(SqlError::new(
                 ErrorKind::AmbiguousColumn,
-                format!("table name \"{name}\" is ambiguous: several tables differ only in case"),
+                format!("table name \"{}\" is ambiguous: several tables differ only in case", name.name),
             )
             .with_hint("Quote the name to say which one is meant.")),
             (only, _) => Ok(only),
         }
     }
 
-    pub fn owner_of(&self, stored: &TableName) -> Option<&Arc<DeclaredTable>> {
+    pub fn owner_of(&self, stored: &StoredTable) -> Option<&Arc<DeclaredTable>> {
         self.tables.values().find(|t| t.relation.stored == *stored)
     }
 
@@ -88,8 +97,13 @@ impl State {
     }
 
     /// Tables, sequences and views share their names.
-    pub fn has_name(&self, name: &str) -> bool {
+    pub fn has_name(&self, name: &PlacedName) -> bool {
         self.tables.contains_key(name) || self.sequences.contains_key(name) || self.views.contains_key(name)
+    }
+
+    /// Whether a table has this name but for its case.
+    pub fn has_like(&self, name: &PlacedName) -> bool {
+        self.find(name).is_ok_and(|found| found.is_some())
     }
 
     /// Whether the sequence belongs to a table that is not there.

@@ -12,11 +12,13 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
 use super::declaration::Declaration;
+use super::scratch::ScratchTable;
 use super::view::CatalogView;
 use super::{Catalog, Shared, duplicate_stored, entry, is_hidden};
 use crate::model::{Entity, EntityKey, StoredEntity, TableName};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::table::{IfMatch, Operation, StoreError, TableReader};
+use crate::sql::place::{Place, Readers, StoredTable};
+use crate::table::{IfMatch, Operation, StoreError};
 
 /// The partition of the entries of doomed tables.
 pub(super) const DOOMED: &str = "doomed";
@@ -34,7 +36,14 @@ struct Doomed {
 pub(crate) struct FreshTable {
     name: TableName,
     is_adopted: AtomicBool,
-    discarded: mpsc::UnboundedSender<TableName>,
+    discarded: mpsc::UnboundedSender<StoredTable>,
+}
+
+/// A stored table that was made for a transaction.
+#[derive(Debug)]
+pub(crate) enum MadeTable {
+    Fresh(FreshTable),
+    Scratch(ScratchTable),
 }
 
 impl FreshTable {
@@ -52,7 +61,7 @@ impl Drop for FreshTable {
     fn drop(&mut self) {
         if !self.is_adopted.load(Ordering::Relaxed) {
             // Nobody listens any more once the engine is gone: then the next start drops the table.
-            let _ = self.discarded.send(self.name.clone());
+            let _ = self.discarded.send(StoredTable::public(self.name.clone()));
         }
     }
 }
@@ -66,15 +75,18 @@ impl Catalog {
     pub(crate) async fn make_first(
         &self,
         view: &CatalogView,
-        reader: &dyn TableReader,
+        readers: &Readers,
         declaration: &mut Declaration,
-    ) -> SqlResult<FreshTable> {
+    ) -> SqlResult<MadeTable> {
+        if declaration.place.is_temporary() {
+            return self.make_scratch(declaration).await.map(MadeTable::Scratch);
+        }
         let stored = declaration.stored_name()?;
-        if is_hidden(&stored) || view.stored_as(reader, &stored).await?.is_some() {
+        if is_hidden(&stored) || view.stored_as(readers, &StoredTable::public(stored.clone())).await?.is_some() {
             return Err(duplicate_stored(&declaration.name, &stored));
         }
         match self.make(stored).await? {
-            Some(fresh) => Ok(fresh),
+            Some(fresh) => Ok(MadeTable::Fresh(fresh)),
             None => self.make_next(declaration).await,
         }
     }
@@ -83,11 +95,14 @@ impl Catalog {
     ///
     /// # Errors
     /// When the store fails.
-    pub(crate) async fn make_next(&self, declaration: &mut Declaration) -> SqlResult<FreshTable> {
+    pub(crate) async fn make_next(&self, declaration: &mut Declaration) -> SqlResult<MadeTable> {
+        if declaration.place.is_temporary() {
+            return self.make_scratch(declaration).await.map(MadeTable::Scratch);
+        }
         loop {
             declaration.move_to_next_generation()?;
             if let Some(fresh) = self.make(declaration.stored_name()?).await? {
-                return Ok(fresh);
+                return Ok(MadeTable::Fresh(fresh));
             }
         }
     }
@@ -144,7 +159,7 @@ impl Shared {
             Ok(()) | Err(StoreError::TableMissing(_)) => {}
             Err(error) => return Err(error.into()),
         }
-        self.observed.forget(name);
+        self.observed.forget(&StoredTable::public(name.clone()));
         self.reprieve(name).await
     }
 
@@ -158,10 +173,13 @@ impl Shared {
 }
 
 /// Drops what transactions leave behind that end without committing.
-pub(super) async fn sweep_discarded(shared: Weak<Shared>, mut discarded: mpsc::UnboundedReceiver<TableName>) {
-    while let Some(name) = discarded.recv().await {
+pub(super) async fn sweep_discarded(shared: Weak<Shared>, mut discarded: mpsc::UnboundedReceiver<StoredTable>) {
+    while let Some(stored) = discarded.recv().await {
         let Some(shared) = Weak::upgrade(&shared) else { return };
-        shared.sweep(&name).await;
+        match stored.place {
+            Place::Public => shared.sweep(&stored.name).await,
+            Place::Temporary(_) => shared.drop_scratch(&stored).await,
+        }
     }
 }
 

@@ -9,11 +9,13 @@ use super::declaration::Declaration;
 use super::found;
 use super::is_hidden;
 use super::sequence::Sequence;
+use super::session::{Search, SessionCatalog};
 use super::staged::{OwnCounter, StagedCatalog};
 use super::state::{DeclaredTable, State};
 use super::views::View;
 use crate::model::TableName;
 use crate::sql::error::SqlResult;
+use crate::sql::place::{Place, PlacedName, Readers, StoredTable, Stores};
 use crate::sql::relation::{Relation, RelationKind};
 use crate::table::{ObservedSchema, TableReader};
 
@@ -21,15 +23,17 @@ use crate::table::{ObservedSchema, TableReader};
 #[derive(Clone)]
 pub struct CatalogMoment {
     pub(super) reader: Arc<dyn TableReader>,
+    pub(super) stores: Stores,
     pub(super) state: Arc<State>,
     pub(super) observed: Arc<ObservedRelations>,
 }
 
 impl CatalogMoment {
     /// What a transaction with these changes sees of it.
-    pub fn view(&self, staged: &StagedCatalog) -> (Arc<dyn TableReader>, CatalogView) {
-        let catalog = CatalogView::new(staged.over(&self.state), self.observed.clone(), staged.counters().clone());
-        (self.reader.clone(), catalog)
+    pub fn view(&self, staged: &StagedCatalog, own: &SessionCatalog) -> (Readers, CatalogView) {
+        let state = staged.over(own.over(&self.state));
+        let catalog = CatalogView::new(state, self.observed.clone(), own.search());
+        (Readers::new(self.reader.clone(), self.stores.clone()), catalog)
     }
 }
 
@@ -38,37 +42,70 @@ impl CatalogMoment {
 pub struct CatalogView {
     state: Arc<State>,
     observed: Arc<ObservedRelations>,
-    counters: BTreeMap<String, OwnCounter>,
-    written: BTreeMap<TableName, Arc<ObservedSchema>>,
+    search: Search,
+    written: BTreeMap<StoredTable, Arc<ObservedSchema>>,
 }
 
 impl CatalogView {
-    pub(super) fn new(
-        state: Arc<State>,
-        observed: Arc<ObservedRelations>,
-        counters: BTreeMap<String, OwnCounter>,
-    ) -> Self {
-        Self { state, observed, counters, written: BTreeMap::new() }
+    pub(super) fn new(state: Arc<State>, observed: Arc<ObservedRelations>, search: Search) -> Self {
+        Self { state, observed, search, written: BTreeMap::new() }
     }
 
     /// Over what the transaction has written to found and open tables: their columns hold its values too.
     #[must_use]
-    pub fn with_written(mut self, written: BTreeMap<TableName, Arc<ObservedSchema>>) -> Self {
+    pub fn with_written(mut self, written: BTreeMap<StoredTable, Arc<ObservedSchema>>) -> Self {
         self.written = written;
         self
+    }
+
+    /// The place that a schema's name means; `None` where there is no such schema.
+    pub fn place_of_schema(&self, schema: &str) -> Option<Place> {
+        self.search.place_of_schema(schema)
+    }
+
+    /// The place of what `name` means: that of its schema, else the first one where something has the name. A name that
+    /// nothing has is one of the public place.
+    pub fn place_of(&self, schema: Option<&str>, name: &str) -> Option<Place> {
+        if let Some(schema) = schema {
+            return self.place_of_schema(schema);
+        }
+        let places = self.search.places();
+        let exact = places.into_iter().find(|place| self.state.has_name(&PlacedName::new(*place, name)));
+        let alike = || places.into_iter().find(|place| self.state.has_like(&PlacedName::new(*place, name)));
+        Some(exact.or_else(alike).unwrap_or_default())
+    }
+
+    /// What `name` means, with its place; `None` where there is no such schema.
+    pub fn named(&self, schema: Option<&str>, name: &str) -> Option<PlacedName> {
+        Some(PlacedName::new(self.place_of(schema, name)?, name))
+    }
+
+    /// Where names without a schema are looked for.
+    pub fn search(&self) -> Search {
+        self.search
+    }
+
+    /// Where temporary objects of this session are.
+    pub fn temporary_place(&self) -> Place {
+        self.search.temporary()
+    }
+
+    /// Whether its bare name finds this object.
+    pub fn is_visible(&self, name: &PlacedName) -> bool {
+        self.place_of(None, &name.name) == Some(name.place)
     }
 
     /// The table of this SQL name: exactly, else the one that differs only in case, else a table found in the store.
     ///
     /// # Errors
     /// 42702 when several differ only in case.
-    pub async fn relation(&self, reader: &dyn TableReader, name: &str) -> SqlResult<Option<Arc<Relation>>> {
+    pub async fn relation(&self, readers: &Readers, name: &PlacedName) -> SqlResult<Option<Arc<Relation>>> {
         if let Some(table) = self.state.find(name)? {
-            return self.relation_of(reader, table).await.map(Some);
+            return self.relation_of(readers, table).await.map(Some);
         }
-        match TableName::parse(name) {
-            Ok(stored) => self.found(reader, &stored).await,
-            Err(_) => Ok(None),
+        match TableName::parse(&name.name) {
+            Ok(stored) if name.place == Place::Public => self.found(readers, &stored).await,
+            Ok(_) | Err(_) => Ok(None),
         }
     }
 
@@ -76,11 +113,11 @@ impl CatalogView {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub async fn exact(&self, reader: &dyn TableReader, name: &str) -> SqlResult<Option<Arc<Relation>>> {
+    pub async fn exact(&self, readers: &Readers, name: &PlacedName) -> SqlResult<Option<Arc<Relation>>> {
         if let Some(table) = self.state.tables.get(name) {
             return Ok(Some(table.relation.clone()));
         }
-        let found = self.relation(reader, name).await?;
+        let found = self.relation(readers, name).await?;
         Ok(found.filter(|r| r.kind == RelationKind::Found))
     }
 
@@ -88,14 +125,14 @@ impl CatalogView {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub async fn relations(&self, reader: &dyn TableReader) -> SqlResult<Vec<Arc<Relation>>> {
+    pub async fn relations(&self, readers: &Readers) -> SqlResult<Vec<Arc<Relation>>> {
         let mut relations = Vec::new();
         for table in self.state.tables.values() {
-            relations.push(self.relation_of(reader, table).await?);
+            relations.push(self.relation_of(readers, table).await?);
         }
-        for stored in reader.list_tables().await? {
+        for stored in readers.public().list_tables().await? {
             if self.can_be_found(&stored) {
-                relations.push(self.observed_relation(reader, &stored, None).await?);
+                relations.push(self.observed_relation(readers, &StoredTable::public(stored), None).await?);
             }
         }
         relations.sort_by(|a, b| a.name.cmp(&b.name));
@@ -106,22 +143,23 @@ impl CatalogView {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub async fn stored_as(&self, reader: &dyn TableReader, stored: &TableName) -> SqlResult<Option<Arc<Relation>>> {
+    pub async fn stored_as(&self, readers: &Readers, stored: &StoredTable) -> SqlResult<Option<Arc<Relation>>> {
         match self.state.owner_of(stored) {
-            Some(table) => self.relation_of(reader, table).await.map(Some),
-            None => self.found(reader, stored).await,
+            Some(table) => self.relation_of(readers, table).await.map(Some),
+            None if stored.place == Place::Public => self.found(readers, &stored.name).await,
+            None => Ok(None),
         }
     }
 
     /// The declaration of exactly this SQL name.
-    pub fn declaration(&self, name: &str) -> Option<&Declaration> {
+    pub fn declaration(&self, name: &PlacedName) -> Option<&Declaration> {
         self.state.tables.get(name).map(|table| &table.declaration)
     }
 
     /// The declaration of a table; of a found one, that which makes it a declared one as it is. With `all_columns`, those
     /// that an open table only shows are declared too.
     pub fn declaration_of(&self, relation: &Relation, all_columns: bool) -> Declaration {
-        let declared = self.declaration(&relation.name).cloned();
+        let declared = self.declaration(&relation.placed_name()).cloned();
         let mut declaration = declared.unwrap_or_else(|| found::declaration_of(relation));
         if all_columns && relation.open {
             found::declare_all(&mut declaration, relation);
@@ -140,7 +178,7 @@ impl CatalogView {
     }
 
     /// The sequence of exactly this SQL name.
-    pub fn sequence(&self, name: &str) -> Option<Arc<Sequence>> {
+    pub fn sequence(&self, name: &PlacedName) -> Option<Arc<Sequence>> {
         self.state.sequences.get(name).cloned()
     }
 
@@ -149,9 +187,9 @@ impl CatalogView {
         self.state.sequences.values()
     }
 
-    /// Where a sequence stands that counts in the statement's transaction alone.
-    pub(crate) fn own_counter(&self, name: &str) -> Option<OwnCounter> {
-        self.counters.get(name).cloned()
+    /// Where a sequence stands that counts in the statement's transaction, or its session, alone.
+    pub(crate) fn own_counter(&self, name: &PlacedName) -> Option<OwnCounter> {
+        self.state.counters.get(name).cloned()
     }
 
     /// The sequences that belong to columns of the table with this OID.
@@ -160,7 +198,7 @@ impl CatalogView {
     }
 
     /// The view of exactly this SQL name.
-    pub fn view(&self, name: &str) -> Option<&Arc<View>> {
+    pub fn view(&self, name: &PlacedName) -> Option<&Arc<View>> {
         self.state.views.get(name)
     }
 
@@ -180,31 +218,35 @@ impl CatalogView {
     }
 
     /// Whether a table, a sequence or a view has this SQL name, exactly.
-    pub fn has_name(&self, name: &str) -> bool {
+    pub fn has_name(&self, name: &PlacedName) -> bool {
         self.state.has_name(name)
     }
 
-    async fn found(&self, reader: &dyn TableReader, stored: &TableName) -> SqlResult<Option<Arc<Relation>>> {
+    async fn found(&self, readers: &Readers, stored: &TableName) -> SqlResult<Option<Arc<Relation>>> {
         if !self.can_be_found(stored) {
             return Ok(None);
         }
         // The store keeps the spelling the table was created with; the name asked for may differ in case.
-        let Some(stored) = reader.list_tables().await?.into_iter().find(|t| t == stored) else { return Ok(None) };
-        self.observed_relation(reader, &stored, None).await.map(Some)
+        let Some(stored) = readers.public().list_tables().await?.into_iter().find(|t| t == stored) else {
+            return Ok(None);
+        };
+        self.observed_relation(readers, &StoredTable::public(stored), None).await.map(Some)
     }
 
     /// Whether a stored table shows under its own name: it is nobody's, and not on its way out.
     fn can_be_found(&self, stored: &TableName) -> bool {
-        !is_hidden(stored) && !self.state.doomed.contains(stored) && self.state.owner_of(stored).is_none()
+        !is_hidden(stored)
+            && !self.state.doomed.contains(stored)
+            && self.state.owner_of(&StoredTable::public(stored.clone())).is_none()
     }
 
     async fn observed_relation(
         &self,
-        reader: &dyn TableReader,
-        stored: &TableName,
+        readers: &Readers,
+        stored: &StoredTable,
         declared: Option<&Arc<Relation>>,
     ) -> SqlResult<Arc<Relation>> {
-        let schema = reader.observed_schema(stored).await?;
+        let schema = readers.at(stored.place)?.observed_schema(stored).await?;
         match self.written.get(stored).and_then(|written| schema.with(written)) {
             // What nobody else sees is not kept for them.
             Some(own) => Ok(relation_showing(stored, declared, &own)),
@@ -212,9 +254,9 @@ impl CatalogView {
         }
     }
 
-    async fn relation_of(&self, reader: &dyn TableReader, table: &DeclaredTable) -> SqlResult<Arc<Relation>> {
+    async fn relation_of(&self, readers: &Readers, table: &DeclaredTable) -> SqlResult<Arc<Relation>> {
         if table.relation.open {
-            self.observed_relation(reader, &table.relation.stored, Some(&table.relation)).await
+            self.observed_relation(readers, &table.relation.stored, Some(&table.relation)).await
         } else {
             Ok(table.relation.clone())
         }
@@ -222,7 +264,7 @@ impl CatalogView {
 }
 
 /// The relation of a found table, or of an open one with what its declaration does not name.
-fn relation_showing(stored: &TableName, declared: Option<&Arc<Relation>>, schema: &ObservedSchema) -> Arc<Relation> {
+fn relation_showing(stored: &StoredTable, declared: Option<&Arc<Relation>>, schema: &ObservedSchema) -> Arc<Relation> {
     Arc::new(match declared {
         Some(declared) => found::open_relation(declared, schema),
         None => found::found_relation(stored, schema),
@@ -231,7 +273,7 @@ fn relation_showing(stored: &TableName, declared: Option<&Arc<Relation>>, schema
 
 /// Relations of found and open tables, with what they were made from.
 #[derive(Default)]
-pub(super) struct ObservedRelations(RwLock<HashMap<TableName, Observed>>);
+pub(super) struct ObservedRelations(RwLock<HashMap<StoredTable, Observed>>);
 
 struct Observed {
     schema: Arc<ObservedSchema>,
@@ -254,7 +296,7 @@ impl ObservedRelations {
     /// [`relation_showing`], made again only when the declaration or what is observed changed.
     fn relation(
         &self,
-        stored: &TableName,
+        stored: &StoredTable,
         declared: Option<&Arc<Relation>>,
         schema: Arc<ObservedSchema>,
     ) -> Arc<Relation> {
@@ -270,7 +312,7 @@ impl ObservedRelations {
     }
 
     /// Forgets a stored table that is gone.
-    pub(super) fn forget(&self, stored: &TableName) {
+    pub(super) fn forget(&self, stored: &StoredTable) {
         self.0.write().unwrap_or_else(PoisonError::into_inner).remove(stored);
     }
 }

@@ -47,6 +47,9 @@ pub(super) fn typed_column(definition: &ColumnDef, identity: GivenOptions) -> Sq
     let serial = serial_type(&definition.data_type);
     let is_serial = serial.is_some();
     let sql_type = serial.map_or_else(|| sql_type(&definition.data_type), Ok)?;
+    if sql_type == SqlType::InternalChar {
+        return Err(SqlError::new(ErrorKind::UndefinedObject, "type \"char\" does not exist"));
+    }
     Ok(TypedColumn { definition, sql_type, is_serial, identity })
 }
 
@@ -65,7 +68,7 @@ pub(super) fn columns(
     is_raw: bool,
     counters: &mut Counters<'_>,
 ) -> SqlResult<Vec<DeclaredColumn>> {
-    let table = counters.table;
+    let table = &counters.table.name;
     let mut names = HashSet::new();
     let mut properties = HashSet::new();
     let mut columns = Vec::with_capacity(typed.len());
@@ -146,7 +149,7 @@ fn check_name(name: &str, is_raw: bool) -> SqlResult<()> {
 
 /// What the column's type and options say of it. Constraints are read elsewhere (`constraints`).
 fn options(column: &TypedColumn<'_>, counters: &mut Counters<'_>) -> SqlResult<DeclaredColumn> {
-    let table = counters.table;
+    let table = &counters.table.name;
     let mut declared = DeclaredColumn::new(&fold(&column.definition.name), &column.sql_type);
     let mut nullable = column.is_serial.then_some(false);
     if column.is_serial {

@@ -3,9 +3,10 @@
 use datafusion::sql::sqlparser::ast::Expr;
 
 use super::names::free_name;
-use crate::sql::catalog::{Declaration, Sequence, SequenceOwner};
+use crate::sql::catalog::{CatalogView, Declaration, Sequence, SequenceOwner};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::pg_catalog::split_name;
+use crate::sql::place::PlacedName;
 use crate::sql::plan::schema_and_table;
 use crate::sql::relation::Identity;
 use crate::sql::sequence::{self, GivenOptions, take_next_calls};
@@ -14,7 +15,7 @@ use crate::sql::types::SqlType;
 
 /// The sequences of a table's columns, as they are declared.
 pub(crate) struct Counters<'a> {
-    pub table: &'a str,
+    pub table: &'a PlacedName,
     /// Whether a table or sequence has the name.
     pub is_taken: &'a dyn Fn(&str) -> bool,
     /// OIDs and the table's OID in the owners are still open.
@@ -50,9 +51,10 @@ impl Counters<'_> {
         let is_taken = |name: &str| (self.is_taken)(name) || self.sequences.iter().any(|s| s.name == name);
         let name = match &given.name {
             Some(name) => schema_and_table(name)?.1,
-            None => free_name(self.table, Some(column), "seq", is_taken),
+            None => free_name(&self.table.name, Some(column), "seq", is_taken),
         };
         let mut made = Sequence::new(&name, sequence::created(given, sql_type)?);
+        made.place = self.table.place;
         made.owner = Some(SequenceOwner { table: 0, column: column.to_owned(), identity });
         self.sequences.push(made);
         Ok(name)
@@ -69,6 +71,15 @@ pub(super) fn check_identity_type(sql_type: &SqlType) -> SqlResult<()> {
             Err(SqlError::new(ErrorKind::InvalidParameterValue, message))
         }
     }
+}
+
+/// The tables with a column whose default calls `nextval` of this sequence. Those of other places mean another one.
+pub(crate) fn counting_with<'c>(
+    catalog: &'c CatalogView,
+    sequence: &PlacedName,
+) -> impl Iterator<Item = &'c Declaration> {
+    let in_place = catalog.declarations().filter(|table| table.place == sequence.place);
+    in_place.filter(|table| counts_with(table, &sequence.name).next().is_some())
 }
 
 /// The columns whose default calls `nextval` of this sequence.

@@ -12,9 +12,9 @@ use super::counters::Counters;
 use super::key_layout::{TableOptions, layout};
 use super::unenforced::Recorder;
 use crate::model::TableName;
-use crate::sql::catalog::{Declaration, DeclaredKey, Sequence, derived_table_name};
+use crate::sql::catalog::{Declaration, DeclaredKey, OnCommit, Sequence, derived_table_name};
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
-use crate::sql::plan::schema_and_table;
+use crate::sql::place::{Place, PlacedName};
 use crate::sql::settings::{EgtMode, parse_bool};
 use crate::sql::statement::{CreateTableCommand, fold};
 use crate::sql::types::SqlType;
@@ -28,26 +28,35 @@ pub(crate) struct Declared {
     pub notices: Vec<Notice>,
 }
 
-/// Reads a CREATE TABLE. `is_taken` says whether a table or sequence has a name.
+/// Reads a CREATE TABLE of this name. `is_taken` says whether a table or sequence has a name in the same place.
 ///
 /// # Errors
 /// What PostgreSQL refuses, and 0A000 for what the Table model cannot hold.
 pub(crate) fn declare(
     command: &CreateTableCommand,
+    placed: &PlacedName,
     mode: EgtMode,
     is_taken: &dyn Fn(&str) -> bool,
 ) -> SqlResult<Declared> {
     let create = &command.create;
     refuse_other_kinds(create)?;
-    let name = table_name(create)?;
+    let name = placed.name.clone();
     let mut notices = Vec::new();
     let options = table_options(&create.table_options, &mut notices)?;
-    let stored = stored_name(&name, &options, &mut notices)?;
+    let stored = match placed.place {
+        Place::Public => stored_name(&name, &options, &mut notices)?,
+        Place::Temporary(_) => unnamed(&options)?,
+    };
     let (key_name, primary_key) = primary_key(create)?;
     let typed = typed(&create.columns, &command.identities)?;
     let is_raw = is_raw(&typed, &primary_key, &options)?;
+    let told = notices.len();
     let key = if is_raw { DeclaredKey::Raw } else { layout(&name, &primary_key, &options, &mut notices)? };
-    let mut counters = Counters { table: &name, is_taken, sequences: Vec::new() };
+    if !placed.place.has_rules() {
+        // What a key means for transactions, which are free of rules there.
+        notices.truncate(told);
+    }
+    let mut counters = Counters { table: placed, is_taken, sequences: Vec::new() };
     let columns = columns(&typed, &primary_key, is_raw, &mut counters)?;
     let sequences = counters.sequences;
     let key_columns = if is_raw { ["PartitionKey", "RowKey"].map(str::to_owned).to_vec() } else { primary_key };
@@ -55,34 +64,50 @@ pub(crate) fn declare(
     let constraints = constraints(create, key_name, &mut recorder)?;
     let mut declaration = Declaration::new(&name, &stored, 0, columns, key, options.open);
     declaration.constraints = constraints;
+    declaration.place = placed.place;
+    declaration.on_commit = on_commit(create, placed.place)?;
     // A key type that cannot be encoded is refused here, before anything is created.
     declaration.relation()?;
     Ok(Declared { declaration, sequences, notices })
 }
 
-/// The name of the table to be.
+/// What a table is stored as until the scratch store gives it a name.
 ///
 /// # Errors
-/// 3F000 for a schema other than `public`.
-pub(crate) fn table_name(create: &ast::CreateTable) -> SqlResult<String> {
-    match schema_and_table(&create.name)? {
-        (Some(schema), _) if schema != "public" => {
-            Err(SqlError::new(ErrorKind::UndefinedSchema, format!("schema \"{schema}\" does not exist")))
-        }
-        (_, name) => Ok(name),
+/// 0A000 where one was chosen.
+fn unnamed(options: &TableOptions) -> SqlResult<TableName> {
+    match options.stored_name {
+        Some(_) => Err(SqlError::not_supported("a stored name for a temporary table")),
+        None => Ok(TableName::parse("temporary")?),
     }
+}
+
+/// What becomes of the rows, or of the table, when a transaction commits.
+///
+/// # Errors
+/// 42P16 for a table that is not temporary.
+fn on_commit(create: &ast::CreateTable, place: Place) -> SqlResult<OnCommit> {
+    let on_commit = match create.on_commit {
+        None => return Ok(OnCommit::PreserveRows),
+        Some(ast::OnCommit::PreserveRows) => OnCommit::PreserveRows,
+        Some(ast::OnCommit::DeleteRows) => OnCommit::DeleteRows,
+        Some(ast::OnCommit::Drop) => OnCommit::Drop,
+    };
+    if !place.is_temporary() {
+        let message = "ON COMMIT can only be used on temporary tables";
+        return Err(SqlError::new(ErrorKind::InvalidTableDefinition, message));
+    }
+    Ok(on_commit)
 }
 
 fn refuse_other_kinds(create: &ast::CreateTable) -> SqlResult<()> {
     let refused = [
-        (create.temporary, "CREATE TEMPORARY TABLE"),
         (create.external || create.location.is_some() || create.file_format.is_some(), "CREATE EXTERNAL TABLE"),
         (create.or_replace, "CREATE OR REPLACE TABLE"),
         (create.query.is_some(), "CREATE TABLE AS"),
         (create.like.is_some(), "CREATE TABLE LIKE"),
         (create.inherits.is_some(), "table inheritance"),
         (create.partition_of.is_some() || create.partition_by.is_some(), "declarative partitioning"),
-        (create.on_commit.is_some(), "ON COMMIT"),
     ];
     match refused.iter().find(|(given, _)| *given) {
         Some((_, "CREATE EXTERNAL TABLE")) => Err(SqlError::new(

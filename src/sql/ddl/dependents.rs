@@ -6,29 +6,31 @@ use std::collections::HashSet;
 
 use crate::sql::catalog::{CatalogView, UnenforcedKind};
 use crate::sql::error::{ErrorKind, Notice, SqlError};
+use crate::sql::place::PlacedName;
 use crate::sql::views::{Dependent, Needed, needed_by_views};
 
 /// A foreign key.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Reference {
     /// The table that has the constraint.
-    pub table: String,
+    pub table: PlacedName,
     pub constraint: String,
     /// The table it refers to.
     pub referenced: String,
 }
 
 /// The foreign keys that other tables have to these, in the order of these.
-pub(crate) fn references_to(catalog: &CatalogView, tables: &[&str]) -> Vec<Reference> {
+pub(crate) fn references_to(catalog: &CatalogView, tables: &[PlacedName]) -> Vec<Reference> {
     let mut found = Vec::new();
     for wanted in tables {
-        for declaration in catalog.declarations().filter(|d| !tables.contains(&d.name.as_str())) {
+        for declaration in catalog.declarations().filter(|d| !tables.contains(&d.placed_name())) {
             for constraint in &declaration.constraints.unenforced {
                 if let UnenforcedKind::ForeignKey { table, .. } = &constraint.kind
-                    && table == wanted
+                    && *table == wanted.name
+                    && declaration.place == wanted.place
                 {
                     found.push(Reference {
-                        table: declaration.name.clone(),
+                        table: declaration.placed_name(),
                         constraint: constraint.name.clone(),
                         referenced: table.clone(),
                     });
@@ -42,18 +44,19 @@ pub(crate) fn references_to(catalog: &CatalogView, tables: &[&str]) -> Vec<Refer
 /// The foreign keys to this table, its own among them, whose referenced columns the condition is about.
 pub(crate) fn references_to_columns(
     catalog: &CatalogView,
-    name: &str,
+    name: &PlacedName,
     condition: impl Fn(&[String]) -> bool,
 ) -> Vec<Reference> {
     let mut found = Vec::new();
-    for declaration in catalog.declarations() {
+    // References stay in their place.
+    for declaration in catalog.declarations().filter(|d| d.place == name.place) {
         for constraint in &declaration.constraints.unenforced {
             if let UnenforcedKind::ForeignKey { table, referenced, .. } = &constraint.kind
-                && table == name
+                && *table == name.name
                 && condition(referenced)
             {
                 found.push(Reference {
-                    table: declaration.name.clone(),
+                    table: declaration.placed_name(),
                     constraint: constraint.name.clone(),
                     referenced: table.clone(),
                 });
@@ -67,7 +70,7 @@ pub(crate) fn references_to_columns(
 pub(crate) fn still_needed(references: &[Reference]) -> Box<SqlError> {
     let detail: Vec<String> = references
         .iter()
-        .map(|r| format!("constraint {} on table {} depends on table {}", r.constraint, r.table, r.referenced))
+        .map(|r| format!("constraint {} on table {} depends on table {}", r.constraint, r.table.name, r.referenced))
         .collect();
     match distinct(references.iter().map(|r| r.referenced.as_str())).as_slice() {
         [table] => needed(&format!("table {table}"), &detail),
@@ -99,7 +102,7 @@ fn depended_upon(message: String, lines: &[String]) -> Box<SqlError> {
 pub(crate) fn cascades(references: &[Reference]) -> Option<Notice> {
     let lines: Vec<String> = references
         .iter()
-        .map(|r| format!("drop cascades to constraint {} on table {}", r.constraint, r.table))
+        .map(|r| format!("drop cascades to constraint {} on table {}", r.constraint, r.table.name))
         .collect();
     match lines.as_slice() {
         [] => None,
@@ -114,8 +117,11 @@ pub(crate) fn cascades(references: &[Reference]) -> Option<Notice> {
 /// TRUNCATE without CASCADE (0A000).
 pub(crate) fn still_referenced(reference: &Reference) -> Box<SqlError> {
     SqlError::new(ErrorKind::FeatureNotSupported, "cannot truncate a table referenced in a foreign key constraint")
-        .with_detail(format!("Table \"{}\" references \"{}\".", reference.table, reference.referenced))
-        .with_hint(format!("Truncate table \"{}\" at the same time, or use TRUNCATE ... CASCADE.", reference.table))
+        .with_detail(format!("Table \"{}\" references \"{}\".", reference.table.name, reference.referenced))
+        .with_hint(format!(
+            "Truncate table \"{}\" at the same time, or use TRUNCATE ... CASCADE.",
+            reference.table.name
+        ))
 }
 
 fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
@@ -128,7 +134,7 @@ mod tests {
     use super::*;
 
     fn reference(constraint: &str, referenced: &str) -> Reference {
-        let (table, constraint) = ("b".to_owned(), constraint.to_owned());
+        let (table, constraint) = (PlacedName::public("b"), constraint.to_owned());
         Reference { table, constraint, referenced: referenced.to_owned() }
     }
 

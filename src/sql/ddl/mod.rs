@@ -22,8 +22,8 @@ pub(super) use alter::{
     without_storage_actions,
 };
 pub(super) use column_names::names_column;
-pub(super) use counters::counts_with;
-pub(super) use create_table::{Declared, declare, table_name};
+pub(super) use counters::{counting_with, counts_with};
+pub(super) use create_table::{Declared, declare};
 pub(super) use dependents::{Reference, cascades, needed_by, references_to, still_needed, still_referenced};
 pub(super) use expressions::{Place, check_expressions, plan_condition};
 pub(super) use index::{index_name, read_definition as read_index_definition};

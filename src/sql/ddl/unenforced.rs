@@ -4,6 +4,8 @@
 //! schema goes through as it is and the view `schema_findings` can say what each of them means for the model. A UNIQUE that
 //! the primary key already makes true is kept in both modes, and without a word.
 
+use std::sync::Arc;
+
 use datafusion::sql::sqlparser::ast::{
     self, ConstraintCharacteristics, ConstraintReferenceMatchKind, DeferrableInitial, ForeignKeyConstraint, Ident,
     NullsDistinctOption, UniqueConstraint,
@@ -14,6 +16,7 @@ use crate::sql::catalog::{
     Constraints, Declaration, DeclaredColumn, Deferral, ReferentialAction, Unenforced, UnenforcedKind,
 };
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
+use crate::sql::place::{Place, PlacedName};
 use crate::sql::plan::{Planner, resolve_column, schema_and_table};
 use crate::sql::relation::Relation;
 use crate::sql::settings::EgtMode;
@@ -185,9 +188,7 @@ pub(crate) async fn resolve_references(planner: &Planner<'_>, declaration: &mut 
         let target: &Relation = if *table == own.name {
             &own
         } else {
-            found = planner.relation(None, table).await?.ok_or_else(|| {
-                SqlError::new(ErrorKind::UndefinedTable, format!("relation \"{table}\" does not exist"))
-            })?;
+            found = referenced_table(planner, own.place(), table).await?;
             &found
         };
         *table = target.name.clone();
@@ -198,6 +199,22 @@ pub(crate) async fn resolve_references(planner: &Planner<'_>, declaration: &mut 
         }
     }
     Ok(())
+}
+
+/// The table of this name in the place of the one that refers to it.
+///
+/// # Errors
+/// 42P16 for one that is elsewhere, 42P01 where there is none.
+async fn referenced_table(planner: &Planner<'_>, place: Place, name: &str) -> SqlResult<Arc<Relation>> {
+    if let Some(found) = planner.reads.relation(&PlacedName::new(place, name)).await? {
+        return Ok(found);
+    }
+    if planner.relation(None, name).await?.is_none() {
+        return Err(SqlError::new(ErrorKind::UndefinedTable, format!("relation \"{name}\" does not exist")));
+    }
+    let kind = if place.is_temporary() { "temporary" } else { "permanent" };
+    let message = format!("constraints on {kind} tables may reference only {kind} tables");
+    Err(SqlError::new(ErrorKind::InvalidTableDefinition, message))
 }
 
 fn referenced_columns(target: &Relation, named: &[String]) -> SqlResult<Vec<String>> {

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashSet};
 
 use datafusion::execution::memory_pool::MemoryReservation;
 
-use crate::model::{EntityKey, TableName};
+use crate::model::EntityKey;
 use crate::sql::error::SqlResult;
+use crate::sql::place::StoredTable;
 
 /// What a key takes besides its text: two string headers and its place in the set.
 const KEY_OVERHEAD_BYTES: usize = 64;
@@ -14,7 +15,7 @@ const PIECE_BYTES: usize = 1 << 16;
 
 /// The keys of changed rows, accounted for as long as they are remembered.
 pub(crate) struct ChangedKeys {
-    tables: BTreeMap<TableName, HashSet<EntityKey>>,
+    tables: BTreeMap<StoredTable, HashSet<EntityKey>>,
     memory: MemoryReservation,
     used: usize,
 }
@@ -29,7 +30,7 @@ impl ChangedKeys {
     ///
     /// # Errors
     /// 53200 when they are more than queries may hold.
-    pub fn note(&mut self, table: &TableName, key: &EntityKey) -> SqlResult<bool> {
+    pub fn note(&mut self, table: &StoredTable, key: &EntityKey) -> SqlResult<bool> {
         if self.contains(table, key) {
             return Ok(false);
         }
@@ -44,7 +45,7 @@ impl ChangedKeys {
         Ok(true)
     }
 
-    pub fn contains(&self, table: &TableName, key: &EntityKey) -> bool {
+    pub fn contains(&self, table: &StoredTable, key: &EntityKey) -> bool {
         self.tables.get(table).is_some_and(|keys| keys.contains(key))
     }
 }
@@ -56,13 +57,15 @@ mod tests {
     use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryConsumer, MemoryPool};
 
     use super::*;
+    use crate::model::TableName;
     use crate::sql::error::ErrorKind;
 
     #[test]
     fn each_row_is_new_once_and_memory_ends() {
         let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(2 * PIECE_BYTES));
         let mut changed = ChangedKeys::new(MemoryConsumer::new("test").register(&pool));
-        let (orders, lines) = (TableName::parse("orders").unwrap(), TableName::parse("lines").unwrap());
+        let table = |name| StoredTable::public(TableName::parse(name).unwrap());
+        let (orders, lines) = (table("orders"), table("lines"));
         let key = |n: usize| EntityKey::parse("p", &n.to_string()).unwrap();
         assert!(changed.note(&orders, &key(1)).unwrap());
         assert!(!changed.note(&orders, &key(1)).unwrap());

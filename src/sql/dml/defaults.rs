@@ -19,6 +19,8 @@ use super::untyped::is_untyped;
 use crate::sql::edm;
 use crate::sql::error::SqlResult;
 use crate::sql::functions::Moments;
+use crate::sql::pg_catalog::split_name;
+use crate::sql::place::Place;
 use crate::sql::plan::Planner;
 use crate::sql::relation::{Relation, RelationColumn};
 use crate::sql::sequence::{SessionSequences, next_call, take_next_calls};
@@ -63,7 +65,8 @@ impl Defaults {
             let column = &relation.columns[index];
             let Some(mut expression) = default_of(column)? else { continue };
             let first = sequences.len();
-            sequences.extend(take_next_calls(&mut expression, |n| Ident::with_quote('"', value_name(first + n)))?);
+            let named = take_next_calls(&mut expression, |n| Ident::with_quote('"', value_name(first + n)))?;
+            sequences.extend(named.iter().map(|text| meant_by(relation, text)));
             let untyped = is_untyped(&expression);
             parsed.push(expression);
             columns.push(DefaultColumn {
@@ -138,6 +141,14 @@ impl BoundDefaults {
         let reading = if described.untyped { Reading::at(self.reading.now) } else { self.reading };
         edm::assign_as(&values, &self.types[position], &described.sql_type, described.untyped, reading)
             .map_err(|e| e.for_column(&described.name))
+    }
+}
+
+/// The name of a default's sequence as its table means it: a temporary one does not take its place.
+fn meant_by(relation: &Relation, text: &str) -> String {
+    match relation.place() {
+        Place::Public if split_name(text).len() == 1 => format!("public.{text}"),
+        _ => text.to_owned(),
     }
 }
 

@@ -190,7 +190,8 @@ impl PreparedInsert {
 
     /// Whether the query reads the table that is written to, in a store that does not promise to show it as it was.
     fn could_meet_its_rows(&self, planner: &Planner<'_>, input: &PlannedQuery) -> bool {
-        let is_one_moment = planner.engine.store().promises().snapshot == SnapshotScope::Store;
+        let store = planner.engine.stores().at(self.relation.place());
+        let is_one_moment = store.is_ok_and(|store| store.promises().snapshot == SnapshotScope::Store);
         !is_one_moment && input.relations.iter().any(|read| read.stored == self.relation.stored)
     }
 

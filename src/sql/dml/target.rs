@@ -24,7 +24,7 @@ pub(crate) async fn find_target(planner: &Planner<'_>, name: &ObjectName) -> Sql
     }
     match planner.relation(schema.as_deref(), &table).await? {
         Some(relation) => Ok(relation),
-        None if planner.reads.catalog.sequence(&table).is_some() => {
+        None if planner.sequence(schema.as_deref(), &table).is_some() => {
             Err(SqlError::new(ErrorKind::WrongObjectType, format!("\"{table}\" is not a table"))
                 .with_hint("It is a sequence: use nextval, setval, ALTER SEQUENCE and DROP SEQUENCE."))
         }

@@ -267,6 +267,9 @@ impl<'a> Writes<'a> {
     /// # Errors
     /// 0A000, unless observe mode carries it out.
     pub fn check_move(&mut self, from: &PartitionKey, to: &PartitionKey) -> SqlResult<()> {
+        if !self.relation.place().has_rules() {
+            return Ok(());
+        }
         match &mut self.mode {
             WriteMode::Block(transaction) | WriteMode::Implicit(transaction) => {
                 transaction.check_move(&self.relation, from, to)
@@ -325,15 +328,16 @@ impl<'a> Writes<'a> {
             WriteMode::Block(t) | WriteMode::OneEgt(t) | WriteMode::Implicit(t) => Some(t.claims()),
             WriteMode::Direct(writer) => writer.claims(),
         };
-        claims.filter(|claims| claims.bind_everybody())
+        claims.filter(|claims| claims.bind_everybody(self.relation.place()))
     }
 
     fn claims_mut(&mut self) -> Option<&mut Claims> {
+        let place = self.relation.place();
         let claims = match &mut self.mode {
             WriteMode::Block(t) | WriteMode::OneEgt(t) | WriteMode::Implicit(t) => Some(t.claims_mut()),
             WriteMode::Direct(writer) => writer.claims_mut(),
         };
-        claims.filter(|claims| claims.bind_everybody())
+        claims.filter(|claims| claims.bind_everybody(place))
     }
 
     fn transaction(&self) -> Option<&Transaction> {

@@ -190,6 +190,8 @@ pub enum ErrorKind {
     QueryCanceled,
     /// 57P01
     Shutdown,
+    /// 58030, and the end of the session: a transaction over several stores is committed in one of them alone.
+    HalfCommitted,
     /// 58030
     StoreFailure,
     /// XX001

@@ -96,8 +96,12 @@ impl Kind {
     }
 }
 
-/// Everything there is to say about these tables and sequences: by table, the gravest first.
+/// Everything there is to say about these tables and sequences, as far as they are in the Table service: by table, the
+/// gravest first.
 pub(super) fn findings(tables: &[Arc<Relation>], sequences: &[Arc<Sequence>]) -> Vec<Finding> {
+    let has_rules = |table: &&Arc<Relation>| table.place().has_rules();
+    let tables: Vec<Arc<Relation>> = tables.iter().filter(has_rules).cloned().collect();
+    let sequences: Vec<Arc<Sequence>> = sequences.iter().filter(|s| s.place.has_rules()).cloned().collect();
     let declared = || tables.iter().filter(|table| table.kind != RelationKind::Found);
     let mut found = Vec::new();
     for table in declared() {
@@ -105,7 +109,7 @@ pub(super) fn findings(tables: &[Arc<Relation>], sequences: &[Arc<Sequence>]) ->
         keys::findings(table, &mut found);
         columns::findings(table, &mut found);
     }
-    counters::findings(tables, sequences, &mut found);
+    counters::findings(&tables, &sequences, &mut found);
     found.sort_by(|a, b| (&a.table, a.severity, &a.object).cmp(&(&b.table, b.severity, &b.object)));
     found
 }

@@ -39,7 +39,7 @@ impl LockingQuery {
     /// Whatever is wrong with the query; 0A000 where PostgreSQL allows no locking clause, and for stores that others
     /// write to.
     pub async fn prepare(planner: &Planner<'_>, query: &Query, declared: &[SqlType]) -> SqlResult<Self> {
-        if !planner.engine.store().promises().sole_writer {
+        if !planner.engine.stores().public().promises().sole_writer {
             let clause = query.locks.first().map(ToString::to_string).unwrap_or_default();
             return Err(SqlError::not_supported(clause)
                 .with_hint("Leave it out: a row that changes before COMMIT is refused then (40001)."));

@@ -18,14 +18,16 @@ mod recorded;
 mod references;
 mod relations;
 mod rewrite;
-mod routine_source;
+mod routine_text;
 mod routines;
+mod sizes;
 mod spelling;
 mod view_definitions;
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
+use arrow::array::ArrayRef;
 use datafusion::catalog::TableProvider;
 use datafusion::logical_expr::ScalarUDF;
 use datafusion::sql::sqlparser::ast::Query;
@@ -36,9 +38,12 @@ pub(in crate::sql) use self::granted::Granted;
 use self::objects::Objects;
 pub(super) use self::objects::{DATABASE, PUBLIC, table_row};
 pub(super) use self::quoting::{quote_ident, split_name};
+pub(super) use self::routines::{printed as printed_function, read_reference as read_function};
+pub(in crate::sql) use self::sizes::Sizes;
 use super::advisory;
-use super::catalog::{Sequence, SharedComments, View};
+use super::catalog::{Search, Sequence, SharedComments, View};
 use super::copies::Copies;
+use super::cursor::ShownCursor;
 use super::error::{ErrorKind, SqlError, SqlResult};
 use super::handles::Handles;
 use super::login::Login;
@@ -46,6 +51,7 @@ use super::observe::Observations;
 use super::privileges::Rights;
 use super::relation::Relation;
 use super::sequence::{self, SessionSequences};
+use super::types::SqlType;
 
 /// The user's tables and sequences as the system catalogue shows them to one statement.
 #[derive(Clone)]
@@ -53,6 +59,7 @@ pub struct CatalogSnapshot {
     objects: Arc<Objects>,
     observations: Arc<Observations>,
     granted: Arc<Granted>,
+    sizes: Arc<Sizes>,
 }
 
 impl CatalogSnapshot {
@@ -63,7 +70,21 @@ impl CatalogSnapshot {
         comments: Arc<SharedComments>,
     ) -> Self {
         let objects = Objects::new(relations, sequences).with_views(views).with_comments(comments);
-        Self { objects: Arc::new(objects), observations: Arc::default(), granted: Arc::default() }
+        let (observations, granted, sizes) = Default::default();
+        Self { objects: Arc::new(objects), observations, granted, sizes }
+    }
+
+    /// With how much the tables hold.
+    #[must_use]
+    pub(in crate::sql) fn with_sizes(self, sizes: Sizes) -> Self {
+        Self { sizes: Arc::new(sizes), ..self }
+    }
+
+    /// With the order in which names without a schema are looked for.
+    #[must_use]
+    pub(in crate::sql) fn looking_in(self, search: Search) -> Self {
+        let objects = Objects::clone(&self.objects).with_search(search);
+        Self { objects: Arc::new(objects), ..self }
     }
 
     /// With what observe mode saw, for the views that show it.
@@ -88,6 +109,7 @@ pub struct SystemCatalog {
     handles: Handles,
     sequences: Option<Arc<SessionSequences>>,
     copies: Arc<Copies>,
+    cursors: Arc<[ShownCursor]>,
     /// Set when the statement reads the catalogue, through a relation or a function.
     seen: OnceLock<CatalogSnapshot>,
 }
@@ -102,6 +124,7 @@ impl SystemCatalog {
             handles,
             sequences: None,
             copies: Arc::default(),
+            cursors: Arc::default(),
             seen: OnceLock::new(),
         }
     }
@@ -110,6 +133,13 @@ impl SystemCatalog {
     #[must_use]
     pub(in crate::sql) fn with_copies(mut self, copies: Arc<Copies>) -> Self {
         self.copies = copies;
+        self
+    }
+
+    /// The session's open cursors, for `pg_cursors`.
+    #[must_use]
+    pub(in crate::sql) fn with_cursors(mut self, cursors: Arc<[ShownCursor]>) -> Self {
+        self.cursors = cursors;
         self
     }
 
@@ -196,6 +226,14 @@ impl SystemCatalog {
         of_sequence.or_else(of_lock).or_else(|| functions::find(name, &self.context()))
     }
 
+    /// Values that name objects as the OIDs of these; any others as they are.
+    ///
+    /// # Errors
+    /// That what a value names is there no longer.
+    pub(in crate::sql) fn oids(&self, sql_type: &SqlType, values: &ArrayRef) -> SqlResult<ArrayRef> {
+        functions::oids(&self.context(), sql_type, values)
+    }
+
     /// The query with relations in the place of functions that give their rows.
     pub fn with_relations<'q>(&self, query: &'q Query) -> Cow<'q, Query> {
         rewrite::with_relations(query)
@@ -210,9 +248,9 @@ impl SystemCatalog {
     }
 
     fn context(&self) -> FunctionContext {
-        let (objects, granted) = match self.seen.get() {
-            Some(snapshot) => (snapshot.objects.clone(), snapshot.granted.clone()),
-            None => (Arc::new(Objects::new(Vec::new(), Vec::new())), Arc::default()),
+        let (objects, granted, sizes) = match self.seen.get() {
+            Some(snapshot) => (snapshot.objects.clone(), snapshot.granted.clone(), snapshot.sizes.clone()),
+            None => (Arc::new(Objects::new(Vec::new(), Vec::new())), Arc::default(), Arc::default()),
         };
         FunctionContext {
             objects,
@@ -221,8 +259,10 @@ impl SystemCatalog {
             login: self.login.clone(),
             handles: self.handles.clone(),
             granted,
+            sizes,
             observations: Arc::default(),
             copies: self.copies.clone(),
+            cursors: self.cursors.clone(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The objects of one database as the catalogue numbers and names them: schemas, tables, their keys and columns.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::constraints::{TableConstraint, TableIndex};
@@ -7,8 +8,8 @@ use super::functions::FunctionContext;
 use super::layout::{self, Layout};
 use super::quoting::{quote_ident, split_name};
 use super::view_definitions;
-use crate::model::TableName;
-use crate::sql::catalog::{Sequence, SharedComments, View};
+use crate::sql::catalog::{Search, Sequence, SharedComments, View};
+use crate::sql::place::{Place, StoredTable};
 use crate::sql::relation::{Relation, RelationColumn, column_numbers};
 use crate::sql::types::TableRow;
 
@@ -17,6 +18,8 @@ pub(super) const PG_CATALOG: u32 = 11;
 const PG_TOAST: u32 = 99;
 pub(in crate::sql) const PUBLIC: u32 = 2200;
 pub(super) const INFORMATION_SCHEMA: u32 = 13_207;
+/// Each session sees its own under it.
+pub(super) const TEMPORARY_SCHEMA: u32 = 13_208;
 /// The role that owns everything: whoever is connected.
 pub(super) const OWNER: u32 = 10;
 /// The database's own OID.
@@ -45,44 +48,60 @@ impl Class<'_> {
         }
     }
 
-    pub fn schema(&self) -> &str {
+    pub fn schema(&self) -> Cow<'_, str> {
         match self {
-            Class::Table(table) => &table.schema_name,
-            Class::Index(index) => &index.table().schema_name,
-            Class::Sequence(_) | Class::View(_) => "public",
-            Class::System(layout) => layout.schema,
+            Class::Table(table) => table.schema_name.as_str().into(),
+            Class::Index(index) => index.table().schema_name.as_str().into(),
+            Class::Sequence(sequence) => sequence.place.schema(),
+            Class::View(view) => view.place.schema(),
+            Class::System(layout) => layout.schema.into(),
         }
     }
+}
 
-    /// Whether its bare name finds it.
-    pub fn is_visible(&self) -> bool {
-        matches!(self.schema(), "public" | "pg_catalog")
+/// The type of the rows of a table or view.
+#[derive(Clone, Copy)]
+pub(super) struct RowType<'a> {
+    pub relation: u32,
+    pub name: &'a str,
+    pub schema: &'a str,
+}
+
+impl RowType<'_> {
+    pub fn oid(&self) -> u32 {
+        row_type_oid(self.relation)
     }
 
-    /// As `regclass` prints it.
-    pub fn printed(&self) -> String {
-        let name = quote_ident(&self.name());
-        if self.is_visible() { name } else { format!("{}.{name}", quote_ident(self.schema())) }
+    pub fn array_oid(&self) -> u32 {
+        row_array_oid(self.relation)
     }
 }
 
 /// The user's tables and sequences.
+#[derive(Clone)]
 pub(super) struct Objects {
     pub tables: Vec<Arc<Relation>>,
     pub sequences: Vec<Arc<Sequence>>,
     pub views: Vec<Arc<View>>,
     /// Those on schemas and databases.
     pub comments: Arc<SharedComments>,
+    search: Search,
 }
 
 impl Objects {
     pub fn new(tables: Vec<Arc<Relation>>, sequences: Vec<Arc<Sequence>>) -> Self {
-        Self { tables, sequences, views: Vec::new(), comments: Arc::default() }
+        Self { tables, sequences, views: Vec::new(), comments: Arc::default(), search: Search::default() }
     }
 
     /// With these views.
     pub fn with_views(self, views: Vec<Arc<View>>) -> Self {
         Self { views, ..self }
+    }
+
+    /// With the order in which names without a schema are looked for.
+    #[must_use]
+    pub fn with_search(self, search: Search) -> Self {
+        Self { search, ..self }
     }
 
     /// With the comments on schemas and databases.
@@ -111,13 +130,14 @@ impl Objects {
     }
 
     /// The table of this name in the store.
-    pub fn oid_of_stored(&self, stored: &TableName) -> Option<u32> {
+    pub fn oid_of_stored(&self, stored: &StoredTable) -> Option<u32> {
         self.tables.iter().find(|table| table.stored == *stored).map(|table| table.oid)
     }
 
-    /// The table of this exact name.
-    pub fn table(&self, name: &str) -> Option<&Relation> {
-        self.tables.iter().find(|table| table.name == name).map(|table| &**table)
+    /// The table that a foreign key of `from` refers to.
+    pub fn referenced(&self, from: &Relation, name: &str) -> Option<&Relation> {
+        let is_it = |table: &&Arc<Relation>| table.name == name && table.place() == from.place();
+        self.tables.iter().find(is_it).map(|table| &**table)
     }
 
     /// The relation that `regclass` input means, with its OID.
@@ -131,36 +151,95 @@ impl Objects {
         if let Some(layout) = layout::find(schema, name) {
             return Some((layout.oid, Class::System(layout)));
         }
-        let in_schema = |table: &&Arc<Relation>| schema.is_none_or(|s| s == table.schema_name);
-        let mut tables = self.tables.iter().filter(in_schema);
+        let places = match schema {
+            None => self.search.places().to_vec(),
+            Some(schema) => self.search.place_of_schema(schema).into_iter().collect(),
+        };
+        let exact = places.iter().find_map(|place| self.class_in(*place, name));
+        exact.or_else(|| places.iter().find_map(|place| self.table_like(*place, name)))
+    }
+
+    /// The table of this name but for its case.
+    fn table_like(&self, place: Place, name: &str) -> Option<(u32, Class<'_>)> {
+        let mut tables = self.tables.iter().filter(|table| table.place() == place);
+        tables.find(|t| t.name.eq_ignore_ascii_case(name)).map(|t| (t.oid, Class::Table(t)))
+    }
+
+    /// Whether its bare name finds it.
+    pub fn is_visible(&self, class: &Class<'_>) -> bool {
+        if let Class::System(layout) = class {
+            return layout.schema == "pg_catalog";
+        }
+        let name = class.name();
+        let first = self.search.places().into_iter().find(|place| self.class_in(*place, &name).is_some());
+        first.is_some_and(|place| place.schema() == class.schema())
+    }
+
+    /// As `regclass` prints it.
+    pub fn printed(&self, class: &Class<'_>) -> String {
+        let name = quote_ident(&class.name());
+        if self.is_visible(class) { name } else { format!("{}.{name}", quote_ident(&class.schema())) }
+    }
+
+    /// What has exactly this name in a place.
+    fn class_in(&self, place: Place, name: &str) -> Option<(u32, Class<'_>)> {
+        let tables = self.tables.iter().filter(|table| table.place() == place);
         let exact = tables.clone().find(|t| t.name == name).map(|t| (t.oid, Class::Table(t)));
         let index = || {
             let mut indexes = tables.clone().flat_map(|table| TableIndex::of_table(table));
             indexes.find(|index| index.name() == name)
         };
         let sequence = || {
-            let mut sequences = self.sequences.iter().filter(|_| schema.is_none_or(|s| s == "public"));
+            let mut sequences = self.sequences.iter().filter(|s| s.place == place);
             sequences.find(|s| s.name == name)
         };
         exact
             .or_else(|| index().map(|index| (index.oid(), Class::Index(index))))
             .or_else(|| sequence().map(|sequence| (sequence.oid, Class::Sequence(sequence))))
             .or_else(|| {
-                let mut views = self.views.iter().filter(|_| schema.is_none_or(|s| s == "public"));
+                let mut views = self.views.iter().filter(|v| v.place == place);
                 views.find(|v| v.name == name).map(|v| (v.oid, Class::View(v)))
             })
-            .or_else(|| tables.find(|t| t.name.eq_ignore_ascii_case(name)).map(|t| (t.oid, Class::Table(t))))
     }
 
-    /// The table of a row type, and whether the OID is that of the type's array.
-    pub fn table_of_row_type(&self, oid: u32) -> Option<(&Relation, bool)> {
-        self.tables.iter().find_map(|t| {
-            let found = oid == row_type_oid(t) || oid == row_array_oid(t);
-            found.then(|| (&**t, oid == row_array_oid(t)))
-        })
+    /// The types of the rows of all tables and views.
+    pub fn row_types(&self) -> impl Iterator<Item = RowType<'_>> {
+        let tables = self.tables.iter().map(|table| (table.oid, table.name.as_str(), table.schema_name.as_str()));
+        let views = self.views.iter().map(|view| (view.oid, view.name.as_str(), "public"));
+        tables.chain(views).map(|(relation, name, schema)| RowType { relation, name, schema })
     }
 
-    /// Every schema with its OID: the fixed ones, then those of tables elsewhere.
+    /// The row type of an OID, and whether that is the OID of the type's array.
+    pub fn row_type(&self, oid: u32) -> Option<(RowType<'_>, bool)> {
+        let found = self.row_types().find(|row| oid == row.oid() || oid == row.array_oid())?;
+        let is_array = oid == found.array_oid();
+        Some((found, is_array))
+    }
+
+    /// The schema of the session's temporary objects, if it has any.
+    pub fn temporary_schema(&self) -> Option<String> {
+        let is_there = self.tables.iter().any(|table| table.place().is_temporary())
+            || self.sequences.iter().any(|sequence| sequence.place.is_temporary())
+            || self.views.iter().any(|view| view.place.is_temporary());
+        is_there.then(|| self.search.temporary().schema().into_owned())
+    }
+
+    /// The schemas that names without one are looked for in, in order, with the implicit ones or without.
+    pub fn search_path(&self, implicit: bool) -> Vec<String> {
+        let temporary = self.temporary_schema();
+        let is_named = self.search.places()[0] == Place::Public;
+        let mut path: Vec<String> = temporary.filter(|_| implicit || is_named).into_iter().collect();
+        if implicit {
+            path.push("pg_catalog".to_owned());
+        }
+        path.push("public".to_owned());
+        if is_named && path.len() > 1 && self.temporary_schema().is_some() {
+            path.rotate_left(1);
+        }
+        path
+    }
+
+    /// Every schema with its OID: the fixed ones, then that of temporary tables.
     pub fn schemas(&self) -> Vec<(u32, String)> {
         let mut schemas = vec![
             (PG_CATALOG, "pg_catalog".to_owned()),
@@ -168,17 +247,14 @@ impl Objects {
             (PUBLIC, "public".to_owned()),
             (INFORMATION_SCHEMA, "information_schema".to_owned()),
         ];
-        let mut next = INFORMATION_SCHEMA + 1;
-        for table in &self.tables {
-            if !schemas.iter().any(|(_, name)| *name == table.schema_name) {
-                schemas.push((next, table.schema_name.clone()));
-                next += 1;
-            }
-        }
+        schemas.extend(self.temporary_schema().map(|schema| (TEMPORARY_SCHEMA, schema)));
         schemas
     }
 
     pub fn schema_oid(&self, name: &str) -> Option<u32> {
+        if name == "pg_temp" {
+            return self.temporary_schema().map(|_| TEMPORARY_SCHEMA);
+        }
         self.schemas().into_iter().find(|(_, n)| n == name).map(|(oid, _)| oid)
     }
 }
@@ -234,17 +310,18 @@ pub(super) fn constraint_oid(table: &Relation) -> u32 {
     table.oid.wrapping_add(2)
 }
 
-pub(super) fn row_type_oid(table: &Relation) -> u32 {
-    table.oid.wrapping_add(3)
+/// OID of the type of a table's or view's rows.
+pub(super) fn row_type_oid(relation: u32) -> u32 {
+    relation.wrapping_add(3)
 }
 
-pub(super) fn row_array_oid(table: &Relation) -> u32 {
-    table.oid.wrapping_add(4)
+fn row_array_oid(relation: u32) -> u32 {
+    relation.wrapping_add(4)
 }
 
 /// The type of a table's rows.
 pub(in crate::sql) fn table_row(table: &Relation) -> TableRow {
-    let (oid, array_oid) = (row_type_oid(table), row_array_oid(table));
+    let (oid, array_oid) = (row_type_oid(table.oid), row_array_oid(table.oid));
     TableRow { oid, array_oid, name: quote_ident(&table.name) }
 }
 

@@ -49,7 +49,8 @@ impl VisitorMut for Shorten {
         if let [schema, table] = relation.0.as_slice()
             && let (Some(schema), Some(name)) = (schema.as_ident(), table.as_ident())
         {
-            let is_seen = schema.value == "pg_catalog" || (schema.value == "public" && self.sees_public);
+            let is_own = schema.value == "pg_catalog" || schema.value.starts_with("pg_temp_");
+            let is_seen = is_own || (schema.value == "public" && self.sees_public);
             if is_seen && !self.taken.contains(&fold(name)) {
                 *relation = ObjectName::from(vec![name.clone()]);
             }

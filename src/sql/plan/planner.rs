@@ -23,8 +23,9 @@ use super::assigned::{Receiver, check_constants, check_types};
 use super::names::Source;
 use super::tables::{Mentions, TableEntry, Tables, schema_and_table};
 use super::views::ViewQueries;
-use super::{changes, earliest, edm_types, frames, in_turn, multisets, names, origins, row_value, unnest};
-use crate::sql::catalog::View;
+use super::{changes, earliest, edm_types, frames, in_turn, list_order, multisets, names, origins, row_value};
+use super::{settings_in_turn, unnest};
+use crate::sql::catalog::{Sequence, View};
 use crate::sql::engine::Engine;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::expr::{self, Parameters};
@@ -37,6 +38,7 @@ use crate::sql::scan::RelationProvider;
 use crate::sql::sequence::{self, values_as_selects};
 use crate::sql::style::{Reading, Style};
 use crate::sql::types::SqlType;
+use crate::table::TableSize;
 
 /// A query that was planned once and can be run with other parameters and on later snapshots.
 pub(crate) struct PlannedQuery {
@@ -199,6 +201,7 @@ impl Planner<'_> {
         self.prepare_names(&mut query)?;
         let state = self.engine.state();
         names::resolve(&mut query, tables, state)?;
+        settings_in_turn::asked(&mut query);
         expr::lower(&mut query)?;
         let statement = Statement::Query(Box::new(query));
         let parameters_of = |given| {
@@ -323,16 +326,24 @@ impl Planner<'_> {
                 return Ok(false);
             }
         }
-        let is_same = |view: &Arc<View>| self.reads.catalog.view(&view.name) == Some(view);
+        let catalog = &self.reads.catalog;
+        let is_same = |view: &Arc<View>| {
+            let name = view.placed_name();
+            catalog.view(&name) == Some(view) && catalog.is_visible(&name)
+        };
         Ok(!query.reads_system_catalog && query.views.iter().all(is_same))
     }
 
-    /// Whether a relation is still the table it was, with at least the columns it had.
+    /// Whether a relation is still the table it was, with at least the columns it had, and what its bare name means.
     ///
     /// # Errors
     /// When the catalogue cannot be read.
     pub async fn is_unchanged(&self, relation: &Arc<Relation>) -> SqlResult<bool> {
-        let current = self.reads.relation(&relation.name).await?;
+        let name = relation.placed_name();
+        if !self.reads.catalog.is_visible(&name) {
+            return Ok(false);
+        }
+        let current = self.reads.relation(&name).await?;
         Ok(current.is_some_and(|current| Arc::ptr_eq(&current, relation) || current.still_serves(relation)))
     }
 
@@ -367,7 +378,7 @@ impl Planner<'_> {
                         .clone(),
                 };
                 let snapshot = if self.system.shows_observations(schema.as_deref(), &table) {
-                    let observations = self.engine.recorder().observations(&*self.reads.reader).await?;
+                    let observations = self.engine.recorder().observations(self.reads.readers.public()).await?;
                     Arc::new(snapshot.with_observations(observations))
                 } else {
                     snapshot
@@ -378,10 +389,12 @@ impl Planner<'_> {
                     tables.insert(&used_name, TableEntry { oid, ..TableEntry::of_provider(&key, provider) });
                 }
             } else if let Some(relation) = self.relation(schema.as_deref(), &table).await? {
-                tables.insert(&used_name, relation_entry(&relation, mentions));
-            } else if let Some(sequence) = self.reads.catalog.sequence(&table) {
+                let size = self.reads.readers.size_of(&relation.stored);
+                tables.insert(&used_name, relation_entry(&relation, mentions, size));
+            } else if let Some(sequence) = self.sequence(schema.as_deref(), &table) {
                 let provider = sequence::provider(self.system.sequences()?, &sequence).await?;
-                tables.insert(&used_name, TableEntry::of_provider(&format!("public.{table}"), provider));
+                let key = format!("{}.{table}", sequence.place.schema());
+                tables.insert(&used_name, TableEntry::of_provider(&key, provider));
             }
         }
         Ok(tables)
@@ -392,12 +405,17 @@ impl Planner<'_> {
     /// # Errors
     /// 3F000 for an unknown schema.
     pub async fn relation(&self, schema: Option<&str>, table: &str) -> SqlResult<Option<Arc<Relation>>> {
-        match schema {
-            None | Some("public") => self.reads.relation(table).await,
+        match self.reads.catalog.named(schema, table) {
+            Some(name) => self.reads.relation(&name).await,
             // A system relation that there is not, or a function in FROM.
-            Some("pg_catalog" | "information_schema") => Ok(None),
-            Some(other) => Err(SqlError::new(ErrorKind::UndefinedSchema, format!("schema \"{other}\" does not exist"))),
+            None if matches!(schema, Some("pg_catalog" | "information_schema")) => Ok(None),
+            None => Err(super::tables::unknown_schema(schema, table)),
         }
+    }
+
+    /// A sequence by name.
+    pub fn sequence(&self, schema: Option<&str>, name: &str) -> Option<Arc<Sequence>> {
+        self.reads.catalog.sequence(&self.reads.catalog.named(schema, name)?)
     }
 
     fn to_plan(
@@ -420,11 +438,11 @@ impl Planner<'_> {
         let planner = SqlToRel::new_with_options(&context, options);
         let plan = planner.sql_statement_to_plan_with_context(statement, &mut planner_context)?;
         let plan = expr::type_plan(plan, types)?;
-        multisets::counted(frames::in_groups(plan)?)
+        list_order::kept(multisets::counted(frames::in_groups(plan)?)?)
     }
 }
 
-fn relation_entry(relation: &Arc<Relation>, mentions: &Mentions) -> TableEntry {
+fn relation_entry(relation: &Arc<Relation>, mentions: &Mentions, size: Option<TableSize>) -> TableEntry {
     let shown = match (mentions.hidden, mentions.edm_types) {
         (_, true) => Arc::new(relation.with_edm_types()),
         (true, false) => relation.clone(),
@@ -432,10 +450,11 @@ fn relation_entry(relation: &Arc<Relation>, mentions: &Mentions) -> TableEntry {
     };
     let names = |hidden| shown.columns.iter().filter(move |c| c.hidden == hidden).map(|c| c.name.clone()).collect();
     TableEntry {
-        key: format!("public.{}", relation.name),
+        key: format!("{}.{}", relation.schema_name, relation.name),
         visible: names(false),
         hidden: names(true),
-        provider: Arc::new(RelationProvider::new(shown.clone())) as Arc<dyn TableProvider>,
+        provider: Arc::new(RelationProvider::new(shown.clone(), size.map(|size| size.entities)))
+            as Arc<dyn TableProvider>,
         relation: Some(relation.clone()),
         oid: Some(relation.oid),
         row_type: Some(table_row(relation)),

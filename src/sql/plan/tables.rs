@@ -10,8 +10,9 @@ use datafusion::datasource::MemTable;
 use datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, Query, Visit, Visitor};
 
 use super::edm_types;
-use crate::sql::catalog::View;
+use crate::sql::catalog::{CatalogView, View};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::place::PlacedName;
 use crate::sql::relation::Relation;
 use crate::sql::statement::fold;
 use crate::sql::types::TableRow;
@@ -67,7 +68,7 @@ impl TableEntry {
     pub fn of_view(view: &Arc<View>, query: Query) -> SqlResult<Self> {
         let fields: Vec<_> = view.typed_columns()?.iter().map(|(name, t)| t.field(name, true)).collect();
         let nothing = MemTable::try_new(Arc::new(Schema::new(fields)), vec![Vec::new()])?;
-        let entry = Self::of_provider(&format!("public.{}", view.name), Arc::new(nothing));
+        let entry = Self::of_provider(&format!("{}.{}", view.place.schema(), view.name), Arc::new(nothing));
         Ok(Self { oid: Some(view.oid), view: Some(ViewQuery { view: view.clone(), query: Arc::new(query) }), ..entry })
     }
 }
@@ -132,6 +133,26 @@ pub(crate) fn schema_and_table(name: &ObjectName) -> SqlResult<(Option<String>, 
         [table] => Ok((None, table.clone())),
         [schema, table] | [_, schema, table] => Ok((Some(schema.clone()), table.clone())),
         _ => Err(SqlError::new(ErrorKind::Syntax, format!("improper qualified name: {name}"))),
+    }
+}
+
+/// What the name of a table, a sequence or a view means, with its place.
+///
+/// # Errors
+/// 42601 for more than three parts, 3F000 for an unknown schema, 42P01 for what only the system has there.
+pub(crate) fn placed_name(catalog: &CatalogView, name: &ObjectName) -> SqlResult<PlacedName> {
+    let (schema, table) = schema_and_table(name)?;
+    catalog.named(schema.as_deref(), &table).ok_or_else(|| unknown_schema(schema.as_deref(), &table))
+}
+
+/// The error for a schema without tables of users.
+pub(super) fn unknown_schema(schema: Option<&str>, table: &str) -> Box<SqlError> {
+    let schema = schema.unwrap_or_default();
+    match schema {
+        "pg_catalog" | "information_schema" => {
+            SqlError::new(ErrorKind::UndefinedTable, format!("relation \"{schema}.{table}\" does not exist"))
+        }
+        _ => SqlError::new(ErrorKind::UndefinedSchema, format!("schema \"{schema}\" does not exist")),
     }
 }
 

@@ -57,7 +57,7 @@ impl ViewQueries {
 impl Planner<'_> {
     /// The user's view of this name.
     pub fn view(&self, schema: Option<&str>, name: &str) -> Option<&Arc<View>> {
-        let is_ours = matches!(schema, None | Some("public")) && !self.system.knows(schema, name);
-        self.reads.catalog.view(name).filter(|_| is_ours)
+        let named = self.reads.catalog.named(schema, name).filter(|_| !self.system.knows(schema, name))?;
+        self.reads.catalog.view(&named)
     }
 }

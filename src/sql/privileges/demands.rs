@@ -19,8 +19,8 @@ pub(in crate::sql) enum Demand {
     On(ObjectName, Wanted),
     /// To own the table of an index.
     OwnIndex(ObjectName),
-    /// To make things in the schema.
-    Create,
+    /// To make something of this name; temporary, where that is said.
+    Create(ObjectName, bool),
     /// To own the schema or the database.
     OwnShared(ObjectKind, String),
 }
@@ -43,16 +43,17 @@ pub(in crate::sql) fn demands(command: &Command) -> Vec<Demand> {
         Command::Delete(delete) => needs.delete(delete, true),
         Command::Merge(merge) => needs.merge(merge, true),
         Command::CreateTable(create) => {
-            needs.0.push(Demand::Create);
+            needs.create(&create.create.name, create.create.temporary);
             needs.references(&create.create);
+            create.likes.iter().for_each(|like| needs.all(&like.source, Privileges::SELECT));
         }
         Command::CreateTableAs(create) => {
-            needs.0.push(Demand::Create);
+            needs.create(&create.create.name, create.create.temporary);
             look_through(&create.query, None, &mut needs);
         }
         // Who may read the view reads its tables with the rights of whoever made it.
         Command::CreateView(create) => {
-            needs.0.push(Demand::Create);
+            needs.create(&create.name, create.temporary);
             if create.or_replace {
                 needs.own(&create.name);
             }
@@ -63,7 +64,7 @@ pub(in crate::sql) fn demands(command: &Command) -> Vec<Demand> {
             needs.references_of_actions(&alter.alter.operations);
         }
         Command::DropTable(drop) | Command::DropSequence(drop) | Command::DropView(drop) => drop.names.iter().for_each(|name| needs.own(name)),
-        Command::CreateSequence(_) => needs.0.push(Demand::Create),
+        Command::CreateSequence(create) => needs.create(&create.name, create.temporary),
         Command::AlterSequence(alter) => needs.own(&alter.name),
         Command::CreateIndex(create) => needs.own(&create.table_name),
         Command::DropIndex(drop) => needs.0.extend(drop.names.iter().cloned().map(Demand::OwnIndex)),
@@ -156,6 +157,10 @@ impl Found for Needs {
 impl Needs {
     fn all(&mut self, name: &ObjectName, privileges: Privileges) {
         self.want(name, Wanted::All(privileges));
+    }
+
+    fn create(&mut self, name: &ObjectName, temporary: bool) {
+        self.0.push(Demand::Create(name.clone(), temporary));
     }
 
     fn own(&mut self, name: &ObjectName) {
@@ -346,7 +351,7 @@ mod tests {
             Demand::On(name, Wanted::OneOf(privileges)) => format!("{name}?{privileges:?}"),
             Demand::On(name, Wanted::Ownership) => format!("{name}!"),
             Demand::OwnIndex(name) => format!("{name}!"),
-            Demand::Create => "+".to_owned(),
+            Demand::Create(..) => "+".to_owned(),
             Demand::OwnShared(kind, name) => format!("{} {name}!", kind.noun()),
         };
         demands(&command).iter().map(shown).collect::<Vec<_>>().join(" ")

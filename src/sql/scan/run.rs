@@ -99,7 +99,7 @@ impl ScanRun {
         let layout = RowLayout::new(&self.relation, &self.read, own.is_some());
         let limit = self.fetch.filter(|_| group.residual.is_none()).map(|fetch| fetch.saturating_add(hidden));
         let request = ScanRequest {
-            table: self.relation.stored.clone(),
+            table: self.relation.stored.name.clone(),
             ranges: Arc::clone(&group.ranges),
             columns: Arc::clone(layout.scan_columns()),
             direction: self.direction,
@@ -107,7 +107,8 @@ impl ScanRun {
             batch_rows: limit.map_or(self.batch_rows, |limit| limit.clamp(1, self.batch_rows)),
             stats: Arc::clone(&self.stats),
         };
-        let scan = self.reads.reader.scan(request).map_err(external)?;
+        let reader = self.reads.readers.at(self.relation.place()).map_err(|error| DataFusionError::External(error))?;
+        let scan = reader.scan(request).map_err(external)?;
         let scan = match own {
             None => scan.map_err(external).boxed(),
             Some(own) => {

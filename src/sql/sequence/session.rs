@@ -135,7 +135,7 @@ impl SessionSequences {
     /// # Errors
     /// What the store meets.
     pub async fn state(&self, sequence: &Arc<Sequence>) -> SqlResult<SequenceState> {
-        let counter = self.lock().catalog.as_ref().and_then(|catalog| catalog.own_counter(&sequence.name));
+        let counter = self.lock().catalog.as_ref().and_then(|catalog| catalog.own_counter(&sequence.placed_name()));
         match counter {
             Some(counter) => Ok(*counter.lock().unwrap_or_else(PoisonError::into_inner)),
             None => self.shared.state(sequence).await,
@@ -155,14 +155,15 @@ impl SessionSequences {
         if let Ok(oid) = text.trim().parse::<u32>() {
             return catalog.sequences().find(|s| s.oid == oid).cloned().ok_or_else(unknown);
         }
-        let name = match parts.as_slice() {
-            [name] => name,
-            [schema, name] | [_, schema, name] if schema == "public" => name,
+        let (schema, name) = match parts.as_slice() {
+            [name] => (None, name),
+            [schema, name] | [_, schema, name] => (Some(schema.as_str()), name),
             _ => return Err(unknown()),
         };
-        match catalog.sequence(name) {
+        let placed = catalog.named(schema, name).ok_or_else(unknown)?;
+        match catalog.sequence(&placed) {
             Some(sequence) => Ok(sequence),
-            None if catalog.has_name(name) => {
+            None if catalog.has_name(&placed) => {
                 Err(SqlError::new(ErrorKind::WrongObjectType, format!("\"{name}\" is not a sequence")))
             }
             None => Err(unknown()),
@@ -177,7 +178,7 @@ impl SessionSequences {
             let message = format!("cannot execute {function}() in a read-only transaction");
             return Err(SqlError::new(ErrorKind::ReadOnlyTransaction, message));
         }
-        let counter = inner.catalog.as_ref().and_then(|catalog| catalog.own_counter(&sequence.name));
+        let counter = inner.catalog.as_ref().and_then(|catalog| catalog.own_counter(&sequence.placed_name()));
         Ok((sequence, counter))
     }
 

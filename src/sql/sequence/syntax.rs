@@ -12,6 +12,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 #[derive(Debug, Clone)]
 pub(in crate::sql) struct CreateSequence {
     pub name: ObjectName,
+    pub temporary: bool,
     pub if_not_exists: bool,
     pub options: GivenOptions,
 }
@@ -53,15 +54,14 @@ pub(in crate::sql) struct GivenOptions {
 /// Reads a statement about a sequence; `None` when it is about something else.
 pub(in crate::sql) fn parse_command(parser: &mut Parser<'_>) -> Result<Option<SequenceCommand>, ParserError> {
     use Keyword::{ALTER, CREATE, EXISTS, IF, NOT, SEQUENCE, TEMP, TEMPORARY, UNLOGGED};
-    if parser.parse_keywords(&[CREATE, TEMP, SEQUENCE]) || parser.parse_keywords(&[CREATE, TEMPORARY, SEQUENCE]) {
-        return refuse(parser, "CREATE TEMPORARY SEQUENCE");
-    }
+    let temporary =
+        parser.parse_keywords(&[CREATE, TEMP, SEQUENCE]) || parser.parse_keywords(&[CREATE, TEMPORARY, SEQUENCE]);
     // What is not logged may be lost in a crash; here nothing is, and nothing has to be.
-    if parser.parse_keywords(&[CREATE, SEQUENCE]) || parser.parse_keywords(&[CREATE, UNLOGGED, SEQUENCE]) {
+    if temporary || parser.parse_keywords(&[CREATE, SEQUENCE]) || parser.parse_keywords(&[CREATE, UNLOGGED, SEQUENCE]) {
         let if_not_exists = parser.parse_keywords(&[IF, NOT, EXISTS]);
         let name = parser.parse_object_name(false)?;
         let options = GivenOptions::parse(parser)?;
-        return Ok(Some(SequenceCommand::Create(CreateSequence { name, if_not_exists, options })));
+        return Ok(Some(SequenceCommand::Create(CreateSequence { name, temporary, if_not_exists, options })));
     }
     if !parser.parse_keywords(&[ALTER, SEQUENCE]) {
         return Ok(None);

@@ -7,13 +7,12 @@ use datafusion::sql::sqlparser::ast::{Expr, Ident, UnaryOperator};
 
 use super::views::check_types_free;
 use super::{Position, Session};
-use crate::model::TableName;
 use crate::sql::catalog::{Access, CatalogView, Declaration, duplicate_table};
 use crate::sql::ddl::{self, Alteration, Renaming, RowCheck};
 use crate::sql::dml::{contains_nulls, is_there_row};
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
 use crate::sql::outcome::{CommandTag, Outcome};
-use crate::sql::plan::schema_and_table;
+use crate::sql::plan::{placed_name, schema_and_table};
 use crate::sql::reads::Reads;
 use crate::sql::relation::Relation;
 use crate::sql::statement::AlterCommand;
@@ -27,9 +26,10 @@ impl Session {
         let done = done_of(command);
         let (schema, name) = schema_and_table(&alter.name)?;
         if self.planner().view(schema.as_deref(), &name).is_some() {
-            self.claim(&name).await?;
+            let placed = placed_name(&self.reads().catalog, &alter.name)?;
+            self.claim(&placed).await?;
             // Whoever had the name may have changed what it means.
-            if let Some(view) = self.reads().catalog.view(&name).cloned() {
+            if let Some(view) = self.reads().catalog.view(&placed).cloned() {
                 self.alter_view(&view, command).await?;
                 self.settle(position).await?;
                 return Ok(done_of(command));
@@ -61,9 +61,9 @@ impl Session {
 
     async fn rename(&mut self, relation: &Arc<Relation>, renaming: &Renaming) -> SqlResult<()> {
         if let Renaming::Table { to } = renaming {
-            self.claim(to).await?;
-            let reads = self.reads();
-            if reads.catalog.has_name(to) || reads.catalog.exact(&*reads.reader, to).await?.is_some() {
+            let new = relation.placed_name().beside(to);
+            self.claim(&new).await?;
+            if self.is_taken(&new).await? {
                 return Err(duplicate_table(to));
             }
         }
@@ -71,7 +71,7 @@ impl Session {
         let before = catalog.declaration_of(relation, matches!(renaming, Renaming::Column { .. }));
         let (after, others) = renaming.apply(&catalog, &before)?;
         match renaming {
-            Renaming::Table { to } => self.rename_in_views(relation.oid, &before.name, to)?,
+            Renaming::Table { to } => self.rename_in_views(relation.oid, &before.placed_name(), to)?,
             Renaming::Column { to, .. } => {
                 let mut pairs = before.columns.iter().zip(&after.columns);
                 if let Some((old, _)) = pairs.find(|(old, new)| new.name == *to && old.name != *to) {
@@ -81,7 +81,7 @@ impl Session {
             Renaming::Constraint { .. } => {}
         }
         for other in others {
-            self.claim(&other.name).await?;
+            self.claim(&other.placed_name()).await?;
             self.transaction.catalog_mut().put(other)?;
         }
         let staged = self.transaction.catalog_mut();
@@ -97,7 +97,7 @@ impl Session {
                 }
             }
         }
-        staged.remove(&before.name);
+        staged.remove(before.placed_name());
         staged.put(after)
     }
 
@@ -150,16 +150,16 @@ impl Session {
     /// Stages the sequences of columns that count: values for rows that are there come from them.
     async fn stage_sequences(&mut self, alteration: &Alteration<'_>) -> SqlResult<()> {
         for sequence in &alteration.sequences {
-            self.claim(&sequence.name).await?;
+            self.claim(&sequence.placed_name()).await?;
             let mut sequence = sequence.clone();
             if sequence.oid != 0 {
                 self.transaction.catalog_mut().put_sequence(sequence);
                 continue;
             }
-            if self.reads().catalog.has_name(&sequence.name) {
+            if self.reads().catalog.has_name(&sequence.placed_name()) {
                 return Err(duplicate_table(&sequence.name));
             }
-            sequence.oid = self.engine.catalog().next_oid();
+            sequence.oid = self.engine.catalog().next_oid(sequence.place);
             sequence.owner.iter_mut().for_each(|owner| owner.table = alteration.after.oid);
             let state = sequence.initial();
             let owner = self.reads().catalog.access(alteration.after.oid);
@@ -174,7 +174,7 @@ impl Session {
         let staged = self.transaction.catalog_mut();
         for sequence in catalog.sequences_of(relation.oid) {
             if sequence.owner.as_ref().is_some_and(|owner| columns.contains(&owner.column)) {
-                staged.remove_sequence(&sequence.name);
+                staged.remove_sequence(sequence.placed_name());
             }
         }
     }
@@ -211,8 +211,8 @@ fn violated(relation: &Relation, constraint: &str) -> Box<SqlError> {
 
 /// Every property that rows of the table can have: those the store has seen, and those of the transaction's own writes.
 async fn stored_properties(reads: &Reads, relation: &Relation, before: &Declaration) -> SqlResult<HashSet<String>> {
-    let stored: &TableName = &relation.stored;
-    let observed = reads.reader.observed_schema(stored).await?;
+    let stored = &relation.stored;
+    let observed = reads.readers.at(stored.place)?.observed_schema(stored).await?;
     let mut names: HashSet<String> = observed.properties().iter().map(|p| p.name.as_str().to_owned()).collect();
     names.extend(before.columns.iter().filter_map(|c| c.property.clone()));
     if let Some(own) = reads.own_writes(stored) {

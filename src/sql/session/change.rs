@@ -98,7 +98,9 @@ impl Session {
         // A row that moves is deleted and inserted: where observe mode allows that, it must not come apart.
         let moves = self.transaction.observed_statement().is_some() && dml.moves_rows();
         // What is to be serializable is checked at its commit.
-        let together = moves || dml.has_several_changes();
+        // Of temporary tables all of a statement is committed, or nothing: no rule divides it.
+        let is_temporary = dml.targets().iter().any(|relation| !relation.place().has_rules());
+        let together = moves || is_temporary || dml.has_several_changes();
         let collects = together || self.modes().isolation == Isolation::Serializable;
         if self.transaction.in_block() {
             Unit::Block
@@ -128,9 +130,9 @@ impl Session {
         if self.transaction.snapshot().is_none() {
             return Ok(());
         }
-        let (reader, catalog) = self.engine.catalog().view(self.transaction.catalog());
+        let (readers, catalog) = self.engine.catalog().view(self.transaction.catalog(), &self.own);
         for relation in dml.targets() {
-            let current = catalog.relation(&*reader, &relation.name).await?;
+            let current = catalog.relation(&readers, &relation.placed_name()).await?;
             if current.is_none_or(|current| current.stored != relation.stored) {
                 let message = "could not serialize access due to concurrent update";
                 return Err(SqlError::new(ErrorKind::SerializationFailure, message)
@@ -141,13 +143,17 @@ impl Session {
         Ok(())
     }
 
-    /// The statement planned anew when one of its tables changed since it was prepared, or to read what its sub-queries locked.
+    /// The statement planned anew when one of its tables or views changed since it was prepared, or to read what its
+    /// sub-queries locked.
     async fn refreshed(&self, change: &Change<'_>, given: Tables) -> SqlResult<Option<PreparedDml>> {
         let planner = self.planner().with(given);
         let Change { dml, command, declared, around } = change;
         let mut is_current = around.is_none();
-        for relation in dml.relations() {
-            is_current = is_current && planner.is_unchanged(relation).await?;
+        for target in dml.targets() {
+            is_current = is_current && planner.is_unchanged(target).await?;
+        }
+        for input in dml.inputs() {
+            is_current = is_current && Box::pin(planner.is_current(input)).await?;
         }
         if is_current {
             return Ok(None);
@@ -179,7 +185,7 @@ impl Session {
             Unit::Implicit => WriteMode::Implicit(&mut self.transaction),
             Unit::Direct => {
                 let claims = claims.unwrap_or_else(|| self.transaction.take_claims());
-                WriteMode::Direct(Box::new(self.direct_writer(dml.relation()).with_claims(claims)))
+                WriteMode::Direct(Box::new(self.direct_writer(dml.relation())?.with_claims(claims)))
             }
         };
         let mut writes = Writes::new(&engine, dml.relation().clone(), reads, mode);
@@ -202,12 +208,16 @@ impl Session {
     }
 
     /// Commits what a statement outside a block writes, as it comes.
-    pub(super) fn direct_writer(&self, relation: &Arc<Relation>) -> EgtWriter {
-        let mut writer = EgtWriter::new(self.engine.store().clone(), relation.clone());
+    ///
+    /// # Errors
+    /// 0A000 for a table of a place without a store.
+    pub(super) fn direct_writer(&self, relation: &Arc<Relation>) -> SqlResult<EgtWriter> {
+        let store = self.engine.stores().at(relation.place())?.clone();
+        let mut writer = EgtWriter::new(store, relation.clone());
         if self.transaction.observed_statement().is_some() {
             writer.keep_footprint();
         }
-        writer
+        Ok(writer)
     }
 
     pub(super) fn tell_about_split(&mut self, committed: EgtCount) {

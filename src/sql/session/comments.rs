@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
 
+use super::indexes::{index_of, placed_index};
 use super::{Position, Session};
-use crate::sql::catalog::{Declaration, SharedComments, UnenforcedKind, set_comment};
+use crate::sql::catalog::{Declaration, SharedComments, UnenforcedKind, View, set_comment};
 use crate::sql::comment_syntax::{CommentCommand, CommentSubject};
 use crate::sql::dml::find_target;
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
 use crate::sql::outcome::{CommandTag, Outcome};
-use crate::sql::plan::{resolve_column, schema_and_table};
+use crate::sql::place::PlacedName;
+use crate::sql::plan::{placed_name, resolve_column, schema_and_table};
 use crate::sql::relation::Relation;
 use crate::sql::tx::TableMode;
 
@@ -35,7 +37,13 @@ impl Session {
             }
             CommentSubject::Index(name) => self.comment_on_index(name, text).await?,
             CommentSubject::Sequence(name) => self.comment_on_sequence(name, text).await?,
-            CommentSubject::View(name) => return Err(self.is_no(name, "a view").await),
+            CommentSubject::View(name) => {
+                let Some(mut view) = self.commented_view(name).await? else {
+                    return Err(self.is_no(name, "a view").await);
+                };
+                view.comment = text;
+                self.transaction.catalog_mut().put_view(view);
+            }
             CommentSubject::Schema(_) | CommentSubject::Database(_) | CommentSubject::Role(_) => {
                 self.comment_on_shared(&command.subject, text).await?;
             }
@@ -49,10 +57,21 @@ impl Session {
         let Some((column, table)) = name.split_last().filter(|(_, table)| !table.is_empty()) else {
             return Err(SqlError::new(ErrorKind::Syntax, "column name must be qualified"));
         };
+        if let Some(mut view) = self.commented_view(table).await? {
+            let names: Vec<String> = view.columns.iter().map(|column| column.name.clone()).collect();
+            let found = resolve_column(names.iter(), &Ident::with_quote('"', column))?;
+            let Some(commented) = view.columns.iter_mut().find(|c| Some(c.name.as_str()) == found) else {
+                return Err(no_such_column(column, &view.name));
+            };
+            commented.comment = text;
+            self.transaction.catalog_mut().put_view(view);
+            return Ok(());
+        }
         let mut declaration = match self.commented(table, "relation", true).await {
             Err(error) if error.kind == ErrorKind::WrongObjectType => {
                 let shown = table.last().map_or("", String::as_str);
-                let kind = if self.reads().catalog.sequence(shown).is_some() { "sequences" } else { "indexes" };
+                let placed = placed_name(&self.reads().catalog, &object_name(table))?;
+                let kind = if self.reads().catalog.sequence(&placed).is_some() { "sequences" } else { "indexes" };
                 let message = format!("cannot set comment on relation \"{shown}\"");
                 return Err(SqlError::new(ErrorKind::WrongObjectType, message)
                     .with_detail(format!("This operation is not supported for {kind}.")));
@@ -62,18 +81,19 @@ impl Session {
         let ident = Ident::with_quote('"', column);
         let found = resolve_column(declaration.columns.iter().map(|c| &c.name), &ident)?.map(str::to_owned);
         let Some(commented) = declaration.columns.iter_mut().find(|c| Some(&c.name) == found.as_ref()) else {
-            let message = format!("column \"{column}\" of relation \"{}\" does not exist", declaration.name);
-            return Err(SqlError::new(ErrorKind::UndefinedColumn, message));
+            return Err(no_such_column(column, &declaration.name));
         };
         commented.comment = text;
         self.transaction.catalog_mut().put(declaration)
     }
 
     async fn comment_on_index(&mut self, name: &[String], text: Option<String>) -> SqlResult<()> {
-        let (_, index) = schema_and_table(&object_name(name))?;
-        let table = self.reads().catalog.declarations().find(|d| has_index(d, &index)).map(|d| d.name.clone());
+        let placed = placed_index(&self.reads().catalog, &object_name(name))?;
+        let table = index_of(&self.reads().catalog, &placed).map(|(table, _)| table.name.clone());
         let Some(table) = table else { return Err(self.is_no(name, "an index").await) };
-        let mut declaration = self.commented(&[table], "table", false).await?;
+        let index = placed.name;
+        let path = [placed.place.schema().into_owned(), table];
+        let mut declaration = self.commented(&path, "table", false).await?;
         if let Some(comment) = index_comment(&mut declaration, &index) {
             *comment = text;
         }
@@ -81,7 +101,7 @@ impl Session {
     }
 
     async fn comment_on_sequence(&mut self, name: &[String], text: Option<String>) -> SqlResult<()> {
-        let (_, sequence) = schema_and_table(&object_name(name))?;
+        let sequence = placed_name(&self.reads().catalog, &object_name(name))?;
         self.claim(&sequence).await?;
         let Some(old) = self.reads().catalog.sequence(&sequence) else {
             return Err(self.is_no(name, "a sequence").await);
@@ -93,7 +113,7 @@ impl Session {
     }
 
     async fn comment_on_shared(&mut self, subject: &CommentSubject, text: Option<String>) -> SqlResult<()> {
-        self.claim(SHARED_COMMENTS).await?;
+        self.claim(&PlacedName::public(SHARED_COMMENTS)).await?;
         let mut comments = SharedComments::clone(self.reads().catalog.comments());
         match subject {
             CommentSubject::Schema(name)
@@ -123,12 +143,22 @@ impl Session {
         Ok(())
     }
 
+    /// The view of this name, which nobody else changes meanwhile.
+    async fn commented_view(&mut self, name: &[String]) -> SqlResult<Option<View>> {
+        let (schema, view) = schema_and_table(&object_name(name))?;
+        let Some(found) = self.planner().view(schema.as_deref(), &view).map(|view| view.placed_name()) else {
+            return Ok(None);
+        };
+        self.claim(&found).await?;
+        Ok(self.planner().view(schema.as_deref(), &view).map(|view| View::clone(view)))
+    }
+
     /// The declaration of a table that gets a comment, which nobody else changes meanwhile; of a found table that which
     /// makes it a declared one.
     async fn commented(&mut self, name: &[String], kind: &str, all_columns: bool) -> SqlResult<Declaration> {
         let relation = self.commented_relation(name, kind).await?;
         self.lock_table(&relation, TableMode::ShareUpdateExclusive).await?;
-        self.claim(&relation.name).await?;
+        self.claim(&relation.placed_name()).await?;
         let relation = self.commented_relation(name, kind).await?;
         Ok(self.reads().catalog.declaration_of(&relation, all_columns))
     }
@@ -163,6 +193,11 @@ impl Session {
 
 fn object_name(parts: &[String]) -> ObjectName {
     ObjectName(parts.iter().map(|part| ObjectNamePart::Identifier(Ident::with_quote('"', part))).collect())
+}
+
+fn no_such_column(column: &str, relation: &str) -> Box<SqlError> {
+    let message = format!("column \"{column}\" of relation \"{relation}\" does not exist");
+    SqlError::new(ErrorKind::UndefinedColumn, message)
 }
 
 fn wrong_kind(name: &str, what: &str) -> Box<SqlError> {

@@ -11,7 +11,7 @@ impl Session {
     pub(super) async fn commit_block(&mut self, collected: Collected) -> SqlResult<()> {
         let footprint = collected.footprint();
         let Collected { writes, catalog, observed } = collected;
-        let writes_something = !writes.is_empty();
+        let writes_something = writes.operations() > 0;
         let committed = self.commit_group(writes, catalog, &observed, &footprint).await;
         let outcome = if committed.is_ok() { Outcome::Committed } else { Outcome::RolledBack };
         self.record(&observed, &footprint, outcome);
@@ -24,7 +24,7 @@ impl Session {
     /// Everything that is committed together: the writes, the changes of the catalogue, and the record of the rules that
     /// the writes break.
     async fn commit_group(
-        &self,
+        &mut self,
         writes: WriteSet,
         catalog: StagedCatalog,
         observed: &Observed,
@@ -34,13 +34,12 @@ impl Session {
         group.add_writes(writes)?;
         if !observed.breaches().is_empty() {
             let recorder = self.engine.recorder();
-            group.add(recorder.batch(&self.client(), observed, footprint, self.engine.now())?);
+            group.add_own(recorder.batch(&self.client(), observed, footprint, self.engine.now())?);
         }
-        if catalog.is_empty() {
-            group.commit(&**self.engine.store()).await
-        } else {
-            group.commit_with(self.engine.catalog(), catalog).await
-        }
+        let (public, temporary) = catalog.split();
+        Box::pin(group.commit(self.engine.stores(), self.engine.catalog(), public)).await?;
+        self.own.apply(&temporary);
+        Ok(())
     }
 
     /// Commits an implicit transaction: as several EGTs where needed, or all or nothing where observe mode looked on or
@@ -55,8 +54,14 @@ impl Session {
 
     async fn commit_split(&mut self, writes: WriteSet) -> SqlResult<()> {
         let mut total = EgtCount::default();
+        let mut free = CommitGroup::default();
         for (relation, operations) in writes.into_operations() {
-            let mut writer = EgtWriter::new(self.engine.store().clone(), relation);
+            if !relation.place().has_rules() {
+                free.add(relation, operations)?;
+                continue;
+            }
+            let store = self.engine.stores().at(relation.place())?.clone();
+            let mut writer = EgtWriter::new(store, relation);
             for operation in operations {
                 writer.push(operation?).await?;
             }
@@ -64,6 +69,10 @@ impl Session {
             total.egts += writer.committed().egts;
             total.rows += writer.committed().rows;
         }
+        if total.egts > 0 {
+            free.follow();
+        }
+        Box::pin(free.commit(self.engine.stores(), self.engine.catalog(), StagedCatalog::default())).await?;
         self.meter.add_egts(total.egts);
         self.tell_about_split(total);
         Ok(())

@@ -87,12 +87,15 @@ impl Session {
     /// What belongs to the session besides its tables ends with the transaction: notifications are sent or forgotten,
     /// locks on numbers given back.
     pub(super) fn end_parts(&mut self, committed: bool) {
+        self.end_transacting(committed);
         self.handles.listener.end_transaction(committed, self.login.process);
         self.handles.advisory.end_transaction();
     }
 
-    async fn commit_collected(&mut self, collected: Collected, is_block: bool) -> SqlResult<()> {
+    async fn commit_collected(&mut self, mut collected: Collected, is_block: bool) -> SqlResult<()> {
         self.handles.listener.check_commit()?;
+        // Rarely has anything to do: its future must not make those of all commits larger.
+        Box::pin(self.end_temporary(&mut collected)).await?;
         let turn = match self.transaction.commit_turn(&collected.writes).await {
             Ok(turn) => turn,
             Err(error) => {

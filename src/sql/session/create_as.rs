@@ -18,6 +18,7 @@ use crate::sql::edm;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::outcome::{CommandTag, Outcome, ResultColumn};
 use crate::sql::pg_catalog::quote_ident;
+use crate::sql::place::PlacedName;
 use crate::sql::plan::PlannedQuery;
 use crate::sql::relation::Relation;
 use crate::sql::statement::{Command, CreateTableCommand, fold, parse};
@@ -31,7 +32,9 @@ impl Session {
         position: Position,
     ) -> SqlResult<Outcome> {
         self.check_writable("CREATE TABLE AS")?;
-        if self.modes().isolation.keeps_snapshot() && self.transaction.in_block() && command.with_data {
+        let is_temporary = self.name_to_make(&command.create.name, command.create.temporary)?.place.is_temporary();
+        let keeps_snapshot = self.modes().isolation.keeps_snapshot() && self.transaction.in_block();
+        if keeps_snapshot && command.with_data && !is_temporary {
             return Err(SqlError::not_supported("CREATE TABLE AS in a block that reads one snapshot")
                 .with_detail("The rows would not be in the snapshot.")
                 .with_hint("Use READ COMMITTED, or create the table WITH NO DATA and use INSERT."));
@@ -54,11 +57,11 @@ impl Session {
     }
 
     /// Fills a table that this transaction has made; gives the number of rows.
-    async fn load(&mut self, table: &str, query: &PlannedQuery) -> SqlResult<u64> {
+    async fn load(&mut self, table: &PlacedName, query: &PlannedQuery) -> SqlResult<u64> {
         let missing = || SqlError::new(ErrorKind::Internal, "the table that was made is not there");
         let planner = self.planner();
         let relation = planner.reads.relation(table).await?.ok_or_else(missing)?;
-        let mut loader = TableLoader::new(self.engine.store().clone(), relation.stored.clone());
+        let mut loader = TableLoader::new(self.engine.stores(), &relation.stored)?;
         let mut batches = planner.run(query, &[]).await?;
         let mut rows = 0;
         while let Some(batch) = batches.next().await {

@@ -13,6 +13,7 @@ use crate::sql::ddl::{self, Reference};
 use crate::sql::dml::find_target;
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
 use crate::sql::outcome::{CommandTag, Outcome};
+use crate::sql::place::{Place, PlacedName};
 use crate::sql::plan::schema_and_table;
 use crate::sql::privileges::Privileges;
 use crate::sql::relation::{Relation, RelationKind};
@@ -33,23 +34,25 @@ impl Session {
     }
 
     /// Stages a new table; gives its name, or `None` when it is there already and that is no error.
-    pub(super) async fn declare_table(&mut self, command: &CreateTableCommand) -> SqlResult<Option<String>> {
-        let name = ddl::table_name(&command.create)?;
+    pub(super) async fn declare_table(&mut self, command: &CreateTableCommand) -> SqlResult<Option<PlacedName>> {
+        let create = &command.create;
+        let name = self.name_to_make(&create.name, create.temporary)?;
         self.claim(&name).await?;
         let reads = self.reads();
-        let taken = reads.catalog.has_name(&name) || reads.catalog.exact(&*reads.reader, &name).await?.is_some();
-        if taken && command.create.if_not_exists {
-            self.notice(Notice::info(format!("relation \"{name}\" already exists, skipping")));
-            return Ok(None);
+        if self.is_taken(&name).await? {
+            if create.if_not_exists {
+                self.notice(Notice::info(format!("relation \"{}\" already exists, skipping", name.name)));
+                return Ok(None);
+            }
+            return Err(duplicate_table(&name.name));
         }
-        if taken {
-            return Err(duplicate_table(&name));
-        }
-        let is_taken = |name: &str| reads.catalog.has_name(name);
-        let mut declared = ddl::declare(command, self.settings.egt_mode(), &is_taken)?;
+        let is_taken = |other: &str| reads.catalog.has_name(&name.beside(other));
+        let (command, comments) = Box::pin(self.without_like(command)).await?;
+        let mut declared = ddl::declare(&command, &name, self.settings.egt_mode(), &is_taken)?;
+        comments.put(&mut declared.declaration);
         for sequence in &declared.sequences {
-            self.claim(&sequence.name).await?;
-            if self.reads().catalog.has_name(&sequence.name) {
+            self.claim(&sequence.placed_name()).await?;
+            if self.reads().catalog.has_name(&sequence.placed_name()) {
                 return Err(duplicate_table(&sequence.name));
             }
         }
@@ -65,8 +68,9 @@ impl Session {
         let ddl::Declared { mut declaration, sequences, notices } = declared;
         let reads = self.reads();
         let catalog = self.engine.catalog();
-        let fresh = catalog.make_first(&reads.catalog, &*reads.reader, &mut declaration).await?;
-        declaration.oid = catalog.next_oid();
+        let fresh = catalog.make_first(&reads.catalog, &reads.readers, &mut declaration).await?;
+        let place = declaration.place;
+        declaration.oid = catalog.next_oid(place);
         let table = declaration.oid;
         let owner = self.rights.user().to_owned();
         let staged = self.transaction.catalog_mut();
@@ -74,7 +78,7 @@ impl Session {
         staged.put_access(Access::made_by(&owner, table));
         staged.put(declaration)?;
         for mut sequence in sequences {
-            sequence.oid = catalog.next_oid();
+            sequence.oid = catalog.next_oid(place);
             sequence.owner.iter_mut().for_each(|owner| owner.table = table);
             let state = sequence.initial();
             staged.put_access(Access::made_by(&owner, sequence.oid));
@@ -100,7 +104,8 @@ impl Session {
                 }
                 Err(error) if error.kind == ErrorKind::WrongObjectType => {
                     let (_, table) = schema_and_table(name)?;
-                    return Err(match self.reads().catalog.view(&table) {
+                    let (schema, _) = schema_and_table(name)?;
+                    return Err(match self.planner().view(schema.as_deref(), &table) {
                         Some(_) => error.with_hint("Use DROP VIEW to remove a view."),
                         None => error,
                     });
@@ -109,7 +114,7 @@ impl Session {
             }
         }
         let reads = self.reads();
-        let names: Vec<&str> = relations.iter().map(|r| r.name.as_str()).collect();
+        let names: Vec<PlacedName> = relations.iter().map(|r| r.placed_name()).collect();
         let references = ddl::references_to(&reads.catalog, &names);
         if !references.is_empty() && !drop.cascade {
             return Err(ddl::still_needed(&references));
@@ -145,12 +150,12 @@ impl Session {
         self.transaction.writes_mut().forget(&relation.stored);
         let staged = self.transaction.catalog_mut();
         if relation.kind == RelationKind::Found {
-            staged.give_up(relation.stored.clone());
+            staged.give_up(relation.stored.name.clone());
             return;
         }
-        staged.remove(&relation.name);
+        staged.remove(relation.placed_name());
         for sequence in reads.catalog.sequences_of(relation.oid) {
-            staged.remove_sequence(&sequence.name);
+            staged.remove_sequence(sequence.placed_name());
         }
     }
 
@@ -159,7 +164,7 @@ impl Session {
         let mut relations = Vec::new();
         for name in &truncate.names {
             let relation = self.claimed(name).await?;
-            if !relations.iter().any(|known: &Arc<Relation>| known.name == relation.name) {
+            if !relations.iter().any(|known: &Arc<Relation>| known.oid == relation.oid) {
                 relations.push(relation);
             }
         }
@@ -167,10 +172,10 @@ impl Session {
             if !truncate.cascade {
                 return Err(ddl::still_referenced(&reference));
             }
-            self.notice(Notice::info(format!("truncate cascades to table \"{}\"", reference.table)));
+            self.notice(Notice::info(format!("truncate cascades to table \"{}\"", reference.table.name)));
             self.claim(&reference.table).await?;
             match self.reads().relation(&reference.table).await? {
-                Some(relation) if relation.name == reference.table => {
+                Some(relation) if relation.name == reference.table.name => {
                     self.check_on_table(&relation, Privileges::TRUNCATE)?;
                     relations.push(relation);
                 }
@@ -185,7 +190,7 @@ impl Session {
     }
 
     fn first_reference_to(&self, relations: &[Arc<Relation>]) -> Option<Reference> {
-        let names: Vec<&str> = relations.iter().map(|r| r.name.as_str()).collect();
+        let names: Vec<PlacedName> = relations.iter().map(|r| r.placed_name()).collect();
         ddl::references_to(&self.reads().catalog, &names).into_iter().next()
     }
 
@@ -199,7 +204,7 @@ impl Session {
         let staged = self.transaction.catalog_mut();
         staged.keep(fresh);
         if relation.kind == RelationKind::Found {
-            staged.give_up(relation.stored.clone());
+            staged.give_up(relation.stored.name.clone());
         }
         for sequence in reads.catalog.sequences_of(relation.oid).filter(|_| restart_identity) {
             staged.start_sequence(Sequence::clone(sequence), sequence.initial());
@@ -211,21 +216,47 @@ impl Session {
     pub(super) async fn claimed(&mut self, name: &ObjectName) -> SqlResult<Arc<Relation>> {
         let relation = find_target(&self.planner(), name).await?;
         self.lock_table(&relation, TableMode::AccessExclusive).await?;
-        if self.transaction.catalog().holds(&relation.name) {
+        if self.transaction.catalog().holds(&relation.placed_name()) {
             return Ok(relation);
         }
-        self.claim(&relation.name).await?;
+        self.claim(&relation.placed_name()).await?;
         // Whoever had it may have changed or dropped the table.
         find_target(&self.planner(), name).await
     }
 
     /// Waits for the right to change what a name means; it ends with the transaction.
-    pub(super) async fn claim(&mut self, name: &str) -> SqlResult<()> {
+    pub(super) async fn claim(&mut self, name: &PlacedName) -> SqlResult<()> {
         if !self.transaction.catalog().holds(name) {
-            let claim = self.engine.catalog().claim(name).await?;
+            let claim = self.engine.catalog().claim(&name.name).await?;
             self.transaction.catalog_mut().hold(claim);
         }
         Ok(())
+    }
+
+    /// Whether a new table, sequence or view cannot have this name.
+    pub(super) async fn is_taken(&self, name: &PlacedName) -> SqlResult<bool> {
+        let reads = self.reads();
+        Ok(reads.catalog.has_name(name) || reads.catalog.exact(&reads.readers, name).await?.is_some())
+    }
+
+    /// What a new object is to be called: in the place of its schema, or of what its statement says.
+    ///
+    /// # Errors
+    /// 3F000 for an unknown schema, 42P16 for a temporary object in a schema of others.
+    pub(super) fn name_to_make(&self, name: &ObjectName, temporary: bool) -> SqlResult<PlacedName> {
+        let (schema, table) = schema_and_table(name)?;
+        let own = self.own.place();
+        let Some(schema) = schema else {
+            return Ok(PlacedName::new(if temporary { own } else { Place::Public }, &table));
+        };
+        match self.reads().catalog.place_of_schema(&schema) {
+            Some(place) if place.is_temporary() || !temporary => Ok(PlacedName::new(place, &table)),
+            Some(_) => {
+                let message = "cannot create temporary relation in non-temporary schema";
+                Err(SqlError::new(ErrorKind::InvalidTableDefinition, message))
+            }
+            None => Err(SqlError::new(ErrorKind::UndefinedSchema, format!("schema \"{schema}\" does not exist"))),
+        }
     }
 
     /// The end of a statement that changed the catalogue: outside a block that commits it, unless more follow.

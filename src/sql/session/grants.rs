@@ -7,6 +7,7 @@ use super::{Position, Session};
 use crate::sql::catalog::Access;
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
 use crate::sql::outcome::{CommandTag, Outcome};
+use crate::sql::place::{Place, PlacedName};
 use crate::sql::privileges::{Change, GrantCommand, GrantPrivileges, Grantee, ObjectKind, On, Privileges, Roles};
 
 impl Session {
@@ -73,27 +74,36 @@ impl Session {
                 let table = |r: &std::sync::Arc<crate::sql::relation::Relation>| Object {
                     kind: ObjectKind::Table,
                     oid: r.oid,
+                    place: r.place(),
                     name: r.name.clone(),
                 };
-                objects.extend(reads.relations().await?.iter().map(table));
-                objects.extend(reads.catalog.views().map(|v| Object {
+                let relations = reads.relations().await?;
+                objects.extend(relations.iter().filter(|r| r.place() == Place::Public).map(table));
+                objects.extend(reads.catalog.views().filter(|v| v.place == Place::Public).map(|v| Object {
                     kind: ObjectKind::Table,
                     oid: v.oid,
+                    place: v.place,
                     name: v.name.clone(),
                 }));
             }
             On::AllSequences(schemas) => {
                 check_schemas(schemas)?;
-                let sequences = reads.catalog.sequences();
+                let sequences = reads.catalog.sequences().filter(|s| s.place == Place::Public);
                 objects.extend(sequences.map(|s| Object {
                     kind: ObjectKind::Sequence,
                     oid: s.oid,
+                    place: s.place,
                     name: s.name.clone(),
                 }));
             }
             On::Schemas(schemas) => {
                 check_schemas(schemas)?;
-                let schema = |name: &String| Object { kind: ObjectKind::Schema, oid: SCHEMA, name: name.clone() };
+                let schema = |name: &String| Object {
+                    kind: ObjectKind::Schema,
+                    oid: SCHEMA,
+                    place: Place::Public,
+                    name: name.clone(),
+                };
                 objects.extend(schemas.iter().map(schema));
             }
             On::Databases(names) => {
@@ -102,7 +112,8 @@ impl Session {
                         let message = format!("database \"{name}\" does not exist");
                         return Err(SqlError::new(ErrorKind::UndefinedDatabase, message));
                     }
-                    objects.push(Object { kind: ObjectKind::Database, oid: DATABASE, name: name.clone() });
+                    let (kind, place, name) = (ObjectKind::Database, Place::Public, name.clone());
+                    objects.push(Object { kind, oid: DATABASE, place, name });
                 }
             }
         }
@@ -122,7 +133,8 @@ impl Session {
             None => {}
         }
         let (schema, table) = crate::sql::plan::schema_and_table(&name)?;
-        if super::indexes::index_of(&reads.catalog, &table).is_some() {
+        let is_index = reads.catalog.named(schema.as_deref(), &table);
+        if is_index.is_some_and(|index| super::indexes::index_of(&reads.catalog, &index).is_some()) {
             return Err(SqlError::new(ErrorKind::WrongObjectType, format!("\"{table}\" is an index")));
         }
         if self.system_catalog().knows(schema.as_deref(), &table) {
@@ -183,11 +195,13 @@ fn asked(kind: ObjectKind, grant: &GrantPrivileges) -> SqlResult<Privileges> {
 }
 
 /// A name under which one transaction at a time changes an object's privileges.
-fn claimed_name(object: &Object) -> String {
+fn claimed_name(object: &Object) -> PlacedName {
     match object.kind {
-        ObjectKind::Table | ObjectKind::Sequence => object.name.clone(),
+        ObjectKind::Table | ObjectKind::Sequence => PlacedName::new(object.place, &object.name),
         // No table has such a name.
-        ObjectKind::Schema | ObjectKind::Database => format!("\u{1}{} {}", object.kind.noun(), object.name),
+        ObjectKind::Schema | ObjectKind::Database => {
+            PlacedName::public(&format!("\u{1}{} {}", object.kind.noun(), object.name))
+        }
     }
 }
 

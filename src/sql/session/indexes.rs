@@ -1,14 +1,16 @@
 //! CREATE INDEX and DROP INDEX: recorded under `egt.mode = observe`, never built.
 
-use datafusion::sql::sqlparser::ast::CreateIndex;
+use datafusion::sql::sqlparser::ast::{CreateIndex, ObjectName};
 
 use super::{Position, Session};
 use crate::sql::catalog::{CatalogView, Declaration, UnenforcedKind, duplicate_table};
 use crate::sql::ddl::{self, Recorder};
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
 use crate::sql::outcome::{CommandTag, Outcome};
-use crate::sql::plan::schema_and_table;
+use crate::sql::place::PlacedName;
+use crate::sql::plan::{placed_name, schema_and_table};
 use crate::sql::relation::RelationKind;
+use crate::sql::settings::EgtMode;
 use crate::sql::statement::DropObjects;
 
 impl Session {
@@ -25,7 +27,11 @@ impl Session {
                 .with_hint("Declare the table with CREATE TABLE."));
         }
         let reads = self.reads();
-        let taken = |name: &str| reads.catalog.has_name(name) || index_of(&reads.catalog, name).is_some();
+        let own = relation.placed_name();
+        let taken = |name: &str| {
+            let placed = own.beside(name);
+            reads.catalog.has_name(&placed) || index_of(&reads.catalog, &placed).is_some()
+        };
         let name = match &create.name {
             Some(name) => schema_and_table(name)?.1,
             None => ddl::index_name(&relation.name, create, taken),
@@ -40,8 +46,10 @@ impl Session {
         let mut declaration = reads.catalog.declaration_of(&relation, false);
         let mut notices = Vec::new();
         let key: Vec<String> = relation.key_columns().into_iter().map(|i| relation.columns[i].name.clone()).collect();
+        // An index that only makes reading faster is nobody's promise: for a temporary table none is missed.
+        let is_harmless = relation.place().is_temporary() && !create.unique;
         let mut recorder = Recorder {
-            mode: self.settings.egt_mode(),
+            mode: if is_harmless { EgtMode::Observe } else { self.settings.egt_mode() },
             table: &relation.name,
             columns: &declaration.columns,
             key: if relation.generated_partition.is_some() { &[] } else { &key },
@@ -51,7 +59,7 @@ impl Session {
         recorder.index(&mut constraints, create, name)?;
         declaration.constraints = constraints;
         self.transaction.catalog_mut().put(declaration)?;
-        self.notices.extend(notices);
+        self.notices.extend(notices.into_iter().filter(|_| !is_harmless));
         self.settle(position).await?;
         Ok(done)
     }
@@ -59,20 +67,21 @@ impl Session {
     pub(super) async fn drop_indexes(&mut self, drop: &DropObjects, position: Position) -> SqlResult<Outcome> {
         self.check_writable("DROP INDEX")?;
         for name in &drop.names {
-            let (_, name) = schema_and_table(name)?;
-            let table = index_of(&self.reads().catalog, &name).map(|(declaration, _)| declaration.name.clone());
+            let placed = placed_index(&self.reads().catalog, name)?;
+            let table = index_of(&self.reads().catalog, &placed).map(|(declaration, _)| declaration.placed_name());
             if let Some(table) = table {
                 self.claim(&table).await?;
             }
             let reads = self.reads();
-            match index_of(&reads.catalog, &name) {
+            let name = placed.name.clone();
+            match index_of(&reads.catalog, &placed) {
                 Some((declaration, true)) => {
                     let mut declaration = declaration.clone();
                     declaration.constraints.unenforced.retain(|recorded| recorded.name != name);
                     self.transaction.catalog_mut().put(declaration)?;
                 }
                 Some((declaration, false)) => return Err(belongs_to_constraint(&name, &declaration.name)),
-                None if reads.catalog.has_name(&name) => {
+                None if reads.catalog.has_name(&placed) => {
                     let message = format!("\"{name}\" is not an index");
                     return Err(SqlError::new(ErrorKind::WrongObjectType, message));
                 }
@@ -89,10 +98,19 @@ impl Session {
     }
 }
 
+/// What the name of an index means: indexes are in the place of their table, and are looked for like tables.
+pub(super) fn placed_index(catalog: &CatalogView, name: &ObjectName) -> SqlResult<PlacedName> {
+    let placed = placed_name(catalog, name)?;
+    let own = PlacedName::new(catalog.temporary_place(), &placed.name);
+    let is_own = name.0.len() == 1 && !catalog.has_name(&placed) && index_of(catalog, &own).is_some();
+    Ok(if is_own { own } else { placed })
+}
+
 /// The table with an index of this name, and whether the index stands alone: that of a primary key or of a UNIQUE
 /// belongs to the constraint.
-pub(super) fn index_of<'c>(catalog: &'c CatalogView, name: &str) -> Option<(&'c Declaration, bool)> {
-    catalog.declarations().find_map(|declaration| {
+pub(super) fn index_of<'c>(catalog: &'c CatalogView, index: &PlacedName) -> Option<(&'c Declaration, bool)> {
+    let name = index.name.as_str();
+    catalog.declarations().filter(|declaration| declaration.place == index.place).find_map(|declaration| {
         let recorded = declaration.constraints.unenforced.iter().find(|recorded| recorded.name == name);
         match recorded.map(|recorded| &recorded.kind) {
             Some(UnenforcedKind::Index { .. }) => Some((declaration, true)),

@@ -21,9 +21,11 @@ impl Session {
             return Err(SqlError::new(ErrorKind::NoActiveTransaction, message));
         }
         let mode = lock.lock_mode.as_ref().map_or(TableMode::AccessExclusive, table_mode);
+        let mut bind_everybody = true;
         for target in &lock.tables {
             for relation in self.lockable(&target.name).await? {
                 let claims = self.transaction.claims_mut();
+                bind_everybody &= claims.bind_everybody(relation.place());
                 if lock.nowait {
                     claims.try_lock_table(&relation, mode).await?;
                 } else {
@@ -31,7 +33,7 @@ impl Session {
                 }
             }
         }
-        if !self.transaction.claims().bind_everybody() {
+        if !bind_everybody {
             self.notice(Notice::warning("the lock binds the sessions of this gateway, not other writers of the store"));
         }
         Ok(Outcome::Done(CommandTag::Plain("LOCK TABLE")))

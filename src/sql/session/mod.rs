@@ -13,6 +13,7 @@ mod define;
 mod explain;
 mod grants;
 mod indexes;
+mod like;
 mod lock;
 mod locking;
 mod measure;
@@ -22,6 +23,7 @@ mod owners;
 mod portals;
 mod prepare;
 mod privileges;
+mod references;
 mod rewrite;
 mod roles;
 mod run;
@@ -30,6 +32,7 @@ mod set;
 mod set_config;
 mod show;
 mod statements;
+mod temporary;
 mod utility;
 mod views;
 
@@ -45,6 +48,7 @@ pub use self::prepare::Prepared;
 pub(super) use self::set_config::SetConfig;
 pub use self::statements::{NamedStatement, NamedStatements};
 use super::activity::Presence;
+use super::catalog::SessionCatalog;
 use super::cursor::Cursors;
 use super::engine::Engine;
 use super::error::{ErrorKind, Notice, SqlError, SqlResult};
@@ -104,9 +108,15 @@ pub struct Session {
     presence: Option<Presence>,
     meter: Arc<Meter>,
     measure: Option<Measure>,
+    /// Something was done that the end of its transaction counts.
+    is_transacting: bool,
     transaction: Transaction,
+    /// Its temporary tables.
+    own: SessionCatalog,
     login: Arc<Login>,
     rights: Rights,
+    /// Was seen among the users: who is not one of them any more has lost its role.
+    is_user: bool,
     notices: Vec<Notice>,
     copy: Option<CopyInProgress>,
     told_about_timestamp: bool,
@@ -120,12 +130,7 @@ impl Session {
     /// 42704 or 22023 for a start-up setting that is not one, 42501 for a user who may not connect to the database.
     pub fn new(engine: Arc<Engine>, options: SessionOptions) -> SqlResult<Self> {
         let settings = Settings::new(&options.user);
-        if options.role == Role::ReadOnly {
-            settings.allow_reading_only();
-        }
-        if options.role != Role::Admin {
-            settings.is_no_superuser();
-        }
+        settings.follow_role(options.role);
         settings.set_at_startup("egt.mode", engine.config().egt_mode.name(), Source::Server)?;
         if let Some(patience) = engine.config().slow_statement {
             settings.log_slower_than(patience);
@@ -146,10 +151,13 @@ impl Session {
             sessions: engine.sessions().clone(),
             locks: engine.locks().clone(),
             statistics: engine.statistics().clone(),
+            counters: engine.counters().clone(),
+            commits: engine.commits().clone(),
         };
         let transaction = Transaction::new(engine.new_claims(login.process), engine.write_space().clone());
         Ok(Self {
             sequences: Arc::new(SessionSequences::new(engine.sequences().clone())),
+            own: SessionCatalog::new(engine.catalog()),
             engine,
             user: options.user,
             settings,
@@ -157,9 +165,11 @@ impl Session {
             presence: None,
             meter: Arc::default(),
             measure: None,
+            is_transacting: false,
             transaction,
             login: Arc::new(login),
             rights,
+            is_user: false,
             notices: Vec::new(),
             copy: None,
             told_about_timestamp: false,
@@ -188,7 +198,9 @@ impl Session {
     /// # Errors
     /// 25P02 in a failed transaction, unless the statement ends it; whatever is wrong with the statement.
     pub async fn prepare(&mut self, statement: Statement, declared: &[SqlType]) -> SqlResult<Prepared> {
+        self.begin_transacting();
         self.check_not_failed(&statement)?;
+        Box::pin(self.follow_role()).await?;
         self.begin_statement(&statement).await;
         let source = statement.source.clone();
         let known = Known { settings: &self.settings, cursors: &self.cursors, statements: &self.statements };
@@ -207,8 +219,10 @@ impl Session {
         parameters: Vec<ScalarValue>,
         position: Position,
     ) -> SqlResult<Outcome> {
+        self.begin_transacting();
         self.check_not_failed(prepared.statement())?;
         self.begin_measure(prepared);
+        Box::pin(self.follow_role()).await?;
         self.begin_statement(prepared.statement()).await;
         let outcome = self.run(prepared, &parameters, position).await;
         let outcome = outcome.map_err(|error| prepared.statement.source.located(error))?;
@@ -336,6 +350,7 @@ impl Session {
 
     async fn begin_statement(&mut self, statement: &Statement) {
         let modes = self.modes();
+        self.own.look_behind_public(self.settings.looks_for_temporary_last());
         self.settings.show_modes(modes);
         self.transaction.claims_mut().begin_statement(self.settings.lock_timeout(), modes.isolation.keeps_snapshot());
         if statement.takes_snapshot() {
@@ -363,16 +378,16 @@ impl Session {
         let staged = self.transaction.catalog();
         let moments = self.engine.moments(self.transaction.began(), self.settings.style());
         let Some(Snapshot { moment, serial }) = self.transaction.snapshot() else {
-            let (reader, catalog) = self.engine.catalog().view(staged);
+            let (readers, catalog) = self.engine.catalog().view(staged, &self.own);
             let catalog = catalog.with_written(written);
             self.sequences.begin_statement(&catalog, &self.rights, self.is_read_only());
-            return Arc::new(Reads::new(reader, catalog, own, moments).metered(self.meter.clone()));
+            return Arc::new(Reads::new(readers, catalog, own, moments).metered(self.meter.clone()));
         };
-        let (reader, catalog) = moment.view(staged);
+        let (readers, catalog) = moment.view(staged, &self.own);
         let catalog = catalog.with_written(written);
         self.sequences.begin_statement(&catalog, &self.rights, self.is_read_only());
         let log = serial.as_ref().map(|serial| serial.reads().clone());
-        Arc::new(Reads::new(reader, catalog, own, moments).noted_in(log).metered(self.meter.clone()))
+        Arc::new(Reads::new(readers, catalog, own, moments).noted_in(log).metered(self.meter.clone()))
     }
 
     /// What the texts of parameters are read with. A transaction that has not begun does so now.
@@ -385,6 +400,7 @@ impl Session {
             .with_login(self.login.clone())
             .with_sequences(self.sequences.clone())
             .with_copies(self.engine.copies().clone())
+            .with_cursors(self.cursors.shown())
     }
 
     fn notice(&mut self, notice: Notice) {

@@ -14,7 +14,8 @@ impl Session {
     /// # Errors
     /// When the records of observe mode cannot be read or made.
     pub(super) async fn start_statement(&mut self, statement: impl FnOnce() -> Arc<SeenStatement>) -> SqlResult<()> {
-        let observes = self.settings.egt_mode() == EgtMode::Observe && self.engine.store().promises().atomic_groups;
+        let observes =
+            self.settings.egt_mode() == EgtMode::Observe && self.engine.stores().public().promises().atomic_groups;
         if observes {
             self.engine.recorder().get_ready().await?;
         }
@@ -30,6 +31,7 @@ impl Session {
     /// A transaction ended; nothing is recorded of one that observe mode did not see write.
     pub(super) fn record(&self, observed: &Observed, footprint: &Footprint, outcome: Outcome) {
         if !observed.statements().is_empty() {
+            self.engine.counters().add_breaches(observed);
             self.engine.recorder().ended(&self.client(), observed, footprint, outcome, self.engine.now());
         }
     }
@@ -80,6 +82,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         self.give_up_locks();
+        self.end_transacting(false);
         for collected in [self.transaction.end(), self.transaction.take_implicit()] {
             self.record_rollback(&collected);
         }

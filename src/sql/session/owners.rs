@@ -5,6 +5,7 @@ use super::{Position, Session};
 use crate::sql::catalog::Access;
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
 use crate::sql::outcome::{CommandTag, Outcome};
+use crate::sql::place::PlacedName;
 use crate::sql::privileges::{Grantee, ObjectKind, OwnerChange, unknown_role};
 
 impl Session {
@@ -55,7 +56,7 @@ impl Session {
             return Err(SqlError::new(ErrorKind::InsufficientPrivilege, message));
         }
         let to = to.to_owned();
-        self.claim(&object.name).await?;
+        self.claim(&PlacedName::new(object.place, &object.name)).await?;
         let reads = self.reads();
         let mut oids = vec![object.oid];
         if object.kind == ObjectKind::Table {

@@ -6,12 +6,14 @@
 use datafusion::sql::sqlparser::ast::ObjectName;
 
 use super::Session;
-use crate::sql::catalog::{Access, CatalogView, StagedCatalog};
+use super::indexes::{index_of, placed_index};
+use crate::sql::catalog::{Access, CatalogView, SessionCatalog, StagedCatalog};
 use crate::sql::engine::Engine;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::login::Role;
 /// The OIDs of the database, and of the one schema.
 pub(super) use crate::sql::pg_catalog::{DATABASE, PUBLIC as SCHEMA};
+use crate::sql::place::Place;
 use crate::sql::plan::schema_and_table;
 use crate::sql::privileges::{Demand, ObjectKind, Privileges, Rights, Wanted, demands, not_owned};
 use crate::sql::reads::Reads;
@@ -25,6 +27,7 @@ pub(super) const UNKNOWN: u32 = 0;
 pub(super) struct Object {
     pub kind: ObjectKind,
     pub oid: u32,
+    pub place: Place,
     pub name: String,
 }
 
@@ -45,24 +48,32 @@ impl Session {
             match demand {
                 Demand::On(name, wanted) => {
                     if let Some(object) = object_named(&reads, name).await? {
-                        self.check_schema(&now, Privileges::USAGE)?;
+                        if object.place == Place::Public {
+                            self.check_schema(&now, Privileges::USAGE)?;
+                        }
                         self.check_object(&now, &object, *wanted)?;
                     } else {
                         self.check_system_relation(name)?;
                     }
                 }
                 Demand::OwnIndex(name) => {
-                    let (_, name) = schema_and_table(name)?;
-                    let table = super::indexes::index_of(&reads.catalog, &name).map(|(table, _)| table.oid);
+                    let index = placed_index(&reads.catalog, name)?;
+                    let table = index_of(&reads.catalog, &index).map(|(table, _)| table.oid);
                     if let Some(table) = table
                         && !self.rights.owns(&now.access(table))
                     {
-                        return Err(not_owned("index", &name));
+                        return Err(not_owned("index", &index.name));
                     }
                 }
                 // Both belong to those who own everything.
                 Demand::OwnShared(kind, name) => return Err(kind.not_owned(name)),
-                Demand::Create => self.check_schema(&now, Privileges::CREATE)?,
+                Demand::Create(name, temporary) => {
+                    if self.name_to_make(name, *temporary)?.place.is_temporary() {
+                        self.check_temporary(&now)?;
+                    } else {
+                        self.check_schema(&now, Privileges::CREATE)?;
+                    }
+                }
             }
         }
         Ok(())
@@ -73,7 +84,8 @@ impl Session {
     /// # Errors
     /// 42501 for a table that the user has not all these privileges on.
     pub(super) fn check_on_table(&self, relation: &Relation, privileges: Privileges) -> SqlResult<()> {
-        let object = Object { kind: ObjectKind::Table, oid: relation.oid, name: relation.name.clone() };
+        let (oid, place, name) = (relation.oid, relation.place(), relation.name.clone());
+        let object = Object { kind: ObjectKind::Table, oid, place, name };
         self.check_object(&self.privileges_now(), &object, Wanted::All(privileges))
     }
 
@@ -84,7 +96,7 @@ impl Session {
 
     /// The catalogue with what is granted at this moment, and what the transaction has granted itself.
     pub(super) fn privileges_now(&self) -> CatalogView {
-        self.engine.catalog().view(self.transaction.catalog()).1
+        self.engine.catalog().view(self.transaction.catalog(), &self.own).1
     }
 
     /// Everybody may read the system catalogue, but not the statements of others in what observe mode saw.
@@ -97,8 +109,18 @@ impl Session {
         Ok(())
     }
 
+    fn check_temporary(&self, now: &CatalogView) -> SqlResult<()> {
+        if self.rights.on(ObjectKind::Database, &now.access(DATABASE)).has(Privileges::TEMPORARY) {
+            return Ok(());
+        }
+        let database = &self.engine.config().database;
+        let message = format!("permission denied to create temporary tables in database \"{database}\"");
+        Err(SqlError::new(ErrorKind::InsufficientPrivilege, message))
+    }
+
     fn check_schema(&self, now: &CatalogView, privileges: Privileges) -> SqlResult<()> {
-        let schema = Object { kind: ObjectKind::Schema, oid: SCHEMA, name: "public".to_owned() };
+        let (place, name) = (Place::Public, "public".to_owned());
+        let schema = Object { kind: ObjectKind::Schema, oid: SCHEMA, place, name };
         self.check_object(now, &schema, Wanted::All(privileges))
     }
 
@@ -117,7 +139,7 @@ impl Session {
 /// # Errors
 /// 42501 for a user who may not connect to the database.
 pub(super) fn check_may_connect(engine: &Engine, rights: &Rights) -> SqlResult<()> {
-    let (_, catalog) = engine.catalog().view(&StagedCatalog::default());
+    let (_, catalog) = engine.catalog().view(&StagedCatalog::default(), &SessionCatalog::none());
     if rights.owns_everything() || rights.on(ObjectKind::Database, &catalog.access(DATABASE)).has(Privileges::CONNECT) {
         return Ok(());
     }
@@ -128,20 +150,19 @@ pub(super) fn check_may_connect(engine: &Engine, rights: &Rights) -> SqlResult<(
 /// The table, view or sequence of this name; `None` for one of the system, and where there is none.
 pub(super) async fn object_named(reads: &Reads, name: &ObjectName) -> SqlResult<Option<Object>> {
     let (schema, name) = schema_and_table(name)?;
-    if schema.is_some_and(|schema| schema != "public") {
-        return Ok(None);
+    let Some(placed) = reads.catalog.named(schema.as_deref(), &name) else { return Ok(None) };
+    if let Some(view) = reads.catalog.view(&placed) {
+        return Ok(Some(Object { kind: ObjectKind::Table, oid: view.oid, place: placed.place, name }));
     }
-    if let Some(view) = reads.catalog.view(&name) {
-        return Ok(Some(Object { kind: ObjectKind::Table, oid: view.oid, name }));
-    }
-    if let Some(relation) = reads.relation(&name).await? {
+    if let Some(relation) = reads.relation(&placed).await? {
         let (oid, name) = (relation.oid, relation.name.clone());
-        return Ok(Some(Object { kind: ObjectKind::Table, oid, name }));
+        return Ok(Some(Object { kind: ObjectKind::Table, oid, place: placed.place, name }));
     }
-    if let Some(sequence) = reads.catalog.sequence(&name) {
+    if let Some(sequence) = reads.catalog.sequence(&placed) {
         let (oid, name) = (sequence.oid, sequence.name.clone());
-        return Ok(Some(Object { kind: ObjectKind::Sequence, oid, name }));
+        return Ok(Some(Object { kind: ObjectKind::Sequence, oid, place: placed.place, name }));
     }
     // What else there may be of this name is nobody's whose privileges are not kept.
-    Ok(reads.catalog.has_name(&name).then_some(Object { kind: ObjectKind::Table, oid: UNKNOWN, name }))
+    let unknown = Object { kind: ObjectKind::Table, oid: UNKNOWN, place: placed.place, name };
+    Ok(reads.catalog.has_name(&placed).then_some(unknown))
 }

@@ -7,7 +7,8 @@ use crate::sql::catalog::{Access, CatalogView, Declaration, Sequence, SequenceOw
 use crate::sql::ddl;
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
 use crate::sql::outcome::{CommandTag, Outcome};
-use crate::sql::plan::{resolve_column, schema_and_table};
+use crate::sql::place::{Place, PlacedName};
+use crate::sql::plan::{placed_name, resolve_column};
 use crate::sql::sequence::{self, AlterSequence, CreateSequence, GivenOptions};
 use crate::sql::statement::DropObjects;
 use crate::sql::types::SqlType;
@@ -17,20 +18,22 @@ impl Session {
         self.check_writable("CREATE SEQUENCE")?;
         let done = Outcome::Done(CommandTag::Plain("CREATE SEQUENCE"));
         refuse_name_option(&create.options)?;
-        let name = own_name(&create.name)?;
-        self.claim(&name).await?;
+        let placed = self.name_to_make(&create.name, create.temporary)?;
+        let name = &placed.name;
+        self.claim(&placed).await?;
         let reads = self.reads();
-        let taken = reads.catalog.has_name(&name) || reads.catalog.exact(&*reads.reader, &name).await?.is_some();
+        let taken = self.is_taken(&placed).await?;
         if taken && create.if_not_exists {
             self.notice(Notice::info(format!("relation \"{name}\" already exists, skipping")));
             return Ok(done);
         }
         if taken {
-            return Err(duplicate_table(&name));
+            return Err(duplicate_table(name));
         }
-        let mut made = Sequence::new(&name, sequence::created(&create.options, &SqlType::Int8)?);
-        made.owner = owner(&reads.catalog, &create.options)?.flatten();
-        made.oid = self.engine.catalog().next_oid();
+        let mut made = Sequence::new(name, sequence::created(&create.options, &SqlType::Int8)?);
+        made.place = placed.place;
+        made.owner = owner(&reads.catalog, &create.options, placed.place)?.flatten();
+        made.oid = self.engine.catalog().next_oid(made.place);
         let state = made.initial();
         let access = Access::made_by(self.rights.user(), made.oid);
         let staged = self.transaction.catalog_mut();
@@ -44,18 +47,20 @@ impl Session {
         self.check_writable("ALTER SEQUENCE")?;
         let done = Outcome::Done(CommandTag::Plain("ALTER SEQUENCE"));
         refuse_name_option(&alter.options)?;
-        let name = own_name(&alter.name)?;
-        self.claim(&name).await?;
+        let placed = placed_name(&self.reads().catalog, &alter.name)?;
+        self.claim(&placed).await?;
         let reads = self.reads();
-        let Some(old) = reads.catalog.sequence(&name) else {
-            if !reads.catalog.has_name(&name) && alter.if_exists {
-                self.notice(Notice::info(format!("relation \"{name}\" does not exist, skipping")));
+        let Some(old) = reads.catalog.sequence(&placed) else {
+            if !reads.catalog.has_name(&placed) && alter.if_exists {
+                self.notice(Notice::info(format!("relation \"{}\" does not exist, skipping", placed.name)));
                 return Ok(done);
             }
-            return Err(no_sequence(&reads.catalog, &name, "relation"));
+            return Err(no_sequence(&reads.catalog, &placed, "relation"));
         };
-        // What is reserved was reserved as the sequence counted so far.
-        self.engine.sequences().give_back(old.oid).await?;
+        if !old.place.is_temporary() {
+            // What is reserved was reserved as the sequence counted so far.
+            self.engine.sequences().give_back(old.oid).await?;
+        }
         let (options, restart) = sequence::altered(&old.options, &alter.options)?;
         let state = match restart {
             Some(last) => SequenceState { last, called: false },
@@ -64,7 +69,7 @@ impl Session {
         sequence::check_restart(&options, state.last)?;
         let mut new = Sequence::clone(&old);
         new.options = options;
-        if let Some(owner) = owner(&reads.catalog, &alter.options)? {
+        if let Some(owner) = owner(&reads.catalog, &alter.options, old.place)? {
             check_owner_may_change(&reads.catalog, &old)?;
             new.owner = owner;
         }
@@ -81,26 +86,26 @@ impl Session {
     pub(super) async fn drop_sequences(&mut self, drop: &DropObjects, position: Position) -> SqlResult<Outcome> {
         self.check_writable("DROP SEQUENCE")?;
         for name in &drop.names {
-            let name = own_name(name)?;
-            self.claim(&name).await?;
+            let placed = placed_name(&self.reads().catalog, name)?;
+            let name = &placed.name;
+            self.claim(&placed).await?;
             let reads = self.reads();
-            let Some(sequence) = reads.catalog.sequence(&name) else {
-                if !reads.catalog.has_name(&name) && drop.if_exists {
+            let Some(sequence) = reads.catalog.sequence(&placed) else {
+                if !reads.catalog.has_name(&placed) && drop.if_exists {
                     self.notice(Notice::info(format!("sequence \"{name}\" does not exist, skipping")));
                     continue;
                 }
-                return Err(no_sequence(&reads.catalog, &name, "sequence"));
+                return Err(no_sequence(&reads.catalog, &placed, "sequence"));
             };
             check_not_identity(&reads.catalog, &sequence)?;
-            let dependents: Vec<Declaration> =
-                reads.catalog.declarations().filter(|d| ddl::counts_with(d, &name).next().is_some()).cloned().collect();
+            let dependents: Vec<Declaration> = ddl::counting_with(&reads.catalog, &placed).cloned().collect();
             if !dependents.is_empty() && !drop.cascade {
                 return Err(still_needed(&sequence, &dependents));
             }
             for declaration in dependents {
-                self.drop_defaults(declaration, &name).await?;
+                self.drop_defaults(declaration, name).await?;
             }
-            self.transaction.catalog_mut().remove_sequence(&name);
+            self.transaction.catalog_mut().remove_sequence(placed);
         }
         self.settle(position).await?;
         Ok(Outcome::Done(CommandTag::Plain("DROP SEQUENCE")))
@@ -108,7 +113,7 @@ impl Session {
 
     /// Takes away the defaults that DROP SEQUENCE ... CASCADE drops too.
     async fn drop_defaults(&mut self, mut declaration: Declaration, sequence: &str) -> SqlResult<()> {
-        self.claim(&declaration.name).await?;
+        self.claim(&declaration.placed_name()).await?;
         let columns: Vec<String> = ddl::counts_with(&declaration, sequence).map(str::to_owned).collect();
         for column in declaration.columns.iter_mut().filter(|column| columns.contains(&column.name)) {
             column.default = None;
@@ -120,16 +125,6 @@ impl Session {
     }
 }
 
-/// A sequence's name: only `public` has sequences.
-fn own_name(name: &ObjectName) -> SqlResult<String> {
-    match schema_and_table(name)? {
-        (Some(schema), _) if schema != "public" => {
-            Err(SqlError::new(ErrorKind::UndefinedSchema, format!("schema \"{schema}\" does not exist")))
-        }
-        (_, name) => Ok(name),
-    }
-}
-
 fn refuse_name_option(options: &GivenOptions) -> SqlResult<()> {
     match options.name {
         Some(_) => Err(SqlError::new(ErrorKind::Syntax, "invalid sequence option SEQUENCE NAME")),
@@ -137,18 +132,23 @@ fn refuse_name_option(options: &GivenOptions) -> SqlResult<()> {
     }
 }
 
-/// What OWNED BY says: nothing, NONE, or a column.
-fn owner(catalog: &CatalogView, options: &GivenOptions) -> SqlResult<Option<Option<SequenceOwner>>> {
+/// What OWNED BY says of a sequence in this place: nothing, NONE, or a column.
+fn owner(catalog: &CatalogView, options: &GivenOptions, place: Place) -> SqlResult<Option<Option<SequenceOwner>>> {
     let Some(given) = &options.owner else { return Ok(None) };
     let Some(named) = given else { return Ok(Some(None)) };
     let Some((column, table)) = named.0.split_last().filter(|(_, table)| !table.is_empty()) else {
         return Err(SqlError::new(ErrorKind::Syntax, "invalid OWNED BY option")
             .with_hint("Specify OWNED BY table.column or OWNED BY NONE."));
     };
-    let table = own_name(&ObjectName(table.to_vec()))?;
+    let placed = placed_name(catalog, &ObjectName(table.to_vec()))?;
+    let table = &placed.name;
     let declaration = catalog
-        .declaration(&table)
+        .declaration(&placed)
         .ok_or_else(|| SqlError::new(ErrorKind::UndefinedTable, format!("relation \"{table}\" does not exist")))?;
+    if declaration.place != place {
+        let message = "sequence must be in same schema as table it is linked to";
+        return Err(SqlError::new(ErrorKind::ObjectNotInState, message));
+    }
     let ident = column.as_ident().ok_or_else(|| SqlError::not_supported(format!("OWNED BY {named}")))?;
     match resolve_column(declaration.columns.iter().map(|column| &column.name), ident)? {
         Some(column) => {
@@ -199,8 +199,9 @@ fn still_needed(sequence: &Sequence, dependents: &[Declaration]) -> Box<SqlError
 }
 
 /// A name that is no sequence's: 42809 for a table's, else 42P01.
-fn no_sequence(catalog: &CatalogView, name: &str, what: &str) -> Box<SqlError> {
-    if catalog.has_name(name) {
+fn no_sequence(catalog: &CatalogView, placed: &PlacedName, what: &str) -> Box<SqlError> {
+    let name = &placed.name;
+    if catalog.has_name(placed) {
         return SqlError::new(ErrorKind::WrongObjectType, format!("\"{name}\" is not a sequence"));
     }
     SqlError::new(ErrorKind::UndefinedTable, format!("{what} \"{name}\" does not exist"))

@@ -84,7 +84,7 @@ impl Session {
         Ok(Outcome::Done(CommandTag::Plain(tag)))
     }
 
-    fn check_outside_block(&self, command: &str) -> SqlResult<()> {
+    pub(super) fn check_outside_block(&self, command: &str) -> SqlResult<()> {
         if !self.transaction.in_block() {
             return Ok(());
         }
@@ -115,7 +115,7 @@ impl Session {
             self.notice(Notice::warning(format!("skipping \"{name}\" --- only table or database owner can {verb} it")));
         }
         for relation in relations.iter().filter(|_| counts) {
-            self.engine.store().analyze(&relation.stored).await?;
+            self.engine.stores().at(relation.place())?.analyze(&relation.stored).await?;
         }
         Ok(())
     }

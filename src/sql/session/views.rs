@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast::{CreateTableOptions, CreateView, Ident, ObjectName, Query};
+use datafusion::sql::sqlparser::ast::{CreateTableOptions, CreateView, Ident, Query};
 
 use super::{Position, Session};
 use crate::sql::catalog::{Access, CatalogView, View, ViewColumn, duplicate_table};
 use crate::sql::ddl::{self, Renaming};
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
 use crate::sql::outcome::{CommandTag, Outcome, ResultColumn};
-use crate::sql::plan::{resolve_column, schema_and_table};
+use crate::sql::place::{Place, PlacedName};
+use crate::sql::plan::{placed_name, resolve_column, schema_and_table};
 use crate::sql::statement::{AlterCommand, DropObjects, fold};
 use crate::sql::tx::TableMode;
 use crate::sql::types::SqlType;
@@ -19,28 +20,39 @@ impl Session {
     pub(super) async fn create_view(&mut self, create: &CreateView, position: Position) -> SqlResult<Outcome> {
         self.check_writable("CREATE VIEW")?;
         refuse_clauses(create)?;
-        let name = view_name(&create.name)?;
-        self.claim(&name).await?;
+        let mut placed = self.name_to_make(&create.name, create.temporary)?;
+        let given: Vec<String> = create.columns.iter().map(|c| fold(&c.name)).collect();
+        let mut view = self.planned_view(&placed.name, &create.query, &given).await?;
         let reads = self.reads();
-        let existing = reads.catalog.view(&name).cloned();
-        let is_table = reads.catalog.exact(&*reads.reader, &name).await?.is_some();
+        if !placed.place.is_temporary() && reads_temporary(&reads.catalog, &view) {
+            if create.name.0.len() > 1 {
+                let message = "cannot create temporary relation in non-temporary schema";
+                return Err(SqlError::new(ErrorKind::InvalidTableDefinition, message));
+            }
+            placed.place = self.own.place();
+            self.notice(Notice::info(format!("view \"{}\" will be a temporary view", placed.name)));
+        }
+        view.place = placed.place;
+        self.claim(&placed).await?;
+        let reads = self.reads();
+        let name = &placed.name;
+        let existing = reads.catalog.view(&placed).cloned();
+        let is_table = reads.catalog.exact(&reads.readers, &placed).await?.is_some();
         match &existing {
-            None if create.or_replace && is_table => return Err(not_a_view(&name, false)),
-            None if reads.catalog.has_name(&name) || is_table => return Err(duplicate_table(&name)),
-            Some(_) if !create.or_replace => return Err(duplicate_table(&name)),
+            None if create.or_replace && is_table => return Err(not_a_view(name, false)),
+            None if reads.catalog.has_name(&placed) || is_table => return Err(duplicate_table(name)),
+            Some(_) if !create.or_replace => return Err(duplicate_table(name)),
             _ => {}
         }
-        let mut view = self
-            .planned_view(&name, &create.query, &create.columns.iter().map(|c| fold(&c.name)).collect::<Vec<_>>())
-            .await?;
         match &existing {
             Some(old) => {
                 check_replaces(old, &view)?;
                 view.oid = old.oid;
+                view.keep_comments_of(old);
                 check_no_cycle(&reads.catalog, &view)?;
             }
             None => {
-                view.oid = self.engine.catalog().next_oid();
+                view.oid = self.engine.catalog().next_oid(view.place);
                 let access = Access::made_by(self.rights.user(), view.oid);
                 self.transaction.catalog_mut().put_access(access);
             }
@@ -80,8 +92,9 @@ impl Session {
         self.check_writable("DROP VIEW")?;
         let mut dropped: Vec<Arc<View>> = Vec::new();
         for name in &drop.names {
+            let placed = placed_name(&self.reads().catalog, name)?;
+            self.claim(&placed).await?;
             let (schema, name) = schema_and_table(name)?;
-            self.claim(&name).await?;
             let planner = self.planner();
             match planner.view(schema.as_deref(), &name) {
                 Some(view) => dropped.push(view.clone()),
@@ -100,7 +113,7 @@ impl Session {
         let needed: Vec<Needed<'_>> = dropped.iter().map(|view| Needed::view(view)).collect();
         self.drop_dependents(&needed, drop.cascade).await?;
         for view in &dropped {
-            self.transaction.catalog_mut().remove_view(&view.name);
+            self.transaction.catalog_mut().remove_view(view.placed_name());
         }
         self.settle(position).await?;
         Ok(Outcome::Done(CommandTag::Plain("DROP VIEW")))
@@ -116,8 +129,8 @@ impl Session {
             return Err(ddl::needed_by(needed, &dependents));
         }
         for Dependent { view, .. } in &dependents {
-            self.claim(&view.name).await?;
-            self.transaction.catalog_mut().remove_view(&view.name);
+            self.claim(&view.placed_name()).await?;
+            self.transaction.catalog_mut().remove_view(view.placed_name());
         }
         self.notices.extend(views::cascades(&dependents));
         Ok(())
@@ -138,14 +151,14 @@ impl Session {
     }
 
     async fn rename_view(&mut self, view: &Arc<View>, to: &str) -> SqlResult<()> {
-        self.claim(to).await?;
-        let reads = self.reads();
-        if reads.catalog.has_name(to) || reads.catalog.exact(&*reads.reader, to).await?.is_some() {
+        let new = view.placed_name().beside(to);
+        self.claim(&new).await?;
+        if self.is_taken(&new).await? {
             return Err(duplicate_table(to));
         }
-        self.rename_in_views(view.oid, &view.name, to)?;
+        self.rename_in_views(view.oid, &view.placed_name(), to)?;
         let staged = self.transaction.catalog_mut();
-        staged.remove_view(&view.name);
+        staged.remove_view(view.placed_name());
         staged.put_view(view.renamed(to));
         Ok(())
     }
@@ -172,7 +185,7 @@ impl Session {
     }
 
     /// Lets the views that read a relation follow its new name.
-    pub(super) fn rename_in_views(&mut self, relation: u32, from: &str, to: &str) -> SqlResult<()> {
+    pub(super) fn rename_in_views(&mut self, relation: u32, from: &PlacedName, to: &str) -> SqlResult<()> {
         for view in self.views_of(relation) {
             let mut query = views::query_of(&view)?;
             views::rename_relation(&mut query, from, to);
@@ -222,10 +235,6 @@ fn refuse_clauses(create: &CreateView) -> SqlResult<()> {
         return Err(SqlError::not_supported("CREATE MATERIALIZED VIEW")
             .with_hint("Use CREATE VIEW, or CREATE TABLE ... AS and fill it again when it is to be refreshed."));
     }
-    if create.temporary {
-        return Err(SqlError::not_supported("CREATE TEMPORARY VIEW")
-            .with_hint("Use WITH in the query, or CREATE VIEW and DROP VIEW."));
-    }
     if !matches!(create.options, CreateTableOptions::None) {
         return Err(SqlError::not_supported(format!("CREATE VIEW ... {}", create.options)));
     }
@@ -236,18 +245,11 @@ fn refuse_clauses(create: &CreateView) -> SqlResult<()> {
     Ok(())
 }
 
-/// The name of a view to be made.
-///
-/// # Errors
-/// 3F000 for a schema that there is not.
-fn view_name(name: &ObjectName) -> SqlResult<String> {
-    match schema_and_table(name)? {
-        (None, view) => Ok(view),
-        (Some(schema), view) if schema == "public" => Ok(view),
-        (Some(schema), _) => {
-            Err(SqlError::new(ErrorKind::UndefinedSchema, format!("schema \"{schema}\" does not exist")))
-        }
-    }
+/// Whether a view reads something temporary: then it is temporary itself.
+fn reads_temporary(catalog: &CatalogView, view: &View) -> bool {
+    let is_read = |place: Place, oid: u32| place.is_temporary() && view.use_of(oid).is_some();
+    catalog.declarations().any(|table| is_read(table.place, table.oid))
+        || catalog.views().any(|other| is_read(other.place, other.oid))
 }
 
 /// The columns of a view: those of its query, the first with the names that are given.
@@ -272,7 +274,7 @@ fn view_columns(columns: &[ResultColumn], given: &[String]) -> SqlResult<Vec<Vie
             let message = format!("column \"{name}\" has pseudo-type {sql_type}");
             return Err(SqlError::new(ErrorKind::InvalidTableDefinition, message));
         }
-        found.push(ViewColumn { name: name.clone(), sql_type: sql_type.to_string() });
+        found.push(ViewColumn::new(name, &sql_type));
     }
     Ok(found)
 }

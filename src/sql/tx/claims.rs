@@ -9,20 +9,17 @@ use std::time::Duration;
 use super::locks::{HeldLocks, LockError, LockWait, Locks, Mark, RowStrength, TableMode};
 use crate::model::{ETag, EntityKey, StoredEntity};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::place::{Place, Stores};
 use crate::sql::relation::Relation;
-use crate::table::TableStore;
 
 /// The locks of one transaction.
 #[derive(Debug)]
 pub(crate) struct Claims {
     held: HeldLocks,
-    store: Source,
+    stores: Stores,
     timeout: Option<Duration>,
     keeps_snapshot: bool,
 }
-
-/// Where rows are read as they are now.
-struct Source(Arc<dyn TableStore>);
 
 /// Whether a row is what the statement saw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,15 +31,15 @@ pub(crate) enum Found {
 
 impl Claims {
     /// No claims yet, of a session that its clients know by this number.
-    pub fn new(locks: Arc<Locks>, store: Arc<dyn TableStore>, process: i32) -> Self {
-        Self { held: HeldLocks::new(locks, process), store: Source(store), timeout: None, keeps_snapshot: false }
+    pub fn new(locks: Arc<Locks>, stores: Stores, process: i32) -> Self {
+        Self { held: HeldLocks::new(locks, process), stores, timeout: None, keeps_snapshot: false }
     }
 
     /// No claims yet, of the same session.
     pub fn of_next_transaction(&self) -> Self {
-        let Self { held, store, timeout, keeps_snapshot } = self;
-        let store = Source(store.0.clone());
-        Self { held: held.of_next_transaction(), store, timeout: *timeout, keeps_snapshot: *keeps_snapshot }
+        let Self { held, stores, timeout, keeps_snapshot } = self;
+        let stores = stores.clone();
+        Self { held: held.of_next_transaction(), stores, timeout: *timeout, keeps_snapshot: *keeps_snapshot }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -61,10 +58,10 @@ impl Claims {
         self.keeps_snapshot
     }
 
-    /// Whether locks bind everybody who writes to the store. Where they do not, rows are not locked: versions are
-    /// checked at the commit.
-    pub fn bind_everybody(&self) -> bool {
-        self.store.0.promises().sole_writer
+    /// Whether locks bind everybody who writes to the store of this place. Where they do not, rows are not locked:
+    /// versions are checked at the commit.
+    pub fn bind_everybody(&self, place: Place) -> bool {
+        self.stores.has_sole_writer(place)
     }
 
     /// Locks a table, waiting for whoever has it.
@@ -155,7 +152,7 @@ impl Claims {
     /// # Errors
     /// When the store fails.
     pub async fn now(&self, relation: &Relation, key: &EntityKey) -> SqlResult<Option<StoredEntity>> {
-        Ok(self.store.0.reader().get(&relation.stored, key).await?)
+        Ok(self.stores.at(relation.place())?.reader().get(&relation.stored, key).await?)
     }
 
     pub fn held(&mut self) -> &mut HeldLocks {
@@ -164,12 +161,6 @@ impl Claims {
 
     pub fn mark(&self) -> Mark {
         self.held.mark()
-    }
-}
-
-impl std::fmt::Debug for Source {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Source")
     }
 }
 

@@ -1,4 +1,4 @@
-//! What one transaction commits, all or nothing: the one place where its batches come together.
+//! What one transaction commits, all or nothing: where its batches come together, each with those of its store.
 //!
 //! What fits one entity group transaction is committed as one, which every store can do. Several batches need a store
 //! that promises groups; only observe mode, and a block with changes of its own in the catalogue, come to that.
@@ -8,18 +8,20 @@ use std::sync::Arc;
 
 use super::WriteSet;
 use super::egt_writer::{commit_error, pack};
-use crate::model::TableName;
 use crate::sql::catalog::{Catalog, StagedCatalog, StagedCommitError};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::place::{Place, StoredTable, Stores};
 use crate::sql::relation::Relation;
-use crate::table::{Batch, CommitError, GroupError, TableStore};
+use crate::table::{Batch, CommitError, GroupError, Operation, StoreError, TableStore};
 
 /// The batches of one transaction.
 #[derive(Debug, Default)]
 pub(crate) struct CommitGroup {
-    batches: Vec<Batch>,
+    batches: BTreeMap<Place, Vec<Batch>>,
     /// For messages about the user's tables.
-    relations: BTreeMap<TableName, Arc<Relation>>,
+    relations: BTreeMap<StoredTable, Arc<Relation>>,
+    /// A part of the transaction is committed already.
+    is_begun: bool,
 }
 
 impl CommitGroup {
@@ -28,81 +30,115 @@ impl CommitGroup {
     /// # Errors
     /// When an entity breaks a limit, or what was collected cannot be read back.
     pub fn add_writes(&mut self, writes: WriteSet) -> SqlResult<()> {
-        for (relation, operations) in writes.into_operations() {
-            self.batches.extend(pack(&relation.stored, operations)?);
-            self.relations.insert(relation.stored.clone(), relation);
+        writes.into_operations().try_for_each(|(relation, operations)| self.add(relation, operations))
+    }
+
+    /// Adds operations on one table, in key order.
+    ///
+    /// # Errors
+    /// As [`CommitGroup::add_writes`].
+    pub fn add(
+        &mut self,
+        relation: Arc<Relation>,
+        operations: impl Iterator<Item = SqlResult<Operation>>,
+    ) -> SqlResult<()> {
+        let packed = pack(&relation.stored, operations)?;
+        if !packed.is_empty() {
+            self.batches.entry(relation.place()).or_default().extend(packed);
         }
+        self.relations.insert(relation.stored.clone(), relation);
         Ok(())
     }
 
     /// Adds a batch of the gateway's own that is to be committed with the writes. No key may occur in two batches.
-    pub fn add(&mut self, batch: Batch) {
-        self.batches.push(batch);
+    pub fn add_own(&mut self, batch: Batch) {
+        self.batches.entry(Place::Public).or_default().push(batch);
     }
 
-    /// Commits everything, durably, or nothing.
+    /// It comes behind what is committed already.
+    pub fn follow(&mut self) {
+        self.is_begun = true;
+    }
+
+    /// Commits everything, with the transaction's changes of the catalogue: what is in one store durably, or nothing.
+    ///
+    /// No two stores commit together. That of the catalogue is the first: it can refuse, and then nothing was done. Of
+    /// the scratch store's tables this session alone has written, so only a failing disk can keep that from following;
+    /// the session ends then, and the tables with it, before anybody sees half a transaction.
     ///
     /// # Errors
-    /// 23505 or 40001 for what changed meanwhile, 42P01 for a table that is gone, and what the store fails with.
-    pub async fn commit(mut self, store: &dyn TableStore) -> SqlResult<()> {
-        if self.batches.len() > 1 {
-            let tables = self.tables();
-            let committed = store.commit_group(self.batches).await;
-            return committed.map(|_| ()).map_err(|error| group_rejected(&self.relations, &tables, error));
+    /// 23505 or 40001 for what changed meanwhile, 42P01 for a table that is gone, 42P07 and 40001 when the catalogue
+    /// changed meanwhile, and what the stores fail with; XX000 that ends the session where a part is committed.
+    pub async fn commit(mut self, stores: &Stores, catalog: &Catalog, staged: StagedCatalog) -> SqlResult<()> {
+        let public = self.batches.remove(&Place::Public).unwrap_or_default();
+        let mut is_begun = self.is_begun || !public.is_empty();
+        if staged.is_empty() {
+            self.commit_at(Place::Public, &**stores.public(), public).await?;
+        } else {
+            is_begun = true;
+            self.commit_with(catalog, staged, public).await?;
         }
-        let Some(batch) = self.batches.pop() else { return Ok(()) };
-        let table = batch.table().clone();
-        let committed = store.commit(batch).await;
-        committed.map(|_| ()).map_err(|error| rejected(&self.relations, Some(&table), error))
+        for (place, batches) in std::mem::take(&mut self.batches) {
+            let store = stores.at(place)?;
+            let committed = self.commit_at(place, &**store, batches).await;
+            committed.map_err(|error| if is_begun { half_committed(&error) } else { error })?;
+            is_begun = true;
+        }
+        Ok(())
     }
 
-    /// As [`CommitGroup::commit`], together with a transaction's changes of the catalogue.
-    ///
-    /// # Errors
-    /// Also 42P07 and 40001 when the catalogue changed meanwhile.
-    pub async fn commit_with(self, catalog: &Catalog, staged: StagedCatalog) -> SqlResult<()> {
-        let tables = self.tables();
-        let committed = catalog.commit(staged, self.batches).await;
+    async fn commit_at(&self, place: Place, store: &dyn TableStore, mut batches: Vec<Batch>) -> SqlResult<()> {
+        if batches.len() > 1 {
+            let tables = tables_of(place, &batches);
+            let committed = store.commit_group(batches).await;
+            return committed.map(|_| ()).map_err(|error| self.group_rejected(place, &tables, error));
+        }
+        let Some(batch) = batches.pop() else { return Ok(()) };
+        let table = StoredTable::new(place, batch.table().clone());
+        let committed = store.commit(batch).await;
+        committed.map(|_| ()).map_err(|error| self.rejected(place, Some(&table), error))
+    }
+
+    async fn commit_with(&self, catalog: &Catalog, staged: StagedCatalog, batches: Vec<Batch>) -> SqlResult<()> {
+        let tables = tables_of(Place::Public, &batches);
+        let committed = catalog.commit(staged, batches).await;
         committed.map(|_| ()).map_err(|error| match error {
             StagedCommitError::Catalog(error) => error,
-            StagedCommitError::Rows(error) => group_rejected(&self.relations, &tables, error),
+            StagedCommitError::Rows(error) => self.group_rejected(Place::Public, &tables, error),
         })
     }
 
-    fn tables(&self) -> Vec<TableName> {
-        self.batches.iter().map(|batch| batch.table().clone()).collect()
+    fn group_rejected(&self, place: Place, tables: &[StoredTable], error: GroupError) -> Box<SqlError> {
+        match error {
+            GroupError::Rejected { batch, index, key, reason } => {
+                self.rejected(place, tables.get(batch), CommitError::Rejected { index, key, reason })
+            }
+            GroupError::Store(error) => self.rejected(place, None, CommitError::Store(error)),
+            GroupError::DuplicateKey { .. } => error.into(),
+        }
+    }
+
+    /// A failure in SQL terms; a batch of the gateway's own is rejected when another gateway changed the same.
+    fn rejected(&self, place: Place, table: Option<&StoredTable>, error: CommitError) -> Box<SqlError> {
+        let of_error = match &error {
+            CommitError::Store(StoreError::TableMissing(missing)) => Some(StoredTable::new(place, missing.clone())),
+            CommitError::Store(_) | CommitError::Rejected { .. } => table.cloned(),
+        };
+        match (of_error.and_then(|table| self.relations.get(&table)), error) {
+            (Some(relation), error) => commit_error(relation, error),
+            (None, CommitError::Store(error)) => error.into(),
+            (None, error @ CommitError::Rejected { .. }) => {
+                SqlError::new(ErrorKind::SerializationFailure, format!("the catalogue changed meanwhile: {error}"))
+            }
+        }
     }
 }
 
-fn group_rejected(
-    relations: &BTreeMap<TableName, Arc<Relation>>,
-    tables: &[TableName],
-    error: GroupError,
-) -> Box<SqlError> {
-    match error {
-        GroupError::Rejected { batch, index, key, reason } => {
-            rejected(relations, tables.get(batch), CommitError::Rejected { index, key, reason })
-        }
-        GroupError::Store(error) => rejected(relations, None, CommitError::Store(error)),
-        GroupError::DuplicateKey { .. } => error.into(),
-    }
+fn tables_of(place: Place, batches: &[Batch]) -> Vec<StoredTable> {
+    batches.iter().map(|batch| StoredTable::new(place, batch.table().clone())).collect()
 }
 
-/// A failure in SQL terms; a batch of the gateway's own is rejected when another gateway changed the same.
-fn rejected(
-    relations: &BTreeMap<TableName, Arc<Relation>>,
-    table: Option<&TableName>,
-    error: CommitError,
-) -> Box<SqlError> {
-    let of_error = match &error {
-        CommitError::Store(crate::table::StoreError::TableMissing(missing)) => Some(missing),
-        CommitError::Store(_) | CommitError::Rejected { .. } => table,
-    };
-    match (of_error.and_then(|table| relations.get(table)), error) {
-        (Some(relation), error) => commit_error(relation, error),
-        (None, CommitError::Store(error)) => error.into(),
-        (None, error @ CommitError::Rejected { .. }) => {
-            SqlError::new(ErrorKind::SerializationFailure, format!("the catalogue changed meanwhile: {error}"))
-        }
-    }
+fn half_committed(error: &SqlError) -> Box<SqlError> {
+    SqlError::new(ErrorKind::HalfCommitted, "the changes of temporary tables could not be committed")
+        .with_detail(format!("The rest of the transaction is committed. The store says: {}", error.message))
 }

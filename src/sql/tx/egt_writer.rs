@@ -166,7 +166,9 @@ impl EgtWriter {
     /// Locks the rows of these operations; gives those that may have changed since they were read.
     async fn lock(&mut self, operations: &BTreeMap<EntityKey, Operation>) -> SqlResult<Vec<(EntityKey, ETag)>> {
         let mut unsure = Vec::new();
-        let Some(claims) = self.claims.as_mut().filter(|claims| claims.bind_everybody()) else { return Ok(unsure) };
+        let Some(claims) = self.claims.as_mut().filter(|claims| claims.bind_everybody(self.relation.place())) else {
+            return Ok(unsure);
+        };
         for (key, operation) in operations {
             let (strength, version) = match operation {
                 Operation::Merge(_, IfMatch::ETag(version)) | Operation::Replace(_, IfMatch::ETag(version)) => {

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use super::egt_writer::pack;
 use crate::model::{Entity, EntityKey, TableName};
-use crate::sql::error::SqlError;
+use crate::sql::error::{SqlError, SqlResult};
+use crate::sql::place::{StoredTable, Stores};
 use crate::table::{CommitError, GroupError, Operation, Rejection, TableStore};
 
 /// Entities collected before they are written.
@@ -38,8 +39,11 @@ impl From<Box<SqlError>> for LoadError {
 }
 
 impl TableLoader {
-    pub fn new(store: Arc<dyn TableStore>, table: TableName) -> Self {
-        Self { store, table, buffer: BTreeMap::new(), buffered_bytes: 0 }
+    /// # Errors
+    /// 0A000 for a table of a place without a store.
+    pub fn new(stores: &Stores, table: &StoredTable) -> SqlResult<Self> {
+        let store = stores.at(table.place)?.clone();
+        Ok(Self { store, table: table.name.clone(), buffer: BTreeMap::new(), buffered_bytes: 0 })
     }
 
     /// Takes an entity; writes what was collected when that is enough.

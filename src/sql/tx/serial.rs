@@ -13,12 +13,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 
-use crate::model::{EntityKey, TableName};
+use crate::model::EntityKey;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::place::StoredTable;
 use crate::sql::read_log::ReadLog;
 
 /// The keys a transaction writes, by table.
-pub(crate) type WrittenKeys = Vec<(TableName, Vec<EntityKey>)>;
+pub(crate) type WrittenKeys = Vec<(StoredTable, Vec<EntityKey>)>;
 
 /// The serializable transactions of one gateway.
 #[derive(Default)]
@@ -115,7 +116,7 @@ impl std::fmt::Debug for SerialTransaction {
     }
 }
 
-fn read_write_conflict(table: &TableName, key: &EntityKey) -> Box<SqlError> {
+fn read_write_conflict(table: &StoredTable, key: &EntityKey) -> Box<SqlError> {
     let message = "could not serialize access due to read/write dependencies among transactions";
     SqlError::new(ErrorKind::SerializationFailure, message)
         .with_detail(format!(

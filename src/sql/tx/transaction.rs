@@ -311,6 +311,9 @@ impl Transaction {
     /// In observe mode, notes the statement and the rules that the collected writes break.
     pub fn note_rules(&mut self) {
         let Some(statement) = self.statement.clone() else { return };
+        if self.writes().operations() == 0 {
+            return;
+        }
         let is_noted = std::mem::replace(&mut self.is_noted, true);
         let Collected { writes, observed, .. } = self.collected();
         if !is_noted {

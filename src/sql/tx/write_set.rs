@@ -13,9 +13,10 @@ use super::layers::{Layers, Moment};
 use super::net_write::{NetWrite, operation};
 use super::serial::WrittenKeys;
 use super::spill::{Keeper, Kept, Values, WriteSpace};
-use crate::model::{ETag, EdmDateTime, Entity, EntityKey, PartitionKey, Properties, StoredEntity, TableName};
+use crate::model::{ETag, EdmDateTime, Entity, EntityKey, PartitionKey, Properties, StoredEntity};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::observe::Footprint;
+use crate::sql::place::StoredTable;
 use crate::sql::relation::Relation;
 use crate::table::{ObservedSchema, Operation, payload};
 
@@ -25,7 +26,7 @@ const TRANSACTION_MAX_BYTES: usize = 1 << 30;
 /// The collected writes, by table and key.
 #[derive(Debug)]
 pub(crate) struct WriteSet {
-    tables: BTreeMap<TableName, TableWrites<Layers<Arc<NetWrite>>>>,
+    tables: BTreeMap<StoredTable, TableWrites<Layers<Arc<NetWrite>>>>,
     totals: Totals,
     keeper: Keeper,
 }
@@ -42,24 +43,33 @@ struct TableWrites<W> {
 /// What a ROLLBACK TO goes back to.
 #[derive(Debug)]
 pub(crate) struct Mark {
-    tables: BTreeMap<TableName, TableWrites<Moment<Arc<NetWrite>>>>,
+    tables: BTreeMap<StoredTable, TableWrites<Moment<Arc<NetWrite>>>>,
     totals: Totals,
 }
 
 /// What the operations of a set come to. Kept with each write, so that the rules can be asked after each row.
 #[derive(Debug, Clone, Default)]
 struct Totals {
+    /// Those of tables to which the rules of entity group transactions apply. All below is of them alone.
     operations: usize,
     payload_bytes: usize,
     /// Where the first of the operations is; the others are counted from there.
-    home: Option<(TableName, PartitionKey)>,
+    home: Option<(StoredTable, PartitionKey)>,
     at_home: usize,
     other_tables: usize,
     other_partitions: usize,
+    /// Those of the other tables.
+    free_operations: usize,
+    free_bytes: usize,
 }
 
 impl Totals {
-    fn add(&mut self, table: &TableName, partition: &PartitionKey, bytes: usize) {
+    fn add(&mut self, table: &StoredTable, partition: &PartitionKey, bytes: usize) {
+        if !table.place.has_rules() {
+            self.free_operations += 1;
+            self.free_bytes += bytes;
+            return;
+        }
         let (home_table, home_partition) = self.home.get_or_insert_with(|| (table.clone(), partition.clone()));
         let (other_table, other_partition) = (home_table != table, home_partition != partition);
         self.operations += 1;
@@ -69,7 +79,12 @@ impl Totals {
         self.at_home += usize::from(!other_table && !other_partition);
     }
 
-    fn remove(&mut self, table: &TableName, partition: &PartitionKey, bytes: usize) {
+    fn remove(&mut self, table: &StoredTable, partition: &PartitionKey, bytes: usize) {
+        if !table.place.has_rules() {
+            self.free_operations -= 1;
+            self.free_bytes -= bytes;
+            return;
+        }
         let Some((home_table, home_partition)) = &self.home else { return };
         let (other_table, other_partition) = (home_table != table, home_partition != partition);
         self.operations -= 1;
@@ -89,25 +104,25 @@ impl WriteSet {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.totals.operations == 0
+        self.totals.operations + self.totals.free_operations == 0
     }
 
-    /// Operations the commit would have.
+    /// Operations that the commit would have of tables with rules.
     pub fn operations(&self) -> usize {
         self.totals.operations
     }
 
-    /// Bytes the operations take in the `$batch` body, without its envelope.
+    /// Bytes these operations take in the `$batch` body, without its envelope.
     pub fn payload_bytes(&self) -> usize {
         self.totals.payload_bytes
     }
 
-    /// Whether there are operations on several tables.
+    /// Whether there are such operations on several tables.
     pub fn has_several_tables(&self) -> bool {
         self.totals.other_tables > 0
     }
 
-    /// Whether there are operations with several PartitionKeys.
+    /// Whether there are such operations with several PartitionKeys.
     pub fn has_several_partitions(&self) -> bool {
         self.totals.other_partitions > 0
     }
@@ -125,16 +140,19 @@ impl WriteSet {
         self.totals = totals;
     }
 
-    /// The tables that are written, by their stored names.
+    /// The tables with rules that are written, by their stored names.
     pub fn tables(&self) -> impl Iterator<Item = &Arc<Relation>> {
-        let written = |table: &&TableWrites<Layers<_>>| table.writes.moment().iter().next().is_some();
+        let is_bound = |table: &TableWrites<Layers<_>>| table.relation.place().has_rules();
+        let is_there = |table: &TableWrites<Layers<_>>| table.writes.moment().iter().next().is_some();
+        let written = move |table: &&TableWrites<Layers<_>>| is_bound(table) && is_there(table);
         self.tables.values().filter(written).map(|table| &table.relation)
     }
 
-    /// The keys that are written.
+    /// The keys that are written where others can read them.
     pub fn keys(&self) -> WrittenKeys {
         let keys = |table: &TableWrites<Layers<_>>| table.writes.moment().iter().map(|(key, _)| key).collect();
-        self.tables.iter().map(|(name, table)| (name.clone(), keys(table))).collect()
+        let shared = self.tables.iter().filter(|(name, _)| !name.place.is_temporary());
+        shared.map(|(name, table)| (name.clone(), keys(table))).collect()
     }
 
     /// The partitions written in a table, in order.
@@ -145,10 +163,10 @@ impl WriteSet {
         partitions.into_iter()
     }
 
-    /// The extent of what would be committed.
+    /// The extent of what would be committed of tables with rules.
     pub fn footprint(&self) -> Footprint {
         let mut footprint = Footprint::new();
-        for (relation, key, write) in self.entries() {
+        for (relation, key, write) in self.entries().filter(|(relation, ..)| relation.place().has_rules()) {
             footprint.add(relation, &key.partition, 1, write.bytes);
         }
         footprint
@@ -231,7 +249,7 @@ impl WriteSet {
     }
 
     /// Drops the writes to a table that the transaction drops or empties.
-    pub fn forget(&mut self, table: &TableName) {
+    pub fn forget(&mut self, table: &StoredTable) {
         let Some(forgotten) = self.tables.remove(table) else { return };
         for (key, write) in forgotten.writes.moment().iter() {
             self.totals.remove(table, &key.partition, write.bytes);
@@ -243,12 +261,12 @@ impl WriteSet {
     ///
     /// # Errors
     /// When what was collected cannot be read back.
-    pub fn image(&self, table: &TableName, key: &EntityKey) -> SqlResult<Option<Option<StoredEntity>>> {
+    pub fn image(&self, table: &StoredTable, key: &EntityKey) -> SqlResult<Option<Option<StoredEntity>>> {
         self.get(table, key).map(|write| write.image(key)).transpose()
     }
 
     /// What readers inside the transaction see of it, as it is now.
-    pub fn own_writes(&self) -> BTreeMap<TableName, OwnWrites> {
+    pub fn own_writes(&self) -> BTreeMap<StoredTable, OwnWrites> {
         let own = |table: &TableWrites<Layers<_>>| OwnWrites::new(table.writes.moment(), Arc::clone(&table.observed));
         self.tables.iter().map(|(name, table)| (name.clone(), own(table))).collect()
     }
@@ -261,7 +279,7 @@ impl WriteSet {
         })
     }
 
-    fn get(&self, table: &TableName, key: &EntityKey) -> Option<&NetWrite> {
+    fn get(&self, table: &StoredTable, key: &EntityKey) -> Option<&NetWrite> {
         self.tables.get(table)?.writes.get(key).map(AsRef::as_ref)
     }
 
@@ -286,7 +304,7 @@ impl WriteSet {
         } else {
             payload::operation_bytes(name, &operation(key.clone(), base.clone(), values.clone()))
         };
-        if self.totals.payload_bytes + bytes > TRANSACTION_MAX_BYTES {
+        if self.totals.payload_bytes + self.totals.free_bytes + bytes > TRANSACTION_MAX_BYTES {
             return Err(too_large());
         }
         let fresh =
@@ -409,7 +427,7 @@ mod tests {
             set.delete(&table(), stored(&row.to_string(), &[]).entity.key, &ETag::of_timestamp(now()), now()).unwrap();
         }
         assert_eq!((set.operations(), set.has_several_tables(), set.has_several_partitions()), (11, true, true));
-        let image = |own: &BTreeMap<TableName, OwnWrites>| own[&table().stored].get(&stored("7", &[]).entity.key);
+        let image = |own: &BTreeMap<StoredTable, OwnWrites>| own[&table().stored].get(&stored("7", &[]).entity.key);
         assert!(image(&own).unwrap().is_some_and(|image| image.is_some()), "an earlier reader sees it still");
         assert_eq!(image(&set.own_writes()).unwrap(), None, "a later one sees what the store has");
         set.forget(&table().stored);

@@ -7,15 +7,16 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::ident;
+use crate::sql::place::PlacedName;
 use crate::sql::statement::fold;
 
 /// Lets a query that is spelled out follow a relation's new name. Its columns stay behind the old one as an alias.
-pub(crate) fn rename_relation(query: &mut Query, from: &str, to: &str) {
+pub(crate) fn rename_relation(query: &mut Query, from: &PlacedName, to: &str) {
     let _ = query.visit(&mut Relations { from, to });
 }
 
 struct Relations<'a> {
-    from: &'a str,
+    from: &'a PlacedName,
     to: &'a str,
 }
 
@@ -25,11 +26,12 @@ impl VisitorMut for Relations<'_> {
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
         if let TableFactor::Table { name, alias, args: None, .. } = factor {
             let parts: Vec<String> = name.0.iter().filter_map(|part| part.as_ident()).map(fold).collect();
-            if parts == ["public", self.from] {
-                *name = ObjectName::from(vec![ident("public"), ident(self.to)]);
+            let schema = self.from.place.schema();
+            if parts == [&*schema, &self.from.name] {
+                *name = ObjectName::from(vec![ident(&schema), ident(self.to)]);
                 alias.get_or_insert_with(|| TableAlias {
                     explicit: false,
-                    name: ident(self.from),
+                    name: ident(&self.from.name),
                     columns: Vec::new(),
                     at: None,
                 });

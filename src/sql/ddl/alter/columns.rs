@@ -140,9 +140,10 @@ impl Alteration<'_> {
     /// Does what may make sequences for columns.
     fn counted<T>(&mut self, make: impl FnOnce(&mut Counters<'_>) -> SqlResult<T>) -> SqlResult<T> {
         let catalog = self.catalog;
-        let is_taken = |name: &str| catalog.has_name(name);
+        let own = self.after.placed_name();
+        let is_taken = |name: &str| catalog.has_name(&own.beside(name));
         let sequences = std::mem::take(&mut self.sequences);
-        let mut counters = Counters { table: &self.after.name, is_taken: &is_taken, sequences };
+        let mut counters = Counters { table: &own, is_taken: &is_taken, sequences };
         let made = make(&mut counters);
         self.sequences = counters.sequences;
         made

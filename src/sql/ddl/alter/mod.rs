@@ -186,13 +186,14 @@ impl Alteration<'_> {
         what: &str,
         part: &str,
     ) -> SqlResult<()> {
-        let references = references_to_columns(self.catalog, &self.before.name, needs);
+        let references = references_to_columns(self.catalog, &self.before.placed_name(), needs);
         if !references.is_empty() && behavior != Some(DropBehavior::Cascade) {
-            let line = |r: &Reference| format!("constraint {} on table {} depends on {part}", r.constraint, r.table);
+            let line =
+                |r: &Reference| format!("constraint {} on table {} depends on {part}", r.constraint, r.table.name);
             return Err(needed(what, &references.iter().map(line).collect::<Vec<_>>()));
         }
         for reference in references {
-            if reference.table == self.before.name {
+            if reference.table == self.before.placed_name() {
                 self.after.constraints.remove(&reference.constraint);
             } else {
                 self.cascaded.push(reference);

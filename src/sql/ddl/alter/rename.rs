@@ -59,13 +59,13 @@ impl Renaming {
                 after.constraints.primary_key = before.primary_key_name().filter(|name| *name != format!("{to}_pkey"));
                 after.name.clone_from(to);
                 rename_target(&mut after, &before.name, to);
-                referring(catalog, &before.name, |other| rename_target(other, &before.name, to))
+                referring(catalog, before, |other| rename_target(other, &before.name, to))
             }
             Renaming::Column { from, to } => {
                 let from = rename_column(&mut after, from, to)?;
                 let rename = |columns: &mut Vec<String>| rename_in(columns, &from, to);
                 rename_references(&mut after, &before.name, &rename);
-                referring(catalog, &before.name, |other| rename_references(other, &before.name, &rename))
+                referring(catalog, before, |other| rename_references(other, &before.name, &rename))
             }
             Renaming::Constraint { from, to } => {
                 rename_constraint(&mut after, from, to)?;
@@ -77,8 +77,9 @@ impl Renaming {
 }
 
 /// The tables with foreign keys to this one, changed.
-fn referring(catalog: &CatalogView, name: &str, change: impl Fn(&mut Declaration)) -> Vec<Declaration> {
-    let refers = |d: &&Declaration| d.constraints.unenforced.iter().any(|u| u.kind.refers_to(name));
+fn referring(catalog: &CatalogView, to: &Declaration, change: impl Fn(&mut Declaration)) -> Vec<Declaration> {
+    let refers =
+        |d: &&Declaration| d.place == to.place && d.constraints.unenforced.iter().any(|u| u.kind.refers_to(&to.name));
     let mut found: Vec<Declaration> = catalog.declarations().filter(refers).cloned().collect();
     found.iter_mut().for_each(change);
     found

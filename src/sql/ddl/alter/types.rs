@@ -55,7 +55,9 @@ impl Alteration<'_> {
 
     /// The sequence of an identity column has the column's type.
     fn retype_counter(&mut self, name: Option<&str>, data_type: &DataType) -> SqlResult<()> {
-        let Some(old) = name.and_then(|name| self.catalog.sequence(name)) else { return Ok(()) };
+        let Some(old) = name.and_then(|name| self.catalog.sequence(&self.after.placed_name().beside(name))) else {
+            return Ok(());
+        };
         let given = GivenOptions { data_type: Some(data_type.clone()), ..GivenOptions::default() };
         let (options, _) = altered(&old.options, &given)?;
         let mut sequence = Sequence::clone(&old);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::model::{PropertyName, TableName};
 use crate::sql::key_codec::{KeyCodec, KeyColumn, PartitionScheme};
+use crate::sql::place::StoredTable;
 use crate::sql::relation::{ColumnSource, Relation, RelationColumn, RelationKind};
 use crate::sql::types::SqlType;
 use crate::table::ColumnType;
@@ -22,9 +23,9 @@ fn property(name: &str) -> ColumnSource {
 
 fn relation(kind: RelationKind, columns: Vec<RelationColumn>, codec: KeyCodec) -> Relation {
     Relation {
-        schema_name: "public".to_owned(),
         name: "t".to_owned(),
-        stored: TableName::parse("ttt").unwrap(),
+        schema_name: "public".to_owned(),
+        stored: StoredTable::public(TableName::parse("ttt").unwrap()),
         oid: 1,
         kind,
         open: false,

@@ -6,6 +6,7 @@ use crate::sql::pg_catalog::cells::Cell;
 use crate::sql::pg_catalog::objects::{Class, PG_CATALOG, view_definition};
 use crate::sql::pg_catalog::quoting::quote_ident;
 use crate::sql::pg_catalog::{built_ins, comments, deparse, layout, references};
+use crate::sql::place::Place;
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("format_type", text, format_type).of_nulls(),
@@ -75,12 +76,18 @@ fn serial_sequence(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<C
     let (Some(table), Some(column)) = (argument(arguments, 0).as_text(), argument(arguments, 1).as_text()) else {
         return Ok(Cell::Null);
     };
-    let Some((oid, Class::Table(relation))) = context.objects.class_by_name(&table) else {
+    let Some((oid, class)) = context.objects.class_by_name(&table) else {
         let message = format!("relation \"{table}\" does not exist");
         return Err(SqlError::new(ErrorKind::UndefinedTable, message));
     };
-    if relation.column(&column).is_none() {
-        let message = format!("column \"{column}\" of relation \"{}\" does not exist", relation.name);
+    let is_there = match class {
+        Class::Table(table) => table.column(&column).is_some(),
+        Class::View(view) => view.columns.iter().any(|known| known.name == column),
+        Class::System(layout) => layout.position(&column).is_some(),
+        Class::Index(_) | Class::Sequence(_) => false,
+    };
+    if !is_there {
+        let message = format!("column \"{column}\" of relation \"{}\" does not exist", class.name());
         return Err(SqlError::new(ErrorKind::UndefinedColumn, message));
     }
     let owned = context
@@ -88,7 +95,8 @@ fn serial_sequence(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<C
         .sequences
         .iter()
         .find(|sequence| sequence.owner.as_ref().is_some_and(|owner| owner.table == oid && owner.column == column));
-    Ok(owned.map(|sequence| format!("public.{}", quote_ident(&sequence.name))).into())
+    let schema = |place: Place| if place.is_temporary() { "pg_temp".into() } else { place.schema() };
+    Ok(owned.map(|sequence| format!("{}.{}", schema(sequence.place), quote_ident(&sequence.name))).into())
 }
 
 /// The query of a view, named by its OID or as `regclass` reads names.
@@ -134,7 +142,7 @@ fn shared_comment(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Ce
 
 fn table_is_visible(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
     let class = argument(arguments, 0).as_oid().and_then(|oid| context.objects.class_by_oid(oid));
-    Ok(class.map(|class| class.is_visible()).into())
+    Ok(class.map(|class| context.objects.is_visible(&class)).into())
 }
 
 fn empty(_: &FunctionContext, _: &[Cell]) -> SqlResult<Cell> {
@@ -144,7 +152,7 @@ fn empty(_: &FunctionContext, _: &[Cell]) -> SqlResult<Cell> {
 /// Whether the name alone finds what a relation lists under an OID; NULL when it lists nothing so.
 fn visible(context: &FunctionContext, arguments: &[Cell], relation: &str) -> Cell {
     let Some(oid) = argument(arguments, 0).as_oid() else { return Cell::Null };
-    let is_row_type = relation == "pg_type" && context.objects.table_of_row_type(oid).is_some();
+    let is_row_type = relation == "pg_type" && context.objects.row_type(oid).is_some();
     if is_row_type {
         return true.into();
     }

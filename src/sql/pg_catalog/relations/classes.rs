@@ -8,6 +8,7 @@ use crate::sql::pg_catalog::constraints::{TableConstraint, TableIndex};
 use crate::sql::pg_catalog::functions::FunctionContext;
 use crate::sql::pg_catalog::layout;
 use crate::sql::pg_catalog::objects::{INFORMATION_SCHEMA, OWNER, PG_CATALOG, PUBLIC, row_type_oid, visible_columns};
+use crate::sql::place::Place;
 use crate::sql::relation::Relation;
 
 /// Access methods, as `pg_am` numbers them.
@@ -18,7 +19,7 @@ pub(super) fn classes(context: &FunctionContext, rows: &mut Rows) {
     for table in &context.objects.tables {
         let schema = context.objects.schema_oid(&table.schema_name).unwrap_or(PUBLIC);
         let described = Described {
-            row_type: row_type_oid(table),
+            row_type: row_type_oid(table.oid),
             access: HEAP,
             columns: visible_columns(table).count() + table.dropped_columns.len(),
             has_index: TableIndex::of_table(table).next().is_some(),
@@ -26,6 +27,9 @@ pub(super) fn classes(context: &FunctionContext, rows: &mut Rows) {
             has_triggers: has_triggers(context, table),
             owner: context.granted.owner_oid(table.oid),
             acl: context.granted.acl_of(table.oid),
+            persistence: persistence(table.place()),
+            tuples: context.sizes.of_table(table.oid).map(|size| size.entities),
+            pages: context.sizes.pages_of(table.oid),
             ..Described::of(table.oid, &table.name, schema, "r")
         };
         push(rows, &described);
@@ -33,20 +37,32 @@ pub(super) fn classes(context: &FunctionContext, rows: &mut Rows) {
             let (name, columns) = (index.name(), index.columns().len());
             let access = access_method(index.method());
             let owner = context.granted.owner_oid(table.oid);
-            push(rows, &Described { access, columns, owner, ..Described::of(index.oid(), &name, schema, "i") });
+            let persistence = persistence(table.place());
+            let described = Described::of(index.oid(), &name, schema, "i");
+            push(rows, &Described { access, columns, owner, persistence, ..described });
         }
     }
     for sequence in &context.objects.sequences {
         let (owner, acl) = (context.granted.owner_oid(sequence.oid), context.granted.acl_of(sequence.oid));
-        push(rows, &Described { columns: 3, owner, acl, ..Described::of(sequence.oid, &sequence.name, PUBLIC, "S") });
+        let schema = context.objects.schema_oid(&sequence.place.schema()).unwrap_or(PUBLIC);
+        let persistence = persistence(sequence.place);
+        let described = Described::of(sequence.oid, &sequence.name, schema, "S");
+        push(rows, &Described { columns: 3, owner, acl, persistence, ..described });
     }
     for view in &context.objects.views {
         let columns = view.columns.len();
         let (owner, acl) = (context.granted.owner_oid(view.oid), context.granted.acl_of(view.oid));
-        push(
-            rows,
-            &Described { columns, is_view: true, owner, acl, ..Described::of(view.oid, &view.name, PUBLIC, "v") },
-        );
+        let schema = context.objects.schema_oid(&view.place.schema()).unwrap_or(PUBLIC);
+        let described = Described {
+            row_type: row_type_oid(view.oid),
+            columns,
+            is_view: true,
+            owner,
+            acl,
+            persistence: persistence(view.place),
+            ..Described::of(view.oid, &view.name, schema, "v")
+        };
+        push(rows, &described);
     }
 }
 
@@ -66,13 +82,15 @@ pub(super) fn system_classes(rows: &mut Rows) {
 
 /// Whether a foreign key refers from or to the table: PostgreSQL has triggers for those.
 pub(super) fn has_triggers(context: &FunctionContext, table: &Relation) -> bool {
-    context.objects.constraints().any(|constraint| concerns(&constraint, &table.name))
+    context.objects.constraints().any(|constraint| concerns(&constraint, table))
 }
 
-fn concerns(constraint: &TableConstraint<'_>, table: &str) -> bool {
+fn concerns(constraint: &TableConstraint<'_>, table: &Relation) -> bool {
     match constraint {
         TableConstraint::Recorded(from, recorded) => match &recorded.kind {
-            UnenforcedKind::ForeignKey { table: to, .. } => from.name == table || to == table,
+            UnenforcedKind::ForeignKey { table: to, .. } => {
+                from.place() == table.place() && (from.name == table.name || *to == table.name)
+            }
             UnenforcedKind::Unique { .. } | UnenforcedKind::Index { .. } => false,
         },
         TableConstraint::PrimaryKey(_) | TableConstraint::Check(..) => false,
@@ -91,6 +109,11 @@ fn access_method(name: &str) -> u32 {
     }
 }
 
+/// How long what is in a place is there.
+fn persistence(place: Place) -> &'static str {
+    if place.is_temporary() { "t" } else { "p" }
+}
+
 struct Described<'a> {
     oid: u32,
     name: &'a str,
@@ -104,8 +127,12 @@ struct Described<'a> {
     has_triggers: bool,
     owner: u32,
     acl: Cell,
+    /// How many rows there are about; `None` where nobody knows.
+    tuples: Option<u64>,
+    pages: i32,
     /// A view of the user's, which a rule makes one.
     is_view: bool,
+    persistence: &'static str,
 }
 
 impl<'a> Described<'a> {
@@ -124,9 +151,18 @@ impl<'a> Described<'a> {
             has_triggers: false,
             owner: OWNER,
             acl: Cell::Null,
+            tuples: None,
+            pages: 0,
             is_view: false,
+            persistence: persistence(Place::Public),
         }
     }
+}
+
+/// As `reltuples` has it: a float, and -1 for what is not known.
+#[expect(clippy::cast_precision_loss, reason = "the column is a real")]
+fn tuples(tuples: Option<u64>) -> Cell {
+    Cell::Float(tuples.map_or(-1.0, |tuples| tuples as f64))
 }
 
 fn push(rows: &mut Rows, class: &Described<'_>) {
@@ -139,10 +175,10 @@ fn push(rows: &mut Rows, class: &Described<'_>) {
         ("relowner", class.owner.into()),
         ("relam", class.access.into()),
         ("relfilenode", class.oid.into()),
-        // How many rows there are is not known without reading them all.
-        ("reltuples", (-1).into()),
+        ("relpages", class.pages.into()),
+        ("reltuples", tuples(class.tuples)),
         ("relhasindex", class.has_index.into()),
-        ("relpersistence", "p".into()),
+        ("relpersistence", class.persistence.into()),
         ("relkind", class.kind.into()),
         ("relnatts", columns.into()),
         ("relchecks", i32::try_from(class.checks).unwrap_or(i32::MAX).into()),

@@ -108,13 +108,13 @@ pub(super) fn referential_constraints(context: &FunctionContext, rows: &mut Rows
         let UnenforcedKind::ForeignKey { table: to, on_update, on_delete, match_full, .. } = &recorded.kind else {
             continue;
         };
-        let key = context.objects.table(to).map(Relation::primary_key_name);
+        let key = context.objects.referenced(table, to).map(Relation::primary_key_name);
         rows.push([
             ("constraint_catalog", (*context.database).into()),
             ("constraint_schema", table.schema_name.as_str().into()),
             ("constraint_name", recorded.name.as_str().into()),
             ("unique_constraint_catalog", (*context.database).into()),
-            ("unique_constraint_schema", "public".into()),
+            ("unique_constraint_schema", table.schema_name.as_str().into()),
             ("unique_constraint_name", key.into()),
             ("match_option", if *match_full { "FULL" } else { "NONE" }.into()),
             ("update_rule", rule(*on_update).into()),
@@ -166,7 +166,7 @@ fn used_columns(context: &FunctionContext, constraint: &TableConstraint<'_>) -> 
     if let TableConstraint::Recorded(_, recorded) = constraint
         && let UnenforcedKind::ForeignKey { table: to, referenced, .. } = &recorded.kind
     {
-        let known = context.objects.table(to).is_some();
+        let known = context.objects.referenced(table, to).is_some();
         return referenced.iter().filter(|_| known).map(|column| (to.clone(), column.clone())).collect();
     }
     names(table, &constraint.columns()).into_iter().map(|column| (table.name.clone(), column.to_owned())).collect()

@@ -6,9 +6,7 @@ use crate::sql::pg_catalog::cells::Cell;
 use crate::sql::pg_catalog::constraints::{TableConstraint, TableIndex, numbers};
 use crate::sql::pg_catalog::deparse;
 use crate::sql::pg_catalog::functions::FunctionContext;
-use crate::sql::pg_catalog::objects::{
-    Class, Objects, PUBLIC, default_oid, index_oid, row_array_oid, row_type_oid, visible_columns,
-};
+use crate::sql::pg_catalog::objects::{Class, Objects, PUBLIC, default_oid, visible_columns};
 use crate::sql::relation::{Relation, RelationColumn};
 
 /// OIDs of the relations that list the objects.
@@ -41,9 +39,18 @@ pub(super) fn dependencies(context: &FunctionContext, rows: &mut Rows) {
             of_index(&index, rows);
         }
     }
+    for view in &context.objects.views {
+        push(rows, Object(PG_CLASS, view.oid, 0), Object(PG_NAMESPACE, PUBLIC, 0), NORMAL);
+    }
+    for row_type in context.objects.row_types() {
+        let (row, array) = (Object(PG_TYPE, row_type.oid(), 0), Object(PG_TYPE, row_type.array_oid(), 0));
+        push(rows, row, Object(PG_CLASS, row_type.relation, 0), INTERNAL);
+        push(rows, array, row, INTERNAL);
+    }
     for sequence in &context.objects.sequences {
         let own = Object(PG_CLASS, sequence.oid, 0);
-        push(rows, own, Object(PG_NAMESPACE, PUBLIC, 0), NORMAL);
+        let schema = context.objects.schema_oid(&sequence.place.schema()).unwrap_or(PUBLIC);
+        push(rows, own, Object(PG_NAMESPACE, schema, 0), NORMAL);
         let Some(owner) = &sequence.owner else { continue };
         let Some(Class::Table(table)) = context.objects.class_by_oid(owner.table) else { continue };
         if let Some((number, _)) = visible_columns(table).find(|(_, c)| c.name == owner.column) {
@@ -55,10 +62,7 @@ pub(super) fn dependencies(context: &FunctionContext, rows: &mut Rows) {
 fn of_table(objects: &Objects, table: &Relation, rows: &mut Rows) {
     let own = Object(PG_CLASS, table.oid, 0);
     let schema = objects.schema_oid(&table.schema_name).unwrap_or(PUBLIC);
-    let (row, array) = (Object(PG_TYPE, row_type_oid(table), 0), Object(PG_TYPE, row_array_oid(table), 0));
     push(rows, own, Object(PG_NAMESPACE, schema, 0), NORMAL);
-    push(rows, row, own, INTERNAL);
-    push(rows, array, row, INTERNAL);
 }
 
 fn of_default(objects: &Objects, table: &Relation, number: i32, described: &RelationColumn, rows: &mut Rows) {
@@ -71,7 +75,7 @@ fn of_default(objects: &Objects, table: &Relation, number: i32, described: &Rela
         }
     }
     for sequence in &objects.sequences {
-        if deparse::counts_with(&source, &sequence.name) {
+        if sequence.place == table.place() && deparse::counts_with(&source, &sequence.name) {
             push(rows, own, Object(PG_CLASS, sequence.oid, 0), NORMAL);
         }
     }
@@ -88,12 +92,12 @@ fn of_constraint(objects: &Objects, constraint: &TableConstraint<'_>, rows: &mut
     }
     let TableConstraint::Recorded(_, Unenforced { kind, .. }) = constraint else { return };
     let UnenforcedKind::ForeignKey { table: name, referenced, .. } = kind else { return };
-    let Some(target) = objects.table(name) else { return };
+    let Some(target) = objects.referenced(table, name) else { return };
     for number in numbers(target, referenced) {
         push(rows, own, column(target, number), NORMAL);
     }
-    if target.is_unique_by_key(referenced) {
-        push(rows, own, Object(PG_CLASS, index_oid(target), 0), NORMAL);
+    if let Some(index) = TableIndex::unique_over(target, referenced) {
+        push(rows, own, Object(PG_CLASS, index.oid(), 0), NORMAL);
     }
 }
 

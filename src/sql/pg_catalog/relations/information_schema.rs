@@ -1,10 +1,14 @@
 //! `information_schema`: the SQL standard's view of schemas, tables and columns.
 
+use std::borrow::Cow;
+
 use super::Rows;
+use crate::sql::catalog::Sequence;
 use crate::sql::pg_catalog::built_ins::{type_by_oid, type_oid};
 use crate::sql::pg_catalog::functions::FunctionContext;
 use crate::sql::pg_catalog::objects::{has_key, key_numbers, visible_columns};
 use crate::sql::pg_catalog::{deparse, layout};
+use crate::sql::place::Place;
 use crate::sql::privileges::ObjectKind;
 use crate::sql::relation::RelationColumn;
 use crate::sql::types::SqlType;
@@ -15,14 +19,17 @@ const BYTES_PER_CHARACTER: u32 = 4;
 
 pub(super) fn tables(context: &FunctionContext, rows: &mut Rows) {
     let shown = context.objects.tables.iter().filter(|t| context.granted.shows(ObjectKind::Table, t.oid));
-    let user = shown.map(|t| (t.schema_name.as_str(), t.name.as_str(), "BASE TABLE", "YES"));
-    let system =
-        layout::all().iter().map(|l| (l.schema, l.name, if l.kind == "r" { "BASE TABLE" } else { "VIEW" }, "NO"));
-    let views = context.objects.views.iter().map(|v| ("public", v.name.as_str(), "VIEW", "NO"));
+    let kind = |place: Place, other| if place.is_temporary() { "LOCAL TEMPORARY" } else { other };
+    let user =
+        shown.map(|t| (Cow::from(t.schema_name.as_str()), t.name.as_str(), kind(t.place(), "BASE TABLE"), "YES"));
+    let system = layout::all()
+        .iter()
+        .map(|l| (l.schema.into(), l.name, if l.kind == "r" { "BASE TABLE" } else { "VIEW" }, "NO"));
+    let views = context.objects.views.iter().map(|v| (v.place.schema(), v.name.as_str(), kind(v.place, "VIEW"), "NO"));
     for (schema, name, kind, insertable) in user.chain(views).chain(system) {
         rows.push([
             ("table_catalog", (*context.database).into()),
-            ("table_schema", schema.into()),
+            ("table_schema", schema.into_owned().into()),
             ("table_name", name.into()),
             ("table_type", kind.into()),
             ("is_insertable_into", insertable.into()),
@@ -46,7 +53,7 @@ pub(super) fn columns(context: &FunctionContext, rows: &mut Rows) {
             push_column(
                 context,
                 rows,
-                ("public", &view.name),
+                (&view.place.schema(), &view.name),
                 number,
                 &RelationColumn::new(name, sql_type, source),
                 true,
@@ -75,7 +82,8 @@ fn push_column(
     let facts = TypeFacts::of(&column.sql_type);
     let (default, generated) = if column.generated.is_some() { (None, source) } else { (source, None) };
     let counter = column.identity.as_ref().and_then(|identity| {
-        let sequence = context.objects.sequences.iter().find(|sequence| sequence.name == identity.sequence);
+        let is_its = |sequence: &Sequence| sequence.name == identity.sequence && sequence.place.schema() == schema;
+        let sequence = context.objects.sequences.iter().find(|sequence| is_its(sequence));
         sequence.map(|sequence| &sequence.options)
     });
     let udt = type_by_oid(type_oid(&column.sql_type)).map_or("text", |t| t.name);

@@ -28,7 +28,7 @@ pub(super) fn sequences_view(context: &FunctionContext, rows: &mut Rows) {
     for sequence in &context.objects.sequences {
         let options = &sequence.options;
         rows.push([
-            ("schemaname", "public".into()),
+            ("schemaname", sequence.place.schema().into_owned().into()),
             ("sequencename", sequence.name.as_str().into()),
             ("sequenceowner", context.granted.owner(sequence.oid).into()),
             ("data_type", options.sql_type.as_str().into()),
@@ -54,7 +54,7 @@ pub(super) fn standard_sequences(context: &FunctionContext, rows: &mut Rows) {
         };
         rows.push([
             ("sequence_catalog", (*context.database).into()),
-            ("sequence_schema", "public".into()),
+            ("sequence_schema", sequence.place.schema().into_owned().into()),
             ("sequence_name", sequence.name.as_str().into()),
             ("data_type", options.sql_type.as_str().into()),
             ("numeric_precision", Cell::Int(bits)),

@@ -67,7 +67,7 @@ fn column_number(context: &FunctionContext, relation: u32, column: &str) -> Opti
 pub(super) fn views(context: &FunctionContext, rows: &mut Rows) {
     for view in &context.objects.views {
         rows.push([
-            ("schemaname", "public".into()),
+            ("schemaname", view.place.schema().into_owned().into()),
             ("viewname", view.name.as_str().into()),
             ("viewowner", (*context.user).into()),
             ("definition", view_definition(context, view).into()),
@@ -80,7 +80,7 @@ pub(super) fn standard_views(context: &FunctionContext, rows: &mut Rows) {
     for view in &context.objects.views {
         rows.push([
             ("table_catalog", (*context.database).into()),
-            ("table_schema", "public".into()),
+            ("table_schema", view.place.schema().into_owned().into()),
             ("table_name", view.name.as_str().into()),
             ("view_definition", view_definition(context, view).into()),
             ("check_option", "NONE".into()),

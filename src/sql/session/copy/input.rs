@@ -73,13 +73,18 @@ impl Session {
             Format::Binary => None,
             Format::Text | Format::Csv => Some(CopyReader::new(&relation, &typed, options, planner.reading())?),
         };
-        let collects = self.transaction.is_open() || self.modes().isolation == Isolation::Serializable;
-        let direct = (!collects).then(|| {
+        // Of temporary tables all of it is committed, or nothing: no rule divides it.
+        let collects = self.transaction.is_open()
+            || self.modes().isolation == Isolation::Serializable
+            || !relation.place().has_rules();
+        let direct = if collects {
+            None
+        } else {
             let claims = self.transaction.take_claims();
-            let writer = self.direct_writer(&relation).with_claims(claims);
+            let writer = self.direct_writer(&relation)?.with_claims(claims);
             let mode = WriteMode::Direct(Box::new(writer));
-            Writes::new(&self.engine, relation.clone(), self.reads(), mode)
-        });
+            Some(Writes::new(&self.engine, relation.clone(), self.reads(), mode))
+        };
         let progress = self.engine.copies().begin(self.login.process, relation.oid, CopyDirection::From);
         let start = CopyIn {
             format: if format == Format::Binary { CopyFormat::Binary } else { CopyFormat::Textual },
@@ -103,12 +108,12 @@ impl Session {
 
     async fn copy_target(&self, table: &ObjectName) -> SqlResult<Arc<Relation>> {
         let planner = self.planner();
-        let (_, name) = schema_and_table(table)?;
+        let (schema, name) = schema_and_table(table)?;
         find_target(&planner, table).await.map_err(|error| match error.kind {
-            ErrorKind::WrongObjectType if planner.reads.catalog.sequence(&name).is_some() => {
+            ErrorKind::WrongObjectType if planner.sequence(schema.as_deref(), &name).is_some() => {
                 SqlError::new(ErrorKind::WrongObjectType, format!("cannot copy to sequence \"{name}\""))
             }
-            ErrorKind::WrongObjectType if planner.reads.catalog.view(&name).is_some() => {
+            ErrorKind::WrongObjectType if planner.view(schema.as_deref(), &name).is_some() => {
                 SqlError::new(ErrorKind::WrongObjectType, format!("cannot copy to view \"{name}\""))
                     .with_hint("Copy into the table that the view reads.")
             }

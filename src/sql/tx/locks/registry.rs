@@ -13,7 +13,9 @@ use tokio::sync::oneshot;
 use xxhash_rust::xxh64::xxh64;
 
 use super::mode::{Mode, Modes};
-use crate::model::{EntityKey, TableName};
+use crate::model::EntityKey;
+use crate::sql::place::StoredTable;
+use crate::sql::statistics::{Counter, LockFigures, TimeCounter};
 
 /// Enough that the sessions of a busy server seldom want the same one.
 const SHARDS: u8 = 64;
@@ -23,7 +25,7 @@ const SHARDS: u8 = 64;
 pub(super) enum Target {
     /// By its OID: TRUNCATE gives a table another name in the store.
     Table(u32),
-    Row(TableName, EntityKey),
+    Row(StoredTable, EntityKey),
     /// A number that only clients know the meaning of.
     Advisory(AdvisoryKey),
 }
@@ -51,7 +53,7 @@ pub(crate) enum ShownTarget {
     /// A table by its OID.
     Table(u32),
     /// A row of a table by its name in the store.
-    Row(TableName),
+    Row(StoredTable),
     Advisory(AdvisoryKey),
 }
 
@@ -69,6 +71,16 @@ pub(crate) struct Locks {
     last_transaction: AtomicU64,
     /// What each waiting transaction waits for. Locked before a shard, never after.
     waiting: Mutex<HashMap<Owner, Wanted>>,
+    pub(super) counts: WaitCounts,
+}
+
+/// How waits went since the server began.
+#[derive(Debug, Default)]
+pub(super) struct WaitCounts {
+    pub waits: Counter,
+    pub waited: TimeCounter,
+    pub timeouts: Counter,
+    pub deadlocks: Counter,
 }
 
 /// What a transaction waits for.
@@ -109,11 +121,23 @@ struct Waiter {
 impl Default for Locks {
     fn default() -> Self {
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
-        Self { shards, last_transaction: AtomicU64::new(0), waiting: Mutex::default() }
+        Self { shards, last_transaction: AtomicU64::new(0), waiting: Mutex::default(), counts: WaitCounts::default() }
     }
 }
 
 impl Locks {
+    /// Waits that ended, and those under way.
+    pub(crate) fn figures(&self) -> LockFigures {
+        let WaitCounts { waits, waited, timeouts, deadlocks } = &self.counts;
+        LockFigures {
+            waiting: self.waiting().len() as u64,
+            waits: waits.get(),
+            waited: waited.get(),
+            timeouts: timeouts.get(),
+            deadlocks: deadlocks.get(),
+        }
+    }
+
     pub(super) fn new_owner(&self, process: i32) -> Owner {
         Owner { transaction: self.last_transaction.fetch_add(1, Ordering::Relaxed) + 1, process }
     }

@@ -10,11 +10,12 @@ use proptest::prelude::*;
 
 use super::{HeldLocks, LockError, LockWait, Locks, Mark, RowStrength, TableMode};
 use crate::model::{EntityKey, TableName};
+use crate::sql::place::StoredTable;
 
 const FOREVER: LockWait = LockWait::AtMost(None);
 
-fn table() -> TableName {
-    TableName::parse("accounts").unwrap()
+fn table() -> StoredTable {
+    StoredTable::public(TableName::parse("accounts").unwrap())
 }
 
 fn key(row: usize) -> EntityKey {

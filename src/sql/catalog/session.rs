@@ -1,0 +1,121 @@
+//! What a session has for itself in the catalogue: its temporary tables, with their sequences and views.
+//!
+//! None of it is written anywhere. It lies over what is committed for everybody, and a transaction's changes over both.
+
+use std::sync::Arc;
+
+use super::staged::StagedCatalog;
+use super::state::State;
+use super::{Catalog, declaration::Declaration};
+use crate::sql::place::{Place, PlacedName};
+
+/// The temporary objects of one session.
+#[derive(Debug, Clone)]
+pub struct SessionCatalog {
+    place: Place,
+    state: Arc<State>,
+    public_first: bool,
+}
+
+impl SessionCatalog {
+    /// Of a new session, which has none yet.
+    pub fn new(catalog: &Catalog) -> Self {
+        Self { place: catalog.own_place(), state: Arc::default(), public_first: false }
+    }
+
+    /// Of nobody.
+    pub fn none() -> Self {
+        Self { place: Place::Temporary(0), state: Arc::default(), public_first: false }
+    }
+
+    /// Where its objects are.
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Whether there is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.state.tables.is_empty() && self.state.sequences.is_empty() && self.state.views.is_empty()
+    }
+
+    /// Says whether `search_path` looks for them behind the others.
+    pub fn look_behind_public(&mut self, behind: bool) {
+        self.public_first = behind;
+    }
+
+    /// Takes a transaction's changes of temporary objects for committed.
+    pub(crate) fn apply(&mut self, temporary: &StagedCatalog) {
+        if !temporary.is_empty() {
+            self.state = Arc::new(temporary.applied_to(&self.state));
+        }
+    }
+
+    /// Its tables.
+    pub fn declarations(&self) -> impl Iterator<Item = &Declaration> {
+        self.state.tables.values().map(|table| &table.declaration)
+    }
+
+    /// The names of its sequences and of its views.
+    pub fn others(&self) -> (Vec<PlacedName>, Vec<PlacedName>) {
+        (self.state.sequences.keys().cloned().collect(), self.state.views.keys().cloned().collect())
+    }
+
+    /// They lie over what is committed for everybody.
+    pub(super) fn over(&self, base: &Arc<State>) -> Arc<State> {
+        if self.is_empty() {
+            return base.clone();
+        }
+        let mut state = State::clone(base);
+        let State { tables, sequences, views, accesses, counters, scratch, .. } = &*self.state;
+        state.tables.extend(tables.iter().map(|(name, table)| (name.clone(), table.clone())));
+        state.sequences.extend(sequences.iter().map(|(name, sequence)| (name.clone(), sequence.clone())));
+        state.views.extend(views.iter().map(|(name, view)| (name.clone(), view.clone())));
+        state.accesses.extend(accesses.iter().map(|(oid, access)| (*oid, access.clone())));
+        state.counters.extend(counters.iter().map(|(name, counter)| (name.clone(), counter.clone())));
+        state.scratch.extend(scratch.iter().map(|(name, table)| (name.clone(), table.clone())));
+        Arc::new(state)
+    }
+
+    /// Where names without a schema are looked for.
+    pub fn search(&self) -> Search {
+        Search { temporary: self.place, public_first: self.public_first }
+    }
+}
+
+/// Where names without a schema are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Search {
+    temporary: Place,
+    public_first: bool,
+}
+
+impl Default for Search {
+    /// Of nobody's session.
+    fn default() -> Self {
+        SessionCatalog::none().search()
+    }
+}
+
+impl Search {
+    /// The places in the order in which they are looked through.
+    pub fn places(self) -> [Place; 2] {
+        match self.public_first {
+            false => [self.temporary, Place::Public],
+            true => [Place::Public, self.temporary],
+        }
+    }
+
+    /// That of temporary objects.
+    pub fn temporary(self) -> Place {
+        self.temporary
+    }
+
+    /// The place that a schema's name means; `None` where there is no such schema.
+    pub fn place_of_schema(self, schema: &str) -> Option<Place> {
+        match schema {
+            "public" => Some(Place::Public),
+            "pg_temp" => Some(self.temporary),
+            other => (other == self.temporary.schema()).then_some(self.temporary),
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Temporary tables: each session has its own, and they end with it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::SinkExt;
+use tablegate::backend::memory::MemoryStore;
+use tablegate::model::{SystemClock, TableName};
+use tablegate::table::{Batch, CommitError, GroupError, Promises, StoreError, TableReader, TableStore, Written};
+
+use crate::harness::{PATIENCE, Server};
+
+async fn count(client: &tokio_postgres::Client, table: &str) -> i64 {
+    client.query_one(&format!("SELECT count(*) FROM {table}"), &[]).await.unwrap().get(0)
+}
+
+/// Waits until the store has no table any more: they are dropped behind the session that ended.
+async fn until_empty(store: &MemoryStore) {
+    let emptied = async {
+        while !store.reader().list_tables().await.unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, emptied).await.expect("the tables are dropped");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sessions_do_not_meet_in_tables_of_one_name_and_leave_nothing_behind() {
+    let scratch = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
+    let server = Server::start_with_scratch(scratch.clone()).await;
+    let (one, two) = (server.driver().await, server.driver().await);
+    for (client, rows) in [(&one, 3), (&two, 5)] {
+        client.batch_execute("CREATE TEMP TABLE work (id int PRIMARY KEY, n serial)").await.unwrap();
+        let filled = format!("INSERT INTO work (id) SELECT generate_series(1, {rows})");
+        assert_eq!(client.execute(&filled, &[]).await.unwrap(), rows);
+    }
+    assert_eq!((count(&one, "work").await, count(&two, "pg_temp.work").await), (3, 5));
+    assert_eq!(scratch.reader().list_tables().await.unwrap().len(), 2);
+    // Neither waits for the other, though both make and drop a table of one name in open blocks.
+    for client in [&one, &two] {
+        let block = "BEGIN; DROP TABLE work; CREATE TEMP TABLE work (a int); INSERT INTO work VALUES (1)";
+        let done = tokio::time::timeout(Duration::from_secs(30), client.batch_execute(block)).await;
+        done.expect("nobody waits").unwrap();
+    }
+    one.batch_execute("ROLLBACK").await.unwrap();
+    two.batch_execute("COMMIT").await.unwrap();
+    assert_eq!((count(&one, "work").await, count(&two, "work").await), (3, 1));
+    // One leaves in the middle of a block.
+    one.batch_execute("BEGIN; CREATE TEMP TABLE more (a int); INSERT INTO more VALUES (1)").await.unwrap();
+    drop(one);
+    drop(two);
+    until_empty(&scratch).await;
+    server.stop().await;
+}
+
+/// The usual way to change many rows at once: COPY into a temporary table, and from there into the one that is meant.
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_are_copied_into_a_temporary_table_and_merged_from_there() {
+    let scratch = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
+    let server = Server::start_with_scratch(scratch.clone()).await;
+    let mut client = server.driver().await;
+    let table = "CREATE TABLE stock (shop text, item text, amount int, PRIMARY KEY (shop, item)); \
+                 INSERT INTO stock VALUES ('north', 'apple', 1), ('north', 'pear', 2)";
+    client.batch_execute(table).await.unwrap();
+    for round in 1..=3 {
+        let transaction = client.transaction().await.unwrap();
+        transaction
+            .batch_execute("CREATE TEMP TABLE incoming (shop text, item text, amount int) ON COMMIT DROP")
+            .await
+            .unwrap();
+        let mut sink = std::pin::pin!(transaction.copy_in("COPY incoming FROM STDIN").await.unwrap());
+        let rows = format!("north\tapple\t{round}0\nnorth\tplum\t{round}\n");
+        sink.send(bytes::Bytes::from(rows)).await.unwrap();
+        assert_eq!(sink.as_mut().finish().await.unwrap(), 2);
+        let merge = "INSERT INTO stock SELECT * FROM incoming \
+                     ON CONFLICT (shop, item) DO UPDATE SET amount = excluded.amount";
+        assert_eq!(transaction.execute(merge, &[]).await.unwrap(), 2);
+        transaction.commit().await.unwrap();
+        assert!(client.query("SELECT * FROM incoming", &[]).await.is_err(), "ON COMMIT DROP");
+    }
+    let rows = client.query("SELECT item, amount FROM stock ORDER BY item", &[]).await.unwrap();
+    let rows: Vec<(String, i32)> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+    assert_eq!(rows, [("apple".to_owned(), 30), ("pear".to_owned(), 2), ("plum".to_owned(), 3)]);
+    until_empty(&scratch).await;
+    server.stop().await;
+}
+
+/// A store whose disk can fill up.
+struct Full {
+    store: MemoryStore,
+    is_full: AtomicBool,
+}
+
+impl Full {
+    fn check(&self) -> Result<(), StoreError> {
+        match self.is_full.load(Ordering::Relaxed) {
+            true => Err(StoreError::DiskFull("scratch".to_owned())),
+            false => Ok(()),
+        }
+    }
+}
+
+#[async_trait]
+impl TableStore for Full {
+    fn promises(&self) -> Promises {
+        self.store.promises()
+    }
+
+    fn reader(&self) -> Arc<dyn TableReader> {
+        self.store.reader()
+    }
+
+    async fn create_table(&self, table: &TableName) -> Result<(), StoreError> {
+        self.store.create_table(table).await
+    }
+
+    async fn drop_table(&self, table: &TableName) -> Result<(), StoreError> {
+        self.store.drop_table(table).await
+    }
+
+    async fn commit(&self, batch: Batch) -> Result<Vec<Written>, CommitError> {
+        self.check()?;
+        self.store.commit(batch).await
+    }
+
+    async fn commit_group(&self, batches: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {
+        self.check()?;
+        self.store.commit_group(batches).await
+    }
+
+    async fn analyze(&self, table: &TableName) -> Result<(), StoreError> {
+        self.store.analyze(table).await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_whose_temporary_rows_cannot_follow_the_permanent_ones_ends() {
+    let store = MemoryStore::new(Arc::new(SystemClock));
+    let scratch = Arc::new(Full { store, is_full: AtomicBool::new(false) });
+    let server = Server::start_with_scratch(scratch.clone()).await;
+    let client = server.driver().await;
+    client
+        .batch_execute("CREATE TABLE kept (id int PRIMARY KEY); CREATE TEMP TABLE own (id int PRIMARY KEY)")
+        .await
+        .unwrap();
+    scratch.is_full.store(true, Ordering::Relaxed);
+    // Alone they are refused like anything else.
+    let refused = client.batch_execute("BEGIN; INSERT INTO own VALUES (1); COMMIT").await.unwrap_err();
+    let refused = refused.as_db_error().unwrap();
+    assert_eq!((refused.severity(), refused.code().code()), ("ERROR", "53100"));
+    client.batch_execute("ROLLBACK").await.unwrap();
+    assert_eq!(count(&client, "own").await, 0);
+    let block = "BEGIN; INSERT INTO kept VALUES (1); INSERT INTO own VALUES (1); COMMIT";
+    let ended = client.batch_execute(block).await.unwrap_err();
+    let ended = ended.as_db_error().unwrap();
+    assert_eq!((ended.severity(), ended.code().code()), ("FATAL", "58030"));
+    assert!(client.batch_execute("SELECT 1").await.is_err(), "the session is over");
+    let other = server.driver().await;
+    assert_eq!(count(&other, "kept").await, 1);
+    until_empty(&scratch.store).await;
+    server.stop().await;
+}
