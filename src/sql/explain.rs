@@ -40,18 +40,21 @@ impl Default for ExplainOptions {
 }
 
 /// A statement as it is printed: its own plan, below what it does with the rows, and the parts that run before it.
+#[derive(Default)]
 pub struct Shown {
     /// What happens to the rows, if they are not only read.
     pub title: Option<String>,
     pub plan: Option<Arc<dyn ExecutionPlan>>,
     /// Parts with their titles.
     pub parts: Vec<(String, Shown)>,
+    /// It is run without the optimizer: the plan says what is read, and nothing around it is made.
+    pub is_direct: bool,
 }
 
 impl Shown {
     /// A query on its own.
-    pub fn of(plan: Arc<dyn ExecutionPlan>) -> Self {
-        Self { title: None, plan: Some(plan), parts: Vec::new() }
+    pub fn of(plan: Arc<dyn ExecutionPlan>, is_direct: bool) -> Self {
+        Self { plan: Some(plan), is_direct, ..Self::default() }
     }
 
     fn node(self, options: &ExplainOptions) -> Node {
@@ -62,6 +65,9 @@ impl Shown {
         };
         let part =
             |(title, part): (String, Shown)| Node { title, children: vec![part.node(options)], ..Node::default() };
+        if self.is_direct && options.verbose {
+            root.properties.push(("Direct", json!(true)));
+        }
         root.children.splice(0..0, self.parts.into_iter().map(part));
         root
     }

@@ -51,6 +51,7 @@ use super::observe::Observations;
 use super::privileges::Rights;
 use super::relation::Relation;
 use super::sequence::{self, SessionSequences};
+use super::settings::Settings;
 use super::types::SqlType;
 
 /// The user's tables and sequences as the system catalogue shows them to one statement.
@@ -148,6 +149,11 @@ impl SystemCatalog {
     pub(in crate::sql) fn with_login(mut self, login: Arc<Login>) -> Self {
         self.login = login;
         self
+    }
+
+    /// The session's settings.
+    pub(in crate::sql) fn settings(&self) -> &Settings {
+        &self.handles.settings
     }
 
     /// What the session's user may do.

@@ -3,11 +3,12 @@
 //! [`tables`] finds what the FROM clauses mean, [`names`] rewrites the query so that every identifier has its stored
 //! spelling and every column its PostgreSQL label, [`forms`] replaces what DataFusion does not take, [`edm_types`] finds the
 //! columns of stored types, [`planner`] hands the result to DataFusion and has its expressions typed, [`unnest`] makes
-//! joins of the sub-queries.
+//! joins of the sub-queries. [`direct`] runs what is a read by key without the optimizer.
 
 mod around;
 mod assigned;
 mod changes;
+mod direct;
 mod earliest;
 mod edm_types;
 mod forms;

@@ -1,6 +1,6 @@
 //! Hands queries to DataFusion: its SQL planner sees only the tables and functions given here.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::catalog::TableProvider;
@@ -20,6 +20,7 @@ use futures::StreamExt;
 
 use super::around::Around;
 use super::assigned::{Receiver, check_constants, check_types};
+use super::direct::DirectRead;
 use super::names::Source;
 use super::tables::{Mentions, TableEntry, Tables, schema_and_table};
 use super::views::ViewQueries;
@@ -58,6 +59,8 @@ pub(crate) struct PlannedQuery {
     receivers: Vec<Receiver>,
     /// The style of the session it was planned in.
     style: Style,
+    /// The read that it is, if it needs no optimizer. Found out when it first runs.
+    direct: OnceLock<Option<DirectRead>>,
 }
 
 impl PlannedQuery {
@@ -229,6 +232,7 @@ impl Planner<'_> {
             reads_system_catalog: tables.has_system_relations() || self.system.has_seen(),
             receivers: Vec::new(),
             style: self.style(),
+            direct: OnceLock::new(),
         })
     }
 
@@ -311,9 +315,35 @@ impl Planner<'_> {
     /// # Errors
     /// What the optimizer refuses; in the stream, what the run meets.
     pub async fn run(&self, query: &PlannedQuery, parameters: &[ScalarValue]) -> SqlResult<RowStream> {
+        if let Some(rows) = self.read_directly(query, parameters)? {
+            return Ok(rows);
+        }
         let (state, physical) = self.physical(query, parameters).await?;
         let stream = execute_stream(physical, state.task_ctx())?;
         Ok(Box::pin(stream.map(|batch| batch.map_err(Into::into))))
+    }
+
+    /// Whether a run with these parameters goes without the optimizer.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn is_read_directly(&self, query: &PlannedQuery, parameters: &[ScalarValue]) -> SqlResult<bool> {
+        Ok(self.read_directly(query, parameters)?.is_some())
+    }
+
+    /// The rows of a query that is a read by key, and no more.
+    fn read_directly(&self, query: &PlannedQuery, parameters: &[ScalarValue]) -> SqlResult<Option<RowStream>> {
+        if !query.receivers.is_empty() || query.reads_system_catalog || !self.system.settings().direct_reads() {
+            return Ok(None);
+        }
+        let read = match query.direct.get() {
+            Some(read) => read,
+            None => {
+                let read = DirectRead::of(&query.plan, self.engine.state())?;
+                query.direct.get_or_init(|| read)
+            }
+        };
+        read.as_ref().map_or(Ok(None), |read| read.rows(parameters, &self.reads))
     }
 
     /// Whether a planned query still means the same on this planner's snapshot.

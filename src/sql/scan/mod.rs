@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!     provider   filters -> KeyPlan -> EntityScanExec
+//!     direct     a scan without a plan around it
 //!     exec       the plan node: order, limit and run-time filters that reach it
 //!     estimate   how many rows to expect
 //!     order      what order a scan's rows have
@@ -10,6 +11,7 @@
 //!     layout     stored columns -> the relation's columns
 //! ```
 
+mod direct;
 mod estimate;
 mod exec;
 mod layout;
@@ -18,6 +20,7 @@ mod overlay;
 mod provider;
 mod run;
 
+pub(super) use direct::DirectScan;
 pub(super) use exec::EntityScanExec;
 pub(super) use layout::relation_rows;
 pub(super) use provider::RelationProvider;

@@ -27,6 +27,10 @@ impl RelationProvider {
         let keys = if key.is_empty() { Vec::new() } else { vec![Constraint::PrimaryKey(key)] };
         Self { relation, constraints: Constraints::new_unverified(keys), rows }
     }
+
+    pub fn relation(&self) -> &Arc<Relation> {
+        &self.relation
+    }
 }
 
 #[async_trait]

@@ -65,7 +65,9 @@ impl Session {
         parameters: &[ScalarValue],
         options: &ExplainOptions,
     ) -> SqlResult<Vec<String>> {
-        let (state, physical) = self.planner().physical(query, parameters).await?;
+        let planner = self.planner();
+        let is_direct = planner.is_read_directly(query, parameters)?;
+        let (state, physical) = planner.physical(query, parameters).await?;
         let mut elapsed = None;
         if options.analyze {
             let started = Instant::now();
@@ -75,7 +77,7 @@ impl Session {
             }
             elapsed = Some(started.elapsed());
         }
-        Ok(render(Shown::of(physical), elapsed, options))
+        Ok(render(Shown::of(physical, is_direct), elapsed, options))
     }
 
     /// What a locking query reads; with ANALYZE its rows are locked, as in PostgreSQL.
@@ -94,7 +96,7 @@ impl Session {
             self.run_locking(&statement.command, declared, query, parameters).await?;
             elapsed = Some(started.elapsed());
         }
-        let shown = Shown { title: Some("LockRows".to_owned()), plan: Some(physical), parts: Vec::new() };
+        let shown = Shown { title: Some("LockRows".to_owned()), plan: Some(physical), ..Shown::default() };
         Ok(render(shown, elapsed, &not_analyzed(options)))
     }
 
@@ -128,7 +130,7 @@ impl Session {
         for (name, part) in outline.parts {
             parts.push((format!("CTE {name}"), Box::pin(self.shown(part, parameters)).await?));
         }
-        Ok(Shown { title: outline.title, plan, parts })
+        Ok(Shown { title: outline.title, plan, parts, is_direct: false })
     }
 
     /// EXPLAIN ANALYZE of a change carries it out, as in PostgreSQL.

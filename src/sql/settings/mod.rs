@@ -261,6 +261,11 @@ impl Settings {
         if self.text("egt.autocommit") == "strict" { Autocommit::Strict } else { Autocommit::Split }
     }
 
+    /// Whether reads by key go without the optimizer.
+    pub fn direct_reads(&self) -> bool {
+        self.lock().value("tablegate.direct_reads") == Value::Bool(true)
+    }
+
     pub fn statement_timeout(&self) -> Option<Duration> {
         self.duration("statement_timeout")
     }

@@ -1,0 +1,259 @@
+//! Reads that need no optimizer: columns of one table, where the key alone says which rows.
+//!
+//! What the optimizer would make of such a query is the same at every run: one scan, perhaps with expressions over its
+//! columns. So it is asked once. A run puts the parameters into the filters, finds the keys they leave, and asks the store.
+//! Where the keys turn out not to say it all (a filter on another column, a value that must be computed), the run goes
+//! the long way, which gives the same rows: [`DirectRead::rows`] then gives `None`.
+
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{DFSchemaRef, Result, ScalarValue};
+use datafusion::datasource::source_as_provider;
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::{Expr, FetchType, LogicalPlan, SkipType, SortExpr, TableScan, Volatility};
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr};
+use futures::StreamExt;
+
+use crate::sql::error::SqlResult;
+use crate::sql::expr::is_foldable;
+use crate::sql::key_range::KeyPlan;
+use crate::sql::outcome::RowStream;
+use crate::sql::reads::Reads;
+use crate::sql::scan::{DirectScan, RelationProvider};
+use crate::table::Direction;
+
+/// A query that is one scan, and expressions over its rows.
+#[derive(Debug)]
+pub(super) struct DirectRead {
+    scan: DirectScan,
+    filters: Vec<Expr>,
+    /// What comes out, over the scan's columns; `None` for these columns as they are.
+    outputs: Option<Outputs>,
+    order: Vec<PhysicalSortExpr>,
+    fetch: Option<usize>,
+    batch_rows: usize,
+}
+
+#[derive(Debug)]
+struct Outputs {
+    exprs: Arc<[Arc<dyn PhysicalExpr>]>,
+    schema: SchemaRef,
+}
+
+impl DirectRead {
+    /// The read that a planned query is, if it is one.
+    ///
+    /// # Errors
+    /// None in practice: what the optimizer refuses it also refuses on the long way.
+    pub fn of(plan: &LogicalPlan, state: &SessionState) -> SqlResult<Option<Self>> {
+        if !is_candidate(plan)? || is_foldable(plan)? {
+            return Ok(None);
+        }
+        let optimized = state.optimize(plan)?;
+        Ok(Shape::of(&optimized).map(|shape| shape.read(state)).transpose()?.flatten())
+    }
+
+    /// The rows with these parameters; `None` when their keys do not say all about which ones.
+    ///
+    /// # Errors
+    /// None in practice; in the stream, what the run meets.
+    pub fn rows(&self, parameters: &[ScalarValue], reads: &Arc<Reads>) -> SqlResult<Option<RowStream>> {
+        let filters = self.filters.iter().map(|filter| bound(filter, parameters)).collect::<Result<Vec<_>>>()?;
+        let plan = KeyPlan::from_filters(&self.scan.relation, &filters);
+        if !plan.is_exact() {
+            return Ok(None);
+        }
+        let direction = if self.order.is_empty() {
+            Direction::Forward
+        } else {
+            let Some(direction) = self.scan.direction(&plan, &self.order)? else { return Ok(None) };
+            direction
+        };
+        let rows = self.scan.rows(plan, direction, self.fetch, Arc::clone(reads), self.batch_rows);
+        let Some(outputs) = &self.outputs else { return Ok(Some(Box::pin(rows.map(|batch| Ok(batch?))))) };
+        let (exprs, schema) = (Arc::clone(&outputs.exprs), Arc::clone(&outputs.schema));
+        Ok(Some(Box::pin(rows.map(move |batch| Ok(evaluated(&exprs, &schema, &batch?)?)))))
+    }
+}
+
+fn evaluated(exprs: &[Arc<dyn PhysicalExpr>], schema: &SchemaRef, rows: &RecordBatch) -> Result<RecordBatch> {
+    let columns = exprs.iter().map(|expr| expr.evaluate(rows)?.into_array(rows.num_rows()));
+    let columns = columns.collect::<Result<Vec<_>>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+    Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
+}
+
+/// A filter with values in the places of its parameters.
+fn bound(filter: &Expr, parameters: &[ScalarValue]) -> Result<Expr> {
+    if parameters.is_empty() {
+        return Ok(filter.clone());
+    }
+    let filter = filter.clone().transform(|expr| {
+        let value = match &expr {
+            Expr::Placeholder(placeholder) => number(&placeholder.id).and_then(|n| parameters.get(n.checked_sub(1)?)),
+            _ => None,
+        };
+        Ok(match value {
+            Some(value) => Transformed::yes(Expr::Literal(value.clone(), None)),
+            None => Transformed::no(expr),
+        })
+    })?;
+    Ok(filter.data)
+}
+
+/// The number in `$1`.
+fn number(placeholder: &str) -> Option<usize> {
+    placeholder.strip_prefix('$')?.parse().ok()
+}
+
+/// Whether the optimizer may make one scan of the plan, and the same one at each run.
+fn is_candidate(plan: &LogicalPlan) -> Result<bool> {
+    let mut is_candidate = true;
+    let mut scans = 0;
+    plan.apply(|node| {
+        is_candidate = match node {
+            LogicalPlan::Projection(_) => has_lasting_expressions(node, false)?,
+            LogicalPlan::Filter(_) => has_lasting_expressions(node, true)?,
+            LogicalPlan::Sort(_) | LogicalPlan::Limit(_) => has_lasting_expressions(node, false)?,
+            LogicalPlan::SubqueryAlias(_) => true,
+            LogicalPlan::TableScan(_) => {
+                scans += 1;
+                true
+            }
+            _ => false,
+        };
+        Ok(if is_candidate { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
+    })?;
+    Ok(is_candidate && scans == 1)
+}
+
+/// Whether a node's expressions mean the same at each run, but for parameters where they may stand.
+fn has_lasting_expressions(node: &LogicalPlan, with_parameters: bool) -> Result<bool> {
+    let mut lasts = true;
+    node.apply_expressions(|expr| {
+        expr.apply(|part| {
+            lasts &= match part {
+                Expr::Placeholder(_) => with_parameters,
+                Expr::ScalarFunction(call) => call.func.signature().volatility == Volatility::Immutable,
+                Expr::ScalarSubquery(_) | Expr::InSubquery(_) | Expr::Exists(_) | Expr::SetComparison(_) => false,
+                Expr::OuterReferenceColumn(..) | Expr::ScalarVariable(..) => false,
+                _ => true,
+            };
+            Ok(if lasts { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
+        })
+    })?;
+    Ok(lasts)
+}
+
+/// The parts of an optimized plan that is one scan.
+struct Shape<'p> {
+    plan: &'p LogicalPlan,
+    exprs: Option<&'p [Expr]>,
+    sort: &'p [SortExpr],
+    /// Whether the sort names what comes out, rather than what is read.
+    sorts_outputs: bool,
+    fetch: Option<usize>,
+    /// What the scan's columns are called above it.
+    read: &'p DFSchemaRef,
+    scan: &'p TableScan,
+}
+
+impl<'p> Shape<'p> {
+    /// From the top: a limit, a sort and a projection, each at most once, and the scan. A limit below a sort would say
+    /// which rows are sorted.
+    fn of(plan: &'p LogicalPlan) -> Option<Self> {
+        let (mut exprs, mut sort, mut sorts_outputs, mut fetch): (Option<&[Expr]>, &[SortExpr], _, _) =
+            (None, &[], false, None);
+        let (mut node, mut read) = (plan, None);
+        loop {
+            node = match node {
+                LogicalPlan::SubqueryAlias(alias) => {
+                    read = read.or(Some(&alias.schema));
+                    &alias.input
+                }
+                // An alias of anything but the scan names other columns.
+                other if read.is_some() && !matches!(other, LogicalPlan::TableScan(_)) => return None,
+                LogicalPlan::Limit(limit) if sort.is_empty() => {
+                    let SkipType::Literal(0) = limit.get_skip_type().ok()? else { return None };
+                    let FetchType::Literal(most) = limit.get_fetch_type().ok()? else { return None };
+                    fetch = least(fetch, most);
+                    &limit.input
+                }
+                LogicalPlan::Sort(node) if sort.is_empty() => {
+                    (sort, sorts_outputs, fetch) = (&node.expr, exprs.is_none(), least(fetch, node.fetch));
+                    &node.input
+                }
+                LogicalPlan::Projection(projection) if exprs.is_none() => {
+                    exprs = Some(&projection.expr);
+                    &projection.input
+                }
+                LogicalPlan::TableScan(scan) if sort.is_empty() || scan.fetch.is_none() => {
+                    let fetch = least(fetch, scan.fetch);
+                    // Without a projection what comes out is what is read.
+                    let sorts_outputs = sorts_outputs && exprs.is_some();
+                    let read = read.unwrap_or(&scan.projected_schema);
+                    return Some(Self { plan, exprs, sort, sorts_outputs, fetch, read, scan });
+                }
+                _ => return None,
+            };
+        }
+    }
+
+    fn read(&self, state: &SessionState) -> Result<Option<DirectRead>> {
+        let provider = source_as_provider(&self.scan.source)?;
+        let Some(provider) = provider.downcast_ref::<RelationProvider>() else { return Ok(None) };
+        let relation = Arc::clone(provider.relation());
+        let columns = match &self.scan.projection {
+            Some(projection) => projection.as_slice().into(),
+            None => (0..relation.columns.len()).collect(),
+        };
+        let Some(order) = self.sort.iter().map(|sort| self.sort_expr(sort)).collect::<Option<Vec<_>>>() else {
+            return Ok(None);
+        };
+        let outputs = match self.exprs {
+            None => None,
+            Some(exprs) => {
+                let exprs = exprs.iter().map(|expr| state.create_physical_expr(expr.clone(), self.read));
+                let schema = Arc::clone(self.plan.schema().inner());
+                Some(Outputs { exprs: exprs.collect::<Result<_>>()?, schema })
+            }
+        };
+        Ok(Some(DirectRead {
+            scan: DirectScan { relation, columns, schema: Arc::clone(self.read.inner()) },
+            filters: self.scan.filters.clone(),
+            outputs,
+            order,
+            fetch: self.fetch,
+            batch_rows: state.config().batch_size(),
+        }))
+    }
+
+    /// A sort by a column that is read.
+    fn sort_expr(&self, sort: &SortExpr) -> Option<PhysicalSortExpr> {
+        let Expr::Column(mut column) = sort.expr.clone() else { return None };
+        if self.sorts_outputs {
+            let place = self.plan.schema().maybe_index_of_column(&column)?;
+            let Expr::Column(read) = unaliased(self.exprs?.get(place)?) else { return None };
+            column = read.clone();
+        }
+        let place = self.read.maybe_index_of_column(&column)?;
+        let options = arrow::compute::SortOptions { descending: !sort.asc, nulls_first: sort.nulls_first };
+        Some(PhysicalSortExpr::new(Arc::new(Column::new(&column.name, place)), options))
+    }
+}
+
+fn unaliased(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Alias(alias) => unaliased(&alias.expr),
+        other => other,
+    }
+}
+
+/// The smaller of two limits, of which there may be none.
+fn least(a: Option<usize>, b: Option<usize>) -> Option<usize> {
+    a.into_iter().chain(b).min()
+}

@@ -1,0 +1,72 @@
+//! A scan on its own, without a tree of operators around it.
+
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::Result;
+use datafusion::physical_expr::PhysicalSortExpr;
+use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
+use futures::stream::BoxStream;
+
+use super::order;
+use super::run::{GroupScan, ScanRun};
+use crate::sql::key_range::KeyPlan;
+use crate::sql::reads::Reads;
+use crate::sql::relation::Relation;
+use crate::table::Direction;
+use datafusion::arrow::record_batch::RecordBatch;
+
+/// The columns of a relation that a query reads, and nothing about which rows.
+#[derive(Debug)]
+pub(in crate::sql) struct DirectScan {
+    pub relation: Arc<Relation>,
+    pub columns: Arc<[usize]>,
+    /// Of these columns.
+    pub schema: SchemaRef,
+}
+
+impl DirectScan {
+    /// The direction in which the rows of these keys come in a wanted order; `None` when neither gives it.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn direction(&self, plan: &KeyPlan, order: &[PhysicalSortExpr]) -> Result<Option<Direction>> {
+        for direction in [Direction::Forward, Direction::Reverse] {
+            let properties = order::properties(&self.relation, &self.columns, &self.schema, plan, direction)?;
+            if properties.ordering_satisfy(order.to_vec())? {
+                return Ok(Some(direction));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The rows of these keys, in key order or its reverse, at most `fetch` of them. The keys must say all there is to
+    /// say about which rows: what a plan leaves to be checked is not.
+    pub fn rows(
+        &self,
+        plan: KeyPlan,
+        direction: Direction,
+        fetch: Option<usize>,
+        reads: Arc<Reads>,
+        batch_rows: usize,
+    ) -> BoxStream<'static, Result<RecordBatch>> {
+        debug_assert!(plan.is_exact(), "rows are not filtered here");
+        let groups =
+            plan.groups.iter().map(|g| GroupScan { ranges: g.ranges.clone().into(), residual: None }).collect();
+        let run = ScanRun {
+            relation: Arc::clone(&self.relation),
+            reads,
+            read: Arc::clone(&self.columns),
+            projection: Arc::clone(&self.columns),
+            plan: Arc::new(plan),
+            groups,
+            dynamic: Vec::new(),
+            direction,
+            fetch,
+            batch_rows,
+            stats: Arc::default(),
+            metrics: BaselineMetrics::new(&ExecutionPlanMetricsSet::new(), 0),
+        };
+        run.into_stream()
+    }
+}

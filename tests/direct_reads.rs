@@ -1,0 +1,228 @@
+//! Reads by key without the optimizer give the rows that they give with it, in the same order and with the same errors.
+//!
+//! Random queries over tables of every kind of key run on one session with `tablegate.direct_reads` on and off, once with
+//! their values in the text and once as parameters; a transaction's own writes lie over some of the rows.
+
+#[path = "support/rng.rs"]
+mod rng;
+
+use std::sync::Arc;
+
+use bytes::BytesMut;
+use futures::StreamExt;
+use rng::Rng;
+use tablegate::backend::memory::MemoryStore;
+use tablegate::model::SystemClock;
+use tablegate::sql::outcome::Outcome;
+use tablegate::sql::output::TextColumn;
+use tablegate::sql::session::{Position, Session, SessionOptions};
+use tablegate::sql::types::SqlType;
+use tablegate::sql::{Engine, EngineConfig, ScalarValue, SqlError};
+
+type SqlResult<T> = Result<T, Box<SqlError>>;
+
+const QUERIES: u64 = 600;
+
+const TABLES: &[(&str, &[&str])] = &[
+    (r#"CREATE TABLE raw ("PartitionKey" text, "RowKey" text, n int)"#, &[r#""PartitionKey""#, r#""RowKey""#]),
+    ("CREATE TABLE two (a text, b int, n int, PRIMARY KEY (a, b))", &["a", "b"]),
+    (
+        "CREATE TABLE one (a text, b int, n int, PRIMARY KEY (a, b)) WITH (partition_key = '''all''', row_key = 'a, b')",
+        &["a", "b"],
+    ),
+    (
+        "CREATE TABLE down (a text, b int, n int, PRIMARY KEY (a, b)) WITH (partition_key = 'a', row_key = 'b DESC')",
+        &["a", "b"],
+    ),
+    (
+        "CREATE TABLE spread (a text, b int, n int, PRIMARY KEY (a, b)) WITH (partition_key = 'bucket(3)', row_key = 'a, b')",
+        &["a", "b"],
+    ),
+];
+
+async fn session() -> Session {
+    let clock = Arc::new(SystemClock);
+    let store = Arc::new(MemoryStore::new(clock.clone()));
+    let engine = Engine::open(store, clock, EngineConfig::default()).await.expect("an empty store opens");
+    Session::new(engine, SessionOptions::default()).expect("no settings were given")
+}
+
+/// The rows of a statement as text; its error as text.
+async fn run(session: &mut Session, sql: &str, parameters: Vec<ScalarValue>) -> Result<Vec<String>, String> {
+    let outcome = rows(session, sql, parameters).await;
+    outcome.map_err(|error| {
+        session.fail();
+        format!("{:?}: {}", error.kind, error.message)
+    })
+}
+
+async fn rows(session: &mut Session, sql: &str, parameters: Vec<ScalarValue>) -> SqlResult<Vec<String>> {
+    let types: Vec<SqlType> = parameters.iter().map(sql_type).collect();
+    let statement = session.parse(sql)?.pop().expect("there is a statement");
+    let prepared = session.prepare(statement, &types).await?;
+    let Outcome::Rows(mut rows) = session.execute(&prepared, parameters, Position::Last).await? else {
+        return Ok(Vec::new());
+    };
+    let style = session.output_style();
+    let mut lines = Vec::new();
+    while let Some(batch) = rows.stream.next().await {
+        let batch = batch?;
+        let columns = batch.columns().iter().zip(rows.columns.iter());
+        let columns: Vec<_> = columns.map(|(array, column)| TextColumn::new(array, &column.sql_type, &style)).collect();
+        for row in 0..batch.num_rows() {
+            let mut line = BytesMut::new();
+            for column in &columns {
+                line.extend_from_slice(b"|");
+                if !column.is_null(row) {
+                    column.write(row, &mut line);
+                }
+            }
+            lines.push(String::from_utf8(line.to_vec()).expect("values are text"));
+        }
+    }
+    Ok(lines)
+}
+
+fn sql_type(value: &ScalarValue) -> SqlType {
+    match value {
+        ScalarValue::Int32(_) => SqlType::Int4,
+        ScalarValue::Int64(_) => SqlType::Int8,
+        _ => SqlType::Text,
+    }
+}
+
+/// A value as it stands in a text, and as a parameter.
+fn literal(rng: &mut Rng, is_text: bool) -> (String, ScalarValue) {
+    if rng.percent(4) {
+        return ("NULL".to_owned(), if is_text { ScalarValue::Utf8(None) } else { ScalarValue::Int32(None) });
+    }
+    if is_text {
+        let text = rng.pick(&["", "a", "b", "ab", "c", "zz"]);
+        return (format!("'{text}'"), ScalarValue::Utf8(Some(text.to_owned())));
+    }
+    let number = rng.pick(&[-7, 0, 1, 2, 3, 5, 8, 2_000_000]);
+    if rng.percent(20) {
+        return (format!("{number}::bigint"), ScalarValue::Int64(Some(i64::from(number))));
+    }
+    (number.to_string(), ScalarValue::Int32(Some(number)))
+}
+
+/// A query that grows, with its values in the text and as parameters.
+#[derive(Default)]
+struct Query {
+    text: String,
+    with_parameters: String,
+    parameters: Vec<ScalarValue>,
+}
+
+impl Query {
+    fn push(&mut self, text: &str) -> &mut Self {
+        self.text.push_str(text);
+        self.with_parameters.push_str(text);
+        self
+    }
+
+    fn push_value(&mut self, rng: &mut Rng, is_text: bool) -> &mut Self {
+        let (text, value) = literal(rng, is_text);
+        self.text.push_str(&text);
+        self.parameters.push(value);
+        self.with_parameters.push_str(&format!("${}", self.parameters.len()));
+        self
+    }
+
+    fn push_condition(&mut self, rng: &mut Rng, column: &str, is_text: bool) {
+        match rng.below(10) {
+            0..=4 => self.push(column).push(" = ").push_value(rng, is_text),
+            5 => self.push_value(rng, is_text).push(" <= ").push(column),
+            6 => self.push(column).push(rng.pick(&[" < ", " >= ", " > ", " <> "])).push_value(rng, is_text),
+            7 => {
+                self.push(column).push(" IN (").push_value(rng, is_text);
+                self.push(", ").push_value(rng, is_text).push(")")
+            }
+            8 => {
+                self.push(column).push(" BETWEEN ").push_value(rng, is_text);
+                self.push(" AND ").push_value(rng, is_text)
+            }
+            _ => self.push("n > 20"),
+        };
+    }
+
+    /// A query of one table by its key columns, a text and (but for raw keys) a number.
+    fn of(rng: &mut Rng, table: &str, keys: &[&str]) -> Self {
+        let mut query = Self::default();
+        let outputs =
+            rng.pick(&["*", "n", "n, {0}", "{1} AS x, n + 1 AS m", "{0} || 'x', n / 2", "upper({0}), n", "1"]);
+        query.push("SELECT ").push(&outputs.replace("{0}", keys[0]).replace("{1}", keys[1]));
+        query.push(" FROM ").push(table);
+        for (index, column) in keys.iter().enumerate() {
+            if rng.percent(85) {
+                query.push(if query.text.contains(" WHERE ") { " AND " } else { " WHERE " });
+                query.push_condition(rng, column, index == 0 || table == "raw");
+            }
+        }
+        let order = rng.pick(&["{0}, {1}", "{1}", "{1} DESC", "{0} DESC, {1} DESC", "{1}, {0}", "{0}, {1} DESC"]);
+        query.push(" ORDER BY ").push(&order.replace("{0}", keys[0]).replace("{1}", keys[1]));
+        // What the order leaves open is decided, so that there is one right answer.
+        query.push(", ").push(keys[0]).push(", ").push(keys[1]);
+        if rng.percent(40) {
+            query.push(rng.pick(&[" LIMIT 0", " LIMIT 1", " LIMIT 3", " OFFSET 1", " LIMIT 2 OFFSET 1"]));
+        }
+        query
+    }
+}
+
+async fn set_up(session: &mut Session) {
+    for (create, keys) in TABLES {
+        run(session, create, Vec::new()).await.expect("the table is made");
+        let table = create.split(' ').nth(2).expect("a name follows CREATE TABLE");
+        let number = if table == "raw" { "b::text" } else { "b" };
+        let fill = format!(
+            "INSERT INTO {table} ({}, {}, n) SELECT a, {number}, b * 10 FROM (VALUES (''), ('a'), ('ab'), ('b')) a(a), \
+             generate_series(-2, 5) b",
+            keys[0], keys[1]
+        );
+        // An empty text is no partition key on its own.
+        let fill =
+            if create.contains("partition_key = ''") { fill } else { fill.replace("(VALUES (''), ", "(VALUES ") };
+        run(session, &fill, Vec::new()).await.expect("the rows are written");
+    }
+}
+
+async fn both_ways(session: &mut Session, sql: &str, parameters: &[ScalarValue]) {
+    let mut answers = Vec::new();
+    for way in ["on", "off"] {
+        run(session, &format!("SET tablegate.direct_reads = {way}"), Vec::new()).await.expect("it is a setting");
+        answers.push(run(session, sql, parameters.to_vec()).await);
+    }
+    assert_eq!(answers[0], answers[1], "directly, and not: {sql} with {parameters:?}");
+}
+
+#[tokio::test]
+async fn both_ways_give_the_same_rows() {
+    let mut session = session().await;
+    set_up(&mut session).await;
+    for case in 0..QUERIES {
+        let mut rng = Rng::of_case(11, case);
+        let (create, keys) = rng.pick(TABLES);
+        let table = create.split(' ').nth(2).expect("a name follows CREATE TABLE");
+        let query = Query::of(&mut rng, table, keys);
+        both_ways(&mut session, &query.text, &[]).await;
+        both_ways(&mut session, &query.with_parameters, &query.parameters).await;
+    }
+}
+
+#[tokio::test]
+async fn a_transaction_reads_its_own_writes() {
+    let mut session = session().await;
+    set_up(&mut session).await;
+    for sql in ["BEGIN", "UPDATE two SET n = -1 WHERE a = 'a' AND b = 1", "DELETE FROM two WHERE a = 'a' AND b = 2"] {
+        run(&mut session, sql, Vec::new()).await.expect("it is done");
+    }
+    for case in 0..100 {
+        let mut rng = Rng::of_case(12, case);
+        let query = Query::of(&mut rng, "two", &["a", "b"]);
+        both_ways(&mut session, &query.with_parameters, &query.parameters).await;
+    }
+    let own = run(&mut session, "SELECT b, n FROM two WHERE a = 'a' AND b IN (1, 2, 3)", Vec::new()).await;
+    assert_eq!(own, Ok(vec!["|1|-1".to_owned(), "|3|30".to_owned()]));
+}
