@@ -8,6 +8,7 @@
 mod around;
 mod assigned;
 mod changes;
+mod context;
 mod direct;
 mod earliest;
 mod edm_types;

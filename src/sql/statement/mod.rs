@@ -1,0 +1,88 @@
+//! A query text becomes statements: split, parsed, classified. Refusals start here.
+//!
+//! Only the kinds of statements in [`Command`] go any further, and only the queries inside them ever reach DataFusion.
+//! Everything else that parses is refused by name (0A000), never ignored.
+//!
+//! ```text
+//!     parse          a text -> its statements: what sqlparser does not read is taken off first
+//!     classify       a parsed statement -> its kind, or its refusal
+//!     command        the kinds
+//!     syntax_error   what is wrong with a text, as PostgreSQL says it
+//! ```
+
+mod classify;
+mod command;
+mod parse;
+mod syntax_error;
+
+use datafusion::sql::sqlparser::ast::{self, ObjectName};
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+
+pub(super) use self::command::{
+    AlterCommand, Command, CopyCommand, CreateTableCommand, DropObjects, ExecuteCommand, ExplainCommand, InsertCommand,
+    NotifyCommand, Truncate,
+};
+pub(super) use self::parse::{parse, parse_expression, parse_tokens_of_expression};
+use super::cursor::CursorCommand;
+use super::source::SourceText;
+pub(super) use super::transaction_syntax::TransactionCommand;
+
+/// One statement of a query text: parsed and classified, not planned.
+#[derive(Debug, Clone)]
+pub struct Statement {
+    pub(super) command: Command,
+    /// The statement's own text, without the semicolon.
+    pub text: String,
+    /// The text that it is a part of: positions count from its beginning.
+    pub(super) source: SourceText,
+}
+
+impl Statement {
+    /// Whether this statement may run while a block waits for ROLLBACK.
+    pub(super) fn is_allowed_in_failed_block(&self) -> bool {
+        use TransactionCommand as T;
+        let Command::Transaction(command) = &self.command else { return false };
+        matches!(command, T::Commit { .. } | T::Rollback { .. } | T::RollbackTo(_) | T::Prepare)
+    }
+
+    /// Whether it reads or writes tables, so that a transaction's snapshot is of the moment when it begins.
+    pub(super) fn takes_snapshot(&self) -> bool {
+        let does_not = matches!(
+            &self.command,
+            Command::Transaction(_)
+                | Command::Set(_)
+                | Command::Show(_)
+                | Command::Reset(_)
+                | Command::Notify(_)
+                | Command::Role(_)
+                | Command::Discard(_)
+                | Command::Lock(_)
+                | Command::Cursor(CursorCommand::Fetch(_) | CursorCommand::Close(_))
+                | Command::Deallocate(_)
+        );
+        !does_not
+    }
+}
+
+pub(super) fn is_significant(token: &TokenWithSpan) -> bool {
+    !matches!(token.token, Token::Whitespace(_) | Token::EOF)
+}
+
+pub(super) fn keyword(token: &TokenWithSpan) -> Option<Keyword> {
+    match &token.token {
+        Token::Word(word) if word.quote_style.is_none() => Some(word.keyword),
+        _ => None,
+    }
+}
+
+/// An identifier as PostgreSQL folds it: lower case unless quoted.
+pub(super) fn fold(ident: &ast::Ident) -> String {
+    if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_lowercase() }
+}
+
+/// A dotted name (`egt.mode`), folded.
+pub(super) fn dotted(name: &ObjectName) -> String {
+    let parts: Vec<String> = name.0.iter().filter_map(|part| part.as_ident()).map(fold).collect();
+    parts.join(".")
+}
