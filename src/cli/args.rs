@@ -162,6 +162,9 @@ pub struct ServeArgs {
     /// Memory for writes of open transactions, the rest goes to disk [default: 64MB]
     #[arg(long, value_name = "SIZE")]
     pub transaction_memory: Option<String>,
+    /// Address for Prometheus, as 127.0.0.1:9187; nobody logs in there [default: off]
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub metrics: Option<String>,
     /// Configuration file (TOML)
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,

@@ -38,6 +38,8 @@ pub struct Config {
     pub transaction_memory: usize,
     /// What sessions begin with.
     pub egt_mode: EgtMode,
+    /// Where metrics are shown.
+    pub metrics: Option<SocketAddr>,
     /// A filter that parses.
     pub log: String,
     pub log_format: LogFormat,
@@ -78,6 +80,8 @@ pub enum ConfigError {
     HalfTls,
     #[error("{at}: TLS cannot be required without a certificate; give --tls-cert and --tls-key")]
     NoTls { at: Origin },
+    #[error("{at}: metrics need an address of their own, {address} is where clients connect")]
+    SharedAddress { at: Origin, address: SocketAddr },
     #[error("{at}: \"{value}\" is not valid, it must be {reason}")]
     Value { at: Origin, value: String, reason: Reason },
 }
@@ -136,6 +140,7 @@ impl Config {
             query_memory: checked(layers, "query_memory", settings::query_memory)?,
             transaction_memory: checked(layers, "transaction_memory", settings::transaction_memory)?,
             egt_mode: checked(layers, "egt_mode", settings::egt_mode)?,
+            metrics: checked(layers, "metrics", settings::metrics)?,
             log: checked(layers, "log", |text| {
                 EnvFilter::try_new(text)
                     .map(|_| text.to_owned())
@@ -146,6 +151,9 @@ impl Config {
         };
         if config.require_tls && config.tls.is_none() {
             return Err(ConfigError::NoTls { at: value(layers, "require_tls").1 });
+        }
+        if let Some(address) = config.metrics.filter(|address| *address == config.listen && address.port() != 0) {
+            return Err(ConfigError::SharedAddress { at: value(layers, "metrics").1, address });
         }
         Ok(config)
     }
@@ -233,6 +241,7 @@ fn from_args(args: &ServeArgs) -> Layer {
         ("insecure", switch(args.insecure, "true")),
         ("query_memory", args.query_memory.clone()),
         ("transaction_memory", args.transaction_memory.clone()),
+        ("metrics", args.metrics.clone()),
         ("log", args.log.clone()),
         ("log_format", args.log_format.clone()),
         ("log_slow", args.log_slow.clone()),

@@ -5,6 +5,7 @@
 
 mod args;
 mod config;
+mod metrics;
 mod sample;
 mod serve;
 mod settings;

@@ -2,18 +2,22 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use thiserror::Error;
 use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
 use super::config::{Config, StoreConfig};
+use super::metrics::{self, Monitored};
 use super::sample;
 use super::settings::{FsyncWhen, LogFormat};
 use super::wiring::{self, Opened, WiringError};
-use crate::pg::{ListenRefused, Method, TlsError, UsersError, UsersFile, check_listen_address};
-use crate::sql::SqlError;
+use crate::model::{Clock, EdmDateTime, SystemClock};
+use crate::pg::{ListenRefused, Method, PgConfig, TlsError, UsersError, UsersFile, check_listen_address};
+use crate::sql::{Engine, SqlError};
 
 /// Why the server could not start, or stopped.
 #[derive(Debug, Error)]
@@ -22,6 +26,8 @@ pub enum ServeError {
     Start(io::Error),
     #[error("{0} is in use by another program; choose another address with --listen")]
     AddressInUse(SocketAddr),
+    #[error("{0}, the address for metrics, is in use by another program; choose another with --metrics")]
+    MetricsAddressInUse(SocketAddr),
     #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, io::Error),
     #[error(transparent)]
@@ -56,12 +62,17 @@ pub fn serve(config: &Config) -> Result<(), ServeError> {
 }
 
 async fn run(config: &Config) -> Result<(), ServeError> {
+    let started = SystemClock.now();
     let front_end = wiring::front_end(config)?;
     check_listen_address(config.listen, &front_end)?;
     let stop = CancellationToken::new();
     cancel_on_signal(stop.clone()).map_err(ServeError::Start)?;
     // The address comes first: a port in use is found before anything is written.
     let listener = listen(config.listen).await?;
+    let metrics = match config.metrics {
+        Some(address) => Some(listen_for_metrics(address).await?),
+        None => None,
+    };
     let address = listener.local_addr().map_err(ServeError::Start)?;
     let Opened { store, scratch, is_new, place } = wiring::open_store(&config.store)?;
     let engine = wiring::open_engine(store, scratch, config).await?;
@@ -75,8 +86,14 @@ async fn run(config: &Config) -> Result<(), ServeError> {
     warn_of_lost_commits(config);
     warn_of_closed_door(config, user.as_deref());
     greet(address, &place, &psql, with_sample);
+    let metrics = metrics.map(|listener| show_metrics(listener, &engine, &front_end, started, &stop));
     let served = crate::pg::serve(listener, engine.clone(), front_end, stop).await;
     engine.flush().await;
+    if let Some((task, end)) = metrics {
+        end.cancel();
+        // A defect there is no reason not to stop.
+        let _ = task.await;
+    }
     served.map_err(ServeError::Stopped)?;
     tracing::info!("stopped");
     Ok(())
@@ -98,6 +115,35 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
         io::ErrorKind::AddrInUse => ServeError::AddressInUse(address),
         _ => ServeError::Listen(address, error),
     })
+}
+
+async fn listen_for_metrics(address: SocketAddr) -> Result<TcpListener, ServeError> {
+    listen(address).await.map_err(|error| match error {
+        ServeError::AddressInUse(address) => ServeError::MetricsAddressInUse(address),
+        other => other,
+    })
+}
+
+/// Shows metrics until the token is cancelled.
+fn show_metrics(
+    listener: TcpListener,
+    engine: &Arc<Engine>,
+    front_end: &PgConfig,
+    started: EdmDateTime,
+    stop: &CancellationToken,
+) -> (JoinHandle<()>, CancellationToken) {
+    if let Ok(address) = listener.local_addr() {
+        tracing::info!(%address, "metrics are at /metrics");
+    }
+    let monitored = Monitored {
+        engine: engine.clone(),
+        counters: front_end.counters.clone(),
+        max_connections: front_end.max_connections,
+        started,
+        draining: stop.clone(),
+    };
+    let end = CancellationToken::new();
+    (tokio::spawn(metrics::serve(listener, monitored, end.clone())), end)
 }
 
 fn warn_of_lost_commits(config: &Config) {

@@ -34,6 +34,7 @@ pub const DEFINITIONS: &[Definition] = &[
     Definition { key: "insecure", default: "false" },
     Definition { key: "query_memory", default: "1GB" },
     Definition { key: "transaction_memory", default: "64MB" },
+    Definition { key: "metrics", default: "off" },
     Definition { key: "log", default: "warn,tablegate=info" },
     Definition { key: "log_format", default: "text" },
     Definition { key: "log_slow", default: "off" },
@@ -90,6 +91,17 @@ pub fn address(text: &str) -> Result<SocketAddr, Reason> {
         None => text.to_owned(),
     };
     text.parse().map_err(|_| "an IP address and a port, such as 127.0.0.1:5433 or [::1]:5433".to_owned())
+}
+
+/// Where metrics are shown; `None` for nowhere.
+///
+/// # Errors
+/// When it is not an address with a port.
+pub fn metrics(text: &str) -> Result<Option<SocketAddr>, Reason> {
+    if text == "off" {
+        return Ok(None);
+    }
+    address(text).map(Some).map_err(|_| "off, or an IP address and a port, such as 127.0.0.1:9187".to_owned())
 }
 
 /// # Errors

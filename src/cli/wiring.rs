@@ -135,6 +135,7 @@ pub fn front_end(config: &Config) -> Result<PgConfig, TlsError> {
         tls,
         require_tls: config.require_tls,
         insecure: config.insecure,
+        counters: Arc::default(),
     })
 }
 

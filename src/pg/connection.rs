@@ -77,6 +77,7 @@ impl Connection {
             Err(halt) => halt,
         };
         if let Halt::Statement(failure) | Halt::Fatal(failure) = end {
+            self.interrupts.count_end(&failure);
             self.outbox.send(&failure.message(Gravity::Fatal));
             let farewell = async {
                 // Whether the client takes it or not, the connection ends.
@@ -201,6 +202,7 @@ impl Connection {
         self.interrupts.disarm();
         self.send_notices();
         self.outbox.send(&failure.message(Gravity::Error));
+        self.interrupts.count_error(failure);
         self.session.fail();
         self.portals.clear();
     }

@@ -68,6 +68,11 @@ impl Failure {
         PgWireBackendMessage::ErrorResponse(ErrorResponse::new(fields))
     }
 
+    /// Its SQLSTATE.
+    pub fn code(&self) -> &'static str {
+        self.code_and_text().0
+    }
+
     fn code_and_text(&self) -> (&'static str, Cow<'_, str>) {
         match self {
             Failure::Sql(error) => (sqlstate(error.kind), error.message.as_str().into()),

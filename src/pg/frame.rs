@@ -1,9 +1,12 @@
 //! Client messages are cut out of the byte stream here, with every length checked before anything is buffered for it.
 
+use std::sync::Arc;
+
 use bytes::{Buf, Bytes, BytesMut};
 use futures::FutureExt;
 use tokio::io::{AsyncReadExt, ReadHalf};
 
+use super::counters::Counters;
 use super::error::Failure;
 use super::halt::Halt;
 use super::stream::Stream;
@@ -39,11 +42,12 @@ pub(super) struct FrameReader {
     /// Bytes left of the CopyData message being read.
     copy_left: usize,
     gone: bool,
+    counters: Arc<Counters>,
 }
 
 impl FrameReader {
-    pub fn new(half: ReadHalf<Stream>) -> Self {
-        Self { half, buffer: BytesMut::new(), copy_left: 0, gone: false }
+    pub fn new(half: ReadHalf<Stream>, counters: Arc<Counters>) -> Self {
+        Self { half, buffer: BytesMut::new(), copy_left: 0, gone: false, counters }
     }
 
     /// The next message. Can be dropped and called again without losing anything.
@@ -75,8 +79,10 @@ impl FrameReader {
         if self.buffer.is_empty() {
             self.buffer.reserve(READ_SIZE);
             // What has not arrived is not waited for.
-            if let Some(Ok(0)) = self.half.read_buf(&mut self.buffer).now_or_never() {
-                self.gone = true;
+            match self.half.read_buf(&mut self.buffer).now_or_never() {
+                Some(Ok(0)) => self.gone = true,
+                Some(Ok(read)) => self.counters.bytes_received.add(read as u64),
+                Some(Err(_)) | None => {}
             }
         }
         self.copy_left == 0 && self.buffer.first() == Some(&b'S')
@@ -121,7 +127,10 @@ impl FrameReader {
         }
         self.buffer.reserve(READ_SIZE);
         match self.half.read_buf(&mut self.buffer).await {
-            Ok(read) if read > 0 => Ok(()),
+            Ok(read) if read > 0 => {
+                self.counters.bytes_received.add(read as u64);
+                Ok(())
+            }
             _ => {
                 self.gone = true;
                 Err(Halt::Gone)

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::cancel::Running;
+use super::counters::{Counters, Stopped};
 use super::error::Failure;
 use super::frame::FrameReader;
 use crate::sql::error::{ErrorKind, SqlError};
@@ -53,11 +54,12 @@ pub(super) struct Interrupts {
     deadline: Option<Instant>,
     /// The server's patience with running statements is over.
     kill: CancellationToken,
+    counters: Arc<Counters>,
 }
 
 impl Interrupts {
-    pub fn new(running: Arc<Running>, kill: CancellationToken) -> Self {
-        Self { running, cancel: CancellationToken::new(), deadline: None, kill }
+    pub fn new(running: Arc<Running>, kill: CancellationToken, counters: Arc<Counters>) -> Self {
+        Self { running, cancel: CancellationToken::new(), deadline: None, kill, counters }
     }
 
     /// A message is being handled: from now on a cancel request is for it.
@@ -82,13 +84,34 @@ impl Interrupts {
         self.deadline = None;
     }
 
+    /// The client is told that a statement failed.
+    pub fn count_error(&self, failure: &Failure) {
+        self.counters.add_error(failure);
+    }
+
+    /// The client is told why its connection ends.
+    pub fn count_end(&self, failure: &Failure) {
+        self.counters.add_error(failure);
+        match failure {
+            Failure::IdleSession => self.counters.add_stopped(Stopped::IdleSession),
+            Failure::IdleInTransaction => self.counters.add_stopped(Stopped::IdleInTransaction),
+            _ => {}
+        }
+    }
+
     /// Resolves when the statement is to stop.
     pub async fn stopped(&self) -> Halt {
         tokio::select! {
             biased;
             () = self.killed() => Halt::Fatal(Failure::shutdown()),
-            () = self.cancel.cancelled() => canceled("canceling statement due to user request"),
-            () = at(self.deadline) => canceled("canceling statement due to statement timeout"),
+            () = self.cancel.cancelled() => {
+                self.counters.add_stopped(Stopped::ByUser);
+                canceled("canceling statement due to user request")
+            }
+            () = at(self.deadline) => {
+                self.counters.add_stopped(Stopped::StatementTimeout);
+                canceled("canceling statement due to statement timeout")
+            }
         }
     }
 

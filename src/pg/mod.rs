@@ -11,6 +11,7 @@ mod cancel;
 mod catalog_values;
 mod connection;
 mod copy;
+mod counters;
 mod error;
 mod extended;
 mod frame;
@@ -28,11 +29,13 @@ mod stream;
 mod tls;
 mod types;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::auth::{
     AuthConfig, FileAccounts, ListenRefused, Method, User, Users, UsersError, UsersFile, Verifier, check_listen_address,
 };
+pub use self::counters::Counters;
 pub use self::server::serve;
 pub use self::tls::{Tls, TlsError};
 pub use crate::sql::session::Role;
@@ -55,6 +58,8 @@ pub struct PgConfig {
     pub require_tls: bool,
     /// Without TLS too, others than this machine may connect.
     pub insecure: bool,
+    /// Where it counts what it does, for whoever keeps a clone.
+    pub counters: Arc<Counters>,
 }
 
 impl Default for PgConfig {
@@ -69,6 +74,7 @@ impl Default for PgConfig {
             tls: None,
             require_tls: false,
             insecure: false,
+            counters: Arc::default(),
         }
     }
 }

@@ -1,11 +1,13 @@
 //! What is to be sent to a client: collected in whole messages, sent in large pieces.
 
 use std::io;
+use std::sync::Arc;
 
 use bytes::{BufMut, BytesMut};
 use pgwire::messages::PgWireBackendMessage;
 use tokio::io::{AsyncWriteExt, WriteHalf};
 
+use super::counters::Counters;
 use super::error::Failure;
 use super::stream::Stream;
 use crate::sql::error::ErrorKind;
@@ -19,11 +21,12 @@ pub(super) struct Outbox {
     buffer: BytesMut,
     /// Where the message being written began.
     open: Option<usize>,
+    counters: Arc<Counters>,
 }
 
 impl Outbox {
-    pub fn new(half: WriteHalf<Stream>) -> Self {
-        Self { half, buffer: BytesMut::with_capacity(FLUSH_SIZE), open: None }
+    pub fn new(half: WriteHalf<Stream>, counters: Arc<Counters>) -> Self {
+        Self { half, buffer: BytesMut::with_capacity(FLUSH_SIZE), open: None, counters }
     }
 
     /// Adds a message. One that cannot be encoded leaves nothing behind.
@@ -66,6 +69,11 @@ impl Outbox {
         }
     }
 
+    /// So many rows of a result were added.
+    pub fn count_rows(&self, rows: usize) {
+        self.counters.rows_sent.add(rows as u64);
+    }
+
     pub fn is_full(&self) -> bool {
         self.buffer.len() >= FLUSH_SIZE
     }
@@ -73,8 +81,9 @@ impl Outbox {
     /// Sends everything. Can be dropped and called again without losing or repeating anything.
     pub async fn flush(&mut self) -> io::Result<()> {
         while !self.buffer.is_empty() {
-            if self.half.write_buf(&mut self.buffer).await? == 0 {
-                return Err(io::ErrorKind::WriteZero.into());
+            match self.half.write_buf(&mut self.buffer).await? {
+                0 => return Err(io::ErrorKind::WriteZero.into()),
+                sent => self.counters.bytes_sent.add(sent as u64),
             }
         }
         // What was encrypted may not be on its way yet.

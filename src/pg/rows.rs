@@ -106,6 +106,7 @@ impl Cursor {
             let most = limit.map_or(usize::MAX, |limit| usize::try_from(limit - rows).unwrap_or(usize::MAX));
             let written = batch.write(&self.columns, &self.formats, &self.style, to.outbox, most)?;
             rows += u64::try_from(written).unwrap_or(u64::MAX);
+            to.outbox.count_rows(written);
             if batch.next == batch.rows {
                 self.batch = None;
             }

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::auth::Gate;
 use super::cancel::{CancelRegistry, Stop};
 use super::connection::Connection;
+use super::counters::Refusal;
 use super::error::Failure;
 use super::frame::FrameReader;
 use super::halt::{Halt, Interrupts};
@@ -86,10 +87,15 @@ impl Server {
             };
             match accepted {
                 Ok((stream, peer)) if connections.len() < most => {
+                    self.config.counters.accepted.add_one();
                     connections.spawn(self.clone().serve(stream, peer));
                 }
                 // Too many to be told so.
-                Ok(_) => tracing::warn!("a connection was closed: too many are starting up"),
+                Ok(_) => {
+                    self.config.counters.accepted.add_one();
+                    self.config.counters.add_refused(Refusal::Starting);
+                    tracing::warn!("a connection was closed: too many are starting up");
+                }
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -124,6 +130,7 @@ impl Server {
             started = tokio::time::timeout(self.config.startup_timeout, self.start(&mut stream, peer)) => {
                 started.unwrap_or_else(|_| {
                     tracing::info!(%peer, "a client took too long to log in");
+                    self.config.counters.add_refused(Refusal::Timeout);
                     Err(Halt::Gone)
                 })
             }
@@ -132,6 +139,8 @@ impl Server {
             Ok(Some(started)) => self.run(stream, peer, started).await,
             Ok(None) | Err(Halt::Gone) => {}
             Err(Halt::Fatal(failure) | Halt::Statement(failure)) => {
+                self.config.counters.add_refused(Refusal::of(&failure));
+                self.config.counters.add_error(&failure);
                 // A client that is gone need not be told.
                 let _ = tokio::time::timeout(FAREWELL, startup::refuse(&mut stream, &failure)).await;
             }
@@ -143,6 +152,7 @@ impl Server {
         let Startup { mut options, negotiation } = match startup::receive(stream, self.gate.tls()).await? {
             Request::Session(startup) => startup,
             Request::Cancel { pid, secret } => {
+                self.config.counters.cancel_requests.add_one();
                 self.cancels.cancel(pid, secret);
                 return Ok(None);
             }
@@ -167,16 +177,17 @@ impl Server {
         let Started { mut session, user, _seat } = started;
         let registration = self.cancels.register();
         session.set_process(registration.pid);
+        let counters = &self.config.counters;
         let (read_half, write_half) = tokio::io::split(stream);
-        let mut outbox = Outbox::new(write_half);
+        let mut outbox = Outbox::new(write_half, counters.clone());
         outbox.send(&PgWireBackendMessage::Authentication(Authentication::Ok));
         super::connection::send_parameters(&mut session, &mut outbox);
         let secret = SecretKey::I32(registration.secret);
         outbox.send(&PgWireBackendMessage::BackendKeyData(BackendKeyData::new(registration.pid, secret)));
         let kill = self.kill.child_token();
         session.appear(Some(peer), Arc::new(Stop { running: registration.running.clone(), kill: kill.clone() }));
-        let interrupts = Interrupts::new(registration.running.clone(), kill);
-        let reader = FrameReader::new(read_half);
+        let interrupts = Interrupts::new(registration.running.clone(), kill, counters.clone());
+        let reader = FrameReader::new(read_half, counters.clone());
         Connection::new(session, reader, outbox, interrupts, self.shutdown.clone()).run().await;
         tracing::info!(%peer, ?user, after = ?began.elapsed(), "disconnected");
     }

@@ -29,6 +29,8 @@ pub enum Doing {
 }
 
 impl Doing {
+    pub const ALL: [Doing; 4] = [Doing::Active, Doing::Idle, Doing::IdleInTransaction, Doing::Aborted];
+
     /// As PostgreSQL names it.
     pub fn name(self) -> &'static str {
         match self {

@@ -6,11 +6,16 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::statistics::Counter;
+
 /// All of them, in the order in which they began.
 #[derive(Debug, Default)]
 pub(super) struct Copies {
     next: AtomicU64,
     running: Mutex<BTreeMap<u64, Arc<Counters>>>,
+    /// Rows that were copied since the server began.
+    copied_in: Counter,
+    copied_out: Counter,
 }
 
 /// What is copied where to.
@@ -72,6 +77,16 @@ impl Copies {
         self.lock().values().map(state).collect()
     }
 
+    /// Rows that COPY FROM has read since the server began.
+    pub fn copied_in(&self) -> u64 {
+        self.copied_in.get()
+    }
+
+    /// Rows that COPY TO has written.
+    pub fn copied_out(&self) -> u64 {
+        self.copied_out.get()
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, Arc<Counters>>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -86,6 +101,10 @@ impl CopyProgress {
     /// So many more rows were copied.
     pub fn add_rows(&self, rows: u64) {
         self.counters.rows.fetch_add(rows, Ordering::Relaxed);
+        match self.counters.direction {
+            CopyDirection::From => self.copies.copied_in.add(rows),
+            CopyDirection::To => self.copies.copied_out.add(rows),
+        }
     }
 
     /// So many more rows were read and left out by WHERE.
@@ -116,7 +135,9 @@ mod tests {
         assert_eq!(shown, [(7, 10, 2, 1), (8, 0, 0, 0)]);
         drop(first);
         assert_eq!(copies.states()[0].process, 8);
+        second.add_rows(5);
         drop(second);
         assert!(copies.states().is_empty());
+        assert_eq!((copies.copied_in(), copies.copied_out()), (2, 5));
     }
 }

@@ -18,13 +18,13 @@ use super::functions::Moments;
 use super::login::{Account, Accounts};
 use super::notify::Hub;
 use super::observe::Recorder;
-use super::pg_catalog::{CatalogSnapshot, Granted};
+use super::pg_catalog::{CatalogSnapshot, Granted, Sizes};
 use super::place::Stores;
 use super::privileges::{Rights, Roles};
 use super::reads::Reads;
 use super::sequence::Sequences;
 use super::settings::EgtMode;
-use super::statistics::Statistics;
+use super::statistics::{Commits, CountedStore, Counters, Memory, Statistics};
 use super::style::Style;
 use super::tuning;
 use super::tx::{Claims, Locks, Serial, WriteSpace};
@@ -98,6 +98,8 @@ pub struct Engine {
     hub: Arc<Hub>,
     sessions: Arc<Sessions>,
     statistics: Arc<Statistics>,
+    counters: Arc<Counters>,
+    commits: Arc<Commits>,
 }
 
 impl Engine {
@@ -106,6 +108,8 @@ impl Engine {
     /// # Errors
     /// When the store cannot be read or its catalogue is damaged.
     pub async fn open(store: Arc<dyn TableStore>, clock: Arc<dyn Clock>, config: EngineConfig) -> SqlResult<Arc<Self>> {
+        let commits = Arc::<Commits>::default();
+        let store: Arc<dyn TableStore> = Arc::new(CountedStore::new(store, commits.clone()));
         let stores = Stores::new(store.clone(), config.scratch.clone().map(|scratch| scratch.0));
         let catalog = Catalog::load(stores.clone()).await?;
         let base = SessionStateBuilder::new()
@@ -116,7 +120,7 @@ impl Engine {
         let recorder = Recorder::new(store.clone());
         let sequences = Arc::new(Sequences::new(store));
         let write_space = WriteSpace::new(config.transaction_memory, config.spill_folder.clone());
-        let (locks, serial, copies, hub, sessions, statistics) = Default::default();
+        let (locks, serial, copies, hub, sessions, statistics, counters) = Default::default();
         Ok(Arc::new(Self {
             stores,
             catalog,
@@ -132,6 +136,8 @@ impl Engine {
             hub,
             sessions,
             statistics,
+            counters,
+            commits,
         }))
     }
 
@@ -195,6 +201,16 @@ impl Engine {
         &self.statistics
     }
 
+    /// What the sessions have done, all together.
+    pub(super) fn counters(&self) -> &Arc<Counters> {
+        &self.counters
+    }
+
+    /// What was committed, by whoever it was.
+    pub(super) fn commits(&self) -> &Arc<Commits> {
+        &self.commits
+    }
+
     /// All locks.
     pub(super) fn locks(&self) -> &Arc<Locks> {
         &self.locks
@@ -244,6 +260,12 @@ impl Engine {
         MemoryConsumer::new(purpose).register(&self.base.runtime_env().memory_pool)
     }
 
+    /// How much of the memory of queries is taken.
+    pub(super) fn query_memory(&self) -> Memory {
+        let used = self.base.runtime_env().memory_pool.reserved();
+        Memory { used: used as u64, limit: self.config.query_memory as u64 }
+    }
+
     /// The users that can log in.
     ///
     /// # Errors
@@ -265,8 +287,10 @@ impl Engine {
         let granted = Granted::new(roles, reads.catalog.accesses().cloned(), rights);
         let views = reads.catalog.views().cloned().collect();
         let comments = reads.catalog.comments().clone();
-        let snapshot = CatalogSnapshot::new(reads.relations().await?, sequences, views, comments);
+        let relations = reads.relations().await?;
+        let sizes = Sizes::new(&reads.readers, &relations, self.stores.public().clone());
+        let snapshot = CatalogSnapshot::new(relations, sequences, views, comments);
         let snapshot = snapshot.looking_in(reads.catalog.search());
-        Ok(snapshot.with_granted(granted))
+        Ok(snapshot.with_granted(granted).with_sizes(sizes))
     }
 }

@@ -7,7 +7,7 @@ use super::activity::Sessions;
 use super::error::Notice;
 use super::notify::Listener;
 use super::settings::Settings;
-use super::statistics::Statistics;
+use super::statistics::{Commits, Counters, Statistics};
 use super::tx::{AdvisoryLocks, Locks};
 use super::types::SqlType;
 
@@ -22,6 +22,8 @@ pub(in crate::sql) struct Handles {
     pub sessions: Arc<Sessions>,
     pub locks: Arc<Locks>,
     pub statistics: Arc<Statistics>,
+    pub counters: Arc<Counters>,
+    pub commits: Arc<Commits>,
 }
 
 impl Handles {
@@ -38,6 +40,8 @@ impl Handles {
             sessions: Arc::default(),
             locks,
             statistics: Arc::default(),
+            counters: Arc::default(),
+            commits: Arc::default(),
         }
     }
 }

@@ -44,7 +44,7 @@ pub mod session;
 mod settings;
 mod source;
 mod statement;
-mod statistics;
+pub mod statistics;
 pub mod style;
 mod syntax;
 mod transaction_syntax;

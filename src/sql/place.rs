@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::error::{ErrorKind, SqlError, SqlResult};
 use crate::model::TableName;
-use crate::table::{TableReader, TableStore};
+use crate::table::{TableReader, TableSize, TableStore};
 
 /// A schema of tables, and the store behind it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -155,6 +155,12 @@ impl Readers {
     /// Of the store that the server is for.
     pub fn public(&self) -> &dyn TableReader {
         &*self.public
+    }
+
+    /// How much a table holds, as its store estimates it. `None` where nobody knows, and for a table that is not in its store
+    /// yet, or not any more.
+    pub fn size_of(&self, table: &StoredTable) -> Option<TableSize> {
+        self.at(table.place).ok()?.estimate(table).ok().flatten()
     }
 
     /// # Errors

@@ -31,6 +31,31 @@ pub enum SnapshotScope {
     Store,
 }
 
+/// How much is in a table.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TableSize {
+    pub entities: u64,
+    /// Keys and properties as the store writes them, before it compresses them.
+    pub bytes: u64,
+}
+
+/// What a store can tell of itself at little cost; `None` for what it cannot. What counts does so since it was opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StoreFigures {
+    /// What its files take, journals and what waits to be merged among them.
+    pub disk_bytes: Option<u64>,
+    /// Memory for what is written and not yet in files of its own.
+    pub write_buffer_bytes: Option<u64>,
+    /// Memory for what was read of files.
+    pub cache_bytes: Option<u64>,
+    /// Commits that were handed over and wait.
+    pub commits_waiting: Option<u64>,
+    /// How often it waited for the disk: each time makes every commit durable that waited.
+    pub syncs: Option<u64>,
+    /// How often it merged files.
+    pub compactions: Option<u64>,
+}
+
 /// A view to read from. Where the store promises [`SnapshotScope::Store`], everything read through one reader is of one
 /// moment; it holds all commits acknowledged before it was made. Cheap to make: one per statement.
 #[async_trait]
@@ -43,6 +68,17 @@ pub trait TableReader: Send + Sync + 'static {
     /// # Errors
     /// [`StoreError::TableMissing`].
     async fn observed_schema(&self, table: &TableName) -> Result<Arc<ObservedSchema>, StoreError>;
+
+    /// About how much the table holds, told at once and without reading it. Never a promise about this reader's moment:
+    /// commits that come later may be in it. While nobody writes, a store that counts says what a scan would find, also
+    /// after it was opened anew. `None` where it has not counted.
+    ///
+    /// # Errors
+    /// [`StoreError::TableMissing`].
+    fn estimate(&self, table: &TableName) -> Result<Option<TableSize>, StoreError> {
+        let _ = table;
+        Ok(None)
+    }
 
     /// One entity, whole. `None` when there is none under this key.
     ///
@@ -94,11 +130,16 @@ pub trait TableStore: Send + Sync + 'static {
     /// As [`TableStore::commit`]; also [`StoreError::Unsupported`] where the store promises no groups.
     async fn commit_group(&self, batches: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError>;
 
-    /// Re-reads the table and drops from its observed schema what no entity has any more.
+    /// Re-reads the table: drops from its observed schema what no entity has any more, and counts it anew.
     ///
     /// # Errors
     /// [`StoreError::TableMissing`].
     async fn analyze(&self, table: &TableName) -> Result<(), StoreError>;
+
+    /// What it can tell of itself now.
+    fn figures(&self) -> StoreFigures {
+        StoreFigures::default()
+    }
 }
 
 /// What one operation of a batch left behind.

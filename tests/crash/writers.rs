@@ -202,7 +202,7 @@ impl Expected {
         self.0.len()
     }
 
-    /// Every batch in the store is whole; those of these that are not there.
+    /// Every batch in the store is whole, and counted; those of these that are not there.
     pub async fn lost(&self, store: &EmbeddedStore) -> Vec<String> {
         let found = contents(store).await;
         for (partition, rows) in &found {
@@ -210,6 +210,9 @@ impl Expected {
             assert!(rows.iter().all(|row| *row == (stamp, count)), "{partition} holds parts of batches: {rows:?}");
             assert_eq!(i64::try_from(rows.len()).unwrap(), count, "{partition} holds a part of a batch");
         }
+        let rows: usize = found.values().map(Vec::len).sum();
+        let counted = store.reader().estimate(&table()).unwrap().expect("it was counted from the start");
+        assert_eq!(counted.entities, rows as u64, "the count is lost or of another moment");
         let stored = |partition: &String| found.get(partition).map(|rows| rows[0].0);
         let lost = self.0.iter().filter(|(partition, stamp)| stored(partition) < Some(**stamp));
         lost.map(|(partition, stamp)| format!("{partition} was acknowledged with {stamp}")).collect()

@@ -57,6 +57,20 @@ pub async fn observed_schemas_are_the_same_after_reopening<B: Durable>() {
     assert_eq!(names, [name("b")]);
 }
 
+pub async fn counts_are_the_same_after_reopening<B: Durable>() {
+    let backend = B::create(system_clock()).await;
+    let orders = new_table(backend.store()).await;
+    insert_all(backend.store(), &orders, (0..30).map(|i| entity("p", &i.to_string(), [("n", int(i))]))).await;
+    write(backend.store(), &orders, Operation::Delete(key("p", "7"), IfMatch::Any)).await;
+    let size = |store: &Store| store.reader().estimate(&table("Orders")).unwrap();
+    let before = size(backend.store());
+    assert!(before.is_none_or(|size| size.entities == 29));
+    let backend = backend.reopen(system_clock()).await;
+    assert_eq!(size(backend.store()), before);
+    write(backend.store(), &orders, Operation::Delete(key("p", "8"), IfMatch::Any)).await;
+    assert!(size(backend.store()).is_none_or(|size| size.entities == 28));
+}
+
 pub async fn preconditions_hold_after_reopening<B: Durable>() {
     let backend = B::create(system_clock()).await;
     let orders = new_table(backend.store()).await;

@@ -15,6 +15,7 @@ mod observed;
 mod projections;
 mod ranges;
 mod scans;
+mod sizes;
 mod tables;
 mod values;
 
@@ -121,6 +122,14 @@ macro_rules! contract {
                 analyze_of_a_missing_table_is_refused,
                 a_reader_never_meets_an_unrecorded_property,
             }
+            sizes {
+                an_estimate_is_what_a_scan_finds,
+                what_is_rejected_is_not_counted,
+                bytes_follow_what_is_stored,
+                a_group_counts_in_each_of_its_tables,
+                a_recreated_table_begins_with_nothing,
+                analyze_counts_the_same,
+            }
             groups {
                 a_group_spans_tables_and_partitions,
                 a_rejected_group_writes_nothing,
@@ -168,6 +177,7 @@ macro_rules! durable_contract {
             observed_schemas_are_the_same_after_reopening,
             preconditions_hold_after_reopening,
             timestamps_rise_over_reopening,
+            counts_are_the_same_after_reopening,
         }
     };
 }

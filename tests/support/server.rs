@@ -58,6 +58,17 @@ impl Server {
         kib * 1024
     }
 
+    /// Asks it to stop, as a service manager does.
+    pub fn terminate(&self) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &pid]).status().expect("there is kill").success());
+    }
+
+    /// Waits until it has stopped by itself: whether it says that all went well.
+    pub fn ended(&mut self) -> bool {
+        self.child.wait().expect("it is a child").success()
+    }
+
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }

@@ -11,8 +11,9 @@ use super::key_bytes;
 use super::meta::TableMeta;
 use super::reader::View;
 use super::row::{Row, RowError};
+use super::size::Growth;
 use crate::model::{EdmType, EntityKey, Properties, PropertyName, Span};
-use crate::table::{ObservedProperty, ObservedSchema, StoreError, TypeSet};
+use crate::table::{ObservedProperty, ObservedSchema, StoreError, TableSize, TypeSet};
 
 type Seen = Mutex<ObservedSchema>;
 
@@ -50,19 +51,31 @@ impl Recording {
         for property in recorded.properties() {
             all.add(&property.name, property.types);
         }
-        ObservedSchema::new(all.0)
+        ObservedSchema::new(all.properties)
     }
 }
 
-/// The properties that were met, with their types.
+/// What a table was found to hold.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Found(Vec<ObservedProperty>);
+pub(super) struct Found {
+    /// The properties that were met, with their types.
+    properties: Vec<ObservedProperty>,
+    size: TableSize,
+    /// The count there was when the reading began.
+    counted: Option<TableSize>,
+}
 
 impl Found {
+    /// What the table holds now, by the count there is now: what was found, and what was written since.
+    pub(super) fn size_now(&self, now: Option<TableSize>) -> TableSize {
+        let since = self.counted.zip(now).map(|(before, now)| Growth::between(before, now));
+        since.unwrap_or_default().of(self.size)
+    }
+
     fn add(&mut self, name: &PropertyName, types: TypeSet) {
-        match self.0.iter_mut().find(|known| known.name == *name) {
+        match self.properties.iter_mut().find(|known| known.name == *name) {
             Some(known) => known.types = known.types.union(types),
-            None => self.0.push(ObservedProperty { name: name.clone(), types }),
+            None => self.properties.push(ObservedProperty { name: name.clone(), types }),
         }
     }
 
@@ -84,11 +97,13 @@ impl Found {
 pub(super) fn find_types(view: &View, table: &TableMeta, is_stopped: impl Fn() -> bool) -> Result<Found, StoreError> {
     let span = key_bytes::of_partitions(table.number, &Span::ALL);
     let mut rows = view.range(&*view.engine()?, &span)?;
-    let (mut found, mut shapes) = (Found::default(), HashSet::new());
+    let (mut found, mut shapes) = (Found { counted: table.size.get(), ..Found::default() }, HashSet::new());
     while let Some((key, value)) = view.engine()?.guarded(|| rows.next().map(fjall::Guard::into_inner).transpose())? {
         if is_stopped() {
             return Err(StoreError::ShuttingDown);
         }
+        found.size.entities += 1;
+        found.size.bytes += (key.len() + value.len()) as u64;
         let damaged = |error| damaged_row(table, &key, error);
         let row = table.parse_row(&value).map_err(damaged)?;
         let is_new_shape = row.shape_number().is_none_or(|number| shapes.insert(number));

@@ -13,8 +13,9 @@ use super::engine::Engine;
 use super::key_bytes;
 use super::meta::{Live, TableMeta, Tables, put_head};
 use super::row::RowError;
+use super::size::{Growth, Size, put_size};
 use crate::model::{Clock, ETag, EntityKey, TableName};
-use crate::table::{Batch, CommitError, Operation, Rejection, Stamps, StoreError, Written};
+use crate::table::{Batch, CommitError, Operation, Rejection, Stamps, StoreError, TableSize, Written};
 
 /// A commit under way.
 pub(super) struct Commit<'a> {
@@ -24,13 +25,21 @@ pub(super) struct Commit<'a> {
     stamps: Stamps<'a>,
     writes: OwnedWriteBatch,
     /// Tables as they are after this commit, under their numbers.
-    drafts: BTreeMap<u32, TableMeta>,
+    drafts: BTreeMap<u32, Draft>,
+}
+
+/// A table as it is after a commit, and by how much that makes it larger.
+struct Draft {
+    table: TableMeta,
+    growth: Growth,
 }
 
 /// A commit that was checked: what to write, and what is known once it is written.
 pub(super) struct Checked {
     pub(super) writes: OwnedWriteBatch,
     pub(super) live: Live,
+    /// How much tables hold then.
+    pub(super) sizes: Vec<(Arc<Size>, TableSize)>,
 }
 
 enum Refusal {
@@ -54,23 +63,30 @@ impl<'a> Commit<'a> {
     /// As [`crate::table::TableStore::commit`].
     pub(super) fn add(&mut self, batch: Batch) -> Result<Vec<Written>, CommitError> {
         let found = find(&self.live.tables, batch.table())?;
-        let mut table = self.drafts.remove(&found.number).unwrap_or_else(|| TableMeta::clone(found));
+        let draft = self.drafts.remove(&found.number);
+        let mut draft = draft.unwrap_or_else(|| Draft { table: TableMeta::clone(found), growth: Growth::default() });
         let mut written = Vec::with_capacity(batch.operations().len());
         for (index, operation) in batch.into_operations().into_iter().enumerate() {
             let key = operation.key().clone();
-            match self.add_operation(&mut table, &key, operation) {
+            match self.add_operation(&mut draft, &key, operation) {
                 Ok(outcome) => written.push(outcome),
                 Err(Refusal::Rejected(reason)) => return Err(CommitError::Rejected { index, key, reason }),
                 Err(Refusal::Store(error)) => return Err(error.into()),
             }
         }
-        self.drafts.insert(table.number, table);
+        self.drafts.insert(draft.table.number, draft);
         Ok(written)
     }
 
     pub(super) fn finish(mut self) -> Checked {
         let mut tables = Arc::clone(&self.live.tables);
-        for table in self.drafts.into_values() {
+        let mut sizes = Vec::new();
+        for Draft { table, growth } in self.drafts.into_values() {
+            if let Some(size) = table.size.get().filter(|_| growth != Growth::default()) {
+                let size = growth.of(size);
+                put_size(table.number, size, self.engine, &mut self.writes);
+                sizes.push((Arc::clone(&table.size), size));
+            }
             if let Some(before) = self.live.tables.get(&table.name) {
                 table.put_changes(before, self.engine, &mut self.writes);
                 if table.differs(before) {
@@ -80,20 +96,18 @@ impl<'a> Commit<'a> {
         }
         let live = Live { tables, last: self.stamps.last, ..self.live.next() };
         put_head(live.commit, live.last, self.engine, &mut self.writes);
-        Checked { writes: self.writes, live }
+        Checked { writes: self.writes, live, sizes }
     }
 
-    fn add_operation(
-        &mut self,
-        table: &mut TableMeta,
-        key: &EntityKey,
-        operation: Operation,
-    ) -> Result<Written, Refusal> {
+    fn add_operation(&mut self, draft: &mut Draft, key: &EntityKey, operation: Operation) -> Result<Written, Refusal> {
+        let Draft { table, growth } = draft;
         let key_bytes = key_bytes::of_entity(table.number, key);
+        let stored = self.engine.written_row(&key_bytes).map_err(Refusal::Store)?;
+        let before = stored.as_ref().map(|bytes| bytes.len());
         let properties = {
-            // An upsert that replaces does not care what is there.
+            // An upsert that replaces does not care what is there, only whether it counts already.
             let is_blind = matches!(operation, Operation::InsertOrReplace(_));
-            let bytes = if is_blind { None } else { self.engine.written_row(&key_bytes).map_err(Refusal::Store)? };
+            let bytes = stored.filter(|_| !is_blind);
             let damaged = |error| Refusal::Store(damaged(table, key, error));
             let row = bytes.as_deref().map(|bytes| table.parse_row(bytes)).transpose().map_err(damaged)?;
             let etag = row.as_ref().map(|row| ETag::of_timestamp(row.timestamp));
@@ -102,13 +116,16 @@ impl<'a> Commit<'a> {
             row.map(|row| row.properties()).transpose().map_err(damaged)?
         };
         let Some(entity) = operation.into_result(properties)? else {
+            growth.add(key_bytes.len(), before, None);
             self.writes.remove(&self.engine.rows, key_bytes);
             return Ok(Written::Deleted);
         };
         let timestamp = self.stamps.next_timestamp();
         table.observe(&entity.properties);
         self.recorders.record(table.number, &entity.properties);
-        self.writes.insert(&self.engine.rows, key_bytes, table.encode_row(&entity.properties, timestamp));
+        let row = table.encode_row(&entity.properties, timestamp);
+        growth.add(key_bytes.len(), before, Some(row.len()));
+        self.writes.insert(&self.engine.rows, key_bytes, row);
         Ok(Written::Entity { etag: ETag::of_timestamp(timestamp), timestamp })
     }
 }

@@ -6,6 +6,7 @@
 //! one, published or not.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::{mpsc, oneshot};
 
@@ -19,6 +20,7 @@ use super::lease::Lease;
 use super::meta::{Live, TableMeta, forget, put_head};
 use super::reader::{Published, View};
 use super::repair::Repair;
+use super::size::put_size;
 use crate::model::{Clock, Span, TableName};
 use crate::table::{Batch, CommitError, GroupError, Operation, StoreError, Written};
 
@@ -78,6 +80,8 @@ pub(super) struct Shared {
     pub(super) options: EmbeddedOptions,
     pub(super) published: Arc<Published>,
     pub(super) clock: Arc<dyn Clock>,
+    /// How often the disk was waited for.
+    pub(super) syncs: Arc<AtomicU64>,
 }
 
 pub(super) struct Committer {
@@ -200,7 +204,7 @@ impl Committer {
         table.put_new(live.next_number, &self.engine, &mut writes);
         put_head(live.commit, live.last, &self.engine, &mut writes);
         Arc::make_mut(&mut live.tables).insert(name, Arc::new(table));
-        self.write(Checked { writes, live })
+        self.write(Checked { writes, live, sizes: Vec::new() })
     }
 
     fn drop_table(&mut self, name: &TableName) -> Result<(), StoreError> {
@@ -212,7 +216,7 @@ impl Committer {
         put_head(live.commit, live.last, &self.engine, &mut writes);
         Arc::make_mut(&mut live.tables).remove(name);
         live.dropped.push(table.number);
-        self.write(Checked { writes, live })
+        self.write(Checked { writes, live, sizes: Vec::new() })
     }
 
     fn start_analyze(&mut self, name: &TableName) -> Result<Recording, StoreError> {
@@ -235,8 +239,11 @@ impl Committer {
         table.put_changes(before, &self.engine, &mut writes);
         let mut live = self.live.next();
         put_head(live.commit, live.last, &self.engine, &mut writes);
+        let size = found.size_now(table.size.get());
+        put_size(table.number, size, &self.engine, &mut writes);
+        let sizes = vec![(Arc::clone(&table.size), size)];
         Arc::make_mut(&mut live.tables).insert(name.clone(), Arc::new(table));
-        self.write(Checked { writes, live })
+        self.write(Checked { writes, live, sizes })
     }
 
     /// # Errors
@@ -249,6 +256,9 @@ impl Committer {
         match self.engine.write(checked.writes) {
             Ok(()) => {
                 self.live = checked.live;
+                for (size, now) in checked.sizes {
+                    size.set(now);
+                }
                 Ok(())
             }
             Err(WriteError::NotTried(error)) => {
@@ -261,6 +271,9 @@ impl Committer {
 
     fn make_durable(&mut self) -> Result<(), StoreError> {
         self.engine.persist().map_err(|error| self.fail(error))?;
+        if self.engine.syncs() {
+            self.shared.syncs.fetch_add(1, Ordering::Relaxed);
+        }
         self.engine.acknowledge(self.live.commit);
         self.publish();
         Ok(())

@@ -1,4 +1,4 @@
-//! The storage engine with this store's two keyspaces, its errors turned into this project's.
+//! The storage engine with this store's three keyspaces, its errors turned into this project's.
 
 use std::io::{self, ErrorKind};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,7 +9,7 @@ use fjall::{Database, Keyspace, KeyspaceCreateOptions, LsmError, OwnedWriteBatch
 
 use super::guard::Folder;
 use super::{EmbeddedOptions, Fsync};
-use crate::table::StoreError;
+use crate::table::{StoreError, StoreFigures};
 
 /// The open engine. Commits go through the commit thread alone; everybody reads, from snapshots.
 pub(super) struct Engine {
@@ -17,6 +17,8 @@ pub(super) struct Engine {
     pub(super) rows: Keyspace,
     /// Tables and what is known about them, under the keys of [`super::meta`].
     pub(super) meta: Keyspace,
+    /// How much the tables hold, under the keys of [`super::size`].
+    pub(super) sizes: Keyspace,
     db: Database,
     /// Where the engine's files are.
     path: PathBuf,
@@ -38,10 +40,11 @@ impl Engine {
                 KeyspaceCreateOptions::default().manual_journal_persist(true).max_memtable_size(options.memtable_bytes)
             };
             let (rows, meta) = (db.keyspace("rows", options)?, db.keyspace("meta", options)?);
-            Ok((db, rows, meta))
+            let sizes = db.keyspace("sizes", options)?;
+            Ok((db, rows, meta, sizes))
         };
-        let (db, rows, meta) = guarded(&path, || open().map_err(|e| engine_error(&path, &e)))?;
-        Ok(Self { rows, meta, db, path, fsync: options.fsync, folder })
+        let (db, rows, meta, sizes) = guarded(&path, || open().map_err(|e| engine_error(&path, &e)))?;
+        Ok(Self { rows, meta, sizes, db, path, fsync: options.fsync, folder })
     }
 
     /// Everything that was written so far.
@@ -70,6 +73,23 @@ impl Engine {
             Ok(false) => Err(WriteError::NotTried(engine_error(&self.path, &fjall::Error::Poisoned))),
             Err(error) => Err(WriteError::Unknown(error)),
         }
+    }
+
+    /// What it tells of itself; what it cannot tell is left out.
+    pub(super) fn figures(&self) -> StoreFigures {
+        let disk_bytes = self.guarded(|| self.db.disk_space()).ok();
+        StoreFigures {
+            disk_bytes,
+            write_buffer_bytes: Some(self.db.write_buffer_size()),
+            cache_bytes: Some(self.db.cache_size()),
+            compactions: Some(self.db.compactions_completed() as u64),
+            ..StoreFigures::default()
+        }
+    }
+
+    /// Whether [`Engine::persist`] waits for the disk.
+    pub(super) fn syncs(&self) -> bool {
+        self.fsync == Fsync::Always
     }
 
     /// Makes durable what was written, as far as the options ask for it.

@@ -17,8 +17,9 @@ use fjall::OwnedWriteBatch;
 use super::bytes::{Bytes, put_text};
 use super::engine::Engine;
 use super::row::{Row, RowError, Shape, Shapes, encode, put_signature};
+use super::size::{self, Size, forget_size, put_size};
 use crate::model::{EdmDateTime, Properties, PropertyName, TableName};
-use crate::table::{ObservedProperty, ObservedSchema, StoreError, TypeSet};
+use crate::table::{ObservedProperty, ObservedSchema, StoreError, TableSize, TypeSet};
 
 /// All tables under their names.
 pub(super) type Tables = BTreeMap<TableName, Arc<TableMeta>>;
@@ -33,6 +34,7 @@ pub(super) struct TableMeta {
     /// Under which ordinal each observed property is stored: ascending, with gaps.
     ordinals: Vec<u32>,
     shapes: Arc<Shapes>,
+    pub(super) size: Arc<Size>,
 }
 
 /// Everything the commit thread knows, as of the last batch it wrote.
@@ -61,7 +63,8 @@ impl Live {
 
 impl TableMeta {
     pub(super) fn new(number: u32, name: TableName) -> Self {
-        Self { number, name, observed: Arc::default(), ordinals: Vec::new(), shapes: Arc::default() }
+        let size = Arc::new(Size::new(Some(TableSize::default())));
+        Self { number, name, observed: Arc::default(), ordinals: Vec::new(), shapes: Arc::default(), size }
     }
 
     /// # Errors
@@ -135,6 +138,7 @@ impl TableMeta {
         put_text(&mut value, self.name.as_str());
         batch.insert(&engine.meta, table_key(&self.name), value);
         batch.insert(&engine.meta, b"n".as_slice(), next_number.to_be_bytes().as_slice());
+        put_size(self.number, TableSize::default(), engine, batch);
     }
 
     pub(super) fn put_dropped(&self, engine: &Engine, batch: &mut OwnedWriteBatch) {
@@ -163,6 +167,7 @@ pub(super) fn forget(table: u32, engine: &Engine, batch: &mut OwnedWriteBatch) -
         }
     }
     batch.remove(&engine.meta, prefix(b'd', table));
+    forget_size(table, engine, batch);
     Ok(())
 }
 
@@ -170,7 +175,7 @@ pub(super) fn forget(table: u32, engine: &Engine, batch: &mut OwnedWriteBatch) -
 /// [`StoreError::Damaged`] when something stored is not what was written.
 pub(super) fn load(engine: &Engine) -> Result<Live, StoreError> {
     let pairs: Vec<fjall::KvPair> = engine.guarded(|| engine.meta.iter().map(fjall::Guard::into_inner).collect())?;
-    let mut loading = Loading::default();
+    let mut loading = Loading { sizes: size::load(engine)?, ..Loading::default() };
     for (key, value) in &pairs {
         loading.add(key, value).ok_or_else(|| StoreError::Damaged {
             place: engine.folder.engine().display().to_string(),
@@ -187,6 +192,7 @@ struct Loading {
     dropped: Vec<u32>,
     observed: HashMap<u32, Vec<(u32, ObservedProperty)>>,
     shapes: HashMap<u32, Shapes>,
+    sizes: HashMap<u32, TableSize>,
     tables: Tables,
 }
 
@@ -222,7 +228,8 @@ impl Loading {
                 let (ordinals, observed) = self.observed.remove(&table).unwrap_or_default().into_iter().unzip();
                 let observed = Arc::new(ObservedSchema::new(observed));
                 let shapes = Arc::new(self.shapes.remove(&table).unwrap_or_default());
-                let meta = TableMeta { number: table, name: name.clone(), observed, ordinals, shapes };
+                let size = Arc::new(Size::new(self.sizes.remove(&table)));
+                let meta = TableMeta { number: table, name: name.clone(), observed, ordinals, shapes, size };
                 self.tables.insert(name, Arc::new(meta));
                 key = Bytes::new(&[]);
             }

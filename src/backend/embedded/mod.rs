@@ -24,12 +24,14 @@ mod reader;
 mod repair;
 mod row;
 mod scan;
+mod size;
 #[cfg(test)]
 mod tests;
 mod walk;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 use async_trait::async_trait;
@@ -44,8 +46,8 @@ use self::meta::Live;
 use self::reader::{EmbeddedReader, Published, View};
 use crate::model::{Clock, TableName};
 use crate::table::{
-    Batch, CommitError, GroupError, Promises, SnapshotScope, StoreError, TableReader, TableStore, Written,
-    check_disjoint,
+    Batch, CommitError, GroupError, Promises, SnapshotScope, StoreError, StoreFigures, TableReader, TableStore,
+    Written, check_disjoint,
 };
 
 /// When an acknowledged commit is on the disk itself.
@@ -87,6 +89,7 @@ pub struct EmbeddedStore {
     /// `None` once the store is closed.
     jobs: Option<mpsc::Sender<Job>>,
     committer: Option<JoinHandle<()>>,
+    syncs: Arc<AtomicU64>,
 }
 
 impl EmbeddedStore {
@@ -102,13 +105,14 @@ impl EmbeddedStore {
         let lease = Arc::new(Lease::new(Arc::clone(&engine)));
         let view = View::new(&engine, Arc::clone(&lease), Arc::clone(&live.tables));
         let published = Arc::new(Published::new(view));
-        let shared = Shared { folder, options, published: Arc::clone(&published), clock };
+        let syncs = Arc::default();
+        let shared = Shared { folder, options, published: Arc::clone(&published), clock, syncs: Arc::clone(&syncs) };
         let (sender, receiver) = mpsc::channel(QUEUE);
         let committer = Committer::new(shared, engine, lease, live, Recorders::default());
         let thread = std::thread::Builder::new().name("tablegate-commit".to_owned());
         let thread = thread.spawn(move || committer.run(receiver));
         let committer = thread.map_err(|e| StoreError::Unavailable(format!("no thread for commits: {e}")))?;
-        Ok(Self { published, jobs: Some(sender), committer: Some(committer) })
+        Ok(Self { published, jobs: Some(sender), committer: Some(committer), syncs })
     }
 
     /// Ends the store: what was handed over is committed, then the folder is free as soon as no reader is left.
@@ -200,5 +204,12 @@ impl TableStore for EmbeddedStore {
         let (recording, found) =
             read.await.map_err(|e| StoreError::Unavailable(format!("analyzing failed: {e}")))??;
         self.ask(|reply| Job::FinishAnalyze(recording, found, reply)).await
+    }
+
+    fn figures(&self) -> StoreFigures {
+        // While it is opened anew there is no engine to ask.
+        let engine = self.published.get().engine().map(|engine| engine.figures()).unwrap_or_default();
+        let waiting = self.jobs.as_ref().map(|jobs| (jobs.max_capacity() - jobs.capacity()) as u64);
+        StoreFigures { commits_waiting: waiting, syncs: Some(self.syncs.load(Ordering::Relaxed)), ..engine }
     }
 }

@@ -12,7 +12,7 @@ use super::lease::Lease;
 use super::meta::{Live, Tables};
 use super::scan::Scan;
 use crate::model::{ETag, Entity, EntityKey, StoredEntity, TableName};
-use crate::table::{ObservedSchema, ScanRequest, ScanStream, StoreError, TableReader};
+use crate::table::{ObservedSchema, ScanRequest, ScanStream, StoreError, TableReader, TableSize};
 
 /// Rows and tables at one moment, all of it durable.
 pub(super) struct View {
@@ -98,6 +98,10 @@ impl TableReader for EmbeddedReader {
 
     async fn observed_schema(&self, table: &TableName) -> Result<Arc<ObservedSchema>, StoreError> {
         Ok(Arc::clone(&find(&self.view.tables, table)?.observed))
+    }
+
+    fn estimate(&self, table: &TableName) -> Result<Option<TableSize>, StoreError> {
+        Ok(find(&self.view.tables, table)?.size.get())
     }
 
     /// One look-up is too short to be worth another thread.

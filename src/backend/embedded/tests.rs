@@ -6,7 +6,7 @@ use futures::TryStreamExt as _;
 
 use super::*;
 use crate::model::{EdmValue, Entity, EntityKey, Properties, PropertyName, Span, SystemClock};
-use crate::table::Operation;
+use crate::table::{Operation, TableSize};
 
 fn table() -> TableName {
     TableName::parse("Orders").unwrap()
@@ -48,6 +48,31 @@ async fn a_folder_in_use_is_refused_by_name() {
     assert!(matches!(&error, StoreError::Unavailable(text) if text.contains(folder.path().to_str().unwrap())));
     store.close().unwrap();
     open(folder.path());
+}
+
+#[tokio::test]
+async fn a_table_that_nobody_counted_is_counted_by_analyze() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    store.create_table(&table()).await.unwrap();
+    insert(&store, "1", &["a"]).await;
+    let counted = store.reader().estimate(&table()).unwrap();
+    let engine = store.published.get().engine().unwrap();
+    let mut writes = engine.batch();
+    size::forget_size(store.published.get().tables[&table()].number, &engine, &mut writes);
+    assert!(engine.write(writes).is_ok());
+    engine.persist().unwrap();
+    drop(engine);
+    store.close().unwrap();
+
+    let store = open(folder.path());
+    insert(&store, "2", &["a"]).await;
+    assert_eq!(store.reader().estimate(&table()).unwrap(), None);
+    store.analyze(&table()).await.unwrap();
+    let twice = counted.map(|one| TableSize { entities: 2, bytes: 2 * one.bytes });
+    assert_eq!(store.reader().estimate(&table()).unwrap(), twice);
+    store.close().unwrap();
+    assert_eq!(open(folder.path()).reader().estimate(&table()).unwrap(), twice);
 }
 
 #[tokio::test]

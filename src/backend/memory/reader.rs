@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::scan::Scan;
 use super::{Tables, find};
 use crate::model::{EntityKey, StoredEntity, TableName};
-use crate::table::{ObservedSchema, ScanRequest, ScanStream, StoreError, TableReader};
+use crate::table::{ObservedSchema, ScanRequest, ScanStream, StoreError, TableReader, TableSize};
 
 pub(super) struct MemoryReader {
     tables: Arc<Tables>,
@@ -27,6 +27,10 @@ impl TableReader for MemoryReader {
 
     async fn observed_schema(&self, table: &TableName) -> Result<Arc<ObservedSchema>, StoreError> {
         Ok(Arc::clone(find(&self.tables, table)?.observed()))
+    }
+
+    fn estimate(&self, table: &TableName) -> Result<Option<TableSize>, StoreError> {
+        Ok(Some(find(&self.tables, table)?.size()))
     }
 
     async fn get(&self, table: &TableName, key: &EntityKey) -> Result<Option<StoredEntity>, StoreError> {

@@ -7,7 +7,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use crate::model::{Cut, EntityKey, PartitionKey, RowKey, Span, StoredEntity};
-use crate::table::{Direction, KeyRange, ObservedSchema};
+use crate::table::{Direction, KeyRange, ObservedSchema, TableSize};
 
 /// The entities of one partition.
 type Partition = BTreeMap<RowKey, Arc<StoredEntity>>;
@@ -17,6 +17,7 @@ pub(super) struct Table {
     /// Never an empty partition.
     partitions: BTreeMap<PartitionKey, Arc<Partition>>,
     observed: Arc<ObservedSchema>,
+    size: TableSize,
 }
 
 impl Table {
@@ -32,15 +33,31 @@ impl Table {
         Arc::make_mut(&mut self.observed).observe(&stored.entity.properties);
         let EntityKey { partition, row } = stored.entity.key.clone();
         let partition = self.partitions.entry(partition).or_default();
-        Arc::make_mut(partition).insert(row, Arc::new(stored));
+        self.size.entities += 1;
+        self.size.bytes += bytes(&stored);
+        let before = Arc::make_mut(partition).insert(row, Arc::new(stored));
+        self.uncount(before);
     }
 
     pub(super) fn remove(&mut self, key: &EntityKey) {
         let Some(partition) = self.partitions.get_mut(&key.partition) else { return };
         let rows = Arc::make_mut(partition);
-        rows.remove(&key.row);
+        let before = rows.remove(&key.row);
         if rows.is_empty() {
             self.partitions.remove(&key.partition);
+        }
+        self.uncount(before);
+    }
+
+    pub(super) fn size(&self) -> TableSize {
+        self.size
+    }
+
+    /// An entity is no longer in the table, if there was one.
+    fn uncount(&mut self, before: Option<Arc<StoredEntity>>) {
+        if let Some(before) = before {
+            self.size.entities -= 1;
+            self.size.bytes -= bytes(&before);
         }
     }
 
@@ -63,6 +80,10 @@ impl Table {
             .flat_map(move |rows| in_order(rows, direction))
             .map(|(_, stored)| stored)
     }
+}
+
+fn bytes(stored: &StoredEntity) -> u64 {
+    stored.entity.stored_size() as u64
 }
 
 fn in_order<'a, I: DoubleEndedIterator + 'a>(items: I, direction: Direction) -> Box<dyn Iterator<Item = I::Item> + 'a> {

@@ -127,6 +127,19 @@ fn tls_needs_a_certificate_and_its_key() {
 }
 
 #[test]
+fn metrics_are_off_or_at_an_address_of_their_own() {
+    let metrics = |text: &str| load(&ServeArgs { metrics: Some(text.to_owned()), ..ServeArgs::default() }, &[]);
+    assert_eq!(load(&ServeArgs::default(), &[]).unwrap().metrics, None);
+    assert_eq!(metrics("off").unwrap().metrics, None);
+    assert_eq!(metrics("localhost:9187").unwrap().metrics.unwrap().to_string(), "127.0.0.1:9187");
+    let (_file, args) = with_file("metrics = '127.0.0.1:1'");
+    assert_eq!(load(&args, &[]).unwrap().metrics.unwrap().port(), 1);
+    assert_eq!(load(&args, &[("TABLEGATE_METRICS", "127.0.0.1:2")]).unwrap().metrics.unwrap().port(), 2);
+    assert!(message(metrics("9187")).starts_with("option --metrics: \"9187\" is not valid"));
+    assert!(message(metrics("127.0.0.1:5433")).contains("an address of their own"));
+}
+
+#[test]
 fn how_clients_log_in_is_checked() {
     let args = ServeArgs { auth: Some("md5".to_owned()), ..ServeArgs::default() };
     assert!(message(load(&args, &[])).contains("auto, trust or scram"));

@@ -9,6 +9,7 @@ use super::Declare;
 use super::rows::CursorRows;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::outcome::ResultColumn;
+use crate::sql::statistics::OpenCursor;
 
 /// A cursor that is open.
 pub(in crate::sql) struct Cursor {
@@ -19,18 +20,26 @@ pub(in crate::sql) struct Cursor {
     rows: Arc<Mutex<CursorRows>>,
     /// The savepoints there were when it was declared; `None` once it has outlived its transaction.
     depth: Option<usize>,
+    _counted: OpenCursor,
 }
 
 impl Cursor {
     /// As declared, within so many savepoints.
-    pub fn new(declare: &Declare, columns: Arc<[ResultColumn]>, rows: CursorRows, depth: usize) -> Self {
-        let rows = Arc::new(Mutex::new(rows));
-        Self { columns, binary: declare.binary, hold: declare.hold, rows, depth: Some(depth) }
+    pub fn new(
+        declare: &Declare,
+        columns: Arc<[ResultColumn]>,
+        rows: CursorRows,
+        depth: usize,
+        counted: OpenCursor,
+    ) -> Self {
+        let portal = Self::of_portal(columns, rows, depth, counted);
+        Self { binary: declare.binary, hold: declare.hold, ..portal }
     }
 
     /// Of the extended protocol, made within so many savepoints.
-    pub fn of_portal(columns: Arc<[ResultColumn]>, rows: CursorRows, depth: usize) -> Self {
-        Self { columns, binary: false, hold: false, rows: Arc::new(Mutex::new(rows)), depth: Some(depth) }
+    pub fn of_portal(columns: Arc<[ResultColumn]>, rows: CursorRows, depth: usize, counted: OpenCursor) -> Self {
+        let rows = Arc::new(Mutex::new(rows));
+        Self { columns, binary: false, hold: false, rows, depth: Some(depth), _counted: counted }
     }
 
     /// Its rows, for one FETCH.

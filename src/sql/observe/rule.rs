@@ -21,6 +21,9 @@ pub(crate) enum Rule {
 }
 
 impl Rule {
+    pub const ALL: [Rule; 5] =
+        [Rule::SecondTable, Rule::SecondPartition, Rule::TooManyEntities, Rule::TooLarge, Rule::MovedRow];
+
     /// As the view `egt_violations` and the WARNING name it.
     pub fn name(self) -> &'static str {
         match self {
@@ -88,6 +91,13 @@ impl Observed {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_rule_has_its_place() {
+        for (place, rule) in Rule::ALL.into_iter().enumerate() {
+            assert_eq!(rule as usize, place, "{}", rule.name());
+        }
+    }
 
     #[test]
     fn names_say_the_limits_that_hold() {

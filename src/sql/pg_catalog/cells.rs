@@ -186,7 +186,11 @@ fn append(into: &mut dyn ArrayBuilder, data_type: &DataType, cell: &Cell) {
         DataType::UInt32 => put(any, |b: &mut UInt32Builder| b.append_option(number().and_then(|n| n.try_into().ok()))),
         DataType::Float32 => {
             put(any, |b: &mut Float32Builder| {
-                b.append_option(number().and_then(|n| i16::try_from(n).ok()).map(f32::from))
+                b.append_option(match cell {
+                    #[expect(clippy::cast_possible_truncation, reason = "a real is what there is")]
+                    Cell::Float(value) => Some(*value as f32),
+                    _ => number().and_then(|n| i16::try_from(n).ok()).map(f32::from),
+                })
             });
         }
         DataType::Float64 => {

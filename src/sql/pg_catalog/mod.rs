@@ -20,6 +20,7 @@ mod relations;
 mod rewrite;
 mod routine_source;
 mod routines;
+mod sizes;
 mod spelling;
 mod view_definitions;
 
@@ -36,6 +37,7 @@ pub(in crate::sql) use self::granted::Granted;
 use self::objects::Objects;
 pub(super) use self::objects::{DATABASE, PUBLIC, table_row};
 pub(super) use self::quoting::{quote_ident, split_name};
+pub(in crate::sql) use self::sizes::Sizes;
 use super::advisory;
 use super::catalog::{Search, Sequence, SharedComments, View};
 use super::copies::Copies;
@@ -53,6 +55,7 @@ pub struct CatalogSnapshot {
     objects: Arc<Objects>,
     observations: Arc<Observations>,
     granted: Arc<Granted>,
+    sizes: Arc<Sizes>,
 }
 
 impl CatalogSnapshot {
@@ -63,7 +66,14 @@ impl CatalogSnapshot {
         comments: Arc<SharedComments>,
     ) -> Self {
         let objects = Objects::new(relations, sequences).with_views(views).with_comments(comments);
-        Self { objects: Arc::new(objects), observations: Arc::default(), granted: Arc::default() }
+        let (observations, granted, sizes) = Default::default();
+        Self { objects: Arc::new(objects), observations, granted, sizes }
+    }
+
+    /// With how much the tables hold.
+    #[must_use]
+    pub(in crate::sql) fn with_sizes(self, sizes: Sizes) -> Self {
+        Self { sizes: Arc::new(sizes), ..self }
     }
 
     /// With the order in which names without a schema are looked for.
@@ -217,9 +227,9 @@ impl SystemCatalog {
     }
 
     fn context(&self) -> FunctionContext {
-        let (objects, granted) = match self.seen.get() {
-            Some(snapshot) => (snapshot.objects.clone(), snapshot.granted.clone()),
-            None => (Arc::new(Objects::new(Vec::new(), Vec::new())), Arc::default()),
+        let (objects, granted, sizes) = match self.seen.get() {
+            Some(snapshot) => (snapshot.objects.clone(), snapshot.granted.clone(), snapshot.sizes.clone()),
+            None => (Arc::new(Objects::new(Vec::new(), Vec::new())), Arc::default(), Arc::default()),
         };
         FunctionContext {
             objects,
@@ -228,6 +238,7 @@ impl SystemCatalog {
             login: self.login.clone(),
             handles: self.handles.clone(),
             granted,
+            sizes,
             observations: Arc::default(),
             copies: self.copies.clone(),
         }

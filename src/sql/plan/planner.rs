@@ -37,6 +37,7 @@ use crate::sql::scan::RelationProvider;
 use crate::sql::sequence::{self, values_as_selects};
 use crate::sql::style::{Reading, Style};
 use crate::sql::types::SqlType;
+use crate::table::TableSize;
 
 /// A query that was planned once and can be run with other parameters and on later snapshots.
 pub(crate) struct PlannedQuery {
@@ -386,7 +387,8 @@ impl Planner<'_> {
                     tables.insert(&used_name, TableEntry { oid, ..TableEntry::of_provider(&key, provider) });
                 }
             } else if let Some(relation) = self.relation(schema.as_deref(), &table).await? {
-                tables.insert(&used_name, relation_entry(&relation, mentions));
+                let size = self.reads.readers.size_of(&relation.stored);
+                tables.insert(&used_name, relation_entry(&relation, mentions, size));
             } else if let Some(sequence) = self.sequence(schema.as_deref(), &table) {
                 let provider = sequence::provider(self.system.sequences()?, &sequence).await?;
                 let key = format!("{}.{table}", sequence.place.schema());
@@ -438,7 +440,7 @@ impl Planner<'_> {
     }
 }
 
-fn relation_entry(relation: &Arc<Relation>, mentions: &Mentions) -> TableEntry {
+fn relation_entry(relation: &Arc<Relation>, mentions: &Mentions, size: Option<TableSize>) -> TableEntry {
     let shown = match (mentions.hidden, mentions.edm_types) {
         (_, true) => Arc::new(relation.with_edm_types()),
         (true, false) => relation.clone(),
@@ -449,7 +451,8 @@ fn relation_entry(relation: &Arc<Relation>, mentions: &Mentions) -> TableEntry {
         key: format!("{}.{}", relation.schema_name, relation.name),
         visible: names(false),
         hidden: names(true),
-        provider: Arc::new(RelationProvider::new(shown.clone())) as Arc<dyn TableProvider>,
+        provider: Arc::new(RelationProvider::new(shown.clone(), size.map(|size| size.entities)))
+            as Arc<dyn TableProvider>,
         relation: Some(relation.clone()),
         oid: Some(relation.oid),
         row_type: Some(table_row(relation)),

@@ -44,6 +44,8 @@ pub(in crate::sql) struct EntityScanExec {
     fetch: Option<usize>,
     /// Filters over the output that take shape while the query runs.
     dynamic: Vec<Arc<dyn PhysicalExpr>>,
+    /// How many rows the table had about when the scan was planned.
+    table_rows: Option<u64>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
     stats: Arc<ScanStats>,
@@ -78,10 +80,16 @@ impl EntityScanExec {
             direction: Direction::Forward,
             fetch,
             dynamic: Vec::new(),
+            table_rows: None,
             properties,
             metrics: ExecutionPlanMetricsSet::new(),
             stats: Arc::default(),
         })
+    }
+
+    /// Expects the table to have so many rows.
+    pub fn with_table_rows(self, table_rows: Option<u64>) -> Self {
+        Self { table_rows, ..self }
     }
 
     pub fn relation(&self) -> &Relation {
@@ -208,7 +216,7 @@ impl ExecutionPlan for EntityScanExec {
     }
 
     fn partition_statistics(&self, _partition: Option<usize>) -> Result<Arc<Statistics>> {
-        Ok(Arc::new(estimate::statistics(&self.plan, self.fetch, &self.schema())))
+        Ok(Arc::new(estimate::statistics(&self.plan, self.table_rows, self.fetch, &self.schema())))
     }
 
     fn supports_limit_pushdown(&self) -> bool {

@@ -17,13 +17,15 @@ use crate::sql::relation::Relation;
 pub(in crate::sql) struct RelationProvider {
     relation: Arc<Relation>,
     constraints: Constraints,
+    /// How many rows there are about, where the store counts them.
+    rows: Option<u64>,
 }
 
 impl RelationProvider {
-    pub fn new(relation: Arc<Relation>) -> Self {
+    pub fn new(relation: Arc<Relation>, rows: Option<u64>) -> Self {
         let key = relation.key_columns();
         let keys = if key.is_empty() { Vec::new() } else { vec![Constraint::PrimaryKey(key)] };
-        Self { relation, constraints: Constraints::new_unverified(keys) }
+        Self { relation, constraints: Constraints::new_unverified(keys), rows }
     }
 }
 
@@ -58,6 +60,6 @@ impl TableProvider for RelationProvider {
         let all = || (0..self.relation.columns.len()).collect();
         let projection = projection.cloned().unwrap_or_else(all);
         let scan = EntityScanExec::try_new(Arc::clone(&self.relation), projection, plan, limit, session)?;
-        Ok(Arc::new(scan))
+        Ok(Arc::new(scan.with_table_rows(self.rows)))
     }
 }

@@ -87,6 +87,7 @@ impl Session {
     /// What belongs to the session besides its tables ends with the transaction: notifications are sent or forgotten,
     /// locks on numbers given back.
     pub(super) fn end_parts(&mut self, committed: bool) {
+        self.end_transacting(committed);
         self.handles.listener.end_transaction(committed, self.login.process);
         self.handles.advisory.end_transaction();
     }

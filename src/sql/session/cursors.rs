@@ -9,6 +9,7 @@ use crate::sql::cursor::{Cursor, CursorCommand, CursorRows, Declare, Fetch, fetc
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::outcome::{CommandTag, Outcome, Rows, RowsTag};
 use crate::sql::statement::Command;
+use crate::sql::statistics::OpenCursor;
 
 impl Session {
     /// Opens a cursor over a planned query.
@@ -37,7 +38,8 @@ impl Session {
         };
         let memory = self.engine.memory("rows of a cursor");
         let source = CursorRows::new(rows.stream, declare.scroll, memory);
-        let cursor = Cursor::new(declare, rows.columns, source, self.transaction.savepoints());
+        let counted = OpenCursor::new(self.engine.counters());
+        let cursor = Cursor::new(declare, rows.columns, source, self.transaction.savepoints(), counted);
         self.cursors.add(declare.name.clone(), cursor);
         if is_alone && let Err(error) = self.cursors.hold().await {
             self.cursors.close(&declare.name)?;

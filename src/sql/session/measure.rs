@@ -1,22 +1,23 @@
-//! Counting what statements cost, and telling the log of slow ones.
+//! Counting statements, what they cost, and transactions, and telling the log of slow ones.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{Prepared, Session};
 use crate::sql::outcome::CommandTag;
-use crate::sql::statistics::{Cost, Measure};
+use crate::sql::statistics::{Cost, Kind, Measure};
 
 impl Session {
     /// A statement begins to run. One that a statement of SQL runs, as EXECUTE does, is a part of it.
     pub(super) fn begin_measure(&mut self, prepared: &Prepared) {
         self.meter.take();
-        self.measure = Some(Measure { text: prepared.normalized(), started: Instant::now() });
+        let kind = Kind::of(&prepared.statement.command);
+        self.measure = Some(Measure { text: prepared.normalized(), kind, started: Instant::now() });
     }
 
     /// It ended: with a tag when it did what it was asked, and all its rows are sent.
     pub fn end_measure(&mut self, tag: Option<CommandTag>) {
-        let Some(Measure { text, started }) = self.measure.take() else { return };
+        let Some(Measure { text, kind, started }) = self.measure.take() else { return };
         let [scanned, returned, egts] = self.meter.take();
         let rows = match tag {
             Some(CommandTag::Counted(_, rows)) => rows,
@@ -24,7 +25,20 @@ impl Session {
         };
         let cost = Cost { time: started.elapsed(), rows, scanned, returned, egts, failed: tag.is_none() };
         self.engine.statistics().add(&self.user, &text, &cost);
+        self.engine.counters().add_statement(kind, &cost);
         self.log_if_slow(&text, &cost);
+    }
+
+    /// The session does something that ends with a transaction, be it a statement's own.
+    pub(super) fn begin_transacting(&mut self) {
+        self.is_transacting = true;
+    }
+
+    /// The transaction ended.
+    pub(super) fn end_transacting(&mut self, committed: bool) {
+        if std::mem::take(&mut self.is_transacting) {
+            self.engine.counters().add_transaction(committed);
+        }
     }
 
     /// Without its constants and parameters: they are the client's.

@@ -106,6 +106,8 @@ pub struct Session {
     presence: Option<Presence>,
     meter: Arc<Meter>,
     measure: Option<Measure>,
+    /// Something was done that the end of its transaction counts.
+    is_transacting: bool,
     transaction: Transaction,
     /// Its temporary tables.
     own: SessionCatalog,
@@ -150,6 +152,8 @@ impl Session {
             sessions: engine.sessions().clone(),
             locks: engine.locks().clone(),
             statistics: engine.statistics().clone(),
+            counters: engine.counters().clone(),
+            commits: engine.commits().clone(),
         };
         let transaction = Transaction::new(engine.new_claims(login.process), engine.write_space().clone());
         Ok(Self {
@@ -162,6 +166,7 @@ impl Session {
             presence: None,
             meter: Arc::default(),
             measure: None,
+            is_transacting: false,
             transaction,
             login: Arc::new(login),
             rights,
@@ -193,6 +198,7 @@ impl Session {
     /// # Errors
     /// 25P02 in a failed transaction, unless the statement ends it; whatever is wrong with the statement.
     pub async fn prepare(&mut self, statement: Statement, declared: &[SqlType]) -> SqlResult<Prepared> {
+        self.begin_transacting();
         self.check_not_failed(&statement)?;
         self.begin_statement(&statement).await;
         let source = statement.source.clone();
@@ -212,6 +218,7 @@ impl Session {
         parameters: Vec<ScalarValue>,
         position: Position,
     ) -> SqlResult<Outcome> {
+        self.begin_transacting();
         self.check_not_failed(prepared.statement())?;
         self.begin_measure(prepared);
         self.begin_statement(prepared.statement()).await;

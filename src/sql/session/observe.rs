@@ -31,6 +31,7 @@ impl Session {
     /// A transaction ended; nothing is recorded of one that observe mode did not see write.
     pub(super) fn record(&self, observed: &Observed, footprint: &Footprint, outcome: Outcome) {
         if !observed.statements().is_empty() {
+            self.engine.counters().add_breaches(observed);
             self.engine.recorder().ended(&self.client(), observed, footprint, outcome, self.engine.now());
         }
     }
@@ -81,6 +82,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         self.give_up_locks();
+        self.end_transacting(false);
         for collected in [self.transaction.end(), self.transaction.take_implicit()] {
             self.record_rollback(&collected);
         }

@@ -9,6 +9,7 @@ use super::{Position, Session, TransactionStatus};
 use crate::sql::cursor::{Cursor, CursorRows, Direction, fetch};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::outcome::{Outcome, ResultColumn, Rows, RowsTag};
+use crate::sql::statistics::OpenCursor;
 
 impl Session {
     /// Opens a cursor over a query with its parameters.
@@ -26,7 +27,8 @@ impl Session {
             return Err(SqlError::new(ErrorKind::Internal, "the query of a portal gave no rows"));
         };
         let source = CursorRows::new(rows.stream, None, self.engine.memory("rows of a portal"));
-        let cursor = Cursor::of_portal(rows.columns, source, self.transaction.savepoints());
+        let counted = OpenCursor::new(self.engine.counters());
+        let cursor = Cursor::of_portal(rows.columns, source, self.transaction.savepoints(), counted);
         self.cursors.add(name.to_owned(), cursor);
         Ok(())
     }

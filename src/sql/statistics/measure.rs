@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use super::Kind;
+
 /// What a session's statement has read and committed so far: its scans add to it.
 #[derive(Debug, Default)]
 pub(in crate::sql) struct Meter {
@@ -34,5 +36,6 @@ impl Meter {
 pub(in crate::sql) struct Measure {
     /// Its text without constants, known once it is counted.
     pub text: Arc<str>,
+    pub kind: Kind,
     pub started: Instant,
 }

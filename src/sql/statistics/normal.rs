@@ -3,8 +3,7 @@
 
 use std::fmt::Write;
 
-use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
-use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, Whitespace};
+use super::lexemes::{Lexeme, Lexemes, Unended};
 
 /// Most bytes of a text that are kept.
 const TEXT_BYTES: usize = 4096;
@@ -12,54 +11,44 @@ const TEXT_BYTES: usize = 4096;
 /// The text with its constants as `$1`, `$2`, ..., after the parameters it has, and without comments. What cannot be read
 /// is not shown at all: it may have anything in it.
 pub(in crate::sql) fn normalized(text: &str) -> String {
-    let Ok(tokens) = Tokenizer::new(&PostgreSqlDialect {}, text).tokenize() else {
-        return "<unreadable>".to_owned();
-    };
-    let number = |token: &Token| match token {
-        Token::Placeholder(name) => name.strip_prefix('$').and_then(|number| number.parse::<u64>().ok()),
-        _ => None,
-    };
-    let mut next = tokens.iter().filter_map(number).max().unwrap_or(0);
+    without_constants(text).unwrap_or_else(|Unended| "<unreadable>".to_owned())
+}
+
+fn without_constants(text: &str) -> Result<String, Unended> {
+    let mut next = last_parameter(text)?;
     let mut out = String::with_capacity(text.len().min(TEXT_BYTES));
-    for token in &tokens {
-        if out.len() >= TEXT_BYTES {
-            break;
-        }
-        match token {
-            Token::EOF => {}
-            Token::Whitespace(Whitespace::SingleLineComment { .. } | Whitespace::MultiLineComment(_)) => {}
-            Token::Whitespace(_) => {
-                if !out.is_empty() && !out.ends_with(' ') {
-                    out.push(' ');
-                }
-            }
-            _ if is_constant(token) => {
+    let mut lexemes = Lexemes::new(text);
+    while let Some((lexeme, piece)) = lexemes.take()?
+        && out.len() < TEXT_BYTES
+    {
+        match lexeme {
+            Lexeme::Space if out.is_empty() || out.ends_with(' ') => {}
+            Lexeme::Space => out.push(' '),
+            Lexeme::Constant => {
                 next += 1;
                 // Writing to memory does not fail.
                 let _ = write!(out, "${next}");
             }
-            other => {
-                let _ = write!(out, "{other}");
-            }
+            Lexeme::Parameter | Lexeme::Other => out.push_str(piece),
         }
     }
     out.truncate(out.floor_char_boundary(TEXT_BYTES));
     out.truncate(out.trim_end().len());
-    out
+    Ok(out)
 }
 
-fn is_constant(token: &Token) -> bool {
-    matches!(
-        token,
-        Token::Number(..)
-            | Token::SingleQuotedString(_)
-            | Token::DollarQuotedString(_)
-            | Token::EscapedStringLiteral(_)
-            | Token::UnicodeStringLiteral(_)
-            | Token::NationalStringLiteral(_)
-            | Token::HexStringLiteral(_)
-            | Token::SingleQuotedByteStringLiteral(_)
-    )
+/// The greatest number of a parameter.
+fn last_parameter(text: &str) -> Result<u64, Unended> {
+    let mut last = 0;
+    if text.contains('$') {
+        let mut lexemes = Lexemes::new(text);
+        while let Some((lexeme, piece)) = lexemes.take()? {
+            if lexeme == Lexeme::Parameter {
+                last = last.max(piece[1..].parse().unwrap_or(0));
+            }
+        }
+    }
+    Ok(last)
 }
 
 #[cfg(test)]

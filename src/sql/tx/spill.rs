@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use super::values;
 use crate::model::Properties;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::statistics::Memory;
 
 /// The memory that the collected writes of all transactions share, and where the rest goes.
 #[derive(Debug)]
@@ -27,6 +28,11 @@ pub(crate) struct WriteSpace {
 impl WriteSpace {
     pub fn new(limit: usize, folder: PathBuf) -> Arc<Self> {
         Arc::new(Self { limit, used: AtomicUsize::new(0), folder })
+    }
+
+    /// How much of the memory is taken.
+    pub fn memory(&self) -> Memory {
+        Memory { used: self.used.load(Ordering::Relaxed) as u64, limit: self.limit as u64 }
     }
 
     /// Takes memory, if there is room for it.

@@ -38,6 +38,7 @@ pub(in crate::sql) use self::naming::{name_of, oid_of};
 use super::cells::{Cell, array_of};
 use super::granted::Granted;
 use super::objects::Objects;
+use super::sizes::Sizes;
 use crate::sql::copies::Copies;
 use crate::sql::error::SqlResult;
 use crate::sql::handles::Handles;
@@ -55,6 +56,7 @@ pub(super) struct FunctionContext {
     /// What they reach of the session and of the server.
     pub handles: Handles,
     pub granted: Arc<Granted>,
+    pub sizes: Arc<Sizes>,
     /// What observe mode saw, for the statements that read it.
     pub observations: Arc<Observations>,
     /// The COPY statements under way, of all sessions.
@@ -72,6 +74,7 @@ impl FunctionContext {
             login: Arc::default(),
             handles: Handles::for_tests(),
             granted: Arc::new(Granted::for_tests("u")),
+            sizes: Arc::default(),
             observations: Arc::default(),
             copies: Arc::default(),
         }

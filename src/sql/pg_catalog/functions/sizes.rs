@@ -3,18 +3,16 @@
 use super::{Definition, FunctionContext, argument, int8, text};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::pg_catalog::cells::Cell;
+use crate::sql::pg_catalog::objects::{DATABASE, TEMPLATE0, TEMPLATE1};
 use crate::sql::pg_catalog::references::Reference;
-
-/// The store does not say what a table takes: of one that there is, nothing is known to be taken.
-const UNKNOWN: i64 = 0;
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("pg_relation_size", int8, relation_size),
     Definition::new("pg_table_size", int8, relation_size),
     Definition::new("pg_total_relation_size", int8, relation_size),
-    Definition::new("pg_indexes_size", int8, relation_size),
-    Definition::new("pg_database_size", int8, |_, _| Ok(UNKNOWN.into())),
-    Definition::new("pg_tablespace_size", int8, |_, _| Ok(UNKNOWN.into())),
+    Definition::new("pg_indexes_size", int8, indexes_size),
+    Definition::new("pg_database_size", int8, database_size),
+    Definition::new("pg_tablespace_size", int8, tablespace_size),
     Definition::new("pg_size_pretty", text, size_pretty),
     Definition::new("pg_size_bytes", int8, size_bytes),
 ];
@@ -22,13 +20,73 @@ pub(super) const FUNCTIONS: &[Definition] = &[
 /// The units of sizes, each 1024 times the one before.
 const UNITS: &[&str] = &["bytes", "kB", "MB", "GB", "TB", "PB"];
 
-/// NULL for what is no relation.
+/// What a table's entities take, before the store compresses them; only tables take anything. NULL for what is no
+/// relation.
 ///
 /// # Errors
-/// 42P01 for a name that is none.
+/// 42P01 for a name that is none, 22023 for a fork that is none.
 fn relation_size(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
     let Some(oid) = relation(context, argument(arguments, 0))? else { return Ok(Cell::Null) };
-    Ok(context.objects.class_by_oid(oid).map(|_| UNKNOWN).into())
+    if context.objects.class_by_oid(oid).is_none() {
+        return Ok(Cell::Null);
+    }
+    let is_main = match arguments.get(1).and_then(Cell::as_text).as_deref() {
+        None | Some("main") => true,
+        Some("fsm" | "vm" | "init") => false,
+        Some(_) => {
+            let hint = "Valid fork names are \"main\", \"fsm\", \"vm\", and \"init\".";
+            return Err(SqlError::new(ErrorKind::InvalidParameterValue, "invalid fork name").with_hint(hint));
+        }
+    };
+    let size = context.sizes.of_table(oid).filter(|_| is_main).unwrap_or_default();
+    Ok(number(size.bytes))
+}
+
+/// The key is in the table itself, and there are no other indexes.
+fn indexes_size(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
+    let Some(oid) = relation(context, argument(arguments, 0))? else { return Ok(Cell::Null) };
+    Ok(context.objects.class_by_oid(oid).map(|_| 0).into())
+}
+
+/// Of the one database; the templates take nothing. NULL for an OID that is no database's.
+///
+/// # Errors
+/// 3D000 for a name that is none.
+fn database_size(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
+    let given = argument(arguments, 0);
+    match (given.as_oid(), given.as_text()) {
+        (Some(DATABASE), _) => Ok(number(context.sizes.database())),
+        (Some(TEMPLATE0 | TEMPLATE1), _) => Ok(number(0)),
+        (Some(_), _) | (None, None) => Ok(Cell::Null),
+        (None, Some(name)) if *name == *context.database => Ok(number(context.sizes.database())),
+        (None, Some(name)) if matches!(&*name, "template0" | "template1") => Ok(number(0)),
+        (None, Some(name)) => {
+            Err(SqlError::new(ErrorKind::UndefinedDatabase, format!("database \"{name}\" does not exist")))
+        }
+    }
+}
+
+/// Everything is in the default one.
+///
+/// # Errors
+/// 42704 for a name that is none.
+fn tablespace_size(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
+    /// OIDs of `pg_default` and `pg_global`.
+    const DEFAULT: u32 = 1663;
+    const GLOBAL: u32 = 1664;
+    let given = argument(arguments, 0);
+    match (given.as_oid(), given.as_text().as_deref()) {
+        (Some(DEFAULT), _) | (None, Some("pg_default")) => Ok(number(context.sizes.database())),
+        (Some(GLOBAL), _) | (None, Some("pg_global")) => Ok(number(0)),
+        (Some(_), _) | (None, None) => Ok(Cell::Null),
+        (None, Some(name)) => {
+            Err(SqlError::new(ErrorKind::UndefinedObject, format!("tablespace \"{name}\" does not exist")))
+        }
+    }
+}
+
+fn number(bytes: u64) -> Cell {
+    Cell::Int(i64::try_from(bytes).unwrap_or(i64::MAX))
 }
 
 /// The OID of a relation that is given by name or OID.

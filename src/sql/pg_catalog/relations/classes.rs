@@ -28,6 +28,8 @@ pub(super) fn classes(context: &FunctionContext, rows: &mut Rows) {
             owner: context.granted.owner_oid(table.oid),
             acl: context.granted.acl_of(table.oid),
             persistence: persistence(table.place()),
+            tuples: context.sizes.of_table(table.oid).map(|size| size.entities),
+            pages: context.sizes.pages_of(table.oid),
             ..Described::of(table.oid, &table.name, schema, "r")
         };
         push(rows, &described);
@@ -118,6 +120,9 @@ struct Described<'a> {
     has_triggers: bool,
     owner: u32,
     acl: Cell,
+    /// How many rows there are about; `None` where nobody knows.
+    tuples: Option<u64>,
+    pages: i32,
     /// A view of the user's, which a rule makes one.
     is_view: bool,
     persistence: &'static str,
@@ -139,10 +144,18 @@ impl<'a> Described<'a> {
             has_triggers: false,
             owner: OWNER,
             acl: Cell::Null,
+            tuples: None,
+            pages: 0,
             is_view: false,
             persistence: persistence(Place::Public),
         }
     }
+}
+
+/// As `reltuples` has it: a float, and -1 for what is not known.
+#[expect(clippy::cast_precision_loss, reason = "the column is a real")]
+fn tuples(tuples: Option<u64>) -> Cell {
+    Cell::Float(tuples.map_or(-1.0, |tuples| tuples as f64))
 }
 
 fn push(rows: &mut Rows, class: &Described<'_>) {
@@ -155,8 +168,8 @@ fn push(rows: &mut Rows, class: &Described<'_>) {
         ("relowner", class.owner.into()),
         ("relam", class.access.into()),
         ("relfilenode", class.oid.into()),
-        // How many rows there are is not known without reading them all.
-        ("reltuples", (-1).into()),
+        ("relpages", class.pages.into()),
+        ("reltuples", tuples(class.tuples)),
         ("relhasindex", class.has_index.into()),
         ("relpersistence", class.persistence.into()),
         ("relkind", class.kind.into()),

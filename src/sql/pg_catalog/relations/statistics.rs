@@ -1,7 +1,61 @@
-//! The statistics of tables, indexes and sequences: all are listed, and nothing is counted.
+//! The statistics of the database, its tables, indexes and sequences. What is counted is since the server began.
 
 use super::Rows;
+use crate::sql::pg_catalog::cells::Cell;
 use crate::sql::pg_catalog::functions::FunctionContext;
+use crate::sql::pg_catalog::objects::DATABASE;
+use crate::sql::statistics::Changes;
+
+/// `pg_stat_user_tables`: rows as the store estimates them, and what was written.
+pub(super) fn written_tables(context: &FunctionContext, rows: &mut Rows) {
+    for table in &context.objects.tables {
+        let size = context.sizes.of_table(table.oid).unwrap_or_default();
+        let changes = context.handles.commits.of_table(&table.stored).unwrap_or_default();
+        rows.push_counters([
+            ("relid", table.oid.into()),
+            ("schemaname", table.schema_name.as_str().into()),
+            ("relname", table.name.as_str().into()),
+            ("n_tup_ins", inserted(&changes)),
+            ("n_tup_upd", count(changes.updated.get())),
+            ("n_tup_del", count(changes.deleted.get())),
+            ("n_live_tup", count(size.entities)),
+        ]);
+    }
+}
+
+/// `pg_stat_database`, of the one there is.
+pub(super) fn database(context: &FunctionContext, rows: &mut Rows) {
+    let (handles, counters) = (&context.handles, &context.handles.counters);
+    let (changes, sessions) = (&handles.commits.all, handles.sessions.counts());
+    let backends = i32::try_from(sessions.values().sum::<usize>()).unwrap_or(i32::MAX);
+    rows.push_counters([
+        ("datid", DATABASE.into()),
+        ("datname", (*context.database).into()),
+        ("numbackends", backends.into()),
+        ("xact_commit", count(counters.commits.get())),
+        ("xact_rollback", count(counters.rollbacks.get())),
+        ("tup_returned", count(counters.scanned.get())),
+        ("tup_fetched", count(counters.returned.get())),
+        ("tup_inserted", inserted(changes)),
+        ("tup_updated", count(changes.updated.get())),
+        ("tup_deleted", count(changes.deleted.get())),
+        ("deadlocks", count(handles.locks.figures().deadlocks)),
+    ]);
+}
+
+/// `pg_stat_bgwriter`: there are no checkpoints and no shared buffers, which is a row of zeros.
+pub(super) fn background_writer(_: &FunctionContext, rows: &mut Rows) {
+    rows.push_counters([]);
+}
+
+/// Upserts are counted as what they are written as: INSERT.
+fn inserted(changes: &Changes) -> Cell {
+    count(changes.inserted.get().saturating_add(changes.upserted.get()))
+}
+
+fn count(count: u64) -> Cell {
+    Cell::Int(i64::try_from(count).unwrap_or(i64::MAX))
+}
 
 pub(super) fn tables(context: &FunctionContext, rows: &mut Rows) {
     for table in &context.objects.tables {

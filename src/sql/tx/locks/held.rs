@@ -1,7 +1,7 @@
 //! The locks of one transaction: taken as it goes, given back together, whatever becomes of it.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
@@ -150,11 +150,12 @@ pub(super) struct Place<'a> {
     wanted: Wanted,
     granted: oneshot::Receiver<Modes>,
     taken: bool,
+    began: Instant,
 }
 
 impl<'a> Place<'a> {
     pub fn new(locks: &'a Locks, owner: Owner, wanted: Wanted, granted: oneshot::Receiver<Modes>) -> Self {
-        Self { locks, owner, wanted, granted, taken: false }
+        Self { locks, owner, wanted, granted, taken: false, began: Instant::now() }
     }
 
     /// Waits for the grant; gives what was held before it.
@@ -162,11 +163,15 @@ impl<'a> Place<'a> {
         if let Some(circle) = deadlock::begin_wait(self.locks, self.owner, &self.wanted) {
             let detail = circle.describe();
             tracing::info!(detail, "deadlock detected");
+            self.locks.counts.deadlocks.add_one();
             return Err(LockError::Deadlock(detail));
         }
         let granted = match wait {
             LockWait::AtMost(Some(timeout)) => {
-                tokio::time::timeout(timeout, &mut self.granted).await.map_err(|_elapsed| LockError::Timeout)?
+                tokio::time::timeout(timeout, &mut self.granted).await.map_err(|_elapsed| {
+                    self.locks.counts.timeouts.add_one();
+                    LockError::Timeout
+                })?
             }
             LockWait::AtMost(None) | LockWait::No => (&mut self.granted).await,
         };
@@ -180,6 +185,8 @@ impl<'a> Place<'a> {
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         deadlock::end_wait(self.locks, self.owner);
+        self.locks.counts.waits.add_one();
+        self.locks.counts.waited.add(self.began.elapsed());
         if !self.taken {
             self.locks.abandon(self.owner, &self.wanted.target, &mut self.granted);
         }

@@ -15,6 +15,7 @@ use xxhash_rust::xxh64::xxh64;
 use super::mode::{Mode, Modes};
 use crate::model::EntityKey;
 use crate::sql::place::StoredTable;
+use crate::sql::statistics::{Counter, LockFigures, TimeCounter};
 
 /// Enough that the sessions of a busy server seldom want the same one.
 const SHARDS: u8 = 64;
@@ -70,6 +71,16 @@ pub(crate) struct Locks {
     last_transaction: AtomicU64,
     /// What each waiting transaction waits for. Locked before a shard, never after.
     waiting: Mutex<HashMap<Owner, Wanted>>,
+    pub(super) counts: WaitCounts,
+}
+
+/// How waits went since the server began.
+#[derive(Debug, Default)]
+pub(super) struct WaitCounts {
+    pub waits: Counter,
+    pub waited: TimeCounter,
+    pub timeouts: Counter,
+    pub deadlocks: Counter,
 }
 
 /// What a transaction waits for.
@@ -110,11 +121,23 @@ struct Waiter {
 impl Default for Locks {
     fn default() -> Self {
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
-        Self { shards, last_transaction: AtomicU64::new(0), waiting: Mutex::default() }
+        Self { shards, last_transaction: AtomicU64::new(0), waiting: Mutex::default(), counts: WaitCounts::default() }
     }
 }
 
 impl Locks {
+    /// Waits that ended, and those under way.
+    pub(crate) fn figures(&self) -> LockFigures {
+        let WaitCounts { waits, waited, timeouts, deadlocks } = &self.counts;
+        LockFigures {
+            waiting: self.waiting().len() as u64,
+            waits: waits.get(),
+            waited: waited.get(),
+            timeouts: timeouts.get(),
+            deadlocks: deadlocks.get(),
+        }
+    }
+
     pub(super) fn new_owner(&self, process: i32) -> Owner {
         Owner { transaction: self.last_transaction.fetch_add(1, Ordering::Relaxed) + 1, process }
     }
