@@ -100,6 +100,8 @@ enum Values<'a> {
     Decimal256(Decimals<'a, Decimal256Type>),
     Text(&'a StringArray),
     TextView(&'a StringViewArray),
+    /// Texts that are filled up with blanks to a number of characters.
+    Padded(Box<Values<'a>>, usize),
     Jsonb(Box<Values<'a>>),
     Bytes(&'a BinaryArray),
     Uuid(&'a FixedSizeBinaryArray),
@@ -169,9 +171,12 @@ impl<'a> Values<'a> {
             SqlType::Float8 => array.as_primitive_opt::<Float64Type>().map(Values::Float8),
             SqlType::Numeric(parameters) => decimals(array, parameters.is_none()),
             SqlType::Jsonb => text(array).map(|values| Values::Jsonb(Box::new(values))),
+            SqlType::Char(width) => {
+                let width = usize::try_from(*width).unwrap_or(usize::MAX);
+                text(array).map(|values| Values::Padded(Box::new(values), width))
+            }
             SqlType::Text
             | SqlType::Varchar(_)
-            | SqlType::Char(_)
             | SqlType::Name
             | SqlType::Json
             | SqlType::InternalChar
@@ -216,6 +221,12 @@ impl<'a> Values<'a> {
             Values::Decimal256(d) => numeric::write(d.array.value(row), d.scale, d.trim, out),
             Values::Text(array) => out.put_slice(array.value(row).as_bytes()),
             Values::TextView(array) => out.put_slice(array.value(row).as_bytes()),
+            Values::Padded(values, width) => {
+                let start = out.len();
+                values.write(row, out);
+                let characters = out[start..].iter().filter(|byte| !matches!(byte, 0x80..=0xBF)).count();
+                out.put_bytes(b' ', width.saturating_sub(characters));
+            }
             Values::Jsonb(values) => {
                 out.put_u8(JSONB_VERSION);
                 values.write(row, out);

@@ -15,13 +15,14 @@ use super::catalog::Catalog;
 use super::copies::Copies;
 use super::error::{ErrorKind, SqlError, SqlResult};
 use super::functions::Moments;
-use super::login::{Account, Accounts};
+use super::login::{Account, Accounts, Role};
 use super::notify::Hub;
 use super::observe::Recorder;
 use super::pg_catalog::{CatalogSnapshot, Granted, Sizes};
 use super::place::Stores;
 use super::privileges::{Rights, Roles};
 use super::reads::Reads;
+use super::roster::Roster;
 use super::sequence::Sequences;
 use super::settings::EgtMode;
 use super::statistics::{Commits, CountedStore, Counters, Memory, Statistics};
@@ -100,6 +101,7 @@ pub struct Engine {
     statistics: Arc<Statistics>,
     counters: Arc<Counters>,
     commits: Arc<Commits>,
+    roster: Roster,
 }
 
 impl Engine {
@@ -138,6 +140,7 @@ impl Engine {
             statistics,
             counters,
             commits,
+            roster: Roster::default(),
         }))
     }
 
@@ -278,6 +281,26 @@ impl Engine {
                 SqlError::new(ErrorKind::StoreFailure, "the users of this server cannot be read")
             }),
         }
+    }
+
+    /// The role that a user has now; `None` for who is no user, where nobody needs to be one.
+    ///
+    /// # Errors
+    /// 58030 when the users cannot be read.
+    pub(super) async fn role_of(&self, user: &str) -> SqlResult<Option<Role>> {
+        if self.config.accounts.is_none() {
+            return Ok(None);
+        }
+        let roles = match self.roster.known() {
+            Some(roles) => roles,
+            None => self.roster.learn(&self.accounts().await?),
+        };
+        Ok(roles.get(user).copied())
+    }
+
+    /// A user was changed.
+    pub(super) fn forget_roles(&self) {
+        self.roster.forget();
     }
 
     /// What the system catalogue shows to a statement.

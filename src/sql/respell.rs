@@ -24,6 +24,7 @@ pub(super) const SYMMETRIC: &str = "symmetric#";
 /// for.
 pub(super) fn respell(tokens: Vec<TokenWithSpan>) -> SqlResult<Vec<TokenWithSpan>> {
     let first = tokens.iter().find(|t| is_significant(t)).and_then(keyword);
+    let tokens = with_array_brackets(tokens);
     let is_query = matches!(
         first,
         None | Some(Keyword::SELECT | Keyword::WITH | Keyword::TABLE | Keyword::VALUES | Keyword::EXPLAIN)
@@ -48,6 +49,13 @@ pub(super) fn respell(tokens: Vec<TokenWithSpan>) -> SqlResult<Vec<TokenWithSpan
                 kept.push(word(&token, "FROM", Keyword::FROM));
             }
             Some(Keyword::ONLY) if names_table(kept.last()) && source.peek().is_some_and(is_word) => {}
+            Some(_)
+                if is_source_without_parentheses(&token, &kept)
+                    && source.peek().is_none_or(|next| next.token != Token::LParen) =>
+            {
+                let (open, close) = (symbol(&token, Token::LParen), symbol(&token, Token::RParen));
+                kept.extend([token, open, close]);
+            }
             Some(Keyword::BETWEEN) if source.peek().and_then(keyword) == Some(Keyword::SYMMETRIC) => {
                 source.next();
                 let marker = symbol(&token, Token::make_word(SYMMETRIC, Some('"')));
@@ -101,6 +109,39 @@ pub(super) fn respell(tokens: Vec<TokenWithSpan>) -> SqlResult<Vec<TokenWithSpan
         }
     }
     Ok(kept)
+}
+
+/// `text ARRAY`, the standard's spelling of `text[]`. A constructor is followed by a bracket or a parenthesis.
+fn with_array_brackets(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    if !tokens.iter().any(|token| keyword(token) == Some(Keyword::ARRAY)) {
+        return tokens;
+    }
+    let words: Vec<TokenWithSpan> = tokens.into_iter().filter(is_significant).collect();
+    let is_of_type = |at: usize| {
+        let follows_type = at
+            .checked_sub(1)
+            .and_then(|before| words.get(before))
+            .is_some_and(|before| matches!(before.token, Token::Word(_) | Token::RParen));
+        let constructs = words.get(at + 1).is_some_and(|next| matches!(next.token, Token::LBracket | Token::LParen));
+        follows_type && !constructs && keyword(&words[at]) == Some(Keyword::ARRAY)
+    };
+    let respelled = words.iter().enumerate().flat_map(|(at, token)| match is_of_type(at) {
+        true => vec![symbol(token, Token::LBracket), symbol(token, Token::RBracket)],
+        false => vec![token.clone()],
+    });
+    respelled.collect()
+}
+
+/// A function in FROM that is called without parentheses: `FROM current_user`.
+fn is_source_without_parentheses(token: &TokenWithSpan, kept: &[TokenWithSpan]) -> bool {
+    const CALLED: [&str; 4] = ["current_user", "current_role", "session_user", "current_catalog"];
+    let Some((before, rest)) = kept.split_last() else { return false };
+    let is_source = match keyword(before) {
+        Some(Keyword::JOIN) => true,
+        Some(Keyword::FROM) => rest.last().and_then(keyword) != Some(Keyword::DISTINCT),
+        _ => false,
+    };
+    is_source && CALLED.iter().any(|name| is_called(token, name))
 }
 
 /// Whether the tokens end with `::` and the name of a type.
@@ -305,6 +346,19 @@ mod tests {
         assert_eq!(respelled("CREATE TABLE t (a int)"), "CREATE TABLE t ( a int )");
         assert_eq!(respelled("CREATE TABLE t AS TABLE u"), "CREATE TABLE t AS SELECT * FROM u");
         assert_eq!(respelled("DROP TABLE t").replace(' ', ""), "DROPTABLEt");
+    }
+
+    #[test]
+    fn arrays_of_a_type() {
+        assert_eq!(respelled("CREATE TABLE t (a text ARRAY NOT NULL)"), "CREATE TABLE t ( a text [ ] NOT NULL )");
+        assert_eq!(respelled("SELECT '{1}'::int array, ARRAY[1]"), "SELECT '{1}' :: int [ ] , ARRAY [ 1 ]");
+        assert_eq!(respelled("ALTER TABLE t ADD a numeric(5) array"), "ALTER TABLE t ADD a numeric ( 5 ) [ ]");
+    }
+
+    #[test]
+    fn functions_in_from_without_parentheses() {
+        assert_eq!(respelled("SELECT * FROM current_user"), "SELECT * FROM current_user ( )");
+        assert_eq!(respelled("SELECT a IS DISTINCT FROM current_user"), "SELECT a IS DISTINCT FROM current_user");
     }
 
     #[test]

@@ -16,7 +16,9 @@ use super::comment_syntax::{self, CommentCommand};
 use super::create_as_syntax::{CreateAs, CreateAsCommand, of_select_into};
 use super::cursor::{self, CursorCommand, CursorSyntax};
 use super::ddl::without_storage_actions;
+use super::dml::changes_rows;
 use super::error::{ErrorKind, SqlError, SqlResult};
+use super::like_syntax::{self, LikeClause};
 use super::locking::readable_locks;
 use super::overriding::Overriding;
 use super::prepare_syntax::{self, PrepareCommand};
@@ -131,6 +133,8 @@ pub(super) struct CreateTableCommand {
     pub create: ast::CreateTable,
     /// The options of each identity column, in the order of the columns.
     pub identities: Vec<GivenOptions>,
+    /// Tables whose columns it gets too.
+    pub likes: Vec<LikeClause>,
 }
 
 #[derive(Debug, Clone)]
@@ -164,6 +168,13 @@ pub(super) struct CopyCommand {
     pub to_stdout: bool,
     /// What follows STDIN or STDOUT: sqlparser does not know all of PostgreSQL's options.
     pub options: Vec<Token>,
+}
+
+impl CopyCommand {
+    /// Whether what it copies out are the rows of a change.
+    pub fn changes_rows(&self) -> bool {
+        matches!(&self.source, CopySource::Query(query) if changes_rows(query))
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -267,6 +278,8 @@ fn parse_one(sql: &SourceText, tokens: &[TokenWithSpan]) -> SqlResult<Statement>
     let end = tokens.last().map_or(Location { line: 1, column: 1 }, |t| t.span.end);
     let told = |error: ParserError| syntax_error(sql, end, &error);
     let identities = take_identity_options(&mut tokens).map_err(told)?;
+    let likes = like_syntax::take(&mut tokens)
+        .map_err(|unexpected| unexpected_token(sql, unexpected.as_ref(), &significant))?;
     let of_view = take_alter_view(&mut tokens);
     let create_as = CreateAs::take(&mut tokens)?;
     let (tokens, ignored) = without_storage_actions(tokens)?;
@@ -282,7 +295,7 @@ fn parse_one(sql: &SourceText, tokens: &[TokenWithSpan]) -> SqlResult<Statement>
                 command = Command::CreateTableAs(Box::new(made));
             }
         }
-        Command::CreateTable(create) => create.identities = identities,
+        Command::CreateTable(create) => (create.identities, create.likes) = (identities, likes),
         Command::AlterTable(alter) => {
             (alter.identities, alter.ignored, alter.of_view) = (identities, ignored, of_view);
         }
@@ -522,7 +535,10 @@ fn classify(statement: ast::Statement) -> SqlResult<Command> {
         S::Update(update) => Command::Update(Box::new(update)),
         S::Delete(delete) => Command::Delete(Box::new(delete)),
         S::Merge(merge) => Command::Merge(Box::new(merge)),
-        S::CreateTable(create) => Command::CreateTable(Box::new(CreateTableCommand { create, identities: Vec::new() })),
+        S::CreateTable(create) => {
+            let (identities, likes) = (Vec::new(), Vec::new());
+            Command::CreateTable(Box::new(CreateTableCommand { create, identities, likes }))
+        }
         S::AlterTable(alter)
             if alter.location.is_none() && alter.on_cluster.is_none() && alter.table_type.is_none() =>
         {

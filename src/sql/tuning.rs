@@ -28,6 +28,8 @@ pub fn session_config(threads: usize) -> SessionConfig {
     options.sql_parser.default_null_ordering = "nulls_max".to_owned();
     // It compares what columns say of NULL before and after physical planning, and the engine's own casts say two things.
     options.execution.skip_physical_aggregate_schema_check = true;
+    // What reads a sub-query relies on its order: its own rows, and the lists made of them.
+    options.sql_parser.enable_subquery_sort_elimination = false;
     // One build side for all of the probe side: its keys, all of them, then narrow what the probe side scans.
     options.optimizer.repartition_joins = false;
     options.optimizer.hash_join_inlist_pushdown_max_distinct_values = RUN_TIME_KEYS_MAX;

@@ -4,7 +4,8 @@ use bytes::Bytes;
 use futures::{SinkExt, StreamExt, pin_mut};
 
 use crate::harness::{
-    Client, Server, bind, column, error, error_code, execute, message, parse, query, status, sync, tags,
+    Client, Server, bind, column, error, error_code, execute, message, on_server_stack, parse, query, status, sync,
+    tags,
 };
 
 const TABLE: &str = "CREATE TABLE t (p text, r text, v int, PRIMARY KEY (p, r))";
@@ -40,6 +41,48 @@ async fn rows_are_copied_in_however_they_are_cut() {
     let complete = messages.iter().find(|message| message.tag == 'C').unwrap();
     assert_eq!((complete.text().as_str(), status(&messages)), ("COPY 3", 'I'));
     assert_eq!(rows(&mut client).await, ["10", "NULL", "30"]);
+    server.stop().await;
+}
+
+#[test]
+fn the_rows_of_a_change_are_copied_out() {
+    on_server_stack(the_rows_of_a_change_are_copied_out_on_it);
+}
+
+async fn the_rows_of_a_change_are_copied_out_on_it() {
+    let server = Server::start().await;
+    let mut client = server.client().await;
+    client.query(TABLE).await;
+    let copied = |messages: &[crate::harness::Message]| {
+        let lines = messages.iter().filter(|m| m.tag == 'd').map(|m| String::from_utf8_lossy(&m.body).into_owned());
+        let complete = messages.iter().find(|m| m.tag == 'C').map(|m| m.text()).unwrap_or_default();
+        (lines.collect::<String>(), complete)
+    };
+    for (sql, lines, tag) in [
+        (
+            "COPY (INSERT INTO t VALUES ('a', '1', 10), ('a', '2', 20) RETURNING r, v) TO STDOUT",
+            "1\t10\n2\t20\n",
+            "COPY 2",
+        ),
+        ("COPY (UPDATE t SET v = v + 1 WHERE r = '2' RETURNING v) TO STDOUT (FORMAT csv, HEADER)", "v\n21\n", "COPY 1"),
+        ("COPY (WITH d AS (DELETE FROM t WHERE r = '1' RETURNING v) SELECT v * 2 FROM d) TO STDOUT", "20\n", "COPY 1"),
+        ("COPY (DELETE FROM t WHERE r = 'x' RETURNING v) TO STDOUT", "", "COPY 0"),
+    ] {
+        let (got, complete) = copied(&client.query(sql).await);
+        assert_eq!((got.as_str(), complete.as_str()), (lines, tag), "{sql}");
+    }
+    assert_eq!(rows(&mut client).await, ["21"]);
+    // In a block it is undone with it.
+    client.query("BEGIN").await;
+    assert_eq!(copied(&client.query("COPY (DELETE FROM t RETURNING v) TO STDOUT").await).0, "21\n");
+    client.query("ROLLBACK").await;
+    assert_eq!(rows(&mut client).await, ["21"]);
+    let without = client.query("COPY (DELETE FROM t) TO STDOUT").await;
+    assert_eq!(error(&without).field('M').unwrap(), "COPY query must have a RETURNING clause");
+    let refused = client.query("BEGIN READ ONLY; COPY (DELETE FROM t RETURNING v) TO STDOUT").await;
+    assert_eq!(error_code(&refused), "25006");
+    client.query("ROLLBACK").await;
+    assert_eq!(rows(&mut client).await, ["21"]);
     server.stop().await;
 }
 

@@ -195,6 +195,12 @@ pub fn column(messages: &[Message]) -> Vec<String> {
 }
 
 /// A message of the client.
+/// Runs a test with the stack that the server's own threads have: planning a change within a change is deep.
+pub fn on_server_stack<F: Future<Output = ()>>(test: impl FnOnce() -> F + Send + 'static) {
+    let run = move || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(test());
+    std::thread::Builder::new().stack_size(8 << 20).spawn(run).unwrap().join().unwrap();
+}
+
 pub fn message(tag: u8, body: &[u8]) -> Vec<u8> {
     let mut bytes = vec![tag];
     bytes.extend(u32::try_from(body.len() + 4).unwrap().to_be_bytes());

@@ -138,6 +138,31 @@ async fn without_a_grant_every_statement_is_refused() {
 }
 
 #[tokio::test]
+async fn in_a_read_only_block_the_mode_is_told_first() {
+    let door = door();
+    let server = door.serve(Method::Scram).await;
+    let _ann = with_tables(&server).await;
+    let mut gil = login(&server, "gil").await;
+    for (sql, code) in [
+        ("INSERT INTO t VALUES ('a', 'c', 1)", "25006"),
+        ("UPDATE t SET n = 2", "25006"),
+        ("DELETE FROM t", "25006"),
+        ("WITH d AS (DELETE FROM t RETURNING n) SELECT * FROM d", "25006"),
+        ("SELECT * FROM t FOR UPDATE", "25006"),
+        ("TRUNCATE t", "25006"),
+        ("DROP TABLE t", "25006"),
+        ("ALTER TABLE t ADD COLUMN m int", "25006"),
+        ("SELECT * FROM t", "42501"),
+        ("COPY t FROM STDIN", "42501"),
+    ] {
+        gil.query("BEGIN READ ONLY").await;
+        assert_eq!(error_code(&gil.query(sql).await), code, "{sql}");
+        gil.query("ROLLBACK").await;
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn a_grant_gives_what_it_names() {
     let door = door();
     let server = door.serve(Method::Scram).await;

@@ -2,7 +2,7 @@
 
 use tablegate::pg::{Method, Role, UsersFile, Verifier};
 
-use crate::harness::{Client, column, error, tags};
+use crate::harness::{Client, bind, column, error, error_code, execute, parse, sync, tags};
 use crate::logins::{Door, PASSWORD, login};
 
 async fn told(client: &mut Client, sql: &str) -> String {
@@ -127,6 +127,38 @@ async fn the_first_user_can_make_others() {
     first.query(&format!("CREATE ROLE ida SUPERUSER LOGIN PASSWORD '{PASSWORD}'")).await;
     let mut ida = login(&server, "ida").await;
     assert_eq!(column(&ida.query("SHOW is_superuser").await), ["on"]);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn what_becomes_of_a_role_counts_from_the_next_statement_on() {
+    let door = door();
+    door.add("gil", Role::Granted);
+    let server = door.serve(Method::Scram).await;
+    let mut ida = login(&server, "ida").await;
+    ida.query("CREATE TABLE t (p text PRIMARY KEY)").await;
+    let mut gil = login(&server, "gil").await;
+    gil.ask(&[parse("s", "SELECT * FROM t", &[]), sync()]).await;
+    let run = [bind("", "s", &[]), execute("", 0), sync()];
+    let denied = "42501 permission denied for table t";
+    assert_eq!(told(&mut gil, "SELECT * FROM t").await, denied);
+    assert_eq!(error_code(&gil.ask(&run).await), "42501");
+    ida.query("ALTER ROLE gil SUPERUSER").await;
+    assert_eq!(told(&mut gil, "INSERT INTO t VALUES ('a')").await, "");
+    assert_eq!(column(&gil.ask(&run).await), ["a"]);
+    assert_eq!(column(&gil.query("SHOW is_superuser").await), ["on"]);
+    // In the middle of a block, too.
+    gil.query("BEGIN").await;
+    assert_eq!(column(&gil.query("SELECT * FROM t").await), ["a"]);
+    ida.query("ALTER ROLE gil NOSUPERUSER").await;
+    assert_eq!(told(&mut gil, "SELECT * FROM t").await, denied);
+    gil.query("ROLLBACK").await;
+    assert_eq!(column(&gil.query("SHOW is_superuser").await), ["off"]);
+    ida.query("ALTER ROLE gil SUPERUSER").await;
+    assert_eq!(told(&mut gil, "SELECT * FROM t").await, "");
+    // Who is no user any more has what everybody has.
+    ida.query("DROP ROLE gil").await;
+    assert_eq!(told(&mut gil, "SELECT * FROM t").await, denied);
     server.stop().await;
 }
 

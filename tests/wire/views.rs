@@ -1,6 +1,6 @@
 //! Views between sessions, prepared statements and restarts.
 
-use crate::harness::{Server, bind, column, error_code, execute, parse, sync, tags};
+use crate::harness::{Server, bind, column, error_code, execute, on_server_stack, parse, sync, tags};
 
 #[tokio::test]
 async fn views_are_there_after_a_restart() {
@@ -40,6 +40,39 @@ async fn a_prepared_query_follows_its_view() {
     assert_eq!(error_code(&client.ask(&run).await), "42P01");
     other.query("CREATE VIEW v AS SELECT b::text AS a FROM t").await;
     assert_eq!(error_code(&client.ask(&run).await), "0A000");
+    server.stop().await;
+}
+
+#[test]
+fn a_prepared_change_follows_the_views_it_reads() {
+    on_server_stack(a_prepared_change_follows_the_views_it_reads_on_it);
+}
+
+async fn a_prepared_change_follows_the_views_it_reads_on_it() {
+    let server = Server::start().await;
+    let (mut client, mut other) = (server.client().await, server.client().await);
+    client.query("CREATE TABLE t (a int PRIMARY KEY, b int)").await;
+    client.query("CREATE TABLE log (n int, id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY)").await;
+    client.query("INSERT INTO t VALUES (1, 10)").await;
+    client.query("CREATE VIEW v AS SELECT a FROM t").await;
+    for (name, sql) in [
+        ("insert", "INSERT INTO log (n) SELECT a FROM v RETURNING n"),
+        ("update", "UPDATE log SET n = (SELECT max(a) FROM v) + 100 RETURNING n"),
+        ("delete", "DELETE FROM log USING v WHERE n = a + 100 RETURNING n"),
+        ("with", "WITH i AS (INSERT INTO log (n) SELECT a FROM v RETURNING n) SELECT n FROM i"),
+    ] {
+        client.ask(&[parse(name, sql, &[]), sync()]).await;
+    }
+    let run = |name| [bind("", name, &[]), execute("", 0), sync()];
+    for expected in [["1", "101", "101", "1"], ["10", "110", "110", "10"]] {
+        for (name, expected) in ["insert", "update", "delete", "with"].into_iter().zip(expected) {
+            assert_eq!(column(&client.ask(&run(name)).await), [expected], "{name}");
+        }
+        client.query("DELETE FROM log").await;
+        other.query("CREATE OR REPLACE VIEW v AS SELECT b AS a FROM t").await;
+    }
+    other.query("DROP VIEW v").await;
+    assert_eq!(error_code(&client.ask(&run("insert")).await), "42P01");
     server.stop().await;
 }
 

@@ -27,6 +27,8 @@ pub struct View {
     pub query: String,
     /// The relations it reads, each once.
     pub uses: Vec<ViewUse>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +37,14 @@ pub struct ViewColumn {
     pub name: String,
     /// As `SqlType` prints it.
     pub sql_type: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+}
+
+impl ViewColumn {
+    pub fn new(name: &str, sql_type: &SqlType) -> Self {
+        Self { name: name.to_owned(), sql_type: sql_type.to_string(), comment: None }
+    }
 }
 
 /// A table or view that a view reads.
@@ -51,12 +61,20 @@ impl View {
     /// A view whose OID is still open.
     pub fn new(name: &str, columns: Vec<ViewColumn>, query: String, uses: Vec<ViewUse>) -> Self {
         let place = Place::Public;
-        Self { format: entry::FORMAT, place, name: name.to_owned(), oid: 0, columns, query, uses }
+        Self { format: entry::FORMAT, place, name: name.to_owned(), oid: 0, columns, query, uses, comment: None }
     }
 
     /// Its name, with the place where it has it.
     pub fn placed_name(&self) -> PlacedName {
         PlacedName::new(self.place, &self.name)
+    }
+
+    /// Takes over the comments of what it replaces, whose columns are its first ones.
+    pub fn keep_comments_of(&mut self, old: &Self) {
+        self.comment.clone_from(&old.comment);
+        for (column, old) in self.columns.iter_mut().zip(&old.columns) {
+            column.comment.clone_from(&old.comment);
+        }
     }
 
     /// The same view under another name.
@@ -78,7 +96,7 @@ impl View {
         self.columns.iter().map(|column| Ok((column.name.as_str(), self.type_of(column)?))).collect()
     }
 
-    fn type_of(&self, ViewColumn { name, sql_type }: &ViewColumn) -> SqlResult<SqlType> {
+    fn type_of(&self, ViewColumn { name, sql_type, .. }: &ViewColumn) -> SqlResult<SqlType> {
         SqlType::parse(sql_type).ok_or_else(|| {
             let message = format!("column \"{name}\" of view \"{}\" has no type {sql_type:?}", self.name);
             SqlError::new(ErrorKind::DataCorrupted, message)
@@ -110,7 +128,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_frozen() {
-        let columns = vec![ViewColumn { name: "a".to_owned(), sql_type: "integer".to_owned() }];
+        let columns = vec![ViewColumn::new("a", &SqlType::Int4)];
         let uses = vec![ViewUse { relation: 16_384, columns: vec!["a".to_owned()] }];
         let view = View { oid: 16_896, ..View::new("v", columns, "SELECT t.a FROM public.t".to_owned(), uses) };
         let entity = view.to_entity().unwrap();

@@ -180,16 +180,16 @@ impl PreparedDml {
         }
     }
 
-    /// The tables it was planned with: what it changes, and what it reads to find the rows.
-    pub fn relations(&self) -> Vec<&Arc<Relation>> {
-        let query = match self {
+    /// The queries that find its rows, as they were planned ahead.
+    pub fn inputs(&self) -> Vec<&PlannedQuery> {
+        let input = match self {
             PreparedDml::Insert(insert) => insert.input(),
             PreparedDml::Update(update) => Some(update.input()),
             PreparedDml::Delete(delete) => Some(delete.input()),
             PreparedDml::Merge(merge) => Some(merge.input()),
-            PreparedDml::With(with) => return with.relations(),
+            PreparedDml::With(with) => return with.inputs(),
         };
-        query.into_iter().flat_map(|query| &query.relations).chain([self.relation()]).collect()
+        input.into_iter().collect()
     }
 
     /// The command tag.

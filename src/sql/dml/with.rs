@@ -149,10 +149,10 @@ impl PreparedWith {
         self.parts.iter().map(|part| &part.step).chain([&self.main]).filter_map(Step::change)
     }
 
-    /// The tables that the parts read or change.
-    pub fn relations(&self) -> Vec<&Arc<Relation>> {
+    /// The queries that the parts are, or find their rows with.
+    pub fn inputs(&self) -> Vec<&PlannedQuery> {
         let steps = self.parts.iter().map(|part| &part.step).chain([&self.main]);
-        steps.flat_map(Step::relations).collect()
+        steps.flat_map(Step::inputs).collect()
     }
 
     /// Whether it is one change with queries before it, which needs no transaction around it.
@@ -238,11 +238,11 @@ impl Step {
         }
     }
 
-    fn relations(&self) -> Vec<&Arc<Relation>> {
+    fn inputs(&self) -> Vec<&PlannedQuery> {
         match self {
             Step::Inline => Vec::new(),
-            Step::Query(query) => query.relations.iter().collect(),
-            Step::Change(change) => change.relations(),
+            Step::Query(query) => vec![query],
+            Step::Change(change) => change.inputs(),
         }
     }
 

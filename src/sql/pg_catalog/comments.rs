@@ -51,6 +51,12 @@ pub(super) fn comments<'a>(objects: &'a Objects) -> Vec<Comment<'a>> {
             add(index.oid(), PG_CLASS, 0, on_index(&index));
         }
     }
+    for view in &objects.views {
+        add(view.oid, PG_CLASS, 0, view.comment.as_ref());
+        for (number, column) in (1..).zip(&view.columns) {
+            add(view.oid, PG_CLASS, number, column.comment.as_ref());
+        }
+    }
     for sequence in &objects.sequences {
         add(sequence.oid, PG_CLASS, 0, sequence.comment.as_ref());
     }

@@ -23,7 +23,8 @@ use super::assigned::{Receiver, check_constants, check_types};
 use super::names::Source;
 use super::tables::{Mentions, TableEntry, Tables, schema_and_table};
 use super::views::ViewQueries;
-use super::{changes, earliest, edm_types, frames, in_turn, multisets, names, origins, row_value, unnest};
+use super::{changes, earliest, edm_types, frames, in_turn, list_order, multisets, names, origins, row_value};
+use super::{settings_in_turn, unnest};
 use crate::sql::catalog::{Sequence, View};
 use crate::sql::engine::Engine;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
@@ -200,6 +201,7 @@ impl Planner<'_> {
         self.prepare_names(&mut query)?;
         let state = self.engine.state();
         names::resolve(&mut query, tables, state)?;
+        settings_in_turn::asked(&mut query);
         expr::lower(&mut query)?;
         let statement = Statement::Query(Box::new(query));
         let parameters_of = |given| {
@@ -436,7 +438,7 @@ impl Planner<'_> {
         let planner = SqlToRel::new_with_options(&context, options);
         let plan = planner.sql_statement_to_plan_with_context(statement, &mut planner_context)?;
         let plan = expr::type_plan(plan, types)?;
-        multisets::counted(frames::in_groups(plan)?)
+        list_order::kept(multisets::counted(frames::in_groups(plan)?)?)
     }
 }
 

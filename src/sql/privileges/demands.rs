@@ -45,6 +45,7 @@ pub(in crate::sql) fn demands(command: &Command) -> Vec<Demand> {
         Command::CreateTable(create) => {
             needs.create(&create.create.name, create.create.temporary);
             needs.references(&create.create);
+            create.likes.iter().for_each(|like| needs.all(&like.source, Privileges::SELECT));
         }
         Command::CreateTableAs(create) => {
             needs.create(&create.create.name, create.create.temporary);

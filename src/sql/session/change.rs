@@ -143,13 +143,17 @@ impl Session {
         Ok(())
     }
 
-    /// The statement planned anew when one of its tables changed since it was prepared, or to read what its sub-queries locked.
+    /// The statement planned anew when one of its tables or views changed since it was prepared, or to read what its
+    /// sub-queries locked.
     async fn refreshed(&self, change: &Change<'_>, given: Tables) -> SqlResult<Option<PreparedDml>> {
         let planner = self.planner().with(given);
         let Change { dml, command, declared, around } = change;
         let mut is_current = around.is_none();
-        for relation in dml.relations() {
-            is_current = is_current && planner.is_unchanged(relation).await?;
+        for target in dml.targets() {
+            is_current = is_current && planner.is_unchanged(target).await?;
+        }
+        for input in dml.inputs() {
+            is_current = is_current && Box::pin(planner.is_current(input)).await?;
         }
         if is_current {
             return Ok(None);

@@ -6,7 +6,7 @@ use datafusion::sql::sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
 
 use super::indexes::{index_of, placed_index};
 use super::{Position, Session};
-use crate::sql::catalog::{Declaration, SharedComments, UnenforcedKind, set_comment};
+use crate::sql::catalog::{Declaration, SharedComments, UnenforcedKind, View, set_comment};
 use crate::sql::comment_syntax::{CommentCommand, CommentSubject};
 use crate::sql::dml::find_target;
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
@@ -37,7 +37,13 @@ impl Session {
             }
             CommentSubject::Index(name) => self.comment_on_index(name, text).await?,
             CommentSubject::Sequence(name) => self.comment_on_sequence(name, text).await?,
-            CommentSubject::View(name) => return Err(self.is_no(name, "a view").await),
+            CommentSubject::View(name) => {
+                let Some(mut view) = self.commented_view(name).await? else {
+                    return Err(self.is_no(name, "a view").await);
+                };
+                view.comment = text;
+                self.transaction.catalog_mut().put_view(view);
+            }
             CommentSubject::Schema(_) | CommentSubject::Database(_) | CommentSubject::Role(_) => {
                 self.comment_on_shared(&command.subject, text).await?;
             }
@@ -51,6 +57,16 @@ impl Session {
         let Some((column, table)) = name.split_last().filter(|(_, table)| !table.is_empty()) else {
             return Err(SqlError::new(ErrorKind::Syntax, "column name must be qualified"));
         };
+        if let Some(mut view) = self.commented_view(table).await? {
+            let names: Vec<String> = view.columns.iter().map(|column| column.name.clone()).collect();
+            let found = resolve_column(names.iter(), &Ident::with_quote('"', column))?;
+            let Some(commented) = view.columns.iter_mut().find(|c| Some(c.name.as_str()) == found) else {
+                return Err(no_such_column(column, &view.name));
+            };
+            commented.comment = text;
+            self.transaction.catalog_mut().put_view(view);
+            return Ok(());
+        }
         let mut declaration = match self.commented(table, "relation", true).await {
             Err(error) if error.kind == ErrorKind::WrongObjectType => {
                 let shown = table.last().map_or("", String::as_str);
@@ -65,8 +81,7 @@ impl Session {
         let ident = Ident::with_quote('"', column);
         let found = resolve_column(declaration.columns.iter().map(|c| &c.name), &ident)?.map(str::to_owned);
         let Some(commented) = declaration.columns.iter_mut().find(|c| Some(&c.name) == found.as_ref()) else {
-            let message = format!("column \"{column}\" of relation \"{}\" does not exist", declaration.name);
-            return Err(SqlError::new(ErrorKind::UndefinedColumn, message));
+            return Err(no_such_column(column, &declaration.name));
         };
         commented.comment = text;
         self.transaction.catalog_mut().put(declaration)
@@ -128,6 +143,16 @@ impl Session {
         Ok(())
     }
 
+    /// The view of this name, which nobody else changes meanwhile.
+    async fn commented_view(&mut self, name: &[String]) -> SqlResult<Option<View>> {
+        let (schema, view) = schema_and_table(&object_name(name))?;
+        let Some(found) = self.planner().view(schema.as_deref(), &view).map(|view| view.placed_name()) else {
+            return Ok(None);
+        };
+        self.claim(&found).await?;
+        Ok(self.planner().view(schema.as_deref(), &view).map(|view| View::clone(view)))
+    }
+
     /// The declaration of a table that gets a comment, which nobody else changes meanwhile; of a found table that which
     /// makes it a declared one.
     async fn commented(&mut self, name: &[String], kind: &str, all_columns: bool) -> SqlResult<Declaration> {
@@ -168,6 +193,11 @@ impl Session {
 
 fn object_name(parts: &[String]) -> ObjectName {
     ObjectName(parts.iter().map(|part| ObjectNamePart::Identifier(Ident::with_quote('"', part))).collect())
+}
+
+fn no_such_column(column: &str, relation: &str) -> Box<SqlError> {
+    let message = format!("column \"{column}\" of relation \"{relation}\" does not exist");
+    SqlError::new(ErrorKind::UndefinedColumn, message)
 }
 
 fn wrong_kind(name: &str, what: &str) -> Box<SqlError> {

@@ -47,7 +47,9 @@ impl Session {
             return Err(duplicate_table(&name.name));
         }
         let is_taken = |other: &str| reads.catalog.has_name(&name.beside(other));
-        let mut declared = ddl::declare(command, &name, self.settings.egt_mode(), &is_taken)?;
+        let (command, comments) = Box::pin(self.without_like(command)).await?;
+        let mut declared = ddl::declare(&command, &name, self.settings.egt_mode(), &is_taken)?;
+        comments.put(&mut declared.declaration);
         for sequence in &declared.sequences {
             self.claim(&sequence.placed_name()).await?;
             if self.reads().catalog.has_name(&sequence.placed_name()) {

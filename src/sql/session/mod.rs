@@ -13,6 +13,7 @@ mod define;
 mod explain;
 mod grants;
 mod indexes;
+mod like;
 mod lock;
 mod locking;
 mod measure;
@@ -113,6 +114,8 @@ pub struct Session {
     own: SessionCatalog,
     login: Arc<Login>,
     rights: Rights,
+    /// Was seen among the users: who is not one of them any more has lost its role.
+    is_user: bool,
     notices: Vec<Notice>,
     copy: Option<CopyInProgress>,
     told_about_timestamp: bool,
@@ -126,12 +129,7 @@ impl Session {
     /// 42704 or 22023 for a start-up setting that is not one, 42501 for a user who may not connect to the database.
     pub fn new(engine: Arc<Engine>, options: SessionOptions) -> SqlResult<Self> {
         let settings = Settings::new(&options.user);
-        if options.role == Role::ReadOnly {
-            settings.allow_reading_only();
-        }
-        if options.role != Role::Admin {
-            settings.is_no_superuser();
-        }
+        settings.follow_role(options.role);
         settings.set_at_startup("egt.mode", engine.config().egt_mode.name(), Source::Server)?;
         if let Some(patience) = engine.config().slow_statement {
             settings.log_slower_than(patience);
@@ -170,6 +168,7 @@ impl Session {
             transaction,
             login: Arc::new(login),
             rights,
+            is_user: false,
             notices: Vec::new(),
             copy: None,
             told_about_timestamp: false,
@@ -200,6 +199,7 @@ impl Session {
     pub async fn prepare(&mut self, statement: Statement, declared: &[SqlType]) -> SqlResult<Prepared> {
         self.begin_transacting();
         self.check_not_failed(&statement)?;
+        Box::pin(self.follow_role()).await?;
         self.begin_statement(&statement).await;
         let source = statement.source.clone();
         let known = Known { settings: &self.settings, cursors: &self.cursors, statements: &self.statements };
@@ -221,6 +221,7 @@ impl Session {
         self.begin_transacting();
         self.check_not_failed(prepared.statement())?;
         self.begin_measure(prepared);
+        Box::pin(self.follow_role()).await?;
         self.begin_statement(prepared.statement()).await;
         let outcome = self.run(prepared, &parameters, position).await;
         let outcome = outcome.map_err(|error| prepared.statement.source.located(error))?;

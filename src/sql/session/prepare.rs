@@ -1,6 +1,6 @@
 //! Planning a statement, and knowing later whether the plan still holds.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::locking::LockingStatement;
 use super::statements::NamedStatements;
@@ -29,6 +29,8 @@ pub struct Prepared {
     pub(super) declared: Vec<SqlType>,
     /// The session's when it was planned.
     style: Style,
+    /// The same statement in the style that it last ran in, if that was another.
+    restyled: Mutex<Option<Arc<Prepared>>>,
     /// Without constants, made when it first runs.
     normalized: OnceLock<Arc<str>>,
     /// Made when observe mode asks first.
@@ -120,6 +122,7 @@ impl Prepared {
             plan,
             declared,
             style: planner.style(),
+            restyled: Mutex::default(),
             normalized: OnceLock::new(),
             seen: OnceLock::new(),
         })
@@ -128,6 +131,17 @@ impl Prepared {
     /// Whether its plan means the same in a session of this style.
     pub(super) fn is_of_style(&self, style: Style) -> bool {
         self.style == style || matches!(self.plan, Plan::Utility)
+    }
+
+    /// The statement as it was planned for this style.
+    pub(super) fn restyled(&self, style: Style) -> Option<Arc<Prepared>> {
+        let restyled = self.restyled.lock().unwrap_or_else(PoisonError::into_inner);
+        restyled.clone().filter(|restyled| restyled.style == style)
+    }
+
+    /// Keeps it for the next run.
+    pub(super) fn keep_restyled(&self, restyled: Arc<Prepared>) {
+        *self.restyled.lock().unwrap_or_else(PoisonError::into_inner) = Some(restyled);
     }
 
     /// Whether it reads and does nothing else: a portal of it is a cursor.

@@ -3,11 +3,13 @@
 //! Users are not the store's: what is changed of them is changed at once, for every login from then on, and no ROLLBACK
 //! takes it back. So these commands stand alone.
 
+use std::sync::Arc;
+
 use super::Session;
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
-use crate::sql::login::{AccountChange, Accounts, AccountsError, Role};
+use crate::sql::login::{AccountChange, Accounts, AccountsError, Login, Role};
 use crate::sql::outcome::{CommandTag, Outcome};
-use crate::sql::privileges::{Grantee, RoleCommand, RoleOptions, Roles, unknown_role};
+use crate::sql::privileges::{Grantee, Rights, RoleCommand, RoleOptions, Roles, unknown_role};
 
 impl Session {
     pub(super) async fn run_role(&mut self, command: &RoleCommand) -> SqlResult<Outcome> {
@@ -147,6 +149,27 @@ impl Session {
         Err(SqlError::new(ErrorKind::DependentObjects, message).with_detail(lines.join("\n")))
     }
 
+    /// The user's role as it is now. Who is no user any more has what everybody has.
+    ///
+    /// # Errors
+    /// 58030 when the users cannot be read: nobody goes on with rights that may have been taken away.
+    pub(super) async fn follow_role(&mut self) -> SqlResult<()> {
+        let role = match self.engine.role_of(&self.user).await? {
+            Some(role) => {
+                self.is_user = true;
+                role
+            }
+            None if self.is_user => Role::Granted,
+            None => return Ok(()),
+        };
+        if role != self.login.role {
+            self.login = Arc::new(Login { role, ..Login::clone(&self.login) });
+            self.rights = Rights::new(&self.user, role);
+            self.settings.follow_role(role);
+        }
+        Ok(())
+    }
+
     /// Whoever is another role already, or wants to be, is refused: there are no members of roles.
     async fn check_may_be(&self, role: Option<&str>, what: &str) -> SqlResult<()> {
         let Some(role) = role.filter(|role| *role != self.rights.user()) else { return Ok(()) };
@@ -180,6 +203,7 @@ impl Session {
         let by = self.rights.user();
         match done {
             Ok(()) => {
+                self.engine.forget_roles();
                 tracing::info!(?by, user = ?name, "a user was changed");
                 Ok(())
             }

@@ -1,5 +1,7 @@
 //! Running statements: queries and changes.
 
+use std::sync::Arc;
+
 use datafusion::common::ScalarValue;
 use datafusion::sql::sqlparser::ast::DiscardObject;
 
@@ -21,19 +23,56 @@ impl Session {
         parameters: &[ScalarValue],
         position: Position,
     ) -> SqlResult<Outcome> {
-        self.check_privileges(&prepared.statement.command).await?;
-        if !prepared.is_of_style(self.settings.style()) {
-            // What literals and time zones mean is in a plan.
-            let known = Known { settings: &self.settings, cursors: &self.cursors, statements: &self.statements };
-            let planner = self.planner();
-            let fresh = Prepared::prepare(&planner, prepared.statement.clone(), &prepared.declared, &known);
-            let fresh = Box::pin(fresh).await?;
-            if fresh.columns != prepared.columns || fresh.parameters != prepared.parameters {
-                return Err(plan_changed());
-            }
-            return self.run_planned(&fresh, parameters, position).await;
+        if let Err(denied) = self.check_privileges(&prepared.statement.command).await {
+            // PostgreSQL asks for the transaction's mode before it asks who writes.
+            self.check_mode_of(prepared)?;
+            return Err(denied);
         }
-        self.run_planned(prepared, parameters, position).await
+        if prepared.is_of_style(self.settings.style()) {
+            return self.run_planned(prepared, parameters, position).await;
+        }
+        let fresh = Box::pin(self.in_own_style(prepared)).await?;
+        Box::pin(self.run_planned(&fresh, parameters, position)).await
+    }
+
+    /// The statement planned in the session's style: what literals and time zones mean is in a plan.
+    async fn in_own_style(&self, prepared: &Prepared) -> SqlResult<Arc<Prepared>> {
+        if let Some(fresh) = prepared.restyled(self.settings.style()) {
+            return Ok(fresh);
+        }
+        let known = Known { settings: &self.settings, cursors: &self.cursors, statements: &self.statements };
+        let planner = self.planner();
+        let fresh = Prepared::prepare(&planner, prepared.statement.clone(), &prepared.declared, &known);
+        let fresh = Arc::new(Box::pin(fresh).await?);
+        if fresh.columns != prepared.columns || fresh.parameters != prepared.parameters {
+            return Err(plan_changed());
+        }
+        prepared.keep_restyled(fresh.clone());
+        Ok(fresh)
+    }
+
+    /// # Errors
+    /// 25006 for what writes, or locks rows, in a transaction that is read-only.
+    fn check_mode_of(&self, prepared: &Prepared) -> SqlResult<()> {
+        match (&prepared.plan, &prepared.statement.command) {
+            (Plan::Dml(_), command) => self.check_writable(command_name(command)),
+            (Plan::Locking(query), _) => self.check_writable(query.command()),
+            (_, Command::Truncate(_)) => self.check_writable("TRUNCATE"),
+            (_, Command::CreateTable(_)) => self.check_writable("CREATE TABLE"),
+            (_, Command::CreateTableAs(_)) => self.check_writable("CREATE TABLE AS"),
+            (_, Command::AlterTable(_)) => self.check_writable("ALTER TABLE"),
+            (_, Command::DropTable(_)) => self.check_writable("DROP TABLE"),
+            (_, Command::CreateView(_)) => self.check_writable("CREATE VIEW"),
+            (_, Command::DropView(_)) => self.check_writable("DROP VIEW"),
+            (_, Command::CreateSequence(_)) => self.check_writable("CREATE SEQUENCE"),
+            (_, Command::AlterSequence(_)) => self.check_writable("ALTER SEQUENCE"),
+            (_, Command::DropSequence(_)) => self.check_writable("DROP SEQUENCE"),
+            (_, Command::CreateIndex(_)) => self.check_writable("CREATE INDEX"),
+            (_, Command::DropIndex(_)) => self.check_writable("DROP INDEX"),
+            (_, Command::Comment(_)) => self.check_writable("COMMENT"),
+            // COPY asks who writes first.
+            _ => Ok(()),
+        }
     }
 
     async fn run_planned(
@@ -78,7 +117,7 @@ impl Session {
             Command::Truncate(truncate) => self.truncate(truncate, position).await,
             Command::Utility(command) => self.run_utility_command(command).await,
             Command::Copy(copy) => {
-                if !copy.to_stdout {
+                if !copy.to_stdout || copy.changes_rows() {
                     self.start_statement(|| prepared.seen()).await?;
                 }
                 self.start_copy(copy, position).await

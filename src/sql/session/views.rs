@@ -48,6 +48,7 @@ impl Session {
             Some(old) => {
                 check_replaces(old, &view)?;
                 view.oid = old.oid;
+                view.keep_comments_of(old);
                 check_no_cycle(&reads.catalog, &view)?;
             }
             None => {
@@ -273,7 +274,7 @@ fn view_columns(columns: &[ResultColumn], given: &[String]) -> SqlResult<Vec<Vie
             let message = format!("column \"{name}\" has pseudo-type {sql_type}");
             return Err(SqlError::new(ErrorKind::InvalidTableDefinition, message));
         }
-        found.push(ViewColumn { name: name.clone(), sql_type: sql_type.to_string() });
+        found.push(ViewColumn::new(name, &sql_type));
     }
     Ok(found)
 }

@@ -22,6 +22,7 @@ pub(in crate::sql) use self::value::parse_bool;
 pub(in crate::sql) use self::values::Source;
 use self::values::{Values, custom_name, unrecognized};
 use super::error::{ErrorKind, Severity, SqlError, SqlResult};
+use super::login::Role;
 use super::style::{DateStyle, Style};
 use super::tx::{Isolation, TransactionModes};
 
@@ -83,16 +84,16 @@ impl Settings {
         })))
     }
 
-    /// For a user who may not write: transactions are read-only, and no setting makes them otherwise.
-    pub fn allow_reading_only(&self) {
+    /// Shows whether the user decides about others. For one who may not write, transactions are read-only, and no setting
+    /// makes them otherwise.
+    pub fn follow_role(&self, role: Role) {
         let mut state = self.lock();
-        state.reads_only = true;
-        state.put_for_good(READ_ONLY, Value::Bool(true), Source::Default);
-    }
-
-    /// The session's user is none who decides about others.
-    pub fn is_no_superuser(&self) {
-        self.lock().put_for_good("is_superuser", Value::Bool(false), Source::Default);
+        state.put_for_good("is_superuser", Value::Bool(role == Role::Admin), Source::Default);
+        let reads_only = role == Role::ReadOnly;
+        if state.reads_only != reads_only {
+            state.reads_only = reads_only;
+            state.put_for_good(READ_ONLY, Value::Bool(reads_only), Source::Default);
+        }
     }
 
     /// The server's own bound of slow statements, which users without the right to cannot change.

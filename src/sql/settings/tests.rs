@@ -97,8 +97,7 @@ fn the_style_follows_the_settings() {
 #[test]
 fn a_user_who_may_only_read_stays_so() {
     let settings = Settings::new("me");
-    settings.allow_reading_only();
-    settings.is_no_superuser();
+    settings.follow_role(Role::ReadOnly);
     let denied = Some(ErrorKind::InsufficientPrivilege);
     assert_eq!(settings.set(READ_ONLY, Some("off")).err().map(|e| e.kind), denied);
     assert_eq!(settings.set_local(READ_ONLY, Some("false")).err().map(|e| e.kind), denied);
@@ -108,6 +107,9 @@ fn a_user_who_may_only_read_stays_so() {
     settings.reset_all();
     assert!(settings.default_modes().read_only);
     assert_eq!(shown(&settings, "is_superuser"), "off");
+    settings.follow_role(Role::Admin);
+    assert!(!settings.default_modes().read_only);
+    assert_eq!(shown(&settings, "is_superuser"), "on");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::{Definition, FunctionContext, argument, boolean, int4, int8, name, text};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::pg_catalog::cells::Cell;
+use crate::sql::plan::SETTING_BY_ROW;
 use crate::sql::types::SqlType;
 
 pub(super) const FUNCTIONS: &[Definition] = &[
@@ -15,6 +16,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("session_user", name, |c, _| Ok((*c.user).into())),
     Definition::new("user", name, |c, _| Ok((*c.user).into())),
     Definition::new("current_setting", text, current_setting),
+    Definition::new(SETTING_BY_ROW, text, current_setting).volatile(),
     Definition::new("set_config", text, set_config).of_nulls().volatile(),
     Definition::new("version", text, version),
     Definition::new("pg_backend_pid", int4, |c, _| Ok(c.login.process.into())),

@@ -116,6 +116,8 @@ impl Source {
     }
 }
 
+/// System columns of PostgreSQL that tell rows and their versions apart.
+const ROW_VERSIONS: [&str; 5] = ["ctid", "xmin", "xmax", "cmin", "cmax"];
 /// The system column with the OID of a row's table. Others (`ctid`, `xmin`, ...) have no counterpart.
 const TABLE_OID: &str = "tableoid";
 
@@ -261,6 +263,11 @@ impl Resolver<'_> {
 
     /// An error about a column that is not there, with a hint where one of another spelling is.
     fn with_suggestion(&self, error: Box<SqlError>, column: &str, alias: Option<&str>) -> Box<SqlError> {
+        if ROW_VERSIONS.contains(&column) {
+            return error.with_detail("Rows have no place and no transaction number here.").with_hint(
+                "The key columns find a row; \"etag\" changes with each of its versions, and can be compared with.",
+            );
+        }
         let sources = self.scopes.iter().rev().flat_map(Scope::sources);
         match Suggestion::hint(column, alias, sources) {
             Some(hint) => error.with_hint(hint),

@@ -21,6 +21,7 @@ pub(super) use self::input::CopyInProgress;
 use self::options::CopyOptions;
 pub use self::reader::CopiedRows;
 use super::{Position, Session};
+use crate::sql::dml::changes_rows;
 use crate::sql::error::SqlResult;
 use crate::sql::outcome::Outcome;
 use crate::sql::statement::CopyCommand;
@@ -31,6 +32,9 @@ impl Session {
         match (&copy.source, copy.to_stdout) {
             (CopySource::Table { table_name, columns }, true) => {
                 self.copy_table_out(table_name, columns, options, position).await
+            }
+            (CopySource::Query(query), _) if changes_rows(query) => {
+                Box::pin(self.copy_changes_out(query, &options, position)).await
             }
             (CopySource::Query(query), _) => self.copy_query_out(query, None, options, position).await,
             (CopySource::Table { table_name, columns }, false) => {

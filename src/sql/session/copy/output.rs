@@ -9,11 +9,14 @@ use super::columns::{Nameable, written};
 use super::options::{CopyOptions, Format};
 use super::writer::CopyWriter;
 use crate::sql::copies::CopyDirection;
+use crate::sql::dml::PreparedDml;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::outcome::{CopyContent, CopyOut, Outcome, ResultColumn};
+use crate::sql::outcome::{CopyContent, CopyOut, Outcome, ResultColumn, RowStream};
 use crate::sql::plan::schema_and_table;
 use crate::sql::relation::Relation;
+use crate::sql::session::change::Change;
 use crate::sql::session::lock::held_with;
+use crate::sql::session::run::command_name;
 use crate::sql::session::{Position, Session};
 use crate::sql::statement::{Command, parse};
 
@@ -62,9 +65,48 @@ impl Session {
         if !planned.parameters.is_empty() {
             return Err(SqlError::new(ErrorKind::UndefinedParameter, "there is no parameter $1"));
         }
-        let columns = planned.columns.clone();
-        let force_quote = forced(&columns, relation, &options)?;
         let rows = held_with(self.planner().run(&planned, &[]).await?, locks);
+        self.copied(planned.columns.clone(), rows, relation, &options)
+    }
+
+    /// The rows that a change returns: all of it has run before the first is sent.
+    pub(super) async fn copy_changes_out(
+        &mut self,
+        query: &Query,
+        options: &CopyOptions,
+        position: Position,
+    ) -> SqlResult<Outcome> {
+        let command = Command::Query(Box::new(query.clone()));
+        self.check_writable(command_name(&command))?;
+        let planner = self.planner();
+        let dml = PreparedDml::prepare(&planner, &command, &[]).await?;
+        drop(planner);
+        let dml = dml.ok_or_else(|| SqlError::new(ErrorKind::Internal, "a change was planned as a query"))?;
+        let Some(columns) = dml.columns() else {
+            let message = "COPY query must have a RETURNING clause";
+            return Err(SqlError::new(ErrorKind::FeatureNotSupported, message));
+        };
+        if !dml.parameters().is_empty() {
+            return Err(SqlError::new(ErrorKind::UndefinedParameter, "there is no parameter $1"));
+        }
+        let change = Change { dml: &dml, command: &command, declared: &[], around: None };
+        let changed = self.change(&change, &[], position).await?;
+        let rows: RowStream = match changed.returned {
+            Some((_, rows)) => rows,
+            None => Box::pin(stream::empty()),
+        };
+        self.copied(columns, rows, None, options)
+    }
+
+    fn copied(
+        &self,
+        columns: Arc<[ResultColumn]>,
+        rows: RowStream,
+        relation: Option<&Relation>,
+        options: &CopyOptions,
+    ) -> SqlResult<Outcome> {
+        let options = options.clone();
+        let force_quote = forced(&columns, relation, &options)?;
         let oid = relation.map_or(0, |relation| relation.oid);
         let progress = self.engine.copies().begin(self.login.process, oid, CopyDirection::To);
         let content = match options.format {

@@ -1,0 +1,68 @@
+//! Which role each user has at this moment, so that what is changed of a user counts from the next statement on.
+//!
+//! Sessions ask with every statement, and the users are in a file. So what was read is believed for a moment: changes made
+//! in SQL are known at once, those of `tablegate user` a second later.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::login::{Account, Role};
+
+/// How long what was read is believed.
+const BELIEVED: Duration = Duration::from_secs(1);
+
+/// The roles that were read last.
+#[derive(Debug, Default)]
+pub(super) struct Roster(Mutex<Option<Read>>);
+
+#[derive(Debug, Clone)]
+struct Read {
+    at: Instant,
+    roles: Arc<HashMap<String, Role>>,
+}
+
+impl Roster {
+    /// The roles, if they were read a moment ago.
+    pub fn known(&self) -> Option<Arc<HashMap<String, Role>>> {
+        let read = self.lock().clone()?;
+        (read.at.elapsed() < BELIEVED).then_some(read.roles)
+    }
+
+    pub fn learn(&self, accounts: &[Account]) -> Arc<HashMap<String, Role>> {
+        let roles = accounts.iter().map(|account| (account.name.clone(), account.role));
+        let roles: Arc<HashMap<String, Role>> = Arc::new(roles.collect());
+        *self.lock() = Some(Read { at: Instant::now(), roles: roles.clone() });
+        roles
+    }
+
+    /// Something was changed: what was read is not believed any more.
+    pub fn forget(&self) {
+        *self.lock() = None;
+    }
+
+    /// It is replaced whole.
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Read>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_read_is_believed_for_a_moment() {
+        let roster = Roster::default();
+        assert!(roster.known().is_none());
+        roster.learn(&[Account { name: "u".to_owned(), role: Role::Granted, can_login: true }]);
+        assert_eq!(roster.known().unwrap().get("u"), Some(&Role::Granted));
+        tokio::time::advance(BELIEVED).await;
+        assert!(roster.known().is_none());
+        roster.learn(&[]);
+        roster.forget();
+        assert!(roster.known().is_none());
+    }
+}
