@@ -39,6 +39,9 @@ pub(super) fn normalised(array: &ArrayRef, sql_type: &SqlType) -> SqlResult<Arra
     {
         return Ok(encoded);
     }
+    if sql_type.is_of_references() {
+        return Ok(array.clone());
+    }
     let wanted = sql_type.arrow();
     let as_it_is = (array.data_type() == &wanted && !holds_rows(sql_type))
         || matches!((array.data_type(), &wanted), (DataType::Utf8View, DataType::Utf8) | (DataType::Null, _));
@@ -102,6 +105,7 @@ enum Values<'a> {
     TextView(&'a StringViewArray),
     /// Texts that are filled up with blanks to a number of characters.
     Padded(Box<Values<'a>>, usize),
+    InternalChar(Box<Values<'a>>),
     Jsonb(Box<Values<'a>>),
     Bytes(&'a BinaryArray),
     Uuid(&'a FixedSizeBinaryArray),
@@ -156,6 +160,8 @@ impl<'a> Values<'a> {
             return Ok(Values::Null);
         }
         let values = match sql_type {
+            SqlType::Regclass | SqlType::Regtype | SqlType::Regproc => Some(references(array, sql_type)?),
+            SqlType::Catalog(catalog) if catalog.names_objects() => Some(references(array, sql_type)?),
             SqlType::Bool => array.as_boolean_opt().map(Values::Bool),
             SqlType::Int2 => array.as_primitive_opt::<Int16Type>().map(Values::Int2),
             SqlType::Int4 => array.as_primitive_opt::<Int32Type>().map(Values::Int4),
@@ -170,6 +176,7 @@ impl<'a> Values<'a> {
             SqlType::Float4 => array.as_primitive_opt::<Float32Type>().map(Values::Float4),
             SqlType::Float8 => array.as_primitive_opt::<Float64Type>().map(Values::Float8),
             SqlType::Numeric(parameters) => decimals(array, parameters.is_none()),
+            SqlType::InternalChar => text(array).map(|values| Values::InternalChar(Box::new(values))),
             SqlType::Jsonb => text(array).map(|values| Values::Jsonb(Box::new(values))),
             SqlType::Char(width) => {
                 let width = usize::try_from(*width).unwrap_or(usize::MAX);
@@ -179,7 +186,6 @@ impl<'a> Values<'a> {
             | SqlType::Varchar(_)
             | SqlType::Name
             | SqlType::Json
-            | SqlType::InternalChar
             | SqlType::Catalog(_)
             | SqlType::Void
             | SqlType::Unknown => text(array),
@@ -194,11 +200,6 @@ impl<'a> Values<'a> {
             SqlType::OidVector => list(array, &SqlType::Oid, VECTOR_START)?,
             SqlType::Array(item) => list(array, item, ARRAY_START)?,
             SqlType::Record(_) => record(array)?,
-            // Their values are names here, and only their OIDs have a binary form.
-            SqlType::Regclass | SqlType::Regtype | SqlType::Regproc => {
-                return Err(SqlError::not_supported(format!("binary output of type {sql_type}"))
-                    .with_hint("Cast the column to text, or ask for the result in text format."));
-            }
         };
         values.ok_or_else(|| {
             let message = format!("a column of type {sql_type} holds {}", array.data_type());
@@ -226,6 +227,13 @@ impl<'a> Values<'a> {
                 values.write(row, out);
                 let characters = out[start..].iter().filter(|byte| !matches!(byte, 0x80..=0xBF)).count();
                 out.put_bytes(b' ', width.saturating_sub(characters));
+            }
+            Values::InternalChar(values) => {
+                let start = out.len();
+                values.write(row, out);
+                if out.len() == start {
+                    out.put_u8(0);
+                }
             }
             Values::Jsonb(values) => {
                 out.put_u8(JSONB_VERSION);
@@ -286,6 +294,14 @@ pub(super) fn put_cell(out: &mut BytesMut, is_null: bool, write: impl FnOnce(&mu
     // A longer cell makes its message too long, which is refused when the message is closed.
     let length = i32::try_from(out.len() - start - 4).unwrap_or(i32::MAX);
     out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+}
+
+/// The OIDs of what values name. Those inside rows are names still.
+fn references<'a>(array: &'a ArrayRef, sql_type: &SqlType) -> SqlResult<Values<'a>> {
+    array.as_primitive_opt::<UInt32Type>().map(Values::Oid).ok_or_else(|| {
+        SqlError::not_supported(format!("binary output of type {sql_type} inside a row"))
+            .with_hint("Cast the column to text, or ask for the result in text format.")
+    })
 }
 
 fn decimals(array: &ArrayRef, trim: bool) -> Option<Values<'_>> {

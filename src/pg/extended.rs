@@ -202,8 +202,7 @@ fn cursor_of(connection: &Connection, name: &str) -> SqlResult<(Arc<[ResultColum
 /// Sends the next rows of a cursor.
 async fn fetch(connection: &mut Connection, name: &str, formats: Vec<Format>, limit: Option<u64>) -> Result<(), Halt> {
     let rows = connection.session.fetch_portal(name, limit)?;
-    let style = connection.session.output_style();
-    let mut cursor = Cursor::new(rows, formats, style);
+    let mut cursor = Cursor::new(&mut connection.session, rows, formats).await?;
     let sent = cursor.send(&mut connection.sending(), None).await?;
     if limit.is_some_and(|limit| sent.rows == limit) {
         connection.outbox.send(&PgWireBackendMessage::PortalSuspended(PortalSuspended::new()));
@@ -223,8 +222,7 @@ async fn start(connection: &mut Connection, portal: &mut Portal, limit: Option<u
     let parameters = std::mem::take(&mut portal.parameters);
     let tag = match connection.execute(prepared, parameters, position).await? {
         Outcome::Rows(rows) => {
-            let style = connection.session.output_style();
-            let cursor = Box::new(Cursor::new(rows, portal.formats.clone(), style));
+            let cursor = Box::new(Cursor::new(&mut connection.session, rows, portal.formats.clone()).await?);
             return send_rows(connection, cursor, limit).await;
         }
         Outcome::Done(tag) => tag,

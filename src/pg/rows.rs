@@ -19,6 +19,7 @@ use super::types;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::outcome::{ResultColumn, RowStream, Rows, RowsTag};
 use crate::sql::output::{Style, TextColumn};
+use crate::sql::session::Session;
 
 /// Most columns of a result, as in PostgreSQL.
 const MAX_COLUMNS: usize = 1664;
@@ -85,8 +86,14 @@ pub(super) struct Sending<'a> {
 
 impl Cursor {
     /// `formats` has one for each column.
-    pub fn new(rows: Rows, formats: Vec<Format>, style: Style) -> Self {
-        Self { columns: rows.columns, formats, stream: rows.stream, tag: rows.tag, style, batch: None }
+    ///
+    /// # Errors
+    /// As [`Session::with_oids`].
+    pub async fn new(session: &mut Session, rows: Rows, formats: Vec<Format>) -> SqlResult<Self> {
+        let Rows { columns, stream, tag } = rows;
+        let is_binary = |column: usize| formats.get(column) == Some(&Format::Binary);
+        let stream = session.with_oids(&columns, is_binary, stream).await?;
+        Ok(Self { columns, formats, stream, tag, style: session.output_style(), batch: None })
     }
 
     /// Sends rows until they end or `limit` of them are sent.

@@ -58,7 +58,7 @@ async fn send_rows(connection: &mut Connection, rows: Rows, format: Format) -> R
     rows::check_width(Some(&rows.columns))?;
     let formats = vec![format; rows.columns.len()];
     connection.outbox.send(&rows::description(Some(&rows.columns), &formats));
-    let mut cursor = Cursor::new(rows, formats, connection.session.output_style());
+    let mut cursor = Cursor::new(&mut connection.session, rows, formats).await?;
     let sent = cursor.send(&mut connection.sending(), None).await?;
     Ok(cursor.tag.complete(sent.rows))
 }

@@ -88,6 +88,8 @@ impl Activity {
 #[derive(Default)]
 pub struct Sessions {
     present: Mutex<BTreeMap<i32, Arc<Activity>>>,
+    /// When the server began, in microseconds since 1970-01-01.
+    started: i64,
 }
 
 /// A session's place among them, given back when dropped.
@@ -109,6 +111,16 @@ pub(in crate::sql) struct Visitor<'a> {
 }
 
 impl Sessions {
+    /// Of a server that begins now.
+    pub(in crate::sql) fn since(started: i64) -> Self {
+        Self { started, ..Self::default() }
+    }
+
+    /// When the server began, in microseconds since 1970-01-01.
+    pub(in crate::sql) fn started(&self) -> i64 {
+        self.started
+    }
+
     pub(in crate::sql) fn enter(self: &Arc<Self>, visitor: Visitor<'_>, now: i64) -> Presence {
         let activity = Arc::new(Activity {
             process: visitor.process,

@@ -122,7 +122,8 @@ impl Engine {
         let recorder = Recorder::new(store.clone());
         let sequences = Arc::new(Sequences::new(store));
         let write_space = WriteSpace::new(config.transaction_memory, config.spill_folder.clone());
-        let (locks, serial, copies, hub, sessions, statistics, counters) = Default::default();
+        let (locks, serial, copies, hub, statistics, counters) = Default::default();
+        let sessions = Arc::new(Sessions::since(clock.now().unix_micros()));
         Ok(Arc::new(Self {
             stores,
             catalog,

@@ -101,7 +101,6 @@ impl SqlType {
             | SqlType::InternalChar
             | SqlType::Regclass
             | SqlType::Regtype
-            | SqlType::Regproc
             | SqlType::Unknown => DataType::Utf8,
             SqlType::Bytea => DataType::Binary,
             SqlType::Uuid => DataType::FixedSizeBinary(16),
@@ -111,7 +110,7 @@ impl SqlType {
             SqlType::Timestamptz => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
             SqlType::Interval => DataType::Interval(IntervalUnit::MonthDayNano),
             SqlType::Limited(limits) => limits.of().bare().arrow(),
-            SqlType::Oid => DataType::UInt32,
+            SqlType::Oid | SqlType::Regproc => DataType::UInt32,
             SqlType::Catalog(catalog) => catalog.arrow(),
             SqlType::Int2Vector => SqlType::Array(Box::new(SqlType::Int2)).arrow(),
             SqlType::OidVector => SqlType::Array(Box::new(SqlType::Oid)).arrow(),
@@ -149,6 +148,14 @@ impl SqlType {
             SqlType::Regclass | SqlType::Regtype | SqlType::Regproc => true,
             SqlType::Catalog(catalog) => catalog.names_objects(),
             _ => false,
+        }
+    }
+
+    /// Whether its values are such references, or lists of them: their binary form is the OID.
+    pub fn is_of_references(&self) -> bool {
+        match self {
+            SqlType::Array(item) => item.is_of_references(),
+            other => other.names_objects(),
         }
     }
 

@@ -134,6 +134,21 @@ async fn the_other_commands_are_answered() {
     Client::with_tables().await.ask_all(include_str!("queries/other_commands.sql")).await;
 }
 
+/// What every `\d` command of psql 15 asks besides, with its `S` and `+`, as psql writes it with `-E`.
+#[tokio::test]
+async fn every_command_is_answered() {
+    let mut client = Client::with_tables().await;
+    let answers = client.ask_all(include_str!("queries/every_command.sql")).await;
+    let shown: Vec<Vec<String>> = answers.iter().map(crate::harness::Answer::lines).collect();
+    let shows = |line: &str| shown.iter().any(|lines| lines.iter().any(|shown| shown == line));
+    // `\dAp+`: functions of one name are told apart.
+    assert!(shows("btree|integer_ops|bigint|bigint|3|in_range(bigint,bigint,bigint,boolean,boolean)"));
+    // `\dFp+`
+    assert!(shows("asciiword|Word, all ASCII"));
+    // `\da`: aggregates over ordered rows.
+    assert!(shows("pg_catalog|mode|anyelement|ORDER BY anyelement|most common value"));
+}
+
 #[tokio::test]
 async fn completion_is_answered() {
     let mut client = Client::with_tables().await;

@@ -25,6 +25,7 @@ mod portals;
 mod positions;
 mod privileges;
 mod read_only;
+mod references;
 mod roles;
 mod rows;
 mod settings;

@@ -90,7 +90,8 @@ pub(super) async fn send(connection: &mut Connection, out: CopyOut) -> Result<Co
                 sending.chunk(connection, chunk).await?;
             }
         }
-        CopyContent::Rows(mut batches) => {
+        CopyContent::Rows(batches) => {
+            let mut batches = connection.session.with_oids(&columns, |_every| true, batches).await?;
             let mut writer = TupleWriter::new(columns)?;
             connection.outbox.send(&response);
             while let Some(batch) = next(connection, &mut batches).await? {

@@ -34,7 +34,8 @@ impl TupleWriter {
     /// # Errors
     /// 0A000 for a column whose type has no binary form here.
     pub fn new(columns: Arc<[ResultColumn]>) -> SqlResult<Self> {
-        for column in columns.iter() {
+        // References come as OIDs, which they are not laid out as.
+        for column in columns.iter().filter(|column| !column.sql_type.is_of_references()) {
             let none: ArrayRef = arrow::array::new_empty_array(&column.sql_type.arrow());
             BinaryColumn::new(&none, &column.sql_type)?;
         }

@@ -7,6 +7,6 @@ mod open;
 mod rows;
 mod syntax;
 
-pub(in crate::sql) use open::{Cursor, Cursors};
+pub(in crate::sql) use open::{Cursor, Cursors, Origin, ShownCursor};
 pub(in crate::sql) use rows::{CursorRows, fetch};
 pub(in crate::sql) use syntax::{CursorCommand, CursorSyntax, Declare, Direction, Fetch, read};

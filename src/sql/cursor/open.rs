@@ -11,12 +11,33 @@ use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::outcome::ResultColumn;
 use crate::sql::statistics::OpenCursor;
 
+/// Where a cursor comes from.
+#[derive(Debug, Clone)]
+pub(in crate::sql) struct Origin {
+    /// The statement that made it.
+    pub statement: String,
+    /// When, in microseconds since 1970-01-01.
+    pub made: i64,
+}
+
+/// A cursor as `pg_cursors` shows it.
+#[derive(Debug, Clone)]
+pub(in crate::sql) struct ShownCursor {
+    pub name: String,
+    pub origin: Origin,
+    pub is_holdable: bool,
+    pub is_binary: bool,
+    pub is_scrollable: bool,
+}
+
 /// A cursor that is open.
 pub(in crate::sql) struct Cursor {
     pub columns: Arc<[ResultColumn]>,
     pub binary: bool,
     /// Declared WITH HOLD.
     hold: bool,
+    scroll: bool,
+    origin: Origin,
     rows: Arc<Mutex<CursorRows>>,
     /// The savepoints there were when it was declared; `None` once it has outlived its transaction.
     depth: Option<usize>,
@@ -27,19 +48,29 @@ impl Cursor {
     /// As declared, within so many savepoints.
     pub fn new(
         declare: &Declare,
+        origin: Origin,
         columns: Arc<[ResultColumn]>,
         rows: CursorRows,
         depth: usize,
         counted: OpenCursor,
     ) -> Self {
-        let portal = Self::of_portal(columns, rows, depth, counted);
-        Self { binary: declare.binary, hold: declare.hold, ..portal }
+        let portal = Self::of_portal(origin, columns, rows, depth, counted);
+        // Without a word it goes back as far as its rows are in memory.
+        let scroll = declare.scroll != Some(false);
+        Self { binary: declare.binary, hold: declare.hold, scroll, ..portal }
     }
 
     /// Of the extended protocol, made within so many savepoints.
-    pub fn of_portal(columns: Arc<[ResultColumn]>, rows: CursorRows, depth: usize, counted: OpenCursor) -> Self {
+    pub fn of_portal(
+        origin: Origin,
+        columns: Arc<[ResultColumn]>,
+        rows: CursorRows,
+        depth: usize,
+        counted: OpenCursor,
+    ) -> Self {
         let rows = Arc::new(Mutex::new(rows));
-        Self { columns, binary: false, hold: false, rows, depth: Some(depth), _counted: counted }
+        let depth = Some(depth);
+        Self { columns, binary: false, hold: false, scroll: false, origin, rows, depth, _counted: counted }
     }
 
     /// Its rows, for one FETCH.
@@ -59,6 +90,18 @@ impl Cursor {
 pub(in crate::sql) struct Cursors(BTreeMap<String, Cursor>);
 
 impl Cursors {
+    /// All of them, for `pg_cursors`.
+    pub fn shown(&self) -> Arc<[ShownCursor]> {
+        let shown = |(name, cursor): (&String, &Cursor)| ShownCursor {
+            name: name.clone(),
+            origin: cursor.origin.clone(),
+            is_holdable: cursor.hold,
+            is_binary: cursor.binary,
+            is_scrollable: cursor.scroll,
+        };
+        self.0.iter().map(shown).collect()
+    }
+
     /// # Errors
     /// 34000 when there is none.
     pub fn get(&self, name: &str) -> SqlResult<&Cursor> {

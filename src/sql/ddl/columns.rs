@@ -47,6 +47,9 @@ pub(super) fn typed_column(definition: &ColumnDef, identity: GivenOptions) -> Sq
     let serial = serial_type(&definition.data_type);
     let is_serial = serial.is_some();
     let sql_type = serial.map_or_else(|| sql_type(&definition.data_type), Ok)?;
+    if sql_type == SqlType::InternalChar {
+        return Err(SqlError::new(ErrorKind::UndefinedObject, "type \"char\" does not exist"));
+    }
     Ok(TypedColumn { definition, sql_type, is_serial, identity })
 }
 

@@ -76,6 +76,7 @@ fn custom(name: &ObjectName, arguments: &[String]) -> SqlResult<SqlType> {
         ("bpchar", _) => Ok(SqlType::Text),
         ("name", []) => Ok(SqlType::Name),
         ("oid", []) => Ok(SqlType::Oid),
+        ("char", []) => Ok(SqlType::InternalChar),
         (
             "money" | "inet" | "cidr" | "macaddr" | "point" | "box" | "tsvector" | "tsquery" | "xml" | "citext"
             | "timetz",

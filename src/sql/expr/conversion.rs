@@ -1,7 +1,7 @@
 //! Which types PostgreSQL converts to which, when it is asked and when it is not.
 //!
 //! The rows of `pg_cast` and the categories of `pg_type`, for the types that there are here. The types that name objects
-//! (`regclass`, ...) are texts here, so they go where text goes.
+//! (`regclass`, ...) are texts here, so they go where text goes; only `regproc` is a number, as they all are there.
 
 use crate::sql::error::{ErrorKind, SqlError};
 use crate::sql::types::{CatalogType, SqlType};
@@ -29,14 +29,14 @@ pub(in crate::sql) fn category(sql_type: &SqlType) -> Category {
         | SqlType::Float4
         | SqlType::Float8
         | SqlType::Numeric(_)
-        | SqlType::Oid => Category::Number,
+        | SqlType::Oid
+        | SqlType::Regproc => Category::Number,
         SqlType::Text
         | SqlType::Varchar(_)
         | SqlType::Char(_)
         | SqlType::Name
         | SqlType::Regclass
-        | SqlType::Regtype
-        | SqlType::Regproc => Category::Text,
+        | SqlType::Regtype => Category::Text,
         SqlType::Catalog(catalog) if catalog.names_objects() => Category::Text,
         SqlType::Date | SqlType::Time | SqlType::Timestamp | SqlType::Timestamptz => Category::DateTime,
         SqlType::Interval => Category::Timespan,
@@ -82,13 +82,15 @@ pub(in crate::sql) fn is_implicit(from: &SqlType, to: &SqlType) -> bool {
     if is_same(from, to) || *from == T::Unknown {
         return true;
     }
-    if from.names_objects() && matches!(to, T::Text | T::Name) {
+    if from.names_objects() && *from != T::Regproc && matches!(to, T::Text | T::Name) {
         return true;
     }
     match (from, to) {
         (T::Int2, T::Int4 | T::Int8 | T::Numeric(_) | T::Float4 | T::Float8 | T::Oid)
         | (T::Int4, T::Int8 | T::Numeric(_) | T::Float4 | T::Float8 | T::Oid)
         | (T::Int8, T::Numeric(_) | T::Float4 | T::Float8 | T::Oid)
+        | (T::Regproc, T::Oid)
+        | (T::Oid, T::Regproc)
         | (T::Numeric(_), T::Float4 | T::Float8)
         | (T::Float4, T::Float8)
         | (T::Varchar(_) | T::Char(_) | T::Name | T::InternalChar, T::Text)

@@ -43,7 +43,9 @@ pub(super) use fold::{constants, folded, is_foldable, is_immutable_cast};
 pub(super) use function::refused as refused_call;
 pub(super) use parameters::Parameters;
 pub(super) use pass::typed as type_plan;
-pub(super) use pending::{field_function, find as find_function, missing as missing_function, row_function};
+pub(super) use pending::{
+    cast_function, field_function, find as find_function, missing as missing_function, row_function,
+};
 pub(super) use planner::{Operations, TypeNames};
 pub(super) use record::RowLayout;
 pub(super) use syntax::lower;

@@ -208,7 +208,8 @@ pub(super) fn all_function(operator: &str) -> String {
     format!("{ALL}{operator}")
 }
 
-pub(super) fn cast_function(sql_type: &SqlType) -> String {
+/// The function of a value that is cast to a type.
+pub(in crate::sql) fn cast_function(sql_type: &SqlType) -> String {
     format!("{CAST}{sql_type}")
 }
 

@@ -1,11 +1,11 @@
 //! Values that name objects of the catalogue, `regclass` and its kin, beside numbers: what is compared is the OID.
 //!
-//! Such a value is kept as the name it prints. The functions that find its OID, and that print the name of an OID, are the
+//! Such a value is kept as the name it prints, a `regproc` as its OID. The functions that find its OID, and that print the name of an OID, are the
 //! catalogue's, and know the objects of the statement.
 
 use datafusion::logical_expr::Expr;
 
-use super::operand::Operand;
+use super::operand::{Operand, relabelled};
 use super::parameters::Parameters;
 use super::typed::ValueType;
 use crate::sql::error::SqlResult;
@@ -38,6 +38,10 @@ pub(super) fn as_oid(operand: Operand, parameters: &Parameters<'_>) -> Operand {
     if !operand.sql_type().names_objects() {
         return operand;
     }
+    if *operand.sql_type() == SqlType::Regproc {
+        let oid = ValueType::of(SqlType::Oid);
+        return Operand { expr: relabelled(operand.expr, &oid), value_type: oid };
+    }
     match parameters.catalog_function(&oid_of(&type_name(operand.sql_type()))) {
         Some(function) => Operand { expr: function.call(vec![operand.expr]), value_type: ValueType::of(SqlType::Oid) },
         None => operand,
@@ -47,6 +51,9 @@ pub(super) fn as_oid(operand: Operand, parameters: &Parameters<'_>) -> Operand {
 /// A literal or parameter as a value of a type that names objects, spelled as the type prints it.
 fn as_name(operand: Operand, sql_type: &SqlType, parameters: &Parameters<'_>) -> SqlResult<Operand> {
     let text = operand.coerced(sql_type, parameters)?;
+    if *sql_type == SqlType::Regproc {
+        return Ok(Operand { expr: text, value_type: ValueType::of(sql_type.clone()) });
+    }
     Ok(match parameters.catalog_function(&name_of(&type_name(sql_type))) {
         Some(function) => {
             Operand { expr: function.call(vec![as_text(text)]), value_type: ValueType::of(sql_type.clone()) }

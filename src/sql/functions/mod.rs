@@ -7,6 +7,7 @@
 mod arrays;
 mod call;
 mod collected;
+mod column_size;
 mod datetime;
 mod formatting;
 mod hypothetical;
@@ -48,7 +49,7 @@ static FUNCTIONS: LazyLock<BTreeMap<&'static str, Vec<&'static Overload>>> = Laz
         math::FUNCTIONS,
         regex::FUNCTIONS,
         strings::FUNCTIONS,
-        &[misc::FUNCTIONS],
+        &[misc::FUNCTIONS, column_size::FUNCTIONS],
     ];
     for overload in families.into_iter().flatten().copied().flatten() {
         by_name.entry(overload.name).or_default().push(overload);

@@ -96,6 +96,24 @@ const SET_FUNCTIONS: &[SetFunction] = &[
             column(Some("is_grantable"), "acl grant options", None),
         ],
     ),
+    set(
+        "ts_token_type",
+        &[
+            column(Some("tokid"), "token numbers", None),
+            column(Some("alias"), "token aliases", None),
+            column(Some("description"), "token descriptions", None),
+        ],
+    ),
+    set(
+        "pg_partition_tree",
+        &[
+            column(Some("relid"), "no relations", None),
+            column(Some("parentrelid"), "no relations", None),
+            column(Some("isleaf"), "no truths", None),
+            column(Some("level"), "no numbers", None),
+        ],
+    ),
+    set("pg_partition_ancestors", &[column(Some("relid"), "no relations", None)]),
     set("_pg_expandarray", &[column(Some("x"), "unnest_items", None), column(Some("n"), "item numbers", None)]),
 ];
 

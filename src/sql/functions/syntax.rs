@@ -14,9 +14,10 @@ use super::collected::{self, is_collected};
 use super::hypothetical::{self, is_hypothetical};
 use super::sets::{SetColumn, columns_of};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::expr::{RowLayout, row_function};
 use crate::sql::plan::label_of;
 use crate::sql::statement::fold;
-use crate::sql::syntax::{call, is_row_call, take, value};
+use crate::sql::syntax::{boolean, call, is_row_call, take, value};
 
 /// Functions whose arguments are called by name in practice, with the names.
 const NAMED_ARGUMENTS: &[(&str, &[&str])] =
@@ -50,17 +51,15 @@ impl VisitorMut for Rewriter {
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
         let Some(columns) = set_columns(expr) else { return ControlFlow::Continue(()) };
-        let [column] = columns else {
-            let error = SqlError::not_supported("a function that gives rows of several columns, outside of FROM,");
-            return ControlFlow::Break(error.with_hint("Call it in FROM."));
-        };
-        if let Expr::Function(function) = expr {
-            function.name = ObjectName(vec![ObjectNamePart::Identifier(Ident::new(column.list))]);
-        }
-        let rows = call("unnest", vec![take(expr)]);
-        *expr = match column.typed {
-            Some(typed) => call(typed, vec![rows]),
-            None => rows,
+        let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
+        let mut lists = columns.iter().map(|column| rows_of(function, column));
+        *expr = match lists.next() {
+            Some(rows) if columns.len() == 1 => rows,
+            first => {
+                let named = |column: &SetColumn| column.name.unwrap_or(column.list).to_owned();
+                let layout = RowLayout { table: None, names: columns.iter().map(named).collect() };
+                call(&row_function(&layout), std::iter::once(boolean(true)).chain(first).chain(lists).collect())
+            }
         };
         ControlFlow::Continue(())
     }
@@ -129,6 +128,16 @@ fn place_functions(table: &mut TableWithJoins, is_first: &mut bool) {
             *lateral = !*is_first;
         }
         *is_first = false;
+    }
+}
+
+/// One column of a function that gives rows: the items of a list that another function gives of the same arguments.
+fn rows_of(function: &Function, column: &SetColumn) -> Expr {
+    let name = ObjectName(vec![ObjectNamePart::Identifier(Ident::new(column.list))]);
+    let rows = call("unnest", vec![Expr::Function(Function { name, ..function.clone() })]);
+    match column.typed {
+        Some(typed) => call(typed, vec![rows]),
+        None => rows,
     }
 }
 

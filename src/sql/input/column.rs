@@ -15,6 +15,7 @@ use super::decimal::Digits;
 use super::text::TextRule;
 use super::{bytes, datetime, json, list, number};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::pg_catalog::read_function;
 use crate::sql::style::Reading;
 use crate::sql::types::{CatalogType, IntervalFields, SqlType, TimeLimits, TimeType};
 
@@ -154,7 +155,7 @@ impl Builder {
             SqlType::Timestamptz => Builder::of_time(TimeType::Timestamptz, None),
             SqlType::Interval => Builder::of_time(TimeType::Interval, None),
             SqlType::Limited(limits) => Builder::of_time(limits.of(), Some(*limits)),
-            SqlType::Oid | SqlType::Catalog(CatalogType::Xid) => Builder::Oid(UInt32Builder::new()),
+            SqlType::Oid | SqlType::Regproc | SqlType::Catalog(CatalogType::Xid) => Builder::Oid(UInt32Builder::new()),
             SqlType::Int2Vector => Builder::List(Items::new(&SqlType::Int2, true)),
             SqlType::OidVector => Builder::List(Items::new(&SqlType::Oid, true)),
             SqlType::Array(item) => Builder::List(Items::new(item, false)),
@@ -210,6 +211,7 @@ impl Builder {
                 let interval = datetime::interval(text, fields, reading.style.intervals)?;
                 b.append_value(limits.map_or(interval, |limits| limits.interval_of(interval)));
             }
+            Builder::Oid(b) if *sql_type == SqlType::Regproc => b.append_value(read_function(text)?),
             Builder::Oid(b) => b.append_value(number::integer(sql_type, text)?),
             Builder::List(list) => list.push(text)?,
             Builder::Void => {

@@ -25,12 +25,9 @@ impl TextRule {
     /// `None` for types that are not text inside.
     pub fn of(sql_type: &SqlType) -> Option<Self> {
         Some(match sql_type {
-            SqlType::Text
-            | SqlType::Varchar(None)
-            | SqlType::Regclass
-            | SqlType::Regtype
-            | SqlType::Regproc
-            | SqlType::Unknown => TextRule::Any,
+            SqlType::Text | SqlType::Varchar(None) | SqlType::Regclass | SqlType::Regtype | SqlType::Unknown => {
+                TextRule::Any
+            }
             SqlType::Catalog(catalog) if !catalog.is_number() => TextRule::Any,
             SqlType::Varchar(Some(length)) => TextRule::Varchar(*length),
             SqlType::Char(length) => TextRule::Char(*length),

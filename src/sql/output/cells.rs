@@ -24,6 +24,7 @@ use super::number::{write_decimal, write_f32, write_f64, write_i64, write_u64};
 use super::record::RecordCells;
 use super::temporal::{write_date, write_time, write_timestamp};
 use crate::sql::input::Zone;
+use crate::sql::pg_catalog::printed_function;
 use crate::sql::style::{ByteaOutput, DateStyle, IntervalStyle, Style};
 use crate::sql::types::SqlType;
 
@@ -38,6 +39,7 @@ pub(super) enum Cells<'a> {
     UInt8(&'a [u8]),
     UInt16(&'a [u16]),
     UInt32(&'a [u32]),
+    Functions(&'a [u32]),
     UInt64(&'a [u64]),
     /// With `extra_float_digits`.
     Float16(&'a PrimitiveArray<Float16Type>, i8),
@@ -144,6 +146,7 @@ impl<'a> Cells<'a> {
             DataType::Int64 => Cells::Int64(values::<Int64Type>(array)),
             DataType::UInt8 => Cells::UInt8(values::<UInt8Type>(array)),
             DataType::UInt16 => Cells::UInt16(values::<UInt16Type>(array)),
+            DataType::UInt32 if *sql_type == SqlType::Regproc => Cells::Functions(values::<UInt32Type>(array)),
             DataType::UInt32 => Cells::UInt32(values::<UInt32Type>(array)),
             DataType::UInt64 => Cells::UInt64(values::<UInt64Type>(array)),
             DataType::Float16 => Cells::Float16(array.as_primitive(), style.float_digits),
@@ -248,6 +251,7 @@ impl<'a> Cells<'a> {
             Cells::Int64(values) => write_i64(out, values[row]),
             Cells::UInt8(values) => write_u64(out, values[row].into()),
             Cells::UInt16(values) => write_u64(out, values[row].into()),
+            Cells::Functions(values) => out.write_str(&printed_function(values[row])),
             Cells::UInt32(values) => write_u64(out, values[row].into()),
             Cells::UInt64(values) => write_u64(out, values[row]),
             Cells::Float16(values, digits) => write_f32(out, values.value(row).to_f32(), *digits),

@@ -1,4 +1,4 @@
-//! The types and functions that are always there, and how types are numbered and printed.
+//! The types that are always there, and how types are numbered and printed.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -126,49 +126,6 @@ pub(super) fn row_type_of(relation: u32) -> u32 {
     ROW_TYPE_OF.get(&relation).copied().unwrap_or(0)
 }
 
-/// The built-in functions, with their OIDs.
-pub(super) fn functions() -> impl Iterator<Item = (u32, &'static str)> {
-    FUNCTION_ROWS.iter().copied()
-}
-
-static FUNCTION_ROWS: LazyLock<Vec<(u32, &'static str)>> = LazyLock::new(|| {
-    let Some(file) = RecordedFile::of("pg_proc") else { return Vec::new() };
-    let (oid, name) = (file.position("oid"), file.position("proname"));
-    let row = |row: Vec<&'static str>| Some((row.get(oid?)?.parse().ok()?, *row.get(name?)?));
-    let mut rows: Vec<_> = file.rows().filter_map(row).collect();
-    rows.sort_unstable();
-    rows
-});
-
-/// OIDs of functions by their names, in order.
-static FUNCTIONS_BY_NAME: LazyLock<HashMap<&'static str, Vec<u32>>> = LazyLock::new(|| {
-    let mut by_name: HashMap<_, Vec<u32>> = HashMap::new();
-    functions().for_each(|(oid, name)| by_name.entry(name).or_default().push(oid));
-    by_name
-});
-
-/// The OIDs of the functions with this name.
-pub(super) fn functions_named(name: &str) -> &'static [u32] {
-    FUNCTIONS_BY_NAME.get(name).map_or(&[], Vec::as_slice)
-}
-
-/// The name of a function; the OIDs stand in order.
-pub(super) fn function_name(oid: u32) -> Option<&'static str> {
-    let at = FUNCTION_ROWS.binary_search_by_key(&oid, |(oid, _)| *oid).ok()?;
-    FUNCTION_ROWS.get(at).map(|(_, name)| *name)
-}
-
-/// As `regproc` prints an OID: with its schema where the name alone does not find it.
-pub(super) fn printed_function(oid: u32) -> String {
-    match function_name(oid) {
-        None if oid == 0 => "-".to_owned(),
-        None => oid.to_string(),
-        Some(name) if name.starts_with("_pg_") => format!("information_schema.{name}"),
-        Some(name) if functions_named(name).len() > 1 => format!("pg_catalog.{}", quote_ident(name)),
-        Some(name) => quote_ident(name),
-    }
-}
-
 /// OID of a SQL type, as in `pg_type`.
 pub(super) fn type_oid(sql_type: &SqlType) -> u32 {
     match sql_type {
@@ -254,8 +211,8 @@ pub(super) fn format_type(objects: &Objects, oid: u32, modifier: Option<i64>) ->
     let modifier = modifier.filter(|m| *m >= i64::from(MODIFIER_HEADER)).map(|m| m - i64::from(MODIFIER_HEADER));
     let with_length = |name: &str| modifier.map_or_else(|| name.to_owned(), |n| format!("{name}({n})"));
     let Some(row) = type_by_oid(oid) else {
-        return match objects.table_of_row_type(oid) {
-            Some((table, is_array)) => quote_ident(&table.name) + if is_array { "[]" } else { "" },
+        return match objects.row_type(oid) {
+            Some((row, is_array)) => quote_ident(row.name) + if is_array { "[]" } else { "" },
             None => bare(if oid == 0 { "-" } else { "???" }),
         };
     };
@@ -321,12 +278,5 @@ mod tests {
         assert_eq!(format_type(&objects, 22, None), "int2vector");
         assert_eq!(format_type(&objects, 1560, Some(3)), "bit(3)");
         assert_eq!(format_type(&objects, 13_234, None), "information_schema.yes_or_no");
-    }
-
-    #[test]
-    fn functions_are_found_by_name_and_by_number() {
-        assert_eq!((function_name(1242), functions_named("boolin")), (Some("boolin"), &[1242][..]));
-        assert_eq!((printed_function(1242).as_str(), printed_function(0).as_str()), ("boolin", "-"));
-        assert_eq!(printed_function(2100), "pg_catalog.avg");
     }
 }

@@ -164,6 +164,18 @@ impl<'a> TableIndex<'a> {
         }
     }
 
+    /// The index of the key, or of a UNIQUE, over exactly these columns in any order.
+    pub fn unique_over(table: &'a Relation, columns: &[String]) -> Option<Self> {
+        let mut wanted = numbers(table, columns);
+        wanted.sort_unstable();
+        let is_over = |index: &Self| {
+            let mut own = index.columns();
+            own.sort_unstable();
+            index.is_unique() && index.shape().is_none_or(|shape| shape.predicate().is_none()) && own == wanted
+        };
+        TableIndex::of_table(table).find(is_over)
+    }
+
     pub fn is_primary(&self) -> bool {
         matches!(self, TableIndex::PrimaryKey(_))
     }

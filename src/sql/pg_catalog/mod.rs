@@ -18,7 +18,7 @@ mod recorded;
 mod references;
 mod relations;
 mod rewrite;
-mod routine_source;
+mod routine_text;
 mod routines;
 mod sizes;
 mod spelling;
@@ -27,6 +27,7 @@ mod view_definitions;
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
+use arrow::array::ArrayRef;
 use datafusion::catalog::TableProvider;
 use datafusion::logical_expr::ScalarUDF;
 use datafusion::sql::sqlparser::ast::Query;
@@ -37,10 +38,12 @@ pub(in crate::sql) use self::granted::Granted;
 use self::objects::Objects;
 pub(super) use self::objects::{DATABASE, PUBLIC, table_row};
 pub(super) use self::quoting::{quote_ident, split_name};
+pub(super) use self::routines::{printed as printed_function, read_reference as read_function};
 pub(in crate::sql) use self::sizes::Sizes;
 use super::advisory;
 use super::catalog::{Search, Sequence, SharedComments, View};
 use super::copies::Copies;
+use super::cursor::ShownCursor;
 use super::error::{ErrorKind, SqlError, SqlResult};
 use super::handles::Handles;
 use super::login::Login;
@@ -48,6 +51,7 @@ use super::observe::Observations;
 use super::privileges::Rights;
 use super::relation::Relation;
 use super::sequence::{self, SessionSequences};
+use super::types::SqlType;
 
 /// The user's tables and sequences as the system catalogue shows them to one statement.
 #[derive(Clone)]
@@ -105,6 +109,7 @@ pub struct SystemCatalog {
     handles: Handles,
     sequences: Option<Arc<SessionSequences>>,
     copies: Arc<Copies>,
+    cursors: Arc<[ShownCursor]>,
     /// Set when the statement reads the catalogue, through a relation or a function.
     seen: OnceLock<CatalogSnapshot>,
 }
@@ -119,6 +124,7 @@ impl SystemCatalog {
             handles,
             sequences: None,
             copies: Arc::default(),
+            cursors: Arc::default(),
             seen: OnceLock::new(),
         }
     }
@@ -127,6 +133,13 @@ impl SystemCatalog {
     #[must_use]
     pub(in crate::sql) fn with_copies(mut self, copies: Arc<Copies>) -> Self {
         self.copies = copies;
+        self
+    }
+
+    /// The session's open cursors, for `pg_cursors`.
+    #[must_use]
+    pub(in crate::sql) fn with_cursors(mut self, cursors: Arc<[ShownCursor]>) -> Self {
+        self.cursors = cursors;
         self
     }
 
@@ -213,6 +226,14 @@ impl SystemCatalog {
         of_sequence.or_else(of_lock).or_else(|| functions::find(name, &self.context()))
     }
 
+    /// Values that name objects as the OIDs of these; any others as they are.
+    ///
+    /// # Errors
+    /// That what a value names is there no longer.
+    pub(in crate::sql) fn oids(&self, sql_type: &SqlType, values: &ArrayRef) -> SqlResult<ArrayRef> {
+        functions::oids(&self.context(), sql_type, values)
+    }
+
     /// The query with relations in the place of functions that give their rows.
     pub fn with_relations<'q>(&self, query: &'q Query) -> Cow<'q, Query> {
         rewrite::with_relations(query)
@@ -241,6 +262,7 @@ impl SystemCatalog {
             sizes,
             observations: Arc::default(),
             copies: self.copies.clone(),
+            cursors: self.cursors.clone(),
         }
     }
 }

@@ -59,6 +59,24 @@ impl Class<'_> {
     }
 }
 
+/// The type of the rows of a table or view.
+#[derive(Clone, Copy)]
+pub(super) struct RowType<'a> {
+    pub relation: u32,
+    pub name: &'a str,
+    pub schema: &'a str,
+}
+
+impl RowType<'_> {
+    pub fn oid(&self) -> u32 {
+        row_type_oid(self.relation)
+    }
+
+    pub fn array_oid(&self) -> u32 {
+        row_array_oid(self.relation)
+    }
+}
+
 /// The user's tables and sequences.
 #[derive(Clone)]
 pub(super) struct Objects {
@@ -184,12 +202,18 @@ impl Objects {
             })
     }
 
-    /// The table of a row type, and whether the OID is that of the type's array.
-    pub fn table_of_row_type(&self, oid: u32) -> Option<(&Relation, bool)> {
-        self.tables.iter().find_map(|t| {
-            let found = oid == row_type_oid(t) || oid == row_array_oid(t);
-            found.then(|| (&**t, oid == row_array_oid(t)))
-        })
+    /// The types of the rows of all tables and views.
+    pub fn row_types(&self) -> impl Iterator<Item = RowType<'_>> {
+        let tables = self.tables.iter().map(|table| (table.oid, table.name.as_str(), table.schema_name.as_str()));
+        let views = self.views.iter().map(|view| (view.oid, view.name.as_str(), "public"));
+        tables.chain(views).map(|(relation, name, schema)| RowType { relation, name, schema })
+    }
+
+    /// The row type of an OID, and whether that is the OID of the type's array.
+    pub fn row_type(&self, oid: u32) -> Option<(RowType<'_>, bool)> {
+        let found = self.row_types().find(|row| oid == row.oid() || oid == row.array_oid())?;
+        let is_array = oid == found.array_oid();
+        Some((found, is_array))
     }
 
     /// The schema of the session's temporary objects, if it has any.
@@ -286,17 +310,18 @@ pub(super) fn constraint_oid(table: &Relation) -> u32 {
     table.oid.wrapping_add(2)
 }
 
-pub(super) fn row_type_oid(table: &Relation) -> u32 {
-    table.oid.wrapping_add(3)
+/// OID of the type of a table's or view's rows.
+pub(super) fn row_type_oid(relation: u32) -> u32 {
+    relation.wrapping_add(3)
 }
 
-pub(super) fn row_array_oid(table: &Relation) -> u32 {
-    table.oid.wrapping_add(4)
+fn row_array_oid(relation: u32) -> u32 {
+    relation.wrapping_add(4)
 }
 
 /// The type of a table's rows.
 pub(in crate::sql) fn table_row(table: &Relation) -> TableRow {
-    let (oid, array_oid) = (row_type_oid(table), row_array_oid(table));
+    let (oid, array_oid) = (row_type_oid(table.oid), row_array_oid(table.oid));
     TableRow { oid, array_oid, name: quote_ident(&table.name) }
 }
 

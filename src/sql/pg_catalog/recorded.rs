@@ -10,11 +10,9 @@ use std::sync::{LazyLock, OnceLock};
 use arrow::array::{ArrayRef, new_null_array};
 use arrow::record_batch::RecordBatch;
 
-use super::built_ins::printed_function;
 use super::layout::{Layout, LayoutColumn};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::error::SqlResult;
 use crate::sql::input::ColumnParser;
-use crate::sql::types::SqlType;
 
 /// What COPY writes for NULL.
 const NULL: &str = "\\N";
@@ -85,18 +83,10 @@ fn column_of(column: &LayoutColumn, position: Option<usize>, rows: &[Vec<&'stati
         let text = row.get(position).copied().unwrap_or(NULL);
         match unescaped(text) {
             None => parser.push(None)?,
-            Some(text) if column.sql_type == SqlType::Regproc => {
-                let oid = text.parse().map_err(|_| damaged(column.name, &text))?;
-                parser.push(Some(&printed_function(oid)))?;
-            }
             Some(text) => parser.push(Some(&text))?,
         }
     }
     Ok(parser.finish())
-}
-
-fn damaged(column: &str, text: &str) -> Box<SqlError> {
-    SqlError::new(ErrorKind::Internal, format!("the catalogue's column {column} cannot hold \"{text}\""))
 }
 
 /// The text that COPY wrote so; `None` for NULL.

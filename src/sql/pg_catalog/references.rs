@@ -2,7 +2,7 @@
 
 use super::built_ins;
 use super::functions::FunctionContext;
-use super::objects::{self, PG_CATALOG};
+use super::objects::{PG_CATALOG, RowType};
 use super::quoting::{quote_ident, split_name};
 use super::recorded::RecordedFile;
 use super::routines;
@@ -56,10 +56,10 @@ impl Reference {
         match self {
             Reference::Class => context.objects.class_by_oid(oid).map(|class| context.objects.printed(&class)),
             Reference::Type => {
-                let known = built_ins::type_by_oid(oid).is_some() || context.objects.table_of_row_type(oid).is_some();
+                let known = built_ins::type_by_oid(oid).is_some() || context.objects.row_type(oid).is_some();
                 known.then(|| built_ins::format_type(&context.objects, oid, None))
             }
-            Reference::Proc => built_ins::function_name(oid).map(|_| built_ins::printed_function(oid)),
+            Reference::Proc => routines::by_oid(oid).map(|_| routines::printed(oid)),
             Reference::Procedure => routines::by_oid(oid).map(|routine| routine.signature(context)),
             Reference::Oper => operators().find(|o| o.oid == oid).map(|o| o.printed()),
             Reference::Operator => operators().find(|o| o.oid == oid).map(|o| o.signature(context)),
@@ -138,18 +138,16 @@ pub(super) fn type_oid(context: &FunctionContext, text: &str) -> Option<u32> {
         .iter()
         .find(|t| t.name == name && in_schema(t.schema) && (schema.is_some() || t.schema == PG_CATALOG));
     let base = built_in.map(|t| t.oid).or_else(|| {
-        let named = |t: &&std::sync::Arc<crate::sql::relation::Relation>| {
-            t.name == name && in_schema(context.objects.schema_oid(&t.schema_name).unwrap_or(0))
-        };
-        context.objects.tables.iter().find(named).map(|t| objects::row_type_oid(t))
+        let in_own = |row: &RowType<'_>| in_schema(context.objects.schema_oid(row.schema).unwrap_or(0));
+        context.objects.row_types().find(|row| row.name == name && in_own(row)).map(|row| row.oid())
     })?;
     if !is_array {
         return Some(base);
     }
     let array = built_ins::types().iter().find(|t| t.is_array() && t.element() == base).map(|t| t.oid);
     array.or_else(|| {
-        let (table, _) = context.objects.table_of_row_type(base)?;
-        Some(objects::row_array_oid(table))
+        let (row, _) = context.objects.row_type(base)?;
+        Some(row.array_oid())
     })
 }
 
@@ -286,6 +284,7 @@ pub(super) fn schema_of(relation: &str, wanted: u32) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sql::pg_catalog::objects::OWNER;
 
     #[test]
     fn names_are_found_and_printed() {
@@ -302,7 +301,7 @@ mod tests {
             (Reference::Operator, "+(int4, integer)", 551, "+(integer,integer)"),
             (Reference::Operator, "-(NONE,int4)", 558, "-(NONE,integer)"),
             (Reference::Schema, "public", 2200, "public"),
-            (Reference::Role, "u", objects::OWNER, "u"),
+            (Reference::Role, "u", OWNER, "u"),
             (Reference::Config, "simple", 3748, "simple"),
         ] {
             assert_eq!(reference.find(&context, text).unwrap(), Some(oid), "{text}");

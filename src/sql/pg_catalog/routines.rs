@@ -1,64 +1,136 @@
-//! PostgreSQL's own functions as `pg_get_function_arguments` and its kin describe them.
+//! PostgreSQL's own functions, the rows of `pg_proc`: found by number, by name and by signature.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::built_ins::{format_type, functions_named};
 use super::functions::FunctionContext;
 use super::quoting::{quote_ident, split_name};
 use super::recorded::RecordedFile;
 use super::references::type_oid;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 
-/// One row of `pg_proc`.
+/// OID of `information_schema`, as the recorded rows have it.
+const INFORMATION_SCHEMA: &str = "13207";
+
+/// One row of `pg_proc`; what only its definition shows is as it is recorded.
 pub(super) struct Routine {
-    oid: u32,
-    name: &'static str,
+    pub oid: u32,
+    pub name: &'static str,
     /// Those a call gives.
-    arguments: Vec<u32>,
+    pub arguments: Vec<u32>,
     /// All of them, with those that it gives back.
-    all: Vec<u32>,
-    modes: Vec<&'static str>,
-    names: Vec<&'static str>,
-    defaults: Vec<&'static str>,
-    result: u32,
-    gives_rows: bool,
+    pub all: Vec<u32>,
+    pub modes: Vec<&'static str>,
+    pub names: Vec<&'static str>,
+    pub defaults: Vec<&'static str>,
+    pub result: u32,
+    pub gives_rows: bool,
+    /// `f`, `a` for an aggregate, `w` for a window function.
+    pub kind: &'static str,
+    pub schema: &'static str,
+    pub language: &'static str,
+    pub cost: &'static str,
+    pub rows: &'static str,
+    pub support: u32,
+    pub volatility: &'static str,
+    pub parallel: &'static str,
+    pub is_strict: bool,
+    pub is_security_definer: bool,
+    pub is_leakproof: bool,
+    /// The library of a function in C; `None` for others.
+    pub library: Option<&'static str>,
+    pub source: &'static str,
 }
 
-static ROUTINES: LazyLock<HashMap<u32, Routine>> =
-    LazyLock::new(|| read().unwrap_or_default().into_iter().map(|routine| (routine.oid, routine)).collect());
+/// All of them, by their OIDs.
+static ROUTINES: LazyLock<Vec<Routine>> = LazyLock::new(|| {
+    let Some(file) = RecordedFile::of("pg_proc") else { return Vec::new() };
+    let positions = COLUMNS.map(|column| file.position(column).unwrap_or(usize::MAX));
+    let cells = |row: Vec<&'static str>| positions.map(|at| row.get(at).copied().unwrap_or_default());
+    let mut routines: Vec<_> = file.rows().map(|row| read(cells(row))).collect();
+    routines.sort_unstable_by_key(|routine| routine.oid);
+    routines
+});
 
-fn read() -> Option<Vec<Routine>> {
-    let file = RecordedFile::of("pg_proc")?;
-    let columns = [
-        "oid",
-        "proname",
-        "proargtypes",
-        "proallargtypes",
-        "proargmodes",
-        "proargnames",
-        "proargdefaults",
-        "prorettype",
-        "proretset",
-    ];
-    let positions = columns.map(|column| file.position(column).unwrap_or(usize::MAX));
-    let routine = |row: Vec<&'static str>| {
-        let [oid, name, arguments, all, modes, names, defaults, result, gives_rows] =
-            positions.map(|at| row.get(at).copied().unwrap_or_default());
-        let numbers = |words: Vec<&str>| words.iter().filter_map(|word| word.parse().ok()).collect();
-        Routine {
-            oid: oid.parse().unwrap_or(0),
-            name,
-            arguments: numbers(arguments.split_whitespace().collect()),
-            all: numbers(items(all)),
-            modes: items(modes),
-            names: items(names),
-            defaults: defaults.strip_prefix("\\N").map_or_else(|| expressions(defaults), |_| Vec::new()),
-            result: result.parse().unwrap_or(0),
-            gives_rows: gives_rows == "t",
-        }
+/// Their OIDs by their names, in order.
+static BY_NAME: LazyLock<HashMap<&'static str, Vec<u32>>> = LazyLock::new(|| {
+    let mut by_name: HashMap<_, Vec<u32>> = HashMap::new();
+    ROUTINES.iter().for_each(|routine| by_name.entry(routine.name).or_default().push(routine.oid));
+    by_name
+});
+
+/// The columns that are read, in the order in which [`read`] takes them.
+const COLUMNS: [&str; 22] = [
+    "oid",
+    "proname",
+    "proargtypes",
+    "proallargtypes",
+    "proargmodes",
+    "proargnames",
+    "proargdefaults",
+    "prorettype",
+    "proretset",
+    "prokind",
+    "pronamespace",
+    "prolang",
+    "procost",
+    "prorows",
+    "prosupport",
+    "provolatile",
+    "proparallel",
+    "proisstrict",
+    "prosecdef",
+    "proleakproof",
+    "probin",
+    "prosrc",
+];
+
+/// Aggregates over ordered rows by their OIDs: how many of their arguments are not of the rows, and whether they are
+/// hypothetical, whose last argument stands for those of the rows too.
+static OVER_ORDERED: LazyLock<HashMap<u32, (usize, bool)>> = LazyLock::new(|| {
+    let Some(file) = RecordedFile::of("pg_aggregate") else { return HashMap::new() };
+    let columns = ["aggfnoid", "aggkind", "aggnumdirectargs"].map(|column| file.position(column));
+    let read = |row: Vec<&'static str>| {
+        let [oid, kind, direct] = columns.map(|at| at.and_then(|at| row.get(at).copied()));
+        let hypothetical = match kind? {
+            "o" => false,
+            "h" => true,
+            _ => return None,
+        };
+        Some((oid?.parse().ok()?, (direct?.parse().ok()?, hypothetical)))
     };
-    Some(file.rows().map(routine).collect())
+    file.rows().filter_map(read).collect()
+});
+
+fn read(row: [&'static str; COLUMNS.len()]) -> Routine {
+    let [oid, name, arguments, all, modes, names, defaults, result, gives_rows, rest @ ..] = row;
+    let [kind, schema, language, cost, rows, support, volatility, parallel, rest @ ..] = rest;
+    let [is_strict, is_security_definer, is_leakproof, library, source] = rest;
+    let numbers = |words: Vec<&str>| words.iter().filter_map(|word| word.parse().ok()).collect();
+    Routine {
+        oid: oid.parse().unwrap_or(0),
+        name,
+        arguments: numbers(arguments.split_whitespace().collect()),
+        all: numbers(items(all)),
+        modes: items(modes),
+        names: items(names),
+        defaults: defaults.strip_prefix("\\N").map_or_else(|| expressions(defaults), |_| Vec::new()),
+        result: result.parse().unwrap_or(0),
+        gives_rows: gives_rows == "t",
+        kind,
+        schema,
+        language,
+        cost,
+        rows,
+        support: support.parse().unwrap_or(0),
+        volatility,
+        parallel,
+        is_strict: is_strict == "t",
+        is_security_definer: is_security_definer == "t",
+        is_leakproof: is_leakproof == "t",
+        library: Some(library).filter(|library| !matches!(*library, "\\N" | "")),
+        source,
+    }
 }
 
 /// The items of an array as text; none of NULL.
@@ -87,8 +159,55 @@ fn expressions(text: &'static str) -> Vec<&'static str> {
     found
 }
 
+/// All of them, by their OIDs.
+pub(super) fn all() -> &'static [Routine] {
+    &ROUTINES
+}
+
 pub(super) fn by_oid(oid: u32) -> Option<&'static Routine> {
-    ROUTINES.get(&oid)
+    let at = ROUTINES.binary_search_by_key(&oid, |routine| routine.oid).ok()?;
+    ROUTINES.get(at)
+}
+
+/// The OIDs of the functions with this name.
+pub(super) fn named(name: &str) -> &'static [u32] {
+    BY_NAME.get(name).map_or(&[], Vec::as_slice)
+}
+
+/// The OID of a function of the catalogue's own, whose name is its alone; 0 for none.
+pub(super) fn oid_of(name: &str) -> u32 {
+    named(name).first().copied().unwrap_or(0)
+}
+
+/// As `regproc` prints an OID: with its schema where the name alone does not find it.
+pub(in crate::sql) fn printed(oid: u32) -> String {
+    match by_oid(oid) {
+        None if oid == 0 => "-".to_owned(),
+        None => oid.to_string(),
+        Some(routine) if routine.is_standard() => format!("information_schema.{}", quote_ident(routine.name)),
+        Some(routine) if named(routine.name).len() > 1 => format!("pg_catalog.{}", quote_ident(routine.name)),
+        Some(routine) => quote_ident(routine.name),
+    }
+}
+
+/// What `regproc` reads: the name of one function, its number, or `-` for none.
+///
+/// # Errors
+/// 42883 for a name that no function has, 42725 for one that several have, 42602 for what is no name.
+pub(in crate::sql) fn read_reference(text: &str) -> SqlResult<u32> {
+    let text = text.trim();
+    if text == "-" {
+        return Ok(0);
+    }
+    if let Ok(oid) = text.parse() {
+        return Ok(oid);
+    }
+    let parts = split_name(text);
+    if parts.is_empty() {
+        return Err(SqlError::new(ErrorKind::InvalidName, "invalid name syntax"));
+    }
+    by_name(&parts)?
+        .ok_or_else(|| SqlError::new(ErrorKind::UndefinedFunction, format!("function \"{text}\" does not exist")))
 }
 
 /// The function that a name alone means.
@@ -101,7 +220,7 @@ pub(super) fn by_name(parts: &[String]) -> SqlResult<Option<u32>> {
         [name] => name,
         _ => return Ok(None),
     };
-    match functions_named(name) {
+    match named(name) {
         [] => Ok(None),
         [one] => Ok(Some(*one)),
         _ => {
@@ -132,64 +251,19 @@ pub(super) fn by_signature(context: &FunctionContext, text: &str) -> SqlResult<O
     let parts = split_name(name);
     let Some(name) = parts.last() else { return Ok(None) };
     let has_arguments = |oid: &&u32| by_oid(**oid).is_some_and(|routine| routine.arguments == asked);
-    Ok(functions_named(name).iter().find(has_arguments).copied())
+    Ok(named(name).iter().find(has_arguments).copied())
 }
 
 impl Routine {
-    /// As `regprocedure` prints it.
-    pub fn signature(&self, context: &FunctionContext) -> String {
-        let types: Vec<String> = self.arguments.iter().map(|oid| shown(context, *oid)).collect();
-        let schema = if self.name.starts_with("_pg_") { "information_schema." } else { "" };
-        format!("{schema}{}({})", quote_ident(self.name), types.join(","))
+    /// Of an aggregate over ordered rows, how many arguments stand before ORDER BY, and whether the last stands behind it
+    /// again.
+    pub fn over_ordered(&self) -> Option<(usize, bool)> {
+        OVER_ORDERED.get(&self.oid).copied()
     }
 
-    /// The arguments with names, modes and defaults, as CREATE FUNCTION has them.
-    pub fn arguments(&self, context: &FunctionContext, with_defaults: bool) -> String {
-        let all = if self.all.is_empty() { &self.arguments } else { &self.all };
-        let mode = |at: usize| self.modes.get(at).copied().unwrap_or("i");
-        let given = (0..all.len()).filter(|at| matches!(mode(*at), "i" | "b" | "v")).count();
-        let first_default = given.saturating_sub(self.defaults.len());
-        let (mut shown_arguments, mut inputs) = (Vec::new(), 0_usize);
-        for (at, oid) in all.iter().enumerate() {
-            let mode = mode(at);
-            let is_input = matches!(mode, "i" | "b" | "v");
-            let default = match inputs.checked_sub(first_default) {
-                Some(nth) if is_input && with_defaults => self.defaults.get(nth),
-                _ => None,
-            };
-            inputs += usize::from(is_input);
-            if mode == "t" || !is_input && !with_defaults {
-                continue;
-            }
-            let prefix = match mode {
-                "o" => "OUT ",
-                "b" => "INOUT ",
-                "v" => "VARIADIC ",
-                _ => "",
-            };
-            let name = self.names.get(at).filter(|name| !name.is_empty());
-            let name = name.map_or_else(String::new, |name| format!("{} ", quote_ident(name.trim_matches('"'))));
-            let default = default.map_or_else(String::new, |default| format!(" DEFAULT {default}"));
-            shown_arguments.push(format!("{prefix}{name}{}{default}", shown(context, *oid)));
-        }
-        shown_arguments.join(", ")
-    }
-
-    /// What it gives.
-    pub fn result(&self, context: &FunctionContext) -> String {
-        let columns: Vec<String> = (0..)
-            .zip(&self.all)
-            .filter(|(at, _)| self.modes.get(*at) == Some(&"t"))
-            .map(|(at, oid)| {
-                let name = self.names.get(at).copied().unwrap_or_default();
-                format!("{} {}", quote_ident(name), shown(context, *oid))
-            })
-            .collect();
-        if !columns.is_empty() {
-            return format!("TABLE({})", columns.join(", "));
-        }
-        let set = if self.gives_rows { "SETOF " } else { "" };
-        format!("{set}{}", shown(context, self.result))
+    /// Whether it is one of `information_schema`, which is found by its full name only.
+    pub fn is_standard(&self) -> bool {
+        self.schema == INFORMATION_SCHEMA
     }
 
     /// The default of an argument, counted from 1.
@@ -200,35 +274,19 @@ impl Routine {
     }
 }
 
-fn shown(context: &FunctionContext, oid: u32) -> String {
-    format_type(&context.objects, oid, None)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn functions_are_described_as_postgresql_does() {
-        let context = FunctionContext::for_tests(Vec::new());
-        let described = |name: &str| {
-            let routine = by_oid(functions_named(name)[0]).unwrap();
-            (routine.arguments(&context, true), routine.result(&context))
-        };
-        let both = |arguments: &str, result: &str| (arguments.to_owned(), result.to_owned());
-        assert_eq!(described("now"), both("", "timestamp with time zone"));
-        assert_eq!(described("format"), both("text, VARIADIC \"any\"", "text"));
-        assert_eq!(
-            described("pg_get_keywords"),
-            both(
-                "OUT word text, OUT catcode \"char\", OUT barelabel boolean, OUT catdesc text, OUT baredesc text",
-                "SETOF record"
-            )
-        );
-        assert_eq!(
-            described("make_interval").0,
-            "years integer DEFAULT 0, months integer DEFAULT 0, weeks integer DEFAULT 0, days integer DEFAULT 0, \
-             hours integer DEFAULT 0, mins integer DEFAULT 0, secs double precision DEFAULT 0.0"
-        );
+    fn functions_are_found_by_name_and_by_number() {
+        assert_eq!((by_oid(1242).map(|routine| routine.name), named("boolin")), (Some("boolin"), &[1242][..]));
+        assert_eq!((printed(1242).as_str(), printed(0).as_str()), ("boolin", "-"));
+        assert_eq!(printed(2100), "pg_catalog.avg");
+        assert_eq!((read_reference("boolin").unwrap(), read_reference("-").unwrap()), (1242, 0));
+        assert_eq!(read_reference("pg_catalog.\"boolin\"").unwrap(), 1242);
+        assert_eq!(read_reference("2100").unwrap(), 2100);
+        assert_eq!(read_reference("avg").unwrap_err().kind, ErrorKind::AmbiguousFunction);
+        assert_eq!(read_reference("nosuch").unwrap_err().kind, ErrorKind::UndefinedFunction);
     }
 }

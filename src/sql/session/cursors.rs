@@ -38,8 +38,8 @@ impl Session {
         };
         let memory = self.engine.memory("rows of a cursor");
         let source = CursorRows::new(rows.stream, declare.scroll, memory);
-        let counted = OpenCursor::new(self.engine.counters());
-        let cursor = Cursor::new(declare, rows.columns, source, self.transaction.savepoints(), counted);
+        let (counted, depth) = (OpenCursor::new(self.engine.counters()), self.transaction.savepoints());
+        let cursor = Cursor::new(declare, self.origin(prepared), rows.columns, source, depth, counted);
         self.cursors.add(declare.name.clone(), cursor);
         if is_alone && let Err(error) = self.cursors.hold().await {
             self.cursors.close(&declare.name)?;

@@ -23,6 +23,7 @@ mod owners;
 mod portals;
 mod prepare;
 mod privileges;
+mod references;
 mod rewrite;
 mod roles;
 mod run;
@@ -399,6 +400,7 @@ impl Session {
             .with_login(self.login.clone())
             .with_sequences(self.sequences.clone())
             .with_copies(self.engine.copies().clone())
+            .with_cursors(self.cursors.shown())
     }
 
     fn notice(&mut self, notice: Notice) {

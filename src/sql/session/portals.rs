@@ -6,7 +6,7 @@ use datafusion::common::ScalarValue;
 
 use super::prepare::Prepared;
 use super::{Position, Session, TransactionStatus};
-use crate::sql::cursor::{Cursor, CursorRows, Direction, fetch};
+use crate::sql::cursor::{Cursor, CursorRows, Direction, Origin, fetch};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::outcome::{Outcome, ResultColumn, Rows, RowsTag};
 use crate::sql::statistics::OpenCursor;
@@ -27,10 +27,15 @@ impl Session {
             return Err(SqlError::new(ErrorKind::Internal, "the query of a portal gave no rows"));
         };
         let source = CursorRows::new(rows.stream, None, self.engine.memory("rows of a portal"));
-        let counted = OpenCursor::new(self.engine.counters());
-        let cursor = Cursor::of_portal(rows.columns, source, self.transaction.savepoints(), counted);
+        let (counted, depth) = (OpenCursor::new(self.engine.counters()), self.transaction.savepoints());
+        let cursor = Cursor::of_portal(self.origin(prepared), rows.columns, source, depth, counted);
         self.cursors.add(name.to_owned(), cursor);
         Ok(())
+    }
+
+    /// Where a cursor comes from that a statement makes now.
+    pub(super) fn origin(&self, prepared: &Prepared) -> Origin {
+        Origin { statement: prepared.text().to_owned(), made: self.engine.now().unix_micros() }
     }
 
     /// The columns of an open cursor, and whether they go out in the binary format.

@@ -2,6 +2,7 @@
 
 use super::definitions::Definition;
 use super::value::{Value, invalid};
+use crate::sql::encodings;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::style::{ByteaOutput, DateStyle, IntervalStyle, Style, named_zone};
 
@@ -41,64 +42,16 @@ pub(super) fn checked(definition: &Definition, text: &str, current: Style, reset
 const LOCALES: [&str; 8] =
     ["C", "POSIX", "C.UTF-8", "C.utf8", "en_US.UTF-8", "en_US.utf8", "English_United States.1252", "en_US"];
 
-/// Encodings of PostgreSQL that text is not converted to.
-const OTHER_ENCODINGS: &[&str] = &[
-    "BIG5",
-    "EUCCN",
-    "EUCJIS2004",
-    "EUCJP",
-    "EUCKR",
-    "EUCTW",
-    "GB18030",
-    "GBK",
-    "ISO88591",
-    "ISO88595",
-    "ISO88596",
-    "ISO88597",
-    "ISO88598",
-    "JOHAB",
-    "KOI8",
-    "KOI8R",
-    "KOI8U",
-    "LATIN1",
-    "LATIN2",
-    "LATIN3",
-    "LATIN4",
-    "LATIN5",
-    "LATIN6",
-    "LATIN7",
-    "LATIN8",
-    "LATIN9",
-    "LATIN10",
-    "MULEINTERNAL",
-    "SHIFTJIS2004",
-    "SJIS",
-    "UHC",
-    "WIN1250",
-    "WIN1251",
-    "WIN1252",
-    "WIN1253",
-    "WIN1254",
-    "WIN1255",
-    "WIN1256",
-    "WIN1257",
-    "WIN1258",
-    "WIN866",
-    "WIN874",
-];
-
 /// UTF8, or SQL_ASCII, which means bytes as they are.
 fn encoding(definition: &Definition, text: &str) -> SqlResult<&'static str> {
-    let plain: String = text.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_uppercase();
-    match plain.as_str() {
-        "UTF8" | "UNICODE" => Ok("UTF8"),
-        "SQLASCII" => Ok("SQL_ASCII"),
-        other if OTHER_ENCODINGS.contains(&other) => {
+    match encodings::number(text).and_then(encodings::name) {
+        Some(known @ ("UTF8" | "SQL_ASCII")) => Ok(known),
+        Some(other) => {
             let message = format!("invalid value for parameter \"{}\": \"{text}\"", definition.name);
             Err(SqlError::new(ErrorKind::FeatureNotSupported, message)
-                .with_detail(format!("Conversion between {} and UTF8 is not supported.", text.to_ascii_uppercase())))
+                .with_detail(format!("Conversion between {other} and UTF8 is not supported.")))
         }
-        _ => Err(invalid(definition, text)),
+        None => Err(invalid(definition, text)),
     }
 }
 

@@ -12,6 +12,7 @@ use super::ident;
 use super::scope::{Found, Scope, qualified};
 use crate::sql::catalog::ViewUse;
 use crate::sql::error::{SqlError, SqlResult};
+use crate::sql::nesting::Nesting;
 use crate::sql::plan::{Tables, label_of};
 use crate::sql::statement::fold;
 
@@ -262,7 +263,7 @@ impl Fixer<'_> {
     }
 
     pub fn expr(&mut self, expr: &mut Expr) -> SqlResult<()> {
-        match expr.visit(&mut Columns { fixer: self, depth: 0 }) {
+        match expr.visit(&mut Columns { fixer: self, nesting: Nesting::default() }) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(error) => Err(error),
         }
@@ -300,29 +301,22 @@ impl Fixer<'_> {
 /// Names in one expression; sub-queries have their own scopes.
 struct Columns<'f, 'a> {
     fixer: &'f mut Fixer<'a>,
-    depth: usize,
+    nesting: Nesting,
 }
 
 impl VisitorMut for Columns<'_, '_> {
     type Break = Box<SqlError>;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
-        if self.depth == 0
-            && let Err(error) = self.fixer.query(query)
-        {
-            return ControlFlow::Break(error);
-        }
-        self.depth += 1;
-        ControlFlow::Continue(())
+        self.nesting.enter(|| self.fixer.query(query).map(|_names| ()))
     }
 
     fn post_visit_query(&mut self, _query: &mut Query) -> ControlFlow<Self::Break> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
+        self.nesting.leave()
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
-        if self.depth > 0 {
+        if self.nesting.is_inside() {
             return ControlFlow::Continue(());
         }
         let named = match expr {

@@ -105,6 +105,11 @@ impl IndexShape {
 }
 
 impl IndexedColumn {
+    /// Whether it descends, and whether NULL comes first.
+    pub fn order(&self) -> (bool, bool) {
+        (self.order & DESCENDING != 0, self.order & NULLS_FIRST != 0)
+    }
+
     fn read(reader: &Reader, table: &Relation, item: &IndexColumn) -> Self {
         let mut expr = &item.column.expr;
         let mut collation = String::new();

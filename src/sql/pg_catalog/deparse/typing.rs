@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use crate::sql::pg_catalog::built_ins::{array_of, type_by_oid};
 use crate::sql::pg_catalog::recorded::RecordedFile;
+use crate::sql::pg_catalog::routines;
 
 /// The type of a part of an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,12 +39,8 @@ static OPERATORS: LazyLock<HashMap<&'static str, Vec<Routine>>> = LazyLock::new(
 });
 
 static FUNCTIONS: LazyLock<HashMap<&'static str, Vec<Routine>>> = LazyLock::new(|| {
-    let rows = read("pg_proc", ["proname", "proargtypes", "prorettype", "prokind"]);
-    let functions = rows.filter(|[_, _, _, kind]| *kind == "f");
-    grouped(functions.map(|[name, takes, gives, _]| {
-        let takes = takes.split(' ').filter_map(|oid| oid.parse().ok()).collect();
-        (name, Routine { takes, gives: gives.parse().unwrap_or(0) })
-    }))
+    let functions = routines::all().iter().filter(|known| known.kind == "f");
+    grouped(functions.map(|known| (known.name, Routine { takes: known.arguments.clone(), gives: known.result })))
 });
 
 /// Casts that are made without being asked for.

@@ -77,12 +77,12 @@ fn cancel(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
 
 /// Without waiting for it.
 fn terminate(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
-    if argument(arguments, 1).as_int().is_some_and(|patience| patience != 0) {
-        return Err(SqlError::not_supported("pg_terminate_backend with a timeout")
-            .with_hint("Call it without, and look into pg_stat_activity."));
-    }
     let activity = other(context, arguments, "process is being terminated")?;
     if let Some(activity) = &activity {
+        if argument(arguments, 1).as_int().is_some_and(|patience| patience != 0) {
+            return Err(SqlError::not_supported("pg_terminate_backend with a timeout")
+                .with_hint("Call it without, and look into pg_stat_activity."));
+        }
         activity.terminate();
     }
     Ok(activity.is_some().into())

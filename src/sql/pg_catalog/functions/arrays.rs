@@ -17,6 +17,8 @@ use crate::sql::pg_catalog::cells::Cell;
 use crate::sql::types::SqlType;
 
 pub(super) const FUNCTIONS: &[Definition] = &[
+    Definition::new("lower of vector", super::int4, |_, a| Ok(vector_bound(a, |_| 0))),
+    Definition::new("upper of vector", super::int4, |_, a| Ok(vector_bound(a, |length| length - 1))),
     Definition::new(
         "catalog_subscripts",
         |_| SqlType::Array(Box::new(SqlType::Int4)),
@@ -32,6 +34,14 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     ),
     Definition::new("catalog_prefixed", |_| SqlType::Array(Box::new(SqlType::Text)), prefixed),
 ];
+
+/// A bound of a vector, which has one dimension and counts from 0; NULL of an empty one.
+fn vector_bound(arguments: &[Cell], bound: fn(i64) -> i64) -> Cell {
+    match argument(arguments, 0) {
+        Cell::List(items) if !items.is_empty() && is_first_dimension(arguments) => bound(length(items)).into(),
+        _ => Cell::Null,
+    }
+}
 
 fn is_first_dimension(arguments: &[Cell]) -> bool {
     argument(arguments, 1).as_int() == Some(1)

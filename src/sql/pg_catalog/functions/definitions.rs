@@ -76,12 +76,18 @@ fn serial_sequence(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<C
     let (Some(table), Some(column)) = (argument(arguments, 0).as_text(), argument(arguments, 1).as_text()) else {
         return Ok(Cell::Null);
     };
-    let Some((oid, Class::Table(relation))) = context.objects.class_by_name(&table) else {
+    let Some((oid, class)) = context.objects.class_by_name(&table) else {
         let message = format!("relation \"{table}\" does not exist");
         return Err(SqlError::new(ErrorKind::UndefinedTable, message));
     };
-    if relation.column(&column).is_none() {
-        let message = format!("column \"{column}\" of relation \"{}\" does not exist", relation.name);
+    let is_there = match class {
+        Class::Table(table) => table.column(&column).is_some(),
+        Class::View(view) => view.columns.iter().any(|known| known.name == column),
+        Class::System(layout) => layout.position(&column).is_some(),
+        Class::Index(_) | Class::Sequence(_) => false,
+    };
+    if !is_there {
+        let message = format!("column \"{column}\" of relation \"{}\" does not exist", class.name());
         return Err(SqlError::new(ErrorKind::UndefinedColumn, message));
     }
     let owned = context
@@ -146,7 +152,7 @@ fn empty(_: &FunctionContext, _: &[Cell]) -> SqlResult<Cell> {
 /// Whether the name alone finds what a relation lists under an OID; NULL when it lists nothing so.
 fn visible(context: &FunctionContext, arguments: &[Cell], relation: &str) -> Cell {
     let Some(oid) = argument(arguments, 0).as_oid() else { return Cell::Null };
-    let is_row_type = relation == "pg_type" && context.objects.table_of_row_type(oid).is_some();
+    let is_row_type = relation == "pg_type" && context.objects.row_type(oid).is_some();
     if is_row_type {
         return true.into();
     }

@@ -154,19 +154,26 @@ fn is_table(context: &FunctionContext, given: &Cell) -> bool {
     }
 }
 
-/// What a column of an index can do. All are ascending, with NULL behind, as CREATE INDEX makes them by itself.
+/// What a column of an index can do. Those of a primary key are ascending, with NULL behind.
 fn index_column_property(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
     let class = argument(arguments, 0).as_oid().and_then(|oid| context.objects.class_by_oid(oid));
     let Some(Class::Index(index)) = class else { return Ok(Cell::Null) };
-    let count = i64::try_from(index.columns().len()).unwrap_or(i64::MAX);
-    if !argument(arguments, 1).as_int().is_some_and(|number| (1..=count).contains(&number)) {
-        return Ok(Cell::Null);
-    }
-    let is_ordered = index.method() == "btree";
+    let place = argument(arguments, 1).as_int().and_then(|number| usize::try_from(number).ok()?.checked_sub(1));
+    let Some(place) = place.filter(|place| *place < index.columns().len()) else { return Ok(Cell::Null) };
+    let shape = index.shape();
+    let column = shape.as_ref().and_then(|shape| shape.columns.get(place));
+    // A column behind the key is only stored with it.
+    let is_ordered = index.method() == "btree" && (shape.is_none() || column.is_some());
+    let (descending, nulls_first) = column.map_or((false, false), |column| column.order());
     let property = argument(arguments, 2).as_text().unwrap_or_default().to_lowercase();
     Ok(match property.as_str() {
-        "asc" | "nulls_last" | "orderable" | "search_nulls" | "search_array" | "returnable" => is_ordered.into(),
-        "desc" | "nulls_first" | "distance_orderable" => false.into(),
+        "asc" => (is_ordered && !descending).into(),
+        "desc" => (is_ordered && descending).into(),
+        "nulls_first" => (is_ordered && nulls_first).into(),
+        "nulls_last" => (is_ordered && !nulls_first).into(),
+        "orderable" | "search_nulls" | "search_array" => is_ordered.into(),
+        "returnable" => (index.method() == "btree").into(),
+        "distance_orderable" => false.into(),
         _ => Cell::Null,
     })
 }

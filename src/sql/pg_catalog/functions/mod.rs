@@ -13,6 +13,7 @@ mod naming;
 mod notify;
 mod privileges;
 mod routines;
+mod server;
 mod session;
 mod sets;
 mod sizes;
@@ -33,13 +34,14 @@ use datafusion::logical_expr::{
 };
 
 use self::naming::NamingFunction;
-pub(super) use self::naming::{found_oid_of, names_of, oids_of};
+pub(super) use self::naming::{found_oid_of, names_of, oids, oids_of};
 pub(in crate::sql) use self::naming::{name_of, oid_of};
 use super::cells::{Cell, array_of};
 use super::granted::Granted;
 use super::objects::Objects;
 use super::sizes::Sizes;
 use crate::sql::copies::Copies;
+use crate::sql::cursor::ShownCursor;
 use crate::sql::error::SqlResult;
 use crate::sql::handles::Handles;
 use crate::sql::login::Login;
@@ -61,6 +63,8 @@ pub(super) struct FunctionContext {
     pub observations: Arc<Observations>,
     /// The COPY statements under way, of all sessions.
     pub copies: Arc<Copies>,
+    /// The session's open cursors.
+    pub cursors: Arc<[ShownCursor]>,
 }
 
 #[cfg(test)]
@@ -77,6 +81,7 @@ impl FunctionContext {
             sizes: Arc::default(),
             observations: Arc::default(),
             copies: Arc::default(),
+            cursors: Arc::default(),
         }
     }
 }
@@ -118,6 +123,7 @@ static DEFINITIONS: LazyLock<HashMap<&'static str, &'static Definition>> = LazyL
         notify::FUNCTIONS,
         privileges::FUNCTIONS,
         session::FUNCTIONS,
+        server::FUNCTIONS,
         text::FUNCTIONS,
         arrays::FUNCTIONS,
         routines::FUNCTIONS,

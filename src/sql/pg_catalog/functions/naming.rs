@@ -1,12 +1,17 @@
 //! From names to OIDs and back: `to_regclass` and its kin, and what casts such as `::regclass` are turned into.
 //!
-//! A value of `regclass` is kept as the name it prints. Where its OID is asked for, one of these functions finds it.
+//! A value of `regclass` is kept as the name it prints. Where its OID is asked for, one of these functions finds it. Only
+//! a `regproc` is kept as its OID: a name may be that of several functions.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, ListArray};
+use arrow::datatypes::{DataType, Field};
 
 use super::{Definition, FunctionContext, argument};
 use crate::sql::error::{ErrorKind, SqlResult};
 use crate::sql::input::parse_text;
-use crate::sql::pg_catalog::built_ins::functions_named;
-use crate::sql::pg_catalog::cells::Cell;
+use crate::sql::pg_catalog::cells::{Cell, array_of};
 use crate::sql::pg_catalog::references::Reference;
 use crate::sql::types::SqlType;
 
@@ -26,9 +31,6 @@ const TYPES: &[(&str, Reference)] = &[
     ("regconfig", Reference::Config),
     ("regdictionary", Reference::Dictionary),
 ];
-
-/// How the name of a function is printed that others have too.
-const QUALIFIED: &str = "pg_catalog.";
 
 /// What is asked about a value that names an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,7 +131,7 @@ impl NamingFunction {
             Question::FoundOid => Ok(self.found(context, given)?.into()),
             Question::FoundName => {
                 let found = self.found(context, given)?;
-                Ok(found.and_then(|oid| self.reference.print(context, oid)).into())
+                Ok(found.map_or(Cell::Null, |oid| self.value(context, oid)))
             }
             Question::Oids => each(given, &|item| self.oid(context, item)),
             Question::Names => each(given, &|item| self.printed(context, item)),
@@ -148,26 +150,24 @@ impl NamingFunction {
         if text == "-" {
             return Ok(0u32.into());
         }
-        let found = match self.reference.find(context, &text) {
-            // A column prints a name of several functions so: it is one of them.
-            Err(error) if error.kind == ErrorKind::AmbiguousFunction && text.starts_with(QUALIFIED) => {
-                functions_named(text.trim_start_matches(QUALIFIED)).first().copied()
-            }
-            found => found?,
-        };
-        match found {
+        match self.reference.find(context, &text)? {
             Some(oid) => Ok(oid.into()),
             None => Err(self.reference.missing(&text)),
         }
     }
 
-    /// The name as PostgreSQL prints it; an OID that nothing has is printed itself.
+    /// A value of the type.
     fn printed(&self, context: &FunctionContext, given: &Cell) -> SqlResult<Cell> {
-        Ok(match self.oid(context, given)?.as_oid() {
-            None => Cell::Null,
-            Some(0) => "-".into(),
-            Some(oid) => self.reference.print(context, oid).unwrap_or_else(|| oid.to_string()).into(),
-        })
+        Ok(self.oid(context, given)?.as_oid().map_or(Cell::Null, |oid| self.value(context, oid)))
+    }
+
+    /// The name as PostgreSQL prints it; an OID that nothing has is printed itself. A function stays its OID.
+    fn value(&self, context: &FunctionContext, oid: u32) -> Cell {
+        match (self.reference, oid) {
+            (Reference::Proc, _) => oid.into(),
+            (_, 0) => "-".into(),
+            _ => self.reference.print(context, oid).unwrap_or_else(|| oid.to_string()).into(),
+        }
     }
 
     fn found(&self, context: &FunctionContext, given: &Cell) -> SqlResult<Option<u32>> {
@@ -209,6 +209,30 @@ pub(super) fn as_oid(context: &FunctionContext, sql_type: &SqlType, cell: Cell) 
         question: Question::Oid,
     });
     reference.map_or(Ok(cell.clone()), |function| function.oid(context, &cell))
+}
+
+/// Values that name objects, or lists of them, as their OIDs; any others as they are.
+///
+/// # Errors
+/// That what a value names is there no longer.
+pub(in crate::sql::pg_catalog) fn oids(
+    context: &FunctionContext,
+    sql_type: &SqlType,
+    values: &ArrayRef,
+) -> SqlResult<ArrayRef> {
+    match sql_type {
+        SqlType::Array(item) => {
+            let Some(lists) = values.as_list_opt::<i32>() else { return Ok(values.clone()) };
+            let items = oids(context, item, lists.values())?;
+            let field = Arc::new(Field::new_list_field(items.data_type().clone(), true));
+            Ok(Arc::new(ListArray::try_new(field, lists.offsets().clone(), items, lists.nulls().cloned())?))
+        }
+        sql_type if sql_type.names_objects() => {
+            let cells = (0..values.len()).map(|row| as_oid(context, sql_type, Cell::at(values, row)));
+            Ok(array_of(&DataType::UInt32, &cells.collect::<SqlResult<Vec<_>>>()?))
+        }
+        _ => Ok(values.clone()),
+    }
 }
 
 fn user_by_oid(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {

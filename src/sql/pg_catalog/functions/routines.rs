@@ -3,7 +3,7 @@
 use super::{Definition, FunctionContext, argument, text};
 use crate::sql::error::SqlResult;
 use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::pg_catalog::routine_source;
+use crate::sql::pg_catalog::routine_text;
 use crate::sql::pg_catalog::routines::{Routine, by_oid};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
@@ -16,7 +16,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     // No function here has its source as SQL: those of PostgreSQL are built in.
     Definition::new("pg_get_function_sqlbody", text, super::nothing),
     Definition::new("pg_get_functiondef", text, |c, a| match argument(a, 0).as_oid() {
-        Some(oid) => Ok(routine_source::definition(c, oid)?.into()),
+        Some(oid) => Ok(routine_text::definition(c, oid)?.into()),
         None => Ok(Cell::Null),
     }),
 ];

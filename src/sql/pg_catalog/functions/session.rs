@@ -1,6 +1,7 @@
 //! Functions about the session and the server: who, where, which version, how large.
 
 use super::{Definition, FunctionContext, argument, boolean, int4, int8, name, text};
+use crate::sql::encodings;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::pg_catalog::cells::Cell;
 use crate::sql::plan::SETTING_BY_ROW;
@@ -20,8 +21,6 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("set_config", text, set_config).of_nulls().volatile(),
     Definition::new("version", text, version),
     Definition::new("pg_backend_pid", int4, |c, _| Ok(c.login.process.into())),
-    Definition::new("pg_is_in_recovery", boolean, |_, _| Ok(false.into())),
-    Definition::new("pg_is_wal_replay_paused", boolean, |_, _| Ok(false.into())),
     Definition::new("pg_my_temp_schema", super::oid, |c, _| Ok(c.objects.schema_oid("pg_temp").unwrap_or(0).into())),
     Definition::new("pg_is_other_temp_schema", boolean, |_, _| Ok(false.into())),
     Definition::new("inet_server_addr", text, |_, _| Ok(Cell::Null)),
@@ -78,66 +77,10 @@ fn set_config(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> 
 
 fn encoding_name(_: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
     let number = argument(arguments, 0).as_int().and_then(|number| usize::try_from(number).ok());
-    Ok(number.and_then(|number| ENCODINGS.get(number)).copied().unwrap_or_default().into())
+    Ok(number.and_then(encodings::name).unwrap_or_default().into())
 }
 
-/// Names are compared without what is no letter or digit, as PostgreSQL compares them.
 fn encoding_number(_: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
-    let plain = |name: &str| -> String {
-        name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
-    };
-    let asked = plain(&argument(arguments, 0).as_text().unwrap_or_default());
-    let asked = match asked.as_str() {
-        "unicode" => "utf8",
-        "iso88591" => "latin1",
-        other => other,
-    };
-    let found = ENCODINGS.iter().position(|known| plain(known) == asked);
+    let found = encodings::number(&argument(arguments, 0).as_text().unwrap_or_default());
     Ok(Cell::Int(found.map_or(-1, |found| i64::try_from(found).unwrap_or(-1))))
 }
-
-/// PostgreSQL's encodings, by their numbers. All text here is UTF8.
-const ENCODINGS: &[&str] = &[
-    "SQL_ASCII",
-    "EUC_JP",
-    "EUC_CN",
-    "EUC_KR",
-    "EUC_TW",
-    "EUC_JIS_2004",
-    "UTF8",
-    "MULE_INTERNAL",
-    "LATIN1",
-    "LATIN2",
-    "LATIN3",
-    "LATIN4",
-    "LATIN5",
-    "LATIN6",
-    "LATIN7",
-    "LATIN8",
-    "LATIN9",
-    "LATIN10",
-    "WIN1256",
-    "WIN1258",
-    "WIN866",
-    "WIN874",
-    "KOI8R",
-    "WIN1251",
-    "WIN1252",
-    "ISO_8859_5",
-    "ISO_8859_6",
-    "ISO_8859_7",
-    "ISO_8859_8",
-    "WIN1250",
-    "WIN1253",
-    "WIN1254",
-    "WIN1255",
-    "WIN1257",
-    "KOI8U",
-    "SJIS",
-    "BIG5",
-    "GBK",
-    "UHC",
-    "GB18030",
-    "JOHAB",
-    "SHIFT_JIS_2004",
-];

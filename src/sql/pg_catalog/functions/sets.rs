@@ -1,6 +1,7 @@
 //! Functions that give rows: each column is a list, whose items become rows.
 
-use super::{Definition, argument};
+use super::{Definition, FunctionContext, argument};
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::pg_catalog::cells::Cell;
 use crate::sql::types::SqlType;
 
@@ -17,6 +18,13 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     }),
     Definition::new("option names", texts, |_, a| Ok(options(a, |name, _| name.into()))),
     Definition::new("option values", texts, |_, a| Ok(options(a, |_, value| value.into()))),
+    Definition::new("token numbers", integers, |_, a| tokens(a, |number, _, _| number.into())),
+    Definition::new("token aliases", texts, |_, a| tokens(a, |_, alias, _| alias.into())),
+    Definition::new("token descriptions", texts, |_, a| tokens(a, |_, _, description| description.into())),
+    // Of partitions, which no table has.
+    Definition::new("no relations", relations, empty),
+    Definition::new("no truths", booleans, empty),
+    Definition::new("no numbers", integers, empty),
     Definition::new("item numbers", integers, |_, a| {
         Ok(match argument(a, 0) {
             Cell::List(items) => Cell::List((1_i64..).zip(items).map(|(number, _)| number.into()).collect()),
@@ -36,6 +44,59 @@ fn booleans(_: &[arrow::datatypes::FieldRef]) -> SqlType {
 fn integers(_: &[arrow::datatypes::FieldRef]) -> SqlType {
     SqlType::Array(Box::new(SqlType::Int4))
 }
+
+fn relations(_: &[arrow::datatypes::FieldRef]) -> SqlType {
+    SqlType::Array(Box::new(SqlType::Regclass))
+}
+
+fn empty(_: &FunctionContext, _: &[Cell]) -> SqlResult<Cell> {
+    Ok(Cell::List(Vec::new()))
+}
+
+/// One column of `ts_token_type`.
+///
+/// # Errors
+/// 42704 for a parser that there is not.
+fn tokens(arguments: &[Cell], column: impl Fn(i64, &'static str, &'static str) -> Cell) -> SqlResult<Cell> {
+    let parser = argument(arguments, 0);
+    let name = parser.as_text().unwrap_or_default();
+    if parser.as_oid() != Some(DEFAULT_PARSER) && !matches!(name.as_str(), "default" | "pg_catalog.default") {
+        let message = format!("text search parser \"{name}\" does not exist");
+        return Err(SqlError::new(ErrorKind::UndefinedObject, message));
+    }
+    let cells = (1..).zip(TOKENS).map(|(number, (alias, description))| column(number, alias, description));
+    Ok(Cell::List(cells.collect()))
+}
+
+/// The one parser of `pg_ts_parser`.
+const DEFAULT_PARSER: u32 = 3722;
+
+/// The kinds of tokens that it finds, in order.
+const TOKENS: &[(&str, &str)] = &[
+    ("asciiword", "Word, all ASCII"),
+    ("word", "Word, all letters"),
+    ("numword", "Word, letters and digits"),
+    ("email", "Email address"),
+    ("url", "URL"),
+    ("host", "Host"),
+    ("sfloat", "Scientific notation"),
+    ("version", "Version number"),
+    ("hword_numpart", "Hyphenated word part, letters and digits"),
+    ("hword_part", "Hyphenated word part, all letters"),
+    ("hword_asciipart", "Hyphenated word part, all ASCII"),
+    ("blank", "Space symbols"),
+    ("tag", "XML tag"),
+    ("protocol", "Protocol head"),
+    ("numhword", "Hyphenated word, letters and digits"),
+    ("asciihword", "Hyphenated word, all ASCII"),
+    ("hword", "Hyphenated word, all letters"),
+    ("url_path", "URL path"),
+    ("file", "File or path name"),
+    ("float", "Decimal notation"),
+    ("int", "Signed integer"),
+    ("uint", "Unsigned integer"),
+    ("entity", "XML entity"),
+];
 
 /// One column of `pg_get_keywords`.
 fn keywords(column: impl Fn(&'static str, &'static str, bool) -> Cell) -> Cell {

@@ -1,10 +1,22 @@
 //! What `information_schema` makes of types: lengths and precisions of a type and its modifier.
 
-use super::{Definition, argument, int4, text};
+use super::{Definition, argument, int4, oid, text};
 use crate::sql::pg_catalog::cells::Cell;
+use crate::sql::pg_catalog::objects::Class;
 use crate::sql::types::{TimeLimits, TimeType};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
+    // Of `typtype`, what a domain says, and what the column itself does: the rewriting takes these from the rows.
+    Definition::new("_pg_truetypid", oid, |_, a| Ok(of_domain_or_column(a))),
+    Definition::new("_pg_truetypmod", int4, |_, a| Ok(of_domain_or_column(a))),
+    Definition::new("_pg_index_position", int4, |c, a| {
+        let Some(Class::Index(index)) = argument(a, 0).as_oid().and_then(|oid| c.objects.class_by_oid(oid)) else {
+            return Ok(Cell::Null);
+        };
+        let place =
+            (1_i64..).zip(index.columns()).find(|(_, number)| argument(a, 1).as_int() == Some((*number).into()));
+        Ok(place.map(|(place, _)| place).into())
+    }),
     Definition::new("_pg_char_max_length", int4, |_, a| Ok(of_type(a, char_max_length))),
     Definition::new("_pg_char_octet_length", int4, |_, a| Ok(of_type(a, char_octet_length))),
     Definition::new("_pg_numeric_precision", int4, |_, a| Ok(of_type(a, numeric_precision))),
@@ -45,6 +57,11 @@ const CHARACTER_BYTES: i64 = 4;
 /// Most bytes of a text.
 const TEXT_BYTES: i64 = 1 << 30;
 const MICROSECOND_DIGITS: i64 = 6;
+
+fn of_domain_or_column(arguments: &[Cell]) -> Cell {
+    let is_domain = argument(arguments, 0).as_text().as_deref() == Some("d");
+    argument(arguments, if is_domain { 1 } else { 2 }).clone()
+}
 
 /// What a function says of a type's OID and a modifier.
 fn of_type(arguments: &[Cell], tell: fn(u32, i64) -> Option<i64>) -> Cell {

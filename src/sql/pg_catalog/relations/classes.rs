@@ -19,7 +19,7 @@ pub(super) fn classes(context: &FunctionContext, rows: &mut Rows) {
     for table in &context.objects.tables {
         let schema = context.objects.schema_oid(&table.schema_name).unwrap_or(PUBLIC);
         let described = Described {
-            row_type: row_type_oid(table),
+            row_type: row_type_oid(table.oid),
             access: HEAP,
             columns: visible_columns(table).count() + table.dropped_columns.len(),
             has_index: TableIndex::of_table(table).next().is_some(),
@@ -53,9 +53,16 @@ pub(super) fn classes(context: &FunctionContext, rows: &mut Rows) {
         let columns = view.columns.len();
         let (owner, acl) = (context.granted.owner_oid(view.oid), context.granted.acl_of(view.oid));
         let schema = context.objects.schema_oid(&view.place.schema()).unwrap_or(PUBLIC);
-        let persistence = persistence(view.place);
-        let described = Described::of(view.oid, &view.name, schema, "v");
-        push(rows, &Described { columns, is_view: true, owner, acl, persistence, ..described });
+        let described = Described {
+            row_type: row_type_oid(view.oid),
+            columns,
+            is_view: true,
+            owner,
+            acl,
+            persistence: persistence(view.place),
+            ..Described::of(view.oid, &view.name, schema, "v")
+        };
+        push(rows, &described);
     }
 }
 

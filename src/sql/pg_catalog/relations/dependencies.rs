@@ -6,9 +6,7 @@ use crate::sql::pg_catalog::cells::Cell;
 use crate::sql::pg_catalog::constraints::{TableConstraint, TableIndex, numbers};
 use crate::sql::pg_catalog::deparse;
 use crate::sql::pg_catalog::functions::FunctionContext;
-use crate::sql::pg_catalog::objects::{
-    Class, Objects, PUBLIC, default_oid, index_oid, row_array_oid, row_type_oid, visible_columns,
-};
+use crate::sql::pg_catalog::objects::{Class, Objects, PUBLIC, default_oid, visible_columns};
 use crate::sql::relation::{Relation, RelationColumn};
 
 /// OIDs of the relations that list the objects.
@@ -41,6 +39,14 @@ pub(super) fn dependencies(context: &FunctionContext, rows: &mut Rows) {
             of_index(&index, rows);
         }
     }
+    for view in &context.objects.views {
+        push(rows, Object(PG_CLASS, view.oid, 0), Object(PG_NAMESPACE, PUBLIC, 0), NORMAL);
+    }
+    for row_type in context.objects.row_types() {
+        let (row, array) = (Object(PG_TYPE, row_type.oid(), 0), Object(PG_TYPE, row_type.array_oid(), 0));
+        push(rows, row, Object(PG_CLASS, row_type.relation, 0), INTERNAL);
+        push(rows, array, row, INTERNAL);
+    }
     for sequence in &context.objects.sequences {
         let own = Object(PG_CLASS, sequence.oid, 0);
         let schema = context.objects.schema_oid(&sequence.place.schema()).unwrap_or(PUBLIC);
@@ -56,10 +62,7 @@ pub(super) fn dependencies(context: &FunctionContext, rows: &mut Rows) {
 fn of_table(objects: &Objects, table: &Relation, rows: &mut Rows) {
     let own = Object(PG_CLASS, table.oid, 0);
     let schema = objects.schema_oid(&table.schema_name).unwrap_or(PUBLIC);
-    let (row, array) = (Object(PG_TYPE, row_type_oid(table), 0), Object(PG_TYPE, row_array_oid(table), 0));
     push(rows, own, Object(PG_NAMESPACE, schema, 0), NORMAL);
-    push(rows, row, own, INTERNAL);
-    push(rows, array, row, INTERNAL);
 }
 
 fn of_default(objects: &Objects, table: &Relation, number: i32, described: &RelationColumn, rows: &mut Rows) {
@@ -93,8 +96,8 @@ fn of_constraint(objects: &Objects, constraint: &TableConstraint<'_>, rows: &mut
     for number in numbers(target, referenced) {
         push(rows, own, column(target, number), NORMAL);
     }
-    if target.is_unique_by_key(referenced) {
-        push(rows, own, Object(PG_CLASS, index_oid(target), 0), NORMAL);
+    if let Some(index) = TableIndex::unique_over(target, referenced) {
+        push(rows, own, Object(PG_CLASS, index.oid(), 0), NORMAL);
     }
 }
 

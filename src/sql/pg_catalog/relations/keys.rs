@@ -5,7 +5,7 @@ use super::types::operator_class;
 use crate::sql::catalog::{Deferral, UnenforcedKind};
 use crate::sql::pg_catalog::built_ins::{type_by_oid, type_oid};
 use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::pg_catalog::constraints::{TableConstraint, action_code, numbers};
+use crate::sql::pg_catalog::constraints::{TableConstraint, TableIndex, action_code, numbers};
 use crate::sql::pg_catalog::deparse::IndexShape;
 use crate::sql::pg_catalog::functions::FunctionContext;
 use crate::sql::pg_catalog::objects::{PUBLIC, visible_columns};
@@ -57,7 +57,7 @@ pub(super) fn constraints(context: &FunctionContext, rows: &mut Rows) {
             ("condeferred", (deferral == Deferral::InitiallyDeferred).into()),
             ("convalidated", (constraint.is_enforced() || constraint.kind() == "u").into()),
             ("conrelid", table.oid.into()),
-            ("conindid", constraint.index().into()),
+            ("conindid", reference.index.unwrap_or_else(|| constraint.index()).into()),
             ("confrelid", reference.table.into()),
             ("confupdtype", reference.on_update.into()),
             ("confdeltype", reference.on_delete.into()),
@@ -74,6 +74,8 @@ pub(super) fn constraints(context: &FunctionContext, rows: &mut Rows) {
 /// What a foreign key refers to; blanks for other constraints.
 struct Reference {
     table: u32,
+    /// The index that makes what is referred to unique; `None` for other constraints.
+    index: Option<u32>,
     columns: Cell,
     on_update: &'static str,
     on_delete: &'static str,
@@ -82,7 +84,7 @@ struct Reference {
 
 impl Reference {
     fn of(context: &FunctionContext, constraint: &TableConstraint<'_>) -> Self {
-        let none = Self { table: 0, columns: Cell::Null, on_update: " ", on_delete: " ", matching: " " };
+        let none = Self { table: 0, index: None, columns: Cell::Null, on_update: " ", on_delete: " ", matching: " " };
         let TableConstraint::Recorded(_, recorded) = constraint else { return none };
         let UnenforcedKind::ForeignKey { table, referenced, on_update, on_delete, match_full, .. } = &recorded.kind
         else {
@@ -91,6 +93,9 @@ impl Reference {
         let known = context.objects.referenced(constraint.table(), table);
         Self {
             table: known.map_or(0, |table| table.oid),
+            index: Some(
+                known.and_then(|table| TableIndex::unique_over(table, referenced)).map_or(0, |index| index.oid()),
+            ),
             columns: known.map_or(Cell::Null, |table| Cell::numbers(numbers(table, referenced))),
             on_update: action_code(*on_update),
             on_delete: action_code(*on_delete),

@@ -98,6 +98,7 @@ fn fill_of(layout: &Layout) -> Option<Fill> {
         ("pg_catalog", "pg_locks") => activity::locks,
         ("pg_catalog", "statement_statistics") => statement_statistics::statements,
         ("pg_catalog", "pg_prepared_statements") => prepared::prepared_statements,
+        ("pg_catalog", "pg_cursors") => prepared::cursors,
         ("pg_catalog", "pg_stat_progress_copy") => progress::copies,
         ("pg_catalog", "pg_tables") => views::tables,
         ("pg_catalog", "pg_views") => views::views,
@@ -151,6 +152,11 @@ impl Rows {
 
     /// Adds a row. A column that is not named is NULL, or its type's zero where it cannot be.
     pub fn push<const N: usize>(&mut self, row: [(&str, Cell); N]) {
+        self.push_all(row);
+    }
+
+    /// As [`Rows::push`], of a row in parts.
+    pub fn push_all<'c>(&mut self, row: impl IntoIterator<Item = (&'c str, Cell)>) {
         for (name, cell) in row {
             let position = self.layout.position(name);
             debug_assert!(position.is_some(), "{} has no column {name}", self.layout.name);
@@ -186,7 +192,6 @@ impl Rows {
 fn zero(sql_type: &SqlType) -> Cell {
     match sql_type {
         SqlType::Bool => Cell::Bool(false),
-        SqlType::Regproc => Cell::text("-"),
         SqlType::Array(_) | SqlType::Int2Vector | SqlType::OidVector => Cell::List(Vec::new()),
         other if other.arrow() == arrow::datatypes::DataType::Utf8 => Cell::text(""),
         _ => Cell::Int(0),

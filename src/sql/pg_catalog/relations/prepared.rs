@@ -1,4 +1,4 @@
-//! `pg_prepared_statements`: the session's own.
+//! `pg_prepared_statements` and `pg_cursors`: the session's own.
 
 use super::Rows;
 use crate::sql::pg_catalog::cells::Cell;
@@ -15,6 +15,19 @@ pub(super) fn prepared_statements(context: &FunctionContext, rows: &mut Rows) {
             ("from_sql", shown.from_sql.into()),
             ("generic_plans", 0.into()),
             ("custom_plans", 0.into()),
+        ]);
+    }
+}
+
+pub(super) fn cursors(context: &FunctionContext, rows: &mut Rows) {
+    for cursor in context.cursors.iter() {
+        rows.push([
+            ("name", cursor.name.as_str().into()),
+            ("statement", cursor.origin.statement.as_str().into()),
+            ("is_holdable", cursor.is_holdable.into()),
+            ("is_binary", cursor.is_binary.into()),
+            ("is_scrollable", cursor.is_scrollable.into()),
+            ("creation_time", cursor.origin.made.into()),
         ]);
     }
 }

@@ -10,43 +10,37 @@ use crate::sql::privileges::KnownRole;
 /// What stands for a password, as in PostgreSQL's own views.
 const HIDDEN: &str = "********";
 
+/// `pg_roles`: nobody sees whether there is a password.
 pub(super) fn roles(context: &FunctionContext, rows: &mut Rows) {
     for role in context.granted.roles.iter() {
-        let all = is_super(role);
-        rows.push([
-            ("rolname", role.name.as_str().into()),
-            ("rolsuper", all.into()),
-            ("rolinherit", true.into()),
-            ("rolcreaterole", all.into()),
-            ("rolcreatedb", all.into()),
-            ("rolcanlogin", role.can_login.into()),
-            ("rolreplication", all.into()),
-            ("rolconnlimit", (-1).into()),
-            ("rolpassword", HIDDEN.into()),
-            ("rolbypassrls", all.into()),
-            ("rolconfig", own_settings(role)),
-            ("oid", role.oid.into()),
-        ]);
+        rows.push_all(
+            attributes(role).into_iter().chain([("rolpassword", HIDDEN.into()), ("rolconfig", own_settings(role))]),
+        );
     }
 }
 
 pub(super) fn authids(context: &FunctionContext, rows: &mut Rows) {
     for role in context.granted.roles.iter() {
-        let all = is_super(role);
-        rows.push([
-            ("oid", role.oid.into()),
-            ("rolname", role.name.as_str().into()),
-            ("rolsuper", all.into()),
-            ("rolinherit", true.into()),
-            ("rolcreaterole", all.into()),
-            ("rolcreatedb", all.into()),
-            ("rolcanlogin", role.can_login.into()),
-            ("rolreplication", all.into()),
-            ("rolbypassrls", all.into()),
-            ("rolconnlimit", (-1).into()),
-            ("rolpassword", if role.can_login { HIDDEN.into() } else { Cell::Null }),
-        ]);
+        let password = if role.can_login { HIDDEN.into() } else { Cell::Null };
+        rows.push_all(attributes(role).into_iter().chain([("rolpassword", password)]));
     }
+}
+
+/// What both have of a role.
+fn attributes(role: &KnownRole) -> [(&'static str, Cell); 10] {
+    let all = is_super(role);
+    [
+        ("oid", role.oid.into()),
+        ("rolname", role.name.as_str().into()),
+        ("rolsuper", all.into()),
+        ("rolinherit", true.into()),
+        ("rolcreaterole", all.into()),
+        ("rolcreatedb", all.into()),
+        ("rolcanlogin", role.can_login.into()),
+        ("rolreplication", all.into()),
+        ("rolbypassrls", all.into()),
+        ("rolconnlimit", (-1).into()),
+    ]
 }
 
 /// `pg_user` and `pg_shadow`: the roles that can log in.

@@ -1,4 +1,4 @@
-//! The types of tables' rows in `pg_type`, and the operator classes of keys.
+//! The types of the rows of tables and views in `pg_type`, and the operator classes of keys.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -7,37 +7,38 @@ use super::Rows;
 use super::classes::BTREE;
 use crate::sql::pg_catalog::cells::Cell;
 use crate::sql::pg_catalog::functions::FunctionContext;
-use crate::sql::pg_catalog::objects::{PUBLIC, row_array_oid, row_type_oid};
+use crate::sql::pg_catalog::objects::PUBLIC;
 use crate::sql::pg_catalog::recorded::RecordedFile;
+use crate::sql::pg_catalog::routines;
 
-/// Every table has a type of its rows, and that type an array.
+/// Every table and view has a type of its rows, and that type an array.
 pub(super) fn row_types(context: &FunctionContext, rows: &mut Rows) {
-    for table in &context.objects.tables {
-        let schema = context.objects.schema_oid(&table.schema_name).unwrap_or(PUBLIC);
-        let (row, array) = (row_type_oid(table), row_array_oid(table));
-        let array_name = format!("_{}", table.name);
-        for (oid, name, is_array) in [(row, &table.name, false), (array, &array_name, true)] {
+    for row_type in context.objects.row_types() {
+        let schema = context.objects.schema_oid(row_type.schema).unwrap_or(PUBLIC);
+        let (row, array) = (row_type.oid(), row_type.array_oid());
+        let array_name = format!("_{}", row_type.name);
+        for (oid, name, is_array) in [(row, row_type.name, false), (array, array_name.as_str(), true)] {
             let family = if is_array { "array" } else { "record" };
-            let function = |end: &str| Cell::text(format!("{family}_{end}"));
+            let function = |end: &str| Cell::from(routines::oid_of(&format!("{family}_{end}")));
             rows.push([
                 ("oid", oid.into()),
-                ("typname", name.as_str().into()),
+                ("typname", name.into()),
                 ("typnamespace", schema.into()),
-                ("typowner", context.granted.owner_oid(table.oid).into()),
+                ("typowner", context.granted.owner_oid(row_type.relation).into()),
                 ("typlen", (-1).into()),
                 ("typtype", if is_array { "b" } else { "c" }.into()),
                 ("typcategory", if is_array { "A" } else { "C" }.into()),
                 ("typisdefined", true.into()),
                 ("typdelim", ",".into()),
-                ("typrelid", if is_array { 0 } else { table.oid }.into()),
-                ("typsubscript", if is_array { "array_subscript_handler" } else { "-" }.into()),
+                ("typrelid", if is_array { 0 } else { row_type.relation }.into()),
+                ("typsubscript", if is_array { routines::oid_of("array_subscript_handler") } else { 0 }.into()),
                 ("typelem", if is_array { row } else { 0 }.into()),
                 ("typarray", if is_array { 0 } else { array }.into()),
                 ("typinput", function("in")),
                 ("typoutput", function("out")),
                 ("typreceive", function("recv")),
                 ("typsend", function("send")),
-                ("typanalyze", if is_array { "array_typanalyze" } else { "-" }.into()),
+                ("typanalyze", if is_array { routines::oid_of("array_typanalyze") } else { 0 }.into()),
                 ("typalign", "d".into()),
                 ("typstorage", "x".into()),
                 ("typtypmod", (-1).into()),

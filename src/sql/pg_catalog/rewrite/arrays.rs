@@ -18,10 +18,9 @@ pub(super) fn expression(expr: &mut Expr, reads_system: bool) {
         Expr::Function(function) => match last_name(&function.name).as_str() {
             "array" => array_of_query(expr),
             "generate_subscripts" => subscripts(expr),
-            "_pg_expandarray" => expanded_items(expr),
+            "array_lower" | "array_upper" => bound(expr),
             _ => {}
         },
-        Expr::CompoundFieldAccess { .. } if is_expanded_part(expr, reads_system) => expanded_part(expr),
         Expr::CompoundFieldAccess { root, access_chain } if is_vector(root) => count_from_one(access_chain),
         Expr::CompoundFieldAccess { root, access_chain } if reads_system && is_name(root) => {
             if let [AccessExpr::Subscript(Subscript::Index { index })] = access_chain.as_mut_slice() {
@@ -148,40 +147,13 @@ fn subscripts(expr: &mut Expr) {
     *expr = call("unnest", vec![call("catalog_subscripts", given)]);
 }
 
-/// `_pg_expandarray(list)` stands for its items. Their numbers are asked for as `(_pg_expandarray(list)).n`.
-fn expanded_items(expr: &mut Expr) {
+/// The bounds of a vector are one less than those of a list.
+fn bound(expr: &mut Expr) {
     let Expr::Function(function) = expr else { return };
-    *expr = call("unnest", arguments(function).map(take).collect());
-}
-
-/// `(_pg_expandarray(list)).n`, or a part of a column that such a call filled in a sub-query: `(keys).x`.
-fn is_expanded_part(expr: &Expr, reads_system: bool) -> bool {
-    let Expr::CompoundFieldAccess { root, access_chain } = expr else { return false };
-    let Expr::Nested(root) = &**root else { return false };
-    let part = match access_chain.as_slice() {
-        [AccessExpr::Dot(Expr::Identifier(part))] => part.value.as_str(),
-        _ => return false,
-    };
-    match &**root {
-        Expr::Function(function) => last_name(&function.name) == "_pg_expandarray" && matches!(part, "x" | "n"),
-        Expr::Identifier(_) | Expr::CompoundIdentifier(_) => reads_system && part == "x",
-        _ => false,
+    if arguments(function).next().is_some_and(|list| is_vector(list)) {
+        let name = if last_name(&function.name) == "array_lower" { "lower of vector" } else { "upper of vector" };
+        *expr = call(name, arguments(function).map(take).collect());
     }
-}
-
-fn expanded_part(expr: &mut Expr) {
-    let Expr::CompoundFieldAccess { root, access_chain } = expr else { return };
-    let numbers = matches!(access_chain.first(), Some(AccessExpr::Dot(Expr::Identifier(part))) if part.value == "n");
-    let Expr::Nested(inner) = &mut **root else { return };
-    let mut inner = take(inner);
-    if let (true, Expr::Function(function)) = (numbers, &mut inner) {
-        let mut list: Vec<Expr> = arguments(function).map(take).collect();
-        list.extend([number(1), number(1)]);
-        inner = call("unnest", vec![call("catalog_subscripts", list)]);
-    } else {
-        expanded_items(&mut inner);
-    }
-    *expr = inner;
 }
 
 /// A name is an array of characters, which counts from 0.

@@ -4,10 +4,13 @@
 //! used for decides: compared, cast to a number or given to a function of the catalogue it is the OID. Where the text of
 //! a statement does not show that, the pass that types expressions sees to it.
 
-use datafusion::sql::sqlparser::ast::{ArrayElemTypeDef, BinaryOperator, DataType, Expr, Ident, ObjectName};
+use datafusion::sql::sqlparser::ast::{
+    ArrayElemTypeDef, BinaryOperator, DataType, Expr, Ident, ObjectName, Value, ValueWithSpan,
+};
 
-use super::forms::{arguments, call, column_name, last_name, literal, take};
-use crate::sql::pg_catalog::{functions, layout};
+use super::forms::{arguments, call, last_name, literal, take};
+use crate::sql::expr::cast_function;
+use crate::sql::pg_catalog::functions;
 use crate::sql::statement::fold;
 use crate::sql::types::SqlType;
 
@@ -61,9 +64,6 @@ pub(super) fn expression(expr: &mut Expr) {
     }
 }
 
-/// The type whose columns are names here.
-const PROC: Names = "regproc";
-
 fn is_comparison(op: &BinaryOperator) -> bool {
     use BinaryOperator as Op;
     matches!(op, Op::Eq | Op::NotEq | Op::Lt | Op::LtEq | Op::Gt | Op::GtEq)
@@ -71,18 +71,6 @@ fn is_comparison(op: &BinaryOperator) -> bool {
 
 /// Two operands of a comparison.
 fn compared(left: &mut Expr, right: &mut Expr) {
-    // A column of regproc is its name here: it can be compared with names, and with OIDs through its OID.
-    let (left_proc, right_proc) = (is_proc_column(left), is_proc_column(right));
-    if left_proc || right_proc {
-        let (column, other) = if left_proc { (left, right) } else { (right, left) };
-        if names_of_cast(other) == Some(PROC) || literal(other).is_some() || is_proc_column(other) {
-            return;
-        }
-        let inner = take(column);
-        *column = call(&functions::oid_of(PROC), vec![inner]);
-        to_oid(other);
-        return;
-    }
     match (names_of_cast(left), names_of_cast(right)) {
         (Some(names), None) if literal(right).is_some() => {
             *right = call(&functions::oid_of(names), vec![take(right)]);
@@ -96,10 +84,6 @@ fn compared(left: &mut Expr, right: &mut Expr) {
     to_oid(right);
 }
 
-fn is_proc_column(expr: &Expr) -> bool {
-    column_name(expr).is_some_and(|name| layout::has_column(&name, &SqlType::Regproc))
-}
-
 /// Turns `e::regclass` and `to_regclass(e)` into the OID.
 fn to_oid(expr: &mut Expr) {
     if let Expr::Function(function) = expr {
@@ -111,7 +95,16 @@ fn to_oid(expr: &mut Expr) {
         return;
     }
     if let Some((names, inner)) = named_cast(expr) {
-        *expr = call(&functions::oid_of(names), vec![inner]);
+        *expr = call(&functions::oid_of(names), vec![declared(names, inner)]);
+    }
+}
+
+/// A parameter with the type that the cast around it declares.
+fn declared(names: Names, operand: Expr) -> Expr {
+    let is_parameter = matches!(&operand, Expr::Value(ValueWithSpan { value: Value::Placeholder(_), .. }));
+    match SqlType::of_typname(names).filter(|_| is_parameter) {
+        Some(sql_type) => call(&cast_function(&sql_type), vec![operand]),
+        None => operand,
     }
 }
 
@@ -147,7 +140,7 @@ fn named_cast(expr: &mut Expr) -> Option<(Names, Expr)> {
 fn cast(expr: &mut Expr) {
     let Expr::Cast { expr: inner, data_type, .. } = expr else { return };
     if let Some(names) = names_of(data_type) {
-        *expr = call(&functions::name_of(names), vec![take(inner)]);
+        *expr = call(&functions::name_of(names), vec![declared(names, take(inner))]);
         return;
     }
     if let Some(names) = names_of_items(data_type) {
@@ -157,21 +150,18 @@ fn cast(expr: &mut Expr) {
     if let Some(native) = native(data_type) {
         *data_type = native;
     }
-    let to_number = matches!(
-        data_type,
-        DataType::IntUnsigned(_)
-            | DataType::Integer(_)
-            | DataType::Int(_)
-            | DataType::BigInt(_)
-            | DataType::Int8(_)
-            | DataType::Int4(_)
-    );
+    let to_number = is_oid(data_type)
+        || matches!(
+            data_type,
+            DataType::IntUnsigned(_)
+                | DataType::Integer(_)
+                | DataType::Int(_)
+                | DataType::BigInt(_)
+                | DataType::Int8(_)
+                | DataType::Int4(_)
+        );
     if to_number {
-        if is_proc_column(inner) {
-            **inner = call(&functions::oid_of(PROC), vec![take(inner)]);
-        } else {
-            to_oid(inner);
-        }
+        to_oid(inner);
     }
     if is_internal_char(data_type) {
         *expr = call("catalog_char", vec![take(inner)]);
@@ -210,21 +200,30 @@ fn type_name(name: &ObjectName) -> Option<String> {
     Some(if folded == "char" { "\"char\"".to_owned() } else { folded })
 }
 
+/// A type of PostgreSQL's that the planner has no name for.
+fn custom(name: &str) -> DataType {
+    DataType::Custom(ObjectName::from(vec![Ident::with_quote('"', name)]), Vec::new())
+}
+
+fn is_oid(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Custom(name, _) if type_name(name).as_deref() == Some("oid"))
+}
+
 /// The planner's own name of a type that is written as one of PostgreSQL's names.
 fn native(data_type: &DataType) -> Option<DataType> {
     Some(match data_type {
         DataType::Array(ArrayElemTypeDef::SquareBracket(item, size)) => {
-            let item = match native(item)? {
-                DataType::IntUnsigned(_) => DataType::Custom(ObjectName::from(vec![Ident::new("oid")]), Vec::new()),
-                item => item,
+            let item = match native(item) {
+                Some(item) => item,
+                None if is_internal_char(item) => custom("char"),
+                None => return None,
             };
             DataType::Array(ArrayElemTypeDef::SquareBracket(Box::new(item), *size))
         }
         DataType::Custom(name, _) => match type_name(name)?.as_str() {
-            "oid" | "xid" | "cid" => DataType::IntUnsigned(None),
-            "text" | "varchar" | "bpchar" | "name" | "cstring" | "unknown" | "int2vector" | "pg_node_tree" => {
-                DataType::Text
-            }
+            "oid" => custom("oid"),
+            "xid" | "cid" => DataType::IntUnsigned(None),
+            "text" | "varchar" | "bpchar" | "cstring" | "unknown" | "int2vector" | "pg_node_tree" => DataType::Text,
             "int2" => DataType::SmallInt(None),
             "int4" => DataType::Integer(None),
             "int8" => DataType::BigInt(None),

@@ -14,6 +14,7 @@ mod relations_of_functions;
 mod scopes;
 mod spelling;
 mod subqueries;
+mod true_types;
 mod unreached;
 
 use std::borrow::Cow;
@@ -115,6 +116,7 @@ impl VisitorMut for Rewriter {
         if self.reads_system {
             scopes::table_oid(expr, &self.scopes);
             partitions::expression(expr);
+            true_types::expression(expr);
             recursion::expression(expr);
         }
         spelling::expression(expr);

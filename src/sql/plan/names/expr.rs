@@ -13,6 +13,7 @@ use super::select::find_window;
 use super::whole_row;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::expr::find_aggregate;
+use crate::sql::nesting::Nesting;
 use crate::sql::plan::forms::{rows, symmetric};
 use crate::sql::statement::fold;
 use crate::sql::syntax::is_row_call;
@@ -66,8 +67,8 @@ pub(super) struct Calls {
 impl Resolver<'_> {
     /// Resolves an expression in place.
     pub(super) fn expr(&mut self, expr: &mut Expr, clause: Clause) -> SqlResult<Calls> {
-        let mut visitor =
-            Names { resolver: self, clause, depth: 0, open: Vec::new(), row_comparisons: 0, calls: Calls::default() };
+        let (nesting, calls) = (Nesting::default(), Calls::default());
+        let mut visitor = Names { resolver: self, clause, nesting, open: Vec::new(), row_comparisons: 0, calls };
         match expr.visit(&mut visitor) {
             ControlFlow::Continue(()) => Ok(visitor.calls),
             ControlFlow::Break(error) => Err(error),
@@ -95,8 +96,7 @@ struct OpenCall {
 struct Names<'r, 'a> {
     resolver: &'r mut Resolver<'a>,
     clause: Clause,
-    /// Sub-queries around the place being visited: they are resolved when they are met, and then passed over.
-    depth: usize,
+    nesting: Nesting,
     open: Vec<OpenCall>,
     /// Comparisons of rows around it: there a sub-query may have several columns.
     row_comparisons: usize,
@@ -107,22 +107,15 @@ impl VisitorMut for Names<'_, '_> {
     type Break = Box<SqlError>;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
-        if self.depth == 0
-            && let Err(error) = self.resolver.query(query)
-        {
-            return ControlFlow::Break(error);
-        }
-        self.depth += 1;
-        ControlFlow::Continue(())
+        self.nesting.enter(|| self.resolver.query(query).map(|_resolved| ()))
     }
 
     fn post_visit_query(&mut self, _query: &mut Query) -> ControlFlow<Self::Break> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
+        self.nesting.leave()
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
-        if self.depth > 0 {
+        if self.nesting.is_inside() {
             return ControlFlow::Continue(());
         }
         symmetric::expand(expr);
@@ -140,7 +133,7 @@ impl VisitorMut for Names<'_, '_> {
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
-        if self.depth > 0 {
+        if self.nesting.is_inside() {
             return ControlFlow::Continue(());
         }
         let resolved = match expr {
@@ -249,7 +242,7 @@ fn grouping(message: impl Into<String>) -> Box<SqlError> {
 /// 42803 for an aggregate, 42P20 for a window function, where the clause has none.
 pub(super) fn check_calls(resolver: &Resolver<'_>, expr: &Expr, clause: Clause) -> SqlResult<()> {
     let Some(place) = clause.refuses_aggregates() else { return Ok(()) };
-    let mut misplaced = Misplaced { resolver, place, depth: 0 };
+    let mut misplaced = Misplaced { resolver, place, nesting: Nesting::default() };
     match expr.visit(&mut misplaced) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
@@ -259,25 +252,23 @@ pub(super) fn check_calls(resolver: &Resolver<'_>, expr: &Expr, clause: Clause) 
 struct Misplaced<'r, 'a> {
     resolver: &'r Resolver<'a>,
     place: &'static str,
-    depth: usize,
+    nesting: Nesting,
 }
 
 impl Visitor for Misplaced<'_, '_> {
     type Break = Box<SqlError>;
 
     fn pre_visit_query(&mut self, _query: &Query) -> ControlFlow<Self::Break> {
-        self.depth += 1;
-        ControlFlow::Continue(())
+        self.nesting.enter(|| Ok(()))
     }
 
     fn post_visit_query(&mut self, _query: &Query) -> ControlFlow<Self::Break> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
+        self.nesting.leave()
     }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Self::Break> {
         let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
-        if self.depth > 0 {
+        if self.nesting.is_inside() {
             return ControlFlow::Continue(());
         }
         if function.over.is_some() {
