@@ -37,7 +37,7 @@ impl Session {
             group.add_own(recorder.batch(&self.client(), observed, footprint, self.engine.now())?);
         }
         let (public, temporary) = catalog.split();
-        group.commit(self.engine.stores(), self.engine.catalog(), public).await?;
+        Box::pin(group.commit(self.engine.stores(), self.engine.catalog(), public)).await?;
         self.own.apply(&temporary);
         Ok(())
     }
@@ -72,7 +72,7 @@ impl Session {
         if total.egts > 0 {
             free.follow();
         }
-        free.commit(self.engine.stores(), self.engine.catalog(), StagedCatalog::default()).await?;
+        Box::pin(free.commit(self.engine.stores(), self.engine.catalog(), StagedCatalog::default())).await?;
         self.meter.add_egts(total.egts);
         self.tell_about_split(total);
         Ok(())

@@ -94,7 +94,8 @@ impl Session {
 
     async fn commit_collected(&mut self, mut collected: Collected, is_block: bool) -> SqlResult<()> {
         self.handles.listener.check_commit()?;
-        self.end_temporary(&mut collected).await?;
+        // Rarely has anything to do: its future must not make those of all commits larger.
+        Box::pin(self.end_temporary(&mut collected)).await?;
         let turn = match self.transaction.commit_turn(&collected.writes).await {
             Ok(turn) => turn,
             Err(error) => {

@@ -134,7 +134,8 @@ impl Session {
             Command::Show(name) => self.run_show(name),
             Command::Set(set) => self.run_set(set),
             Command::Reset(name) => self.run_reset(name.as_deref()),
-            Command::Discard(what) => self.discard(*what, position).await,
+            // Rarely run: its future must not make those of all others larger.
+            Command::Discard(what) => Box::pin(self.discard(*what, position)).await,
             Command::Grant(command) => self.run_grant(command, position).await,
             Command::Role(command) => self.run_role(command).await,
             Command::Query(_) | Command::Insert(_) | Command::Update(_) | Command::Delete(_) | Command::Merge(_) => {
