@@ -3,7 +3,7 @@
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use datafusion::execution::SessionState;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
@@ -292,9 +292,9 @@ impl Engine {
         if self.config.accounts.is_none() {
             return Ok(None);
         }
-        let roles = match self.roster.known() {
+        let roles = match self.roster.known(Instant::now()) {
             Some(roles) => roles,
-            None => self.roster.learn(&self.accounts().await?),
+            None => self.roster.learn(&self.accounts().await?, Instant::now()),
         };
         Ok(roles.get(user).copied())
     }
