@@ -37,35 +37,33 @@ pub(super) struct Copied {
 pub(super) fn take(tokens: &mut Vec<TokenWithSpan>) -> Result<Vec<LikeClause>, Option<TokenWithSpan>> {
     let mut clauses = Vec::new();
     let Some(elements) = elements(tokens) else { return Ok(clauses) };
-    let mut removed: Vec<Range<usize>> = Vec::new();
+    let mut kept: Vec<Range<usize>> = Vec::new();
     let mut columns = 0;
-    for (index, element) in elements.iter().enumerate() {
+    for element in &elements {
         let significant: Vec<&TokenWithSpan> = tokens[element.clone()].iter().filter(|t| is_significant(t)).collect();
         match significant.first().and_then(|first| keyword(first)) {
             Some(Keyword::LIKE) => {
                 let (source, copied) = read(&significant).map_err(|unexpected| unexpected.0.cloned())?;
                 clauses.push(LikeClause { at: columns, source, copied });
-                // With the comma before it, or behind it where it is the first.
-                let start = if index == 0 { element.start } else { element.start - 1 };
-                let end = if index == 0 && elements.len() > 1 { element.end + 1 } else { element.end };
-                removed.push(start..end);
+                continue;
             }
             Some(Keyword::CONSTRAINT | Keyword::PRIMARY | Keyword::UNIQUE | Keyword::CHECK)
             | Some(Keyword::FOREIGN | Keyword::EXCLUDE) => {}
             _ => columns += 1,
         }
+        kept.push(element.clone());
     }
-    // One that is the first leaves no comma for the next to take.
-    let mut taken = 0;
-    for range in removed {
-        let start = range.start.max(taken);
-        tokens[start..range.end].iter_mut().for_each(|token| token.token = Token::make_word("", None));
-        taken = range.end;
-    }
-    if !clauses.is_empty() {
-        tokens.retain(
-            |token| !matches!(&token.token, Token::Word(word) if word.value.is_empty() && word.quote_style.is_none()),
-        );
+    if let ([first, ..], [.., last]) = (elements.as_slice(), elements.as_slice())
+        && !clauses.is_empty()
+    {
+        let mut left = tokens[..first.start].to_vec();
+        for (index, element) in kept.into_iter().enumerate() {
+            // With the comma before it, unless nothing is left before it.
+            let start = if index == 0 { element.start } else { element.start - 1 };
+            left.extend_from_slice(&tokens[start..element.end]);
+        }
+        left.extend_from_slice(&tokens[last.end..]);
+        *tokens = left;
     }
     Ok(clauses)
 }
