@@ -1,6 +1,6 @@
 //! Changes with parameters: those in FROM, SET, RETURNING, MERGE and WITH are found, typed and bound.
 
-use crate::harness::{Client, Message, Server, bind, describe, error, execute, parse, sync, tags};
+use crate::harness::{Client, Message, Server, bind, describe, error, execute, on_server_stack, parse, sync, tags};
 
 const TABLES: &str = "CREATE TABLE items (box text, id int, n int, note text, PRIMARY KEY (box, id));
     CREATE TABLE other (id int PRIMARY KEY, n int, note text);
@@ -69,8 +69,12 @@ async fn merge_binds_parameters_and_has_a_tag_of_its_own() {
     server.stop().await;
 }
 
-#[tokio::test]
-async fn parts_of_with_share_the_parameters() {
+#[test]
+fn parts_of_with_share_the_parameters() {
+    on_server_stack(parts_of_with_share_the_parameters_on_it);
+}
+
+async fn parts_of_with_share_the_parameters_on_it() {
     let server = Server::start().await;
     let mut client = server.client().await;
     client.query(TABLES).await;
