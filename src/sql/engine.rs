@@ -35,7 +35,7 @@ use crate::table::TableStore;
 /// What the server is told about itself.
 #[derive(Debug, Clone)]
 pub struct EngineConfig {
-    /// Name every client sees as its database, whatever it asked for.
+    /// The database's name for clients that do not ask for one; others see the name they asked for.
     pub database: String,
     /// Memory all queries together may hold, in bytes.
     pub query_memory: usize,

@@ -8,6 +8,7 @@ mod comment_syntax;
 mod copies;
 mod create_as_syntax;
 mod cursor;
+mod database;
 mod ddl;
 mod dml;
 pub mod edm;

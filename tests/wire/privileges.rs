@@ -347,7 +347,9 @@ async fn the_database_and_its_schema_can_be_closed() {
     let binding = postgres_protocol::authentication::sasl::ChannelBinding::unsupported();
     let (_, refused) = crate::logins::exchange(&mut joe, "SCRAM-SHA-256", crate::logins::PASSWORD, binding).await;
     assert!(refused.is_none(), "{refused:?}");
-    assert_eq!(joe.read().await.code(), "42501");
+    let refused = joe.read().await;
+    assert_eq!(refused.code(), "42501");
+    assert_eq!(refused.field('M').unwrap(), "permission denied for database \"joe\"");
     server.stop().await;
 }
 

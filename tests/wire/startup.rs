@@ -7,7 +7,7 @@ use tablegate::model::SystemClock;
 use tablegate::pg::PgConfig;
 use tokio::io::AsyncReadExt;
 
-use crate::harness::{Server, VERSION_3_0, column, startup, status, tags};
+use crate::harness::{Client, Server, VERSION_3_0, column, error_code, startup, status, tags};
 
 #[tokio::test]
 async fn a_client_is_greeted() {
@@ -51,6 +51,78 @@ async fn settings_of_the_startup_packet_are_in_force() {
     client.start(&[("user", "u"), ("options", "-c statement_timeout=12s --extra_float_digits=2")]).await;
     assert_eq!(column(&client.query("SHOW statement_timeout").await), ["12s"]);
     assert_eq!(column(&client.query("SHOW extra_float_digits").await), ["2"]);
+    server.stop().await;
+}
+
+/// A client that asked for this database.
+async fn asking_for(server: &Server, database: &str) -> Client {
+    let mut client = server.socket().await;
+    client.start(&[("user", "u"), ("database", database)]).await;
+    client
+}
+
+#[tokio::test]
+async fn each_client_finds_the_database_it_asked_for() {
+    let server = Server::start().await;
+    let mut shop = asking_for(&server, "shop").await;
+    shop.query("CREATE TABLE t (a int PRIMARY KEY)").await;
+    shop.query("CREATE SEQUENCE s").await;
+    for sql in [
+        "SELECT current_database()",
+        "SELECT current_catalog",
+        "SELECT datname FROM pg_database WHERE NOT datistemplate",
+        "SELECT datname FROM pg_stat_activity",
+        "SELECT datname FROM pg_stat_database WHERE datid > 0",
+        "SELECT catalog_name FROM information_schema.information_schema_catalog_name",
+        "SELECT DISTINCT catalog_name FROM information_schema.schemata",
+        "SELECT table_catalog FROM information_schema.tables WHERE table_name = 't'",
+        "SELECT udt_catalog FROM information_schema.columns WHERE table_name = 't'",
+        "SELECT DISTINCT constraint_catalog FROM information_schema.table_constraints WHERE table_name = 't'",
+        "SELECT constraint_catalog FROM information_schema.key_column_usage WHERE table_name = 't'",
+        "SELECT sequence_catalog FROM information_schema.sequences",
+    ] {
+        assert_eq!(column(&shop.query(sql).await), ["shop"], "{sql}");
+    }
+    // It is the same database whatever it is called: its OID and tables are.
+    let oid = column(&shop.query("SELECT oid FROM pg_database WHERE datname = current_database()").await);
+    let mut unnamed = server.socket().await;
+    unnamed.start(&[("user", "Ann")]).await;
+    assert_eq!(column(&unnamed.query("SELECT current_database()").await), ["Ann"]);
+    assert_eq!(column(&unnamed.query("SELECT oid FROM pg_database WHERE datname = 'Ann'").await), oid);
+    assert_eq!(
+        column(&unnamed.query("SELECT table_catalog FROM information_schema.tables WHERE table_name = 't'").await),
+        ["Ann"]
+    );
+    let long = format!("{}é", "d".repeat(62));
+    let mut long = asking_for(&server, &long).await;
+    assert_eq!(column(&long.query("SELECT current_database()").await), ["d".repeat(62)]);
+    // A template's name is there once.
+    let mut template = asking_for(&server, "template1").await;
+    let names = "SELECT datname FROM pg_database ORDER BY oid";
+    assert_eq!(column(&template.query(names).await).iter().filter(|name| *name == "template1").count(), 1);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn the_database_is_known_by_the_name_asked_for_and_by_the_servers() {
+    let server = Server::start().await;
+    let mut shop = asking_for(&server, "shop").await;
+    for name in ["shop", "tablegate"] {
+        let (told, size) = (format!("told to {name}"), format!("SELECT pg_database_size('{name}') IS NOT NULL"));
+        assert_eq!(column(&shop.query(&size).await), ["t"]);
+        let may = format!("SELECT has_database_privilege('{name}', 'CONNECT')");
+        assert_eq!(column(&shop.query(&may).await), ["t"]);
+        assert_eq!(tags(&shop.query(&format!("COMMENT ON DATABASE {name} IS '{told}'")).await), "CZ");
+        for reader in ["shop", "other"] {
+            let mut reader = asking_for(&server, reader).await;
+            let comment =
+                "SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = current_database()";
+            assert_eq!(column(&reader.query(comment).await), [told.as_str()]);
+        }
+    }
+    for sql in ["SELECT pg_database_size('other')", "SELECT has_database_privilege('other', 'CONNECT')"] {
+        assert_eq!(error_code(&shop.query(sql).await), "3D000", "{sql}");
+    }
     server.stop().await;
 }
 

@@ -134,3 +134,21 @@ async fn a_driver_stores_and_reads_rows() {
     assert_eq!(error.code().unwrap().code(), "23505");
     server.stop().await;
 }
+
+#[tokio::test]
+async fn blanks_that_fill_a_char_are_sent_in_both_forms() {
+    let server = Server::start().await;
+    let mut client = server.client().await;
+    client.query("CREATE TABLE c (k char(4) PRIMARY KEY)").await;
+    client.query("INSERT INTO c VALUES ('ab')").await;
+    for format in [0, 1] {
+        for sql in ["SELECT k FROM c", "SELECT CAST('ab' AS char(4))", "SELECT CAST($1 AS char(4))"] {
+            let value: &[Option<&[u8]>] = if sql.contains("$1") { &[Some(b"ab")] } else { &[] };
+            let asked = [parse("", sql, &[]), bind_as("", "", &[], value, &[format]), execute("", 0), sync()];
+            let answer = client.ask(&asked).await;
+            let row = answer.iter().find(|message| message.tag == 'D').unwrap();
+            assert_eq!(row.cells(), [Some(b"ab  ".to_vec())], "{sql} in format {format}");
+        }
+    }
+    server.stop().await;
+}

@@ -20,7 +20,7 @@ pub use self::column::ColumnParser;
 pub(super) use self::datetime::{Zone, offset_text};
 pub(super) use self::decimal::Digits;
 pub(super) use self::json::{canonical as canonical_json, write_string as write_json_string};
-pub(super) use self::text::TextRule;
+pub(super) use self::text::{TextRule, shortened_name};
 use super::error::{ErrorKind, SqlError, SqlResult};
 use super::style::Reading;
 use super::types::{CatalogType, IntervalFields, SqlType};

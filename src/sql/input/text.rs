@@ -9,6 +9,11 @@ use crate::sql::types::SqlType;
 /// Longest `name`, in bytes.
 const NAME_MAX_BYTES: usize = 63;
 
+/// A name as PostgreSQL keeps it: what is too long loses its end.
+pub(in crate::sql) fn shortened_name(text: &str) -> &str {
+    &text[..text.floor_char_boundary(NAME_MAX_BYTES)]
+}
+
 /// What makes a text a value of a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sql) enum TextRule {
@@ -57,7 +62,7 @@ impl TextRule {
             TextRule::Char(length) => {
                 Cow::Borrowed(cut(text, length).ok_or_else(|| too_long(self))?.trim_end_matches(' '))
             }
-            TextRule::Name => Cow::Borrowed(&text[..text.floor_char_boundary(NAME_MAX_BYTES)]),
+            TextRule::Name => Cow::Borrowed(shortened_name(text)),
             TextRule::InternalChar => Cow::Borrowed(text.chars().next().map_or("", |c| &text[..c.len_utf8()])),
             TextRule::Json => {
                 json::check(text)?;

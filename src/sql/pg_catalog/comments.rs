@@ -8,6 +8,7 @@ use super::granted::Granted;
 use super::objects::{DATABASE, Objects, TEMPLATE0, TEMPLATE1, visible_columns};
 use super::recorded::RecordedFile;
 use crate::sql::catalog::{Unenforced, UnenforcedKind};
+use crate::sql::database::Database;
 
 /// OIDs of the relations that list the objects.
 const PG_CLASS: u32 = 1259;
@@ -69,9 +70,9 @@ pub(super) fn comments<'a>(objects: &'a Objects) -> Vec<Comment<'a>> {
 }
 
 /// The comments on what all databases share.
-pub(super) fn shared_comments<'a>(objects: &'a Objects, granted: &Granted, database: &str) -> Vec<Comment<'a>> {
+pub(super) fn shared_comments<'a>(objects: &'a Objects, granted: &Granted, database: &Database) -> Vec<Comment<'a>> {
     let made = |object, class, text: &'a str| Comment { object, class, part: 0, text };
-    let on_database = objects.comments.databases.get(database).map(|text| made(DATABASE, PG_DATABASE, text));
+    let on_database = objects.comments.databases.get(database.own_name()).map(|text| made(DATABASE, PG_DATABASE, text));
     let on_roles = objects
         .comments
         .roles

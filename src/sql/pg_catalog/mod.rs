@@ -44,6 +44,7 @@ use super::advisory;
 use super::catalog::{Search, Sequence, SharedComments, View};
 use super::copies::Copies;
 use super::cursor::ShownCursor;
+use super::database::Database;
 use super::error::{ErrorKind, SqlError, SqlResult};
 use super::handles::Handles;
 use super::login::Login;
@@ -104,7 +105,7 @@ impl CatalogSnapshot {
 /// The system catalogue as one session's statement sees it.
 #[derive(Clone)]
 pub struct SystemCatalog {
-    database: String,
+    database: Database,
     user: String,
     login: Arc<Login>,
     handles: Handles,
@@ -116,8 +117,8 @@ pub struct SystemCatalog {
 }
 
 impl SystemCatalog {
-    pub(in crate::sql) fn new(database: &str, user: &str, handles: Handles) -> Self {
-        let (database, user) = (database.to_owned(), user.to_owned());
+    pub(in crate::sql) fn new(database: Database, user: &str, handles: Handles) -> Self {
+        let user = user.to_owned();
         Self {
             database,
             user,
@@ -260,7 +261,7 @@ impl SystemCatalog {
         };
         FunctionContext {
             objects,
-            database: self.database.as_str().into(),
+            database: self.database.clone(),
             user: self.user.as_str().into(),
             login: self.login.clone(),
             handles: self.handles.clone(),

@@ -125,8 +125,8 @@ impl Session {
                 let message = format!("schema \"{name}\" does not exist");
                 return Err(SqlError::new(ErrorKind::UndefinedSchema, message));
             }
-            CommentSubject::Database(name) if *name == self.engine.config().database => {
-                set_comment(&mut comments.databases, name, text);
+            CommentSubject::Database(name) if self.database.has_name(name) => {
+                set_comment(&mut comments.databases, self.database.own_name(), text);
             }
             CommentSubject::Database(name) => {
                 // A dump may be loaded into a database of another name.

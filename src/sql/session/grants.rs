@@ -108,7 +108,7 @@ impl Session {
             }
             On::Databases(names) => {
                 for name in names {
-                    if *name != self.engine.config().database {
+                    if !self.database.has_name(name) {
                         let message = format!("database \"{name}\" does not exist");
                         return Err(SqlError::new(ErrorKind::UndefinedDatabase, message));
                     }

@@ -50,6 +50,7 @@ pub use self::statements::{NamedStatement, NamedStatements};
 use super::activity::Presence;
 use super::catalog::SessionCatalog;
 use super::cursor::Cursors;
+use super::database::Database;
 use super::engine::Engine;
 use super::error::{ErrorKind, Notice, SqlError, SqlResult};
 use super::handles::{Handles, Notices};
@@ -73,6 +74,7 @@ use super::types::SqlType;
 #[derive(Debug, Clone, Default)]
 pub struct SessionOptions {
     pub user: String,
+    /// The name it wants to see the database under; empty for the server's own.
     pub database: String,
     /// Settings from the startup packet, `options=-c name=value` among them, in order.
     pub settings: Vec<(String, String)>,
@@ -103,6 +105,7 @@ pub enum Position {
 pub struct Session {
     engine: Arc<Engine>,
     user: String,
+    database: Database,
     settings: Settings,
     handles: Handles,
     presence: Option<Presence>,
@@ -140,7 +143,8 @@ impl Session {
         }
         let rights = Rights::new(&options.user, options.role);
         let login = Login { process: 0, role: options.role, encryption: options.encryption };
-        privileges::check_may_connect(&engine, &rights)?;
+        let database = Database::new(&options.database, &engine.config().database);
+        privileges::check_may_connect(&engine, &database, &rights)?;
         let statements = NamedStatements::default();
         let handles = Handles {
             settings: settings.clone(),
@@ -160,6 +164,7 @@ impl Session {
             own: SessionCatalog::new(engine.catalog()),
             engine,
             user: options.user,
+            database,
             settings,
             handles,
             presence: None,
@@ -396,7 +401,7 @@ impl Session {
     }
 
     fn system_catalog(&self) -> SystemCatalog {
-        SystemCatalog::new(&self.engine.config().database, &self.user, self.handles.clone())
+        SystemCatalog::new(self.database.clone(), &self.user, self.handles.clone())
             .with_login(self.login.clone())
             .with_sequences(self.sequences.clone())
             .with_copies(self.engine.copies().clone())

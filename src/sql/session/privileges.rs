@@ -113,7 +113,7 @@ impl Session {
         if self.rights.on(ObjectKind::Database, &now.access(DATABASE)).has(Privileges::TEMPORARY) {
             return Ok(());
         }
-        let database = &self.engine.config().database;
+        let database = &*self.database;
         let message = format!("permission denied to create temporary tables in database \"{database}\"");
         Err(SqlError::new(ErrorKind::InsufficientPrivilege, message))
     }
@@ -138,12 +138,12 @@ impl Session {
 
 /// # Errors
 /// 42501 for a user who may not connect to the database.
-pub(super) fn check_may_connect(engine: &Engine, rights: &Rights) -> SqlResult<()> {
+pub(super) fn check_may_connect(engine: &Engine, database: &str, rights: &Rights) -> SqlResult<()> {
     let (_, catalog) = engine.catalog().view(&StagedCatalog::default(), &SessionCatalog::none());
     if rights.owns_everything() || rights.on(ObjectKind::Database, &catalog.access(DATABASE)).has(Privileges::CONNECT) {
         return Ok(());
     }
-    let message = format!("permission denied for database \"{}\"", engine.config().database);
+    let message = format!("permission denied for database \"{database}\"");
     Err(SqlError::new(ErrorKind::InsufficientPrivilege, message).with_detail("User does not have CONNECT privilege."))
 }
 

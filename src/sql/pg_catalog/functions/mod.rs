@@ -42,6 +42,7 @@ use super::objects::Objects;
 use super::sizes::Sizes;
 use crate::sql::copies::Copies;
 use crate::sql::cursor::ShownCursor;
+use crate::sql::database::Database;
 use crate::sql::error::SqlResult;
 use crate::sql::handles::Handles;
 use crate::sql::login::Login;
@@ -52,7 +53,7 @@ use crate::sql::types::SqlType;
 #[derive(Clone)]
 pub(super) struct FunctionContext {
     pub objects: Arc<Objects>,
-    pub database: Arc<str>,
+    pub database: Database,
     pub user: Arc<str>,
     pub login: Arc<Login>,
     /// What they reach of the session and of the server.
@@ -73,7 +74,7 @@ impl FunctionContext {
         let objects = Arc::new(Objects::new(tables, Vec::new()));
         Self {
             objects,
-            database: "d".into(),
+            database: Database::new("d", "d"),
             user: "u".into(),
             login: Arc::default(),
             handles: Handles::for_tests(),

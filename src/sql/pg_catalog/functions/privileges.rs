@@ -212,7 +212,8 @@ fn has_schema(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> 
 
 fn has_database(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
     let (asked, rest) = split(context, arguments, 2)?;
-    let known = [(DATABASE, &*context.database), (TEMPLATE1, "template1"), (TEMPLATE0, "template0")];
+    let own = &context.database;
+    let known = [(DATABASE, &**own), (DATABASE, own.own_name()), (TEMPLATE1, "template1"), (TEMPLATE0, "template0")];
     let given = argument(rest, 0);
     let oid = if let Cell::Int(_) = given {
         given.as_oid().filter(|oid| known.iter().any(|(known, _)| known == oid))

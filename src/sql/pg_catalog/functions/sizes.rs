@@ -58,7 +58,7 @@ fn database_size(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cel
         (Some(DATABASE), _) => Ok(number(context.sizes.database())),
         (Some(TEMPLATE0 | TEMPLATE1), _) => Ok(number(0)),
         (Some(_), _) | (None, None) => Ok(Cell::Null),
-        (None, Some(name)) if *name == *context.database => Ok(number(context.sizes.database())),
+        (None, Some(name)) if context.database.has_name(&name) => Ok(number(context.sizes.database())),
         (None, Some(name)) if matches!(&*name, "template0" | "template1") => Ok(number(0)),
         (None, Some(name)) => {
             Err(SqlError::new(ErrorKind::UndefinedDatabase, format!("database \"{name}\" does not exist")))
