@@ -117,6 +117,12 @@ pub struct ServeArgs {
     /// Do not make the sample tables on first start
     #[arg(long)]
     pub no_sample: bool,
+    /// Keep data in a Table service: env:VARIABLE or file:PATH of its connection string
+    #[arg(long, value_name = "WHERE", conflicts_with_all = ["data", "memory"])]
+    pub connection_string: Option<String>,
+    /// Write nothing into the account
+    #[arg(long)]
+    pub read_only: bool,
     /// Sync each commit to the disk: always, never [default: always]
     #[arg(long, value_name = "WHEN")]
     pub fsync: Option<String>,

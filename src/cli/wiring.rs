@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+use super::account::OpenAccountError;
 use super::config::{Config, StoreConfig};
 use super::settings::{self, FsyncWhen};
+use crate::backend::azure::{AzureOptions, AzureStore};
 use crate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync};
 use crate::backend::memory::MemoryStore;
 use crate::model::{Clock, SystemClock};
@@ -25,6 +27,10 @@ pub enum WiringError {
     NotAvailable(String),
     #[error("cannot open the data folder {}: {error}", folder.display())]
     Store { folder: PathBuf, error: StoreError },
+    #[error(transparent)]
+    Account(#[from] OpenAccountError),
+    #[error("cannot use the account {account}: {error}")]
+    AccountStore { account: String, error: StoreError },
     #[error("cannot read the catalogue: {0}")]
     Catalog(Box<SqlError>),
 }
@@ -49,6 +55,15 @@ pub fn open_store(config: &StoreConfig) -> Result<Opened, WiringError> {
             let place = "memory: gone when the server stops".to_owned();
             Ok(Opened { store: Arc::new(MemoryStore::new(clock)), is_new: true, place })
         }
+        StoreConfig::Azure { account, read_only } => {
+            let account = account.open()?;
+            let (name, place) = (account.name().to_owned(), format!("data in the account {}", account.name()));
+            let options = AzureOptions { read_only: *read_only, ..AzureOptions::default() };
+            let store = AzureStore::new(account, options)
+                .map_err(|error| WiringError::AccountStore { account: name, error })?;
+            // Whether it is new does not matter: no sample tables are put into somebody's account.
+            Ok(Opened { store: Arc::new(store), is_new: false, place })
+        }
         StoreConfig::Embedded { folder, fsync, disk_reserve } => {
             let is_new = is_new(folder).map_err(|error| WiringError::Folder { folder: folder.clone(), error })?;
             let fsync = match fsync {
@@ -69,7 +84,7 @@ pub fn open_store(config: &StoreConfig) -> Result<Opened, WiringError> {
 /// When the catalogue is damaged.
 pub async fn open_engine(store: Arc<dyn TableStore>, config: &Config) -> Result<Arc<Engine>, WiringError> {
     let spill_folder = match &config.store {
-        StoreConfig::Memory => std::env::temp_dir(),
+        StoreConfig::Memory | StoreConfig::Azure { .. } => std::env::temp_dir(),
         StoreConfig::Embedded { folder, .. } => folder.clone(),
     };
     let options = EngineConfig {

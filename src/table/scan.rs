@@ -29,7 +29,12 @@ impl KeyRange {
 
     /// Whether the key lies in the range.
     pub fn contains(&self, key: &EntityKey) -> bool {
-        self.partitions.contains(key.partition.as_str()) && self.rows.iter().any(|rows| rows.contains(key.row.as_str()))
+        self.contains_pair(key.partition.as_str(), key.row.as_str())
+    }
+
+    /// The same of a key in its parts.
+    pub fn contains_pair(&self, partition: &str, row: &str) -> bool {
+        self.partitions.contains(partition) && self.rows.iter().any(|rows| rows.contains(row))
     }
 
     /// The one key this range holds, if it is a point: (PartitionKey, RowKey).

@@ -41,8 +41,10 @@ const CRATES: &[(&str, &[&str])] = &[
     ("pgwire", &["pg"]),
     ("postgres_types", &["pg"]),
     ("regex_automata", &["sql"]),
-    // Random bytes, HMAC and SHA-256 of passwords.
-    ("ring", &["pg/auth"]),
+    ("reqwest", &["backend/azure"]),
+    // Random bytes, HMAC and SHA-256: of passwords, of requests.
+    ("ring", &["pg/auth", "backend/azure"]),
+    ("rustls_platform_verifier", &["backend/azure"]),
     ("rpassword", &["cli"]),
     ("rustix", &["backend/embedded"]),
     ("serde", &["backend", "sql", "pg/auth", "cli"]),
@@ -53,7 +55,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("strsim", &["sql"]),
     ("thiserror", &["model", "table", "backend", "sql", "pg", "cli"]),
     ("tokio", &["backend", "sql", "pg", "cli"]),
-    ("tokio_rustls", &["pg"]),
+    ("tokio_rustls", &["pg", "backend/azure"]),
     ("tokio_util", &["pg", "cli"]),
     ("toml", &["cli", "pg/auth"]),
     ("tracing", &["backend", "sql", "pg", "cli"]),

@@ -134,3 +134,28 @@ fn how_clients_log_in_is_checked() {
     assert_eq!((config.auth, config.max_connections_per_user), (Method::Auto, Some(3)));
     assert_eq!(config.authentication_timeout, Duration::from_secs(60));
 }
+
+#[test]
+fn an_account_is_a_store_like_the_others() {
+    let (_file, mut args) = with_file("data = 'from-file'\nread_only = true\n");
+    args.connection_string = Some("env:MY_ACCOUNT".to_owned());
+    let account = AccountConfig::ConnectionString(SecretSource::Variable("MY_ACCOUNT".to_owned()));
+    assert_eq!(load(&args, &[]).unwrap().store, StoreConfig::Azure { account, read_only: true });
+
+    let (_file, args) = with_file("endpoint = 'https://a.table.core.windows.net'\n");
+    let StoreConfig::Azure { account, .. } = load(&args, &[("TABLEGATE_KEY", "a2V5")]).unwrap().store else { panic!() };
+    assert!(matches!(account, AccountConfig::Key { key: SecretSource::Here(_), .. }));
+    assert!(message(load(&args, &[])).contains("connection_string, or endpoint with one of key and sas"));
+    assert!(message(load(&ServeArgs::default(), &[("TABLEGATE_READ_ONLY", "on")])).contains("only an account"));
+    let two = [("TABLEGATE_MEMORY", "on"), ("TABLEGATE_CONNECTION_STRING", "env:X")];
+    assert!(message(load(&ServeArgs::default(), &two)).contains("choose one"));
+}
+
+#[test]
+fn a_secret_is_not_taken_from_the_command_line_and_never_told() {
+    let option = Some("AccountName=a;AccountKey=s3cret".to_owned());
+    let refused = message(load(&ServeArgs { connection_string: option, ..ServeArgs::default() }, &[]));
+    assert!(refused.contains("env:VARIABLE") && !refused.contains("s3cret"), "{refused}");
+    let (_file, args) = with_file("connection_string = 'AccountName=a;AccountKey=s3cret'");
+    assert!(!format!("{:?}", load(&args, &[]).unwrap()).contains("s3cret"));
+}

@@ -1,7 +1,8 @@
 //! Which tables, sequences and views there are: those that were declared, and tables that are simply found in the store.
 //!
 //! Declarations are entries in a stored table of the gateway's own and cached here; the columns of found tables follow
-//! the store's observed schema.
+//! the store's observed schema. Where other gateways use the same store, their changes are read every second; two changes
+//! of one entry are told apart by its version.
 //!
 //! ```text
 //! Catalog         what is committed; makes stored tables, commits changes
@@ -17,6 +18,7 @@ mod comments;
 mod commit;
 mod constraint;
 mod declaration;
+mod entries;
 mod entry;
 mod found;
 mod load;
@@ -33,6 +35,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::mpsc;
 
 use self::claims::{Claim, Claims};
+use self::entries::Entries;
 use self::state::State;
 use self::view::ObservedRelations;
 use crate::model::TableName;
@@ -65,6 +68,8 @@ pub struct Catalog {
 /// What outlives a client that leaves in the middle of a change.
 struct Shared {
     store: Arc<dyn TableStore>,
+    /// What was read of the store.
+    entries: tokio::sync::Mutex<Entries>,
     /// What is committed.
     state: RwLock<Arc<State>>,
     observed: Arc<ObservedRelations>,
@@ -85,6 +90,7 @@ impl Catalog {
         let (discarded, received) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared {
             store,
+            entries: tokio::sync::Mutex::default(),
             state: RwLock::default(),
             observed: Arc::default(),
             changes: tokio::sync::Mutex::new(()),
@@ -94,6 +100,9 @@ impl Catalog {
         });
         shared.load().await?;
         tokio::spawn(stored::sweep_discarded(Arc::downgrade(&shared), received));
+        if !shared.is_alone() {
+            tokio::spawn(load::follow_others(Arc::downgrade(&shared)));
+        }
         Ok(Self { shared })
     }
 
@@ -143,6 +152,10 @@ impl Shared {
 
     fn start_oids_at(&self, first: u32) {
         self.next_oid.store(first, Ordering::Relaxed);
+    }
+
+    fn raise_oids_to(&self, first: u32) {
+        self.next_oid.fetch_max(first, Ordering::Relaxed);
     }
 
     /// Writes one entry. One that is to be removed may be gone already.

@@ -37,6 +37,7 @@ use crate::sql::scan::RelationProvider;
 use crate::sql::sequence::{self, values_as_selects};
 use crate::sql::style::{Reading, Style};
 use crate::sql::types::SqlType;
+use crate::table::Promises;
 
 /// A query that was planned once and can be run with other parameters and on later snapshots.
 pub(crate) struct PlannedQuery {
@@ -378,7 +379,7 @@ impl Planner<'_> {
                     tables.insert(&used_name, TableEntry { oid, ..TableEntry::of_provider(&key, provider) });
                 }
             } else if let Some(relation) = self.relation(schema.as_deref(), &table).await? {
-                tables.insert(&used_name, relation_entry(&relation, mentions));
+                tables.insert(&used_name, relation_entry(&relation, mentions, self.engine.store().promises()));
             } else if let Some(sequence) = self.reads.catalog.sequence(&table) {
                 let provider = sequence::provider(self.system.sequences()?, &sequence).await?;
                 tables.insert(&used_name, TableEntry::of_provider(&format!("public.{table}"), provider));
@@ -424,7 +425,7 @@ impl Planner<'_> {
     }
 }
 
-fn relation_entry(relation: &Arc<Relation>, mentions: &Mentions) -> TableEntry {
+fn relation_entry(relation: &Arc<Relation>, mentions: &Mentions, promises: Promises) -> TableEntry {
     let shown = match (mentions.hidden, mentions.edm_types) {
         (_, true) => Arc::new(relation.with_edm_types()),
         (true, false) => relation.clone(),
@@ -435,7 +436,7 @@ fn relation_entry(relation: &Arc<Relation>, mentions: &Mentions) -> TableEntry {
         key: format!("public.{}", relation.name),
         visible: names(false),
         hidden: names(true),
-        provider: Arc::new(RelationProvider::new(shown.clone())) as Arc<dyn TableProvider>,
+        provider: Arc::new(RelationProvider::new(shown.clone(), promises)) as Arc<dyn TableProvider>,
         relation: Some(relation.clone()),
         oid: Some(relation.oid),
         row_type: Some(table_row(relation)),

@@ -12,18 +12,21 @@ use datafusion::physical_plan::ExecutionPlan;
 use super::exec::EntityScanExec;
 use crate::sql::key_range::KeyPlan;
 use crate::sql::relation::Relation;
+use crate::table::Promises;
 
 #[derive(Debug)]
 pub(in crate::sql) struct RelationProvider {
     relation: Arc<Relation>,
+    /// Of the store that the relation is in.
+    promises: Promises,
     constraints: Constraints,
 }
 
 impl RelationProvider {
-    pub fn new(relation: Arc<Relation>) -> Self {
+    pub fn new(relation: Arc<Relation>, promises: Promises) -> Self {
         let key = relation.key_columns();
         let keys = if key.is_empty() { Vec::new() } else { vec![Constraint::PrimaryKey(key)] };
-        Self { relation, constraints: Constraints::new_unverified(keys) }
+        Self { relation, promises, constraints: Constraints::new_unverified(keys) }
     }
 }
 
@@ -58,6 +61,6 @@ impl TableProvider for RelationProvider {
         let all = || (0..self.relation.columns.len()).collect();
         let projection = projection.cloned().unwrap_or_else(all);
         let scan = EntityScanExec::try_new(Arc::clone(&self.relation), projection, plan, limit, session)?;
-        Ok(Arc::new(scan))
+        Ok(Arc::new(scan.reversible(self.promises.reverse_scans)))
     }
 }
