@@ -1,7 +1,7 @@
 # One target directory outside the checkout: it is shared by `make`, CI and whatever else builds here.
 export CARGO_TARGET_DIR ?= $(HOME)/.cache/tablegate-target
 
-.PHONY: help build test clients differential fuzz lint fmt run
+.PHONY: help build test clients azurite differential fuzz lint fmt run
 
 help: ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -9,11 +9,14 @@ help: ## List the targets
 build: ## Build the server (target directory: $$CARGO_TARGET_DIR)
 	cargo build --release
 
-test: clients ## Run every test: unit, contract, golden SQL, real clients, layering
+test: clients azurite ## Run every test: unit, contract, golden SQL, real clients, layering
 	cargo test --all-targets
 
 clients: ## Install the drivers that tests/clients drives, outside the checkout
 	tests/clients/install.sh
+
+azurite: ## Install the emulator that tests of remote stores start, outside the checkout
+	tests/azurite/install.sh
 
 differential: ## Compare 20,000 generated statements with PostgreSQL 15 (DIFFERENTIAL_SEED=n for others)
 	DIFFERENTIAL_STATEMENTS=$${DIFFERENTIAL_STATEMENTS:-20000} cargo test --test differential -- --nocapture

@@ -1,4 +1,5 @@
 //! Implementations of the table contract. The layers above see them as `dyn TableStore` only.
 
+pub mod azure;
 pub mod embedded;
 pub mod memory;

@@ -117,6 +117,21 @@ pub struct ServeArgs {
     /// Do not make the sample tables on first start
     #[arg(long)]
     pub no_sample: bool,
+    /// Keep data in a Table service: env:VARIABLE or file:PATH of its connection string
+    #[arg(long, value_name = "WHERE", conflicts_with_all = ["data", "memory"])]
+    pub connection_string: Option<String>,
+    /// Write nothing into the account
+    #[arg(long)]
+    pub read_only: bool,
+    /// Requests under way to the account at one time [default: 64]
+    #[arg(long, value_name = "N")]
+    pub account_requests: Option<String>,
+    /// Waits before a request to the account is repeated; off for never [default: 2s 4s 10s 30s]
+    #[arg(long, value_name = "TIMES")]
+    pub retry_delays: Option<String>,
+    /// Time after which a request is not repeated any more [default: 60s]
+    #[arg(long, value_name = "TIME")]
+    pub retry_budget: Option<String>,
     /// Sync each commit to the disk: always, never [default: always]
     #[arg(long, value_name = "WHEN")]
     pub fsync: Option<String>,

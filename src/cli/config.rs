@@ -12,8 +12,10 @@ use std::time::Duration;
 use thiserror::Error;
 use tracing_subscriber::EnvFilter;
 
+use super::account::{AccountConfig, SecretSource};
 use super::args::ServeArgs;
 use super::settings::{self, CONFIG_VARIABLE, DEFINITIONS, Definition, FsyncWhen, LogFormat, Reason, VARIABLE_PREFIX};
+use crate::backend::azure::RetryPolicy;
 use crate::pg::Method;
 use crate::sql::EgtMode;
 
@@ -25,7 +27,7 @@ pub struct Config {
     pub sample: bool,
     pub max_connections: usize,
     pub max_connections_per_user: Option<usize>,
-    /// Where the users are kept; a store in memory has no place of its own for them.
+    /// Where the users are kept; memory and an account have no place of their own for them.
     pub users: Option<PathBuf>,
     pub auth: Method,
     pub trust_loopback: bool,
@@ -52,6 +54,7 @@ pub struct Config {
 pub enum StoreConfig {
     Memory,
     Embedded { folder: PathBuf, fsync: FsyncWhen, disk_reserve: u64 },
+    Azure { account: AccountConfig, read_only: bool, requests: usize, retry: RetryPolicy },
 }
 
 /// A certificate and its key, both PEM.
@@ -74,8 +77,14 @@ pub enum ConfigError {
     ValueKind { file: PathBuf, key: String },
     #[error("unknown environment variable {name}; known are {CONFIG_VARIABLE} and {}", known_variables())]
     UnknownVariable { name: String },
-    #[error("{at}: both a data folder and memory are asked for; choose one")]
+    #[error("{at}: two of a data folder, memory and an account are asked for; choose one")]
     TwoStores { at: Origin },
+    #[error("{at}: a secret does not belong on the command line; name it as env:VARIABLE or file:PATH")]
+    SecretInOption { at: Origin },
+    #[error("{at}: an account takes connection_string, or endpoint with one of key and sas")]
+    HalfAccount { at: Origin },
+    #[error("{at}: only an account can be used read-only")]
+    NotReadOnly { at: Origin },
     #[error("tls_cert and tls_key go together: both are needed, or neither")]
     HalfTls,
     #[error("{at}: TLS cannot be required without a certificate; give --tls-cert and --tls-key")]
@@ -159,8 +168,19 @@ impl Config {
     }
 }
 
-/// A folder and memory are two answers to one question: the highest layer that answers decides.
+/// A folder, memory and an account are answers to one question: the highest layer that answers decides.
 fn store(layers: &[Layer]) -> Result<StoreConfig, ConfigError> {
+    let read_only = checked(layers, "read_only", settings::boolean)?;
+    let store = chosen_store(layers, read_only)?;
+    match store {
+        StoreConfig::Memory | StoreConfig::Embedded { .. } if read_only => {
+            Err(ConfigError::NotReadOnly { at: value(layers, "read_only").1 })
+        }
+        store => Ok(store),
+    }
+}
+
+fn chosen_store(layers: &[Layer], read_only: bool) -> Result<StoreConfig, ConfigError> {
     let fsync = checked(layers, "fsync", settings::fsync)?;
     let disk_reserve = checked(layers, "disk_reserve", settings::disk_reserve)?;
     let embedded = |folder| StoreConfig::Embedded { folder, fsync, disk_reserve };
@@ -169,6 +189,15 @@ fn store(layers: &[Layer]) -> Result<StoreConfig, ConfigError> {
             Some(_) => checked(std::slice::from_ref(layer), "memory", settings::boolean)?,
             None => false,
         };
+        if let Some(at) = names_account(layer) {
+            if memory || layer.contains_key("data") {
+                return Err(ConfigError::TwoStores { at });
+            }
+            let requests = checked(layers, "account_requests", settings::account_requests)?;
+            let delays = checked(layers, "retry_delays", settings::retry_delays)?;
+            let retry = RetryPolicy { delays, budget: checked(layers, "retry_budget", settings::retry_budget)? };
+            return Ok(StoreConfig::Azure { account: account(layers, at)?, read_only, requests, retry });
+        }
         match (memory, layer.get("data")) {
             (true, Some((_, at))) => return Err(ConfigError::TwoStores { at: at.clone() }),
             (true, None) => return Ok(StoreConfig::Memory),
@@ -185,11 +214,32 @@ fn store(layers: &[Layer]) -> Result<StoreConfig, ConfigError> {
     Ok(embedded(folder))
 }
 
+/// Where a layer says that the store is in an account.
+fn names_account(layer: &Layer) -> Option<Origin> {
+    ["connection_string", "endpoint"].iter().find_map(|key| layer.get(key)).map(|(_, at)| at.clone())
+}
+
+/// The parts of an account can come from different places: its endpoint from the file, its key from the environment.
+fn account(layers: &[Layer], at: Origin) -> Result<AccountConfig, ConfigError> {
+    let given = |key| layers.iter().find_map(|layer: &Layer| layer.get(key));
+    let secret = |(value, at): &(String, Origin)| SecretSource::of(value, at);
+    match (given("connection_string"), given("endpoint"), given("key"), given("sas")) {
+        (Some(text), None, None, None) => Ok(AccountConfig::ConnectionString(secret(text)?)),
+        (None, Some((endpoint, _)), Some(key), None) => {
+            Ok(AccountConfig::Key { endpoint: endpoint.clone(), key: secret(key)? })
+        }
+        (None, Some((endpoint, _)), None, Some(sas)) => {
+            Ok(AccountConfig::Sas { endpoint: endpoint.clone(), sas: secret(sas)? })
+        }
+        _ => Err(ConfigError::HalfAccount { at }),
+    }
+}
+
 fn users(layers: &[Layer], store: &StoreConfig) -> Option<PathBuf> {
     match (value(layers, "users"), store) {
         ((file, Origin::Option(_) | Origin::Variable(_) | Origin::File(..)), _) => Some(PathBuf::from(file)),
         ((_, Origin::Default(_)), StoreConfig::Embedded { folder, .. }) => Some(folder.join(settings::USERS_FILE)),
-        ((_, Origin::Default(_)), StoreConfig::Memory) => None,
+        ((_, Origin::Default(_)), StoreConfig::Memory | StoreConfig::Azure { .. }) => None,
     }
 }
 
@@ -225,6 +275,11 @@ fn from_args(args: &ServeArgs) -> Layer {
         ("listen", args.listen.clone()),
         ("data", args.data.clone()),
         ("memory", switch(args.memory, "true")),
+        ("connection_string", args.connection_string.clone()),
+        ("read_only", switch(args.read_only, "true")),
+        ("account_requests", args.account_requests.clone()),
+        ("retry_delays", args.retry_delays.clone()),
+        ("retry_budget", args.retry_budget.clone()),
         ("sample", switch(args.no_sample, "false")),
         ("fsync", args.fsync.clone()),
         ("disk_reserve", args.disk_reserve.clone()),

@@ -3,6 +3,7 @@
 //! It parses, wires and waits; what SQL means and how tables are kept is decided elsewhere. Exit codes: 0 for a clean
 //! stop, 2 for arguments or a configuration that cannot be used, 1 for everything the world refuses (a port, a folder).
 
+mod account;
 mod args;
 mod config;
 mod metrics;

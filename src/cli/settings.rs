@@ -18,6 +18,14 @@ pub const DEFINITIONS: &[Definition] = &[
     Definition { key: "listen", default: "127.0.0.1:5433" },
     Definition { key: "data", default: "./tablegate-data" },
     Definition { key: "memory", default: "false" },
+    Definition { key: "connection_string", default: "" },
+    Definition { key: "endpoint", default: "" },
+    Definition { key: "key", default: "" },
+    Definition { key: "sas", default: "" },
+    Definition { key: "read_only", default: "false" },
+    Definition { key: "account_requests", default: "64" },
+    Definition { key: "retry_delays", default: "2s 4s 10s 30s" },
+    Definition { key: "retry_budget", default: "60s" },
     Definition { key: "sample", default: "true" },
     Definition { key: "fsync", default: "always" },
     Definition { key: "disk_reserve", default: "256MB" },
@@ -55,6 +63,10 @@ const AUTHENTICATION_TIMEOUT: std::ops::RangeInclusive<u64> = 1..=600;
 const MAX_CONNECTIONS: std::ops::RangeInclusive<usize> = 1..=10_000;
 /// The most is for a disk that others fill too.
 const DISK_RESERVE: std::ops::RangeInclusive<u64> = 0..=(1 << 40);
+const ACCOUNT_REQUESTS: std::ops::RangeInclusive<usize> = 1..=1024;
+/// Waits between the tries of one request, and how long all of them may take.
+const RETRIES_MAX: usize = 10;
+const RETRY_MAX: Duration = Duration::from_secs(600);
 /// Below 16 MiB DataFusion cannot sort a single batch.
 const QUERY_MEMORY: std::ops::RangeInclusive<u64> = (16 << 20)..=(1 << 40);
 const TRANSACTION_MEMORY: std::ops::RangeInclusive<u64> = (1 << 20)..=(1 << 40);
@@ -179,6 +191,37 @@ pub fn max_connections(text: &str) -> Result<usize, Reason> {
     let (low, high) = (MAX_CONNECTIONS.start(), MAX_CONNECTIONS.end());
     let number = text.parse().ok().filter(|n| MAX_CONNECTIONS.contains(n));
     number.ok_or_else(|| format!("a number from {low} to {high}"))
+}
+
+/// # Errors
+/// When it is no number or out of bounds.
+pub fn account_requests(text: &str) -> Result<usize, Reason> {
+    let (low, high) = (ACCOUNT_REQUESTS.start(), ACCOUNT_REQUESTS.end());
+    let number = text.parse().ok().filter(|n| ACCOUNT_REQUESTS.contains(n));
+    number.ok_or_else(|| format!("a number from {low} to {high}"))
+}
+
+/// The waits before a request is repeated, one after another.
+///
+/// # Errors
+/// When one of them is no time or too long, or there are too many.
+pub fn retry_delays(text: &str) -> Result<Vec<Duration>, Reason> {
+    if text == "off" {
+        return Ok(Vec::new());
+    }
+    let delays: Option<Vec<Duration>> = text.split_whitespace().map(retry_time).collect();
+    let delays = delays.filter(|delays| (1..=RETRIES_MAX).contains(&delays.len()));
+    delays.ok_or_else(|| format!("off, or at most {RETRIES_MAX} times such as 2s 4s 10s 30s"))
+}
+
+/// # Errors
+/// When it is no time or too long.
+pub fn retry_budget(text: &str) -> Result<Duration, Reason> {
+    retry_time(text).ok_or_else(|| "a time up to 600s, such as 60s".to_owned())
+}
+
+fn retry_time(text: &str) -> Option<Duration> {
+    log_slow(text).ok().flatten().filter(|time| *time <= RETRY_MAX)
 }
 
 /// The most connections of one user; `None` for any number.

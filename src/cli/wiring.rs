@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+use super::account::OpenAccountError;
 use super::config::{Config, StoreConfig};
 use super::settings::{self, FsyncWhen};
+use crate::backend::azure::{AzureOptions, AzureStore};
 use crate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync};
 use crate::backend::memory::MemoryStore;
 use crate::model::{Clock, SystemClock};
@@ -31,6 +33,10 @@ pub enum WiringError {
     NotAvailable(String),
     #[error("cannot open the data folder {}: {error}", folder.display())]
     Store { folder: PathBuf, error: StoreError },
+    #[error(transparent)]
+    Account(#[from] OpenAccountError),
+    #[error("cannot use the account {account}: {error}")]
+    AccountStore { account: String, error: StoreError },
     #[error("cannot read the catalogue: {0}")]
     Catalog(Box<SqlError>),
 }
@@ -57,6 +63,22 @@ pub fn open_store(config: &StoreConfig) -> Result<Opened, WiringError> {
             let place = "memory: gone when the server stops".to_owned();
             let scratch = Arc::new(MemoryStore::new(clock.clone()));
             Ok(Opened { store: Arc::new(MemoryStore::new(clock)), scratch, is_new: true, place })
+        }
+        StoreConfig::Azure { account, read_only, requests, retry } => {
+            let account = account.open()?;
+            let (name, place) = (account.name().to_owned(), format!("data in the account {}", account.name()));
+            let options = AzureOptions {
+                read_only: *read_only,
+                retry: retry.clone(),
+                requests_per_account: *requests,
+                ..AzureOptions::default()
+            };
+            let store = AzureStore::new(account, options)
+                .map_err(|error| WiringError::AccountStore { account: name, error })?;
+            // There is no data folder: temporary tables take memory here.
+            let scratch = Arc::new(MemoryStore::new(clock));
+            // Whether it is new does not matter: no sample tables are put into somebody's account.
+            Ok(Opened { store: Arc::new(store), scratch, is_new: false, place })
         }
         StoreConfig::Embedded { folder, fsync, disk_reserve } => {
             let is_new = is_new(folder).map_err(|error| WiringError::Folder { folder: folder.clone(), error })?;
@@ -106,7 +128,7 @@ pub async fn open_engine(
     config: &Config,
 ) -> Result<Arc<Engine>, WiringError> {
     let spill_folder = match &config.store {
-        StoreConfig::Memory => std::env::temp_dir(),
+        StoreConfig::Memory | StoreConfig::Azure { .. } => std::env::temp_dir(),
         StoreConfig::Embedded { folder, .. } => folder.clone(),
     };
     let options = EngineConfig {

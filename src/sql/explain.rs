@@ -186,6 +186,11 @@ fn scan_properties(scan: &EntityScanExec, options: &ExplainOptions) -> Vec<(&'st
         if options.timing {
             properties.push(("Bytes", json!(stats.bytes())));
             properties.push(("Retries", json!(stats.retries())));
+            // A local store has no pages, and sends no bill.
+            if stats.transactions() > 0 {
+                properties.push(("Pages", json!(stats.pages())));
+                properties.push(("Billable Transactions", json!(stats.transactions())));
+            }
         }
     }
     properties

@@ -29,7 +29,12 @@ impl KeyRange {
 
     /// Whether the key lies in the range.
     pub fn contains(&self, key: &EntityKey) -> bool {
-        self.partitions.contains(key.partition.as_str()) && self.rows.iter().any(|rows| rows.contains(key.row.as_str()))
+        self.contains_pair(key.partition.as_str(), key.row.as_str())
+    }
+
+    /// The same of a key in its parts.
+    pub fn contains_pair(&self, partition: &str, row: &str) -> bool {
+        self.partitions.contains(partition) && self.rows.iter().any(|rows| rows.contains(row))
     }
 
     /// The one key this range holds, if it is a point: (PartitionKey, RowKey).
@@ -101,6 +106,8 @@ pub struct ScanStats {
     requests: AtomicU64,
     bytes: AtomicU64,
     retries: AtomicU64,
+    pages: AtomicU64,
+    transactions: AtomicU64,
 }
 
 impl ScanStats {
@@ -123,6 +130,16 @@ impl ScanStats {
         self.retries.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Answers of a remote store that held entities, or the place where they go on.
+    pub fn add_page(&self) {
+        self.pages.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Requests that a remote store puts on the bill.
+    pub fn add_transaction(&self) {
+        self.transactions.fetch_add(1, Ordering::Relaxed);
+    }
+
     pub fn entities_scanned(&self) -> u64 {
         self.entities_scanned.load(Ordering::Relaxed)
     }
@@ -137,5 +154,13 @@ impl ScanStats {
 
     pub fn retries(&self) -> u64 {
         self.retries.load(Ordering::Relaxed)
+    }
+
+    pub fn pages(&self) -> u64 {
+        self.pages.load(Ordering::Relaxed)
+    }
+
+    pub fn transactions(&self) -> u64 {
+        self.transactions.load(Ordering::Relaxed)
     }
 }

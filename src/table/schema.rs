@@ -115,7 +115,8 @@ impl ObservedSchema {
         self.get(name.as_str()).is_some_and(|known| known.types.contains_all(types))
     }
 
-    fn add(&mut self, name: &PropertyName, types: TypeSet) -> bool {
+    /// Adds a property with the types it was seen with; true when that was news.
+    pub fn add(&mut self, name: &PropertyName, types: TypeSet) -> bool {
         match self.properties.iter_mut().find(|p| p.name == *name) {
             Some(known) if known.types.contains_all(types) => return false,
             Some(known) => known.types = known.types.union(types),

@@ -16,6 +16,9 @@ pub struct Promises {
     pub atomic_groups: bool,
     /// Scans come in key order (UTF-8 bytes).
     pub ordered_scans: bool,
+    /// Scans against key order cost what scans along it do. Elsewhere [`Direction::Reverse`](super::Direction) works too,
+    /// but everything is read first.
+    pub reverse_scans: bool,
     /// What one [`TableReader`] sees as one consistent moment.
     pub snapshot: SnapshotScope,
     /// Nobody else writes to it while it is open: locks taken in this process bind everybody.
@@ -226,6 +229,11 @@ pub enum StoreError {
     /// A commit was sent and no answer came: it may have been applied or not.
     #[error("it is not known whether the commit was applied: {0}")]
     OutcomeUnknown(String),
+    /// The store was reached and will not do it: the reason is its own.
+    #[error("the store refuses the request: {0}")]
+    Refused(String),
+    #[error("the store is mounted read-only")]
+    ReadOnly,
     #[error("this store does not support {0}")]
     Unsupported(&'static str),
     #[error("the store is shutting down")]

@@ -20,6 +20,8 @@ use tokio_util::sync::CancellationToken;
 pub enum Backend {
     Memory,
     Embedded,
+    /// In the emulator.
+    Azure,
 }
 
 impl Backend {
@@ -28,6 +30,7 @@ impl Backend {
         match self {
             Backend::Memory => "memory",
             Backend::Embedded => "embedded",
+            Backend::Azure => "azure",
         }
     }
 }
@@ -47,6 +50,7 @@ impl Server {
         let open = |folder: &Path| -> Arc<dyn TableStore> {
             match backend {
                 Backend::Memory => Arc::new(MemoryStore::new(clock.clone())),
+                Backend::Azure => Arc::new(crate::azurite::new_store()),
                 Backend::Embedded => {
                     // What is tested here is SQL; what survives a crash is tested elsewhere.
                     let options = EmbeddedOptions { fsync: Fsync::Never, ..EmbeddedOptions::default() };
@@ -55,7 +59,11 @@ impl Server {
             }
         };
         let store = open(folder.path());
-        let scratch = Some(ScratchStore(open(&folder.path().join("temp"))));
+        let scratch: Arc<dyn TableStore> = match backend {
+            Backend::Azure => Arc::new(MemoryStore::new(clock.clone())),
+            Backend::Memory | Backend::Embedded => open(&folder.path().join("temp")),
+        };
+        let scratch = Some(ScratchStore(scratch));
         // Plans name the number of threads: golden ones are the same on every machine.
         let config = EngineConfig { query_threads: 2, scratch, ..EngineConfig::default() };
         let engine = Engine::open(store, clock, config).await.expect("the engine opens");

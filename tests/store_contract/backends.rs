@@ -47,6 +47,19 @@ impl Backend for Embedded {
     }
 }
 
+/// An account of the emulator. Its clock is its own.
+pub struct Azure(Store);
+
+impl Backend for Azure {
+    async fn create(_: Arc<dyn Clock>) -> Self {
+        Self(Arc::new(crate::azurite::new_store()))
+    }
+
+    fn store(&self) -> &Store {
+        &self.0
+    }
+}
+
 impl Durable for Embedded {
     async fn reopen(self, clock: Arc<dyn Clock>) -> Self {
         let Self { store, folder } = self;

@@ -4,6 +4,8 @@
 //! implements [`harness::Backend`] in `backends.rs` and a module at the end of this file. A store is done when it
 //! passes.
 
+#[path = "../azurite/mod.rs"]
+mod azurite;
 mod backends;
 mod commits;
 mod concurrency;
@@ -40,11 +42,9 @@ macro_rules! contract {
             tables {
                 a_table_is_created_once_whatever_its_case,
                 tables_are_listed_by_name_ignoring_case,
-                names_reach_a_table_in_any_case,
                 what_is_not_there_is_missing,
                 a_dropped_table_takes_its_data_with_it,
                 a_recreated_table_has_its_new_spelling,
-                a_reader_keeps_a_table_that_is_dropped,
             }
             commits {
                 insert_of_a_new_key_is_stored,
@@ -60,21 +60,16 @@ macro_rules! contract {
                 replace_leaves_exactly_the_given_properties,
                 upserts_create_and_overwrite,
                 delete_removes_the_entity_only,
-                a_merge_beyond_the_limits_is_rejected,
                 a_batch_is_all_or_nothing,
                 the_first_failing_operation_is_named,
                 a_batch_mixes_all_operations,
                 a_batch_of_a_hundred_reports_in_order,
-                every_write_changes_etag_and_timestamp,
                 a_commit_into_a_missing_table_is_refused,
             }
             values {
-                every_type_keeps_every_bit,
-                the_longest_values_are_kept,
                 an_entity_of_a_mebibyte_is_kept,
                 the_most_properties_are_kept_in_order,
                 property_names_differ_by_case,
-                the_longest_keys_are_kept,
                 entities_of_many_shapes_live_together,
             }
             scans {
@@ -88,9 +83,6 @@ macro_rules! contract {
                 a_dropped_scan_stops_reading,
                 a_point_reads_one_entity,
                 a_row_range_reads_exactly_its_rows,
-                a_reader_is_a_snapshot,
-                a_scan_in_progress_does_not_see_later_writes,
-                a_reader_is_a_snapshot_of_all_tables,
             }
             ranges {
                 points,
@@ -109,7 +101,6 @@ macro_rules! contract {
                 absent_properties_are_null,
                 a_property_can_be_asked_for_twice,
                 values_widen_without_loss,
-                mixed_types_show_as_text,
                 edm_type_of_names_the_stored_type,
                 a_value_that_does_not_fit_ends_the_scan_with_its_key,
                 a_value_that_does_not_fit_matters_only_when_read,
@@ -120,25 +111,6 @@ macro_rules! contract {
                 merges_and_replaces_are_recorded,
                 analyze_drops_what_is_gone,
                 analyze_of_a_missing_table_is_refused,
-                a_reader_never_meets_an_unrecorded_property,
-            }
-            sizes {
-                an_estimate_is_what_a_scan_finds,
-                what_is_rejected_is_not_counted,
-                bytes_follow_what_is_stored,
-                a_group_counts_in_each_of_its_tables,
-                a_recreated_table_begins_with_nothing,
-                analyze_counts_the_same,
-            }
-            groups {
-                a_group_spans_tables_and_partitions,
-                a_rejected_group_writes_nothing,
-                a_group_with_a_missing_table_writes_nothing,
-                a_key_occurs_once_in_a_group,
-                the_same_key_in_two_tables_is_two_keys,
-                batches_of_one_partition_can_share_a_group,
-                an_empty_group_is_nothing,
-                readers_see_a_group_whole,
             }
             concurrency {
                 one_of_many_conditional_writers_wins,
@@ -152,10 +124,64 @@ macro_rules! contract {
                 random_operations_agree_with_a_sorted_map,
             }
         }
+    };
+}
 
-        #[tokio::test]
-        async fn timestamps_rise_when_the_clock_does_not() {
-            $crate::commits::timestamps_rise_when_the_clock_does_not::<$backend>().await;
+/// What a store in this process promises besides: one moment for all that a reader sees, groups, and its own clock. Also
+/// what the service does and the emulator does not: it minds the case of table names, loses the sign of -0.0, stops at keys
+/// of 512 characters, and prints zeros at the end of an ETag's time.
+macro_rules! local_contract {
+    ($backend:ty) => {
+        mod local {
+            tests! { $backend:
+                tables {
+                    a_reader_keeps_a_table_that_is_dropped,
+                    names_reach_a_table_in_any_case,
+                }
+                commits {
+                    every_write_changes_etag_and_timestamp,
+                    a_merge_beyond_the_limits_is_rejected,
+                }
+                scans {
+                    a_reader_is_a_snapshot,
+                    a_scan_in_progress_does_not_see_later_writes,
+                    a_reader_is_a_snapshot_of_all_tables,
+                }
+                values {
+                    every_type_keeps_every_bit,
+                    the_longest_values_are_kept,
+                    the_longest_keys_are_kept,
+                }
+                projections {
+                    mixed_types_show_as_text,
+                }
+                observed {
+                    a_reader_never_meets_an_unrecorded_property,
+                }
+                sizes {
+                    an_estimate_is_what_a_scan_finds,
+                    what_is_rejected_is_not_counted,
+                    bytes_follow_what_is_stored,
+                    a_group_counts_in_each_of_its_tables,
+                    a_recreated_table_begins_with_nothing,
+                    analyze_counts_the_same,
+                }
+                groups {
+                    a_group_spans_tables_and_partitions,
+                    a_rejected_group_writes_nothing,
+                    a_group_with_a_missing_table_writes_nothing,
+                    a_key_occurs_once_in_a_group,
+                    the_same_key_in_two_tables_is_two_keys,
+                    batches_of_one_partition_can_share_a_group,
+                    an_empty_group_is_nothing,
+                    readers_see_a_group_whole,
+                }
+            }
+
+            #[tokio::test]
+            async fn timestamps_rise_when_the_clock_does_not() {
+                crate::commits::timestamps_rise_when_the_clock_does_not::<$backend>().await;
+            }
         }
     };
 }
@@ -184,9 +210,15 @@ macro_rules! durable_contract {
 
 mod memory {
     contract!(crate::backends::Memory);
+    local_contract!(crate::backends::Memory);
 }
 
 mod embedded {
     contract!(crate::backends::Embedded);
+    local_contract!(crate::backends::Embedded);
     durable_contract!(crate::backends::Embedded);
+}
+
+mod azure {
+    contract!(crate::backends::Azure);
 }

@@ -162,7 +162,13 @@ impl Drop for EmbeddedStore {
 #[async_trait]
 impl TableStore for EmbeddedStore {
     fn promises(&self) -> Promises {
-        Promises { atomic_groups: true, ordered_scans: true, snapshot: SnapshotScope::Store, sole_writer: true }
+        Promises {
+            atomic_groups: true,
+            ordered_scans: true,
+            reverse_scans: true,
+            snapshot: SnapshotScope::Store,
+            sole_writer: true,
+        }
     }
 
     fn reader(&self) -> Arc<dyn TableReader> {

@@ -56,7 +56,13 @@ impl MemoryStore {
 #[async_trait]
 impl TableStore for MemoryStore {
     fn promises(&self) -> Promises {
-        Promises { atomic_groups: true, ordered_scans: true, snapshot: SnapshotScope::Store, sole_writer: true }
+        Promises {
+            atomic_groups: true,
+            ordered_scans: true,
+            reverse_scans: true,
+            snapshot: SnapshotScope::Store,
+            sole_writer: true,
+        }
     }
 
     fn reader(&self) -> Arc<dyn TableReader> {

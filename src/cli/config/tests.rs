@@ -147,3 +147,42 @@ fn how_clients_log_in_is_checked() {
     assert_eq!((config.auth, config.max_connections_per_user), (Method::Auto, Some(3)));
     assert_eq!(config.authentication_timeout, Duration::from_secs(60));
 }
+
+#[test]
+fn an_account_is_a_store_like_the_others() {
+    let (_file, mut args) = with_file("data = 'from-file'\nread_only = true\n");
+    args.connection_string = Some("env:MY_ACCOUNT".to_owned());
+    let account = AccountConfig::ConnectionString(SecretSource::Variable("MY_ACCOUNT".to_owned()));
+    let (requests, retry) = (64, RetryPolicy::default());
+    assert_eq!(load(&args, &[]).unwrap().store, StoreConfig::Azure { account, read_only: true, requests, retry });
+
+    let (_file, args) = with_file("endpoint = 'https://a.table.core.windows.net'\n");
+    let StoreConfig::Azure { account, .. } = load(&args, &[("TABLEGATE_KEY", "a2V5")]).unwrap().store else { panic!() };
+    assert!(matches!(account, AccountConfig::Key { key: SecretSource::Here(_), .. }));
+    assert!(message(load(&args, &[])).contains("connection_string, or endpoint with one of key and sas"));
+    assert!(message(load(&ServeArgs::default(), &[("TABLEGATE_READ_ONLY", "on")])).contains("only an account"));
+    let two = [("TABLEGATE_MEMORY", "on"), ("TABLEGATE_CONNECTION_STRING", "env:X")];
+    assert!(message(load(&ServeArgs::default(), &two)).contains("choose one"));
+}
+
+#[test]
+fn how_often_an_account_is_asked_can_be_set() {
+    let (_file, args) = with_file("connection_string = 'env:X'\naccount_requests = 8\nretry_delays = '100ms 2s'\n");
+    let config = load(&args, &[("TABLEGATE_RETRY_BUDGET", "5s")]).unwrap();
+    let StoreConfig::Azure { requests, retry, .. } = config.store else { panic!() };
+    let delays = vec![Duration::from_millis(100), Duration::from_secs(2)];
+    assert_eq!((requests, retry), (8, RetryPolicy { delays, budget: Duration::from_secs(5) }));
+    let never = load(&args, &[("TABLEGATE_RETRY_DELAYS", "off")]).unwrap().store;
+    assert!(matches!(never, StoreConfig::Azure { retry: RetryPolicy { delays, .. }, .. } if delays.is_empty()));
+    assert!(message(load(&args, &[("TABLEGATE_RETRY_DELAYS", "2s soon")])).contains("times such as 2s 4s 10s 30s"));
+    assert!(message(load(&args, &[("TABLEGATE_ACCOUNT_REQUESTS", "0")])).contains("from 1 to 1024"));
+}
+
+#[test]
+fn a_secret_is_not_taken_from_the_command_line_and_never_told() {
+    let option = Some("AccountName=a;AccountKey=s3cret".to_owned());
+    let refused = message(load(&ServeArgs { connection_string: option, ..ServeArgs::default() }, &[]));
+    assert!(refused.contains("env:VARIABLE") && !refused.contains("s3cret"), "{refused}");
+    let (_file, args) = with_file("connection_string = 'AccountName=a;AccountKey=s3cret'");
+    assert!(!format!("{:?}", load(&args, &[]).unwrap()).contains("s3cret"));
+}

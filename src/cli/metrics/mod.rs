@@ -3,25 +3,35 @@
 //! Nobody logs in here, so nothing here names tables, users or statements: only numbers, under names that are fixed.
 
 mod exposition;
-mod http;
 mod process;
 
-use std::io;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::header::{self, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use self::exposition::{CONTENT_TYPE, Source};
-use self::http::{Answer, Asked};
 use crate::model::EdmDateTime;
 use crate::pg::Counters;
 use crate::sql::Engine;
 
 /// Connections at once: a monitoring system needs one, a person another.
 const CONNECTIONS: usize = 16;
+/// Longest head of a request; the least that hyper reads into.
+const REQUEST_BYTES: usize = 8 << 10;
+/// Time a request may take to arrive, and its answer to leave.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Pause after a failed accept, so that running out of file descriptors does not become a busy loop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How long answers under way may take once the server has stopped.
@@ -69,40 +79,56 @@ struct Endpoint {
 }
 
 impl Endpoint {
-    async fn serve(self: Arc<Self>, mut stream: TcpStream) {
-        if let Err(error) = self.try_serve(&mut stream).await {
-            tracing::debug!(%error, "a request for metrics was not answered");
+    /// One request, and its answer.
+    async fn serve(self: Arc<Self>, stream: TcpStream) {
+        let answer = service_fn(move |request| {
+            let endpoint = self.clone();
+            async move { Ok::<_, Infallible>(endpoint.answer(&request).await) }
+        });
+        let mut http = http1::Builder::new();
+        http.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(REQUEST_BYTES).keep_alive(false);
+        let served = http.serve_connection(TokioIo::new(stream), answer);
+        match tokio::time::timeout(2 * PATIENCE, served).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::debug!(%error, "a request for metrics was not answered"),
+            Err(_) => tracing::debug!("an answer with metrics was not taken in time"),
         }
     }
 
-    async fn try_serve(self: Arc<Self>, stream: &mut TcpStream) -> io::Result<()> {
-        let Some(request) = http::receive(stream).await? else { return Ok(()) };
-        let answer = match request.asked {
-            Asked::Path(path) => self.answer(&path).await,
-            Asked::OtherMethod => Answer::text("405 Method Not Allowed", "only GET is answered here"),
-            Asked::TooLong => Answer::text("431 Request Header Fields Too Large", "the request is too long"),
-            Asked::Nonsense => Answer::text("400 Bad Request", "this is no request"),
-        };
-        http::send(stream, &answer, request.head_only).await
-    }
-
-    async fn answer(self: Arc<Self>, path: &str) -> Answer {
-        match path {
+    async fn answer(self: Arc<Self>, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            let mut refused = text(StatusCode::METHOD_NOT_ALLOWED, "only GET is answered here");
+            refused.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
+            return refused;
+        }
+        match request.uri().path() {
             "/metrics" => self.metrics().await,
-            "/healthz" if self.draining.is_cancelled() => Answer::text("503 Service Unavailable", "draining"),
-            "/healthz" => Answer::text("200 OK", "ok"),
-            _ => Answer::text("404 Not Found", "there are /metrics and /healthz"),
+            "/healthz" if self.draining.is_cancelled() => text(StatusCode::SERVICE_UNAVAILABLE, "draining"),
+            "/healthz" => text(StatusCode::OK, "ok"),
+            _ => text(StatusCode::NOT_FOUND, "there are /metrics and /healthz"),
         }
     }
 
     /// The store may wait for the disk before it answers, and others are not to wait with it.
-    async fn metrics(self: Arc<Self>) -> Answer {
+    async fn metrics(self: Arc<Self>) -> Response<Full<Bytes>> {
         match tokio::task::spawn_blocking(move || self.source.exposition()).await {
-            Ok(Ok(body)) => Answer { status: "200 OK", content_type: CONTENT_TYPE, body },
+            Ok(Ok(body)) => response(StatusCode::OK, CONTENT_TYPE, body),
             failed => {
                 tracing::error!(?failed, "the metrics could not be written");
-                Answer::text("500 Internal Server Error", "the metrics could not be written")
+                text(StatusCode::INTERNAL_SERVER_ERROR, "the metrics could not be written")
             }
         }
     }
+}
+
+fn text(status: StatusCode, line: &str) -> Response<Full<Bytes>> {
+    response(status, "text/plain; charset=utf-8", format!("{line}\n"))
+}
+
+fn response(status: StatusCode, content_type: &'static str, body: String) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(body.into()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
 }

@@ -1,23 +1,40 @@
-//! Reading the catalogue when the store is opened, and finishing or undoing what a crash interrupted.
+//! Reading the catalogue: when the store is opened, which finishes or undoes what a crash interrupted, and what its entries
+//! say at any time.
 
 use std::sync::Arc;
 
-use futures::StreamExt;
+use uuid::Uuid;
 
 use super::access::{ACCESSES, Access};
 use super::comments::{COMMENTS, SharedComments};
+use super::entries::Entries;
 use super::sequence::{SEQUENCES, Sequence};
 use super::state::State;
 use super::stored::{DOOMED, doom_key, doomed_of_entity};
 use super::views::{VIEWS, View};
-use super::{Shared, catalog_table, declaration};
-use crate::model::{Span, StoredEntity, TableName};
+use super::{OIDS_PER_TABLE, Shared, catalog_table, declaration};
+use crate::model::{Clock, EntityKey, StoredEntity, SystemClock, TableName};
 use crate::sql::catalog::Declaration;
 use crate::sql::error::SqlResult;
 use crate::sql::place::StoredTable;
-use crate::table::{
-    Direction, IfMatch, KeyRange, Operation, ScanColumn, ScanColumns, ScanRequest, ScanStats, TableReader,
-};
+use crate::table::{IfMatch, Operation, StoreError};
+
+/// A stored table on its way out belongs to nobody any more when its entry is that old, in microseconds: no transaction
+/// of another gateway still makes it.
+const ABANDONED_MICROS: i64 = 3_600_000_000;
+/// Gateways that share a catalogue start their OIDs that many blocks apart, by chance.
+const OID_OFFSETS: u32 = 4096;
+
+/// What was read.
+pub(super) struct Read {
+    pub state: State,
+    /// Entries about what is not there any more.
+    obsolete: Vec<EntityKey>,
+    /// Stored tables that are to be dropped.
+    doomed: Vec<TableName>,
+    /// Names of dropped tables that nobody gave back.
+    rested: Vec<TableName>,
+}
 
 impl Shared {
     /// # Errors
@@ -27,77 +44,113 @@ impl Shared {
         let reader = self.store.reader();
         let stored: Vec<TableName> = reader.list_tables().await?;
         if !stored.contains(&table) {
-            return Ok(self.store.create_table(&table).await?);
-        }
-        let mut state = State::default();
-        let mut doomed = Vec::new();
-        for entity in entries(&*reader, &table, declaration::DECLARATIONS).await? {
-            let mut declaration = Declaration::of_entity(&entity)?;
-            let replaced = declaration.doomed.take();
-            doomed.extend(replaced.and_then(|name| TableName::parse(&name).ok()));
-            if stored.contains(&declaration.stored_name()?) {
-                state.add(declaration, Some(entity.etag))?;
-            } else {
-                // Somebody dropped the table behind the gateway's back.
-                self.write_entry(Operation::Delete(entity.entity.key, IfMatch::Any)).await?;
+            match self.store.create_table(&table).await {
+                // Another gateway was faster.
+                Err(StoreError::TableExists(_)) => {}
+                Ok(()) | Err(StoreError::ReadOnly) => return Ok(()),
+                Err(error) => return Err(error.into()),
             }
         }
-        for entity in entries(&*reader, &table, SEQUENCES).await? {
-            let (sequence, _) = Sequence::of_entity(&entity)?;
-            if state.lacks_owner_of(&sequence) {
-                self.write_entry(Operation::Delete(entity.entity.key, IfMatch::Any)).await?;
-            } else {
-                state.sequences.insert(sequence.placed_name(), Arc::new(sequence));
+        let is_alone = self.is_alone();
+        let mut entries = self.entries.lock().await;
+        entries.renew(&*reader, &table).await?;
+        // Tables that others make and declare meanwhile are in one of the two lists only.
+        let read = self.read(&entries, is_alone.then_some(&*stored))?;
+        drop(entries);
+        if is_alone {
+            for key in read.obsolete {
+                self.write_entry(Operation::Delete(key, IfMatch::Any)).await?;
             }
         }
-        for entity in entries(&*reader, &table, VIEWS).await? {
-            let view = View::of_entity(&entity)?;
-            state.views.insert(view.placed_name(), Arc::new(view));
-        }
-        for entity in entries(&*reader, &table, ACCESSES).await? {
-            let access = Access::of_entity(&entity)?;
-            state.accesses.insert(access.oid, Arc::new(access));
-        }
-        for entity in entries(&*reader, &table, COMMENTS).await? {
-            state.comments = Arc::new(SharedComments::of_entity(&entity)?);
-        }
-        for entity in entries(&*reader, &table, DOOMED).await? {
-            let name = doomed_of_entity(&entity)?;
-            if state.owner_of(&StoredTable::public(name.clone())).is_some() {
-                self.write_entry(Operation::Delete(doom_key(&name)?, IfMatch::Any)).await?;
-            } else {
-                doomed.push(name);
-            }
-        }
-        state.doomed.extend(doomed.iter().cloned());
-        self.start_oids_at(state.next_oid());
-        self.change_state(|current| *current = state);
-        for name in &doomed {
+        let offset = if is_alone { 0 } else { random_offset() };
+        self.start_oids_at(read.state.next_oid() + offset);
+        self.change_state(|current| *current = read.state);
+        for name in &read.doomed {
             self.sweep(name).await;
+        }
+        for name in &read.rested {
+            self.reprieve(name).await?;
         }
         Ok(())
     }
+
+    /// Whether nobody else changes the catalogue.
+    pub(super) fn is_alone(&self) -> bool {
+        self.store.promises().sole_writer
+    }
+
+    /// What the entries say; `stored` are the tables that there are, where that can be compared.
+    pub(super) fn read(&self, entries: &Entries, stored: Option<&[TableName]>) -> SqlResult<Read> {
+        let before = self.state();
+        let mut state = State::default();
+        let (mut obsolete, mut doomed, mut rested) = (Vec::new(), Vec::new(), Vec::new());
+        for entity in entries.of(declaration::DECLARATIONS) {
+            let mut declaration = Declaration::of_entity(entity)?;
+            if let Some(replaced) = declaration.doomed.take().and_then(|name| TableName::parse(&name).ok()) {
+                state.doomed.insert(replaced.clone());
+                doomed.extend(Some(replaced).filter(|_| self.is_abandoned(entity)));
+            }
+            let known =
+                before.tables.get(&declaration.placed_name()).filter(|t| t.version.as_ref() == Some(&entity.etag));
+            let is_stored = |name: &TableName| stored.is_none_or(|stored| stored.contains(name));
+            if let Some(known) = known {
+                state.tables.insert(declaration.placed_name(), Arc::clone(known));
+            } else if is_stored(&declaration.stored_name()?) {
+                state.add(declaration, Some(entity.etag.clone()))?;
+            } else {
+                // Somebody dropped the table behind the gateway's back.
+                obsolete.push(entity.entity.key.clone());
+            }
+        }
+        for entity in entries.of(SEQUENCES) {
+            let (sequence, _) = Sequence::of_entity(entity)?;
+            if state.lacks_owner_of(&sequence) {
+                obsolete.push(entity.entity.key.clone());
+                continue;
+            }
+            // Values are reserved for a declaration, and it stays the same one while they are counted.
+            let known = before.sequences.get(&sequence.placed_name()).filter(|known| ***known == sequence).cloned();
+            state.sequences.insert(sequence.placed_name(), known.unwrap_or_else(|| Arc::new(sequence)));
+        }
+        for entity in entries.of(VIEWS) {
+            let view = View::of_entity(entity)?;
+            state.views.insert(view.placed_name(), Arc::new(view));
+        }
+        for entity in entries.of(ACCESSES) {
+            let access = Access::of_entity(entity)?;
+            state.accesses.insert(access.oid, Arc::new(access));
+        }
+        for entity in entries.of(COMMENTS) {
+            state.comments = Arc::new(SharedComments::of_entity(entity)?);
+        }
+        for entity in entries.of(DOOMED) {
+            let (name, is_dropped) = doomed_of_entity(entity)?;
+            if state.owner_of(&StoredTable::public(name.clone())).is_some() {
+                obsolete.push(doom_key(&name)?);
+                continue;
+            }
+            match (is_dropped, self.is_abandoned(entity)) {
+                // Whatever has the name now, it is not what was dropped.
+                (true, true) => rested.push(name),
+                (false, true) => {
+                    state.doomed.insert(name.clone());
+                    doomed.push(name);
+                }
+                (_, false) => {
+                    state.doomed.insert(name);
+                }
+            }
+        }
+        Ok(Read { state, obsolete, doomed, rested })
+    }
+
+    /// Whether nobody who wrote the entry is still at it.
+    fn is_abandoned(&self, entity: &StoredEntity) -> bool {
+        self.is_alone() || entity.timestamp.unix_micros() < SystemClock.now().unix_micros() - ABANDONED_MICROS
+    }
 }
 
-/// The entries of one kind.
-async fn entries(reader: &dyn TableReader, table: &TableName, partition: &str) -> SqlResult<Vec<StoredEntity>> {
-    let request = ScanRequest {
-        table: table.clone(),
-        ranges: Arc::new([KeyRange { partitions: Span::point(partition), rows: Arc::new([Span::ALL]) }]),
-        columns: Arc::new(ScanColumns::new(vec![ScanColumn::PartitionKey, ScanColumn::RowKey])),
-        direction: Direction::Forward,
-        limit: None,
-        batch_rows: 1024,
-        stats: Arc::new(ScanStats::default()),
-    };
-    let mut keys = Vec::new();
-    let mut batches = reader.scan(request)?;
-    while let Some(batch) = batches.next().await {
-        keys.extend(crate::sql::dml::keys_of_batch(&batch?)?);
-    }
-    let mut entries = Vec::with_capacity(keys.len());
-    for key in keys {
-        entries.extend(reader.get(table, &key).await?);
-    }
-    Ok(entries)
+fn random_offset() -> u32 {
+    let [a, b, ..] = *Uuid::new_v4().as_bytes();
+    u32::from(u16::from_le_bytes([a, b])) % OID_OFFSETS * OIDS_PER_TABLE
 }

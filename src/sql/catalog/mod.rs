@@ -1,7 +1,8 @@
 //! Which tables, sequences and views there are: those that were declared, and tables that are simply found in the store.
 //!
 //! Declarations are entries in a stored table of the gateway's own and cached here; the columns of found tables follow
-//! the store's observed schema.
+//! the store's observed schema. Where other gateways use the same store, their changes are read every second; two changes
+//! of one entry are told apart by its version.
 //!
 //! ```text
 //! Catalog         what is committed; makes stored tables, commits changes
@@ -18,9 +19,11 @@ mod comments;
 mod commit;
 mod constraint;
 mod declaration;
+mod entries;
 mod entry;
 mod found;
 mod load;
+mod others;
 mod scratch;
 mod sequence;
 mod session;
@@ -30,12 +33,16 @@ mod stored;
 mod view;
 mod views;
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Instant;
 
 use tokio::sync::mpsc;
 
 use self::claims::{Claim, Claims};
+use self::entries::Entries;
+use self::others::Strangers;
 use self::scratch::OwnNumbers;
 use self::state::State;
 use self::view::ObservedRelations;
@@ -73,9 +80,14 @@ struct Shared {
     stores: Stores,
     /// Where the catalogue itself is.
     store: Arc<dyn TableStore>,
+    /// What was read of the store.
+    entries: tokio::sync::Mutex<Entries>,
     /// What is committed.
     state: RwLock<Arc<State>>,
-    observed: Arc<ObservedRelations>,
+    observed: ObservedRelations,
+    strangers: Strangers,
+    /// Names of tables that were dropped, since when.
+    resting: Mutex<VecDeque<(Instant, TableName)>>,
     /// One change of entries and stored tables at a time.
     changes: tokio::sync::Mutex<()>,
     claims: Claims,
@@ -96,8 +108,11 @@ impl Catalog {
         let shared = Arc::new(Shared {
             store: stores.public().clone(),
             stores,
+            entries: tokio::sync::Mutex::default(),
             state: RwLock::default(),
-            observed: Arc::default(),
+            observed: ObservedRelations::default(),
+            strangers: Strangers::default(),
+            resting: Mutex::default(),
             changes: tokio::sync::Mutex::new(()),
             claims: Claims::default(),
             next_oid: AtomicU32::new(FIRST_OID),
@@ -106,6 +121,9 @@ impl Catalog {
         });
         shared.load().await?;
         tokio::spawn(stored::sweep_discarded(Arc::downgrade(&shared), received));
+        if !shared.is_alone() {
+            tokio::spawn(others::follow_others(Arc::downgrade(&shared)));
+        }
         Ok(Self { shared })
     }
 
@@ -117,14 +135,13 @@ impl Catalog {
 
     /// The store and the catalogue as they are now.
     pub fn moment(&self) -> CatalogMoment {
-        let observed = self.shared.observed.clone();
         loop {
             // A stored table is made before it is declared and dropped only after it was given up: so a reader made
             // while the declarations did not change has them all.
             let state = self.shared.state();
             let reader = self.shared.store.reader();
             if Arc::ptr_eq(&state, &self.shared.state()) {
-                return CatalogMoment { reader, stores: self.shared.stores.clone(), state, observed };
+                return CatalogMoment { reader, state, shared: self.shared.clone() };
             }
         }
     }
@@ -154,10 +171,15 @@ impl Shared {
     fn change_state(&self, change: impl FnOnce(&mut State)) {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         change(Arc::make_mut(&mut state));
+        self.strangers.clear();
     }
 
     fn start_oids_at(&self, first: u32) {
         self.next_oid.store(first, Ordering::Relaxed);
+    }
+
+    fn raise_oids_to(&self, first: u32) {
+        self.next_oid.fetch_max(first, Ordering::Relaxed);
     }
 
     /// Writes one entry. One that is to be removed may be gone already.

@@ -86,6 +86,11 @@ impl State {
         self.tables.values().find(|t| t.relation.stored == *stored)
     }
 
+    /// Whether a stored table is somebody's, or on its way in or out: then it is not to be found.
+    pub fn knows(&self, stored: &TableName) -> bool {
+        self.doomed.contains(stored) || self.owner_of(&StoredTable::public(stored.clone())).is_some()
+    }
+
     pub fn table_by_oid(&self, oid: u32) -> Option<&Arc<DeclaredTable>> {
         self.tables.values().find(|t| t.declaration.oid == oid)
     }

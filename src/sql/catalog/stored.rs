@@ -4,9 +4,14 @@
 //! born doomed, and the commit that declares it takes that back; the commit that gives one up dooms it. So whatever a
 //! crash or a lost client leaves behind, dropping the doomed ones sets it right. A declaration outweighs the doom of its
 //! stored table, in case the two could not be written together.
+//!
+//! Where other gateways use the store, the name of a dropped table rests a while: nobody makes another table of that name
+//! while somebody still takes it for the old one, or while the service is still deleting it.
 
-use std::sync::Weak;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
@@ -20,6 +25,9 @@ use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::place::{Place, Readers, StoredTable};
 use crate::table::{IfMatch, Operation, StoreError};
 
+/// So long the name of a dropped table rests: the service refuses it for 40 s or more, and what another gateway knows of
+/// the old table is a second old.
+const REST: Duration = Duration::from_secs(60);
 /// The partition of the entries of doomed tables.
 pub(super) const DOOMED: &str = "doomed";
 
@@ -29,6 +37,9 @@ pub(super) const DOOMED: &str = "doomed";
 struct Doomed {
     format: u32,
     stored: String,
+    /// It is dropped already: only its name rests.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    dropped: bool,
 }
 
 /// A stored table made for a transaction: dropped again unless the transaction commits.
@@ -160,10 +171,41 @@ impl Shared {
             Err(error) => return Err(error.into()),
         }
         self.observed.forget(&StoredTable::public(name.clone()));
-        self.reprieve(name).await
+        if self.is_alone() {
+            return self.reprieve(name).await;
+        }
+        self.write_entry(Operation::InsertOrReplace(doomed_entity(name, true)?)).await?;
+        self.change_state(|state| {
+            state.doomed.insert(name.clone());
+        });
+        self.resting().push_back((Instant::now(), name.clone()));
+        Ok(())
     }
 
-    async fn reprieve(&self, name: &TableName) -> SqlResult<()> {
+    /// Gives back names that have rested.
+    pub(super) async fn wake(&self) {
+        let is_over = |began: &Instant| began.elapsed() >= REST;
+        loop {
+            let name = {
+                let mut resting = self.resting();
+                if !resting.front().is_some_and(|(began, _)| is_over(began)) {
+                    return;
+                }
+                resting.pop_front()
+            };
+            let Some((_, name)) = name else { return };
+            let _one_at_a_time = self.changes.lock().await;
+            if let Err(error) = self.reprieve(&name).await {
+                tracing::warn!(table = %name, %error, "the name of a dropped table could not be given back");
+            }
+        }
+    }
+
+    fn resting(&self) -> MutexGuard<'_, VecDeque<(Instant, TableName)>> {
+        self.resting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) async fn reprieve(&self, name: &TableName) -> SqlResult<()> {
         self.write_entry(Operation::Delete(doom_key(name)?, IfMatch::Any)).await?;
         self.change_state(|state| {
             state.doomed.remove(name);
@@ -185,7 +227,11 @@ pub(super) async fn sweep_discarded(shared: Weak<Shared>, mut discarded: mpsc::U
 
 /// The entity that says a stored table is doomed.
 pub(super) fn doom_entity(stored: &TableName) -> SqlResult<Entity> {
-    let content = Doomed { format: entry::FORMAT, stored: stored.as_str().to_owned() };
+    doomed_entity(stored, false)
+}
+
+fn doomed_entity(stored: &TableName, dropped: bool) -> SqlResult<Entity> {
+    let content = Doomed { format: entry::FORMAT, stored: stored.as_str().to_owned(), dropped };
     entry::to_entity(doom_key(stored)?, &content)
 }
 
@@ -193,9 +239,12 @@ pub(super) fn doom_key(stored: &TableName) -> SqlResult<EntityKey> {
     entry::entry_key(DOOMED, &stored.folded())
 }
 
+/// The doomed table, and whether it is dropped already.
+///
 /// # Errors
 /// XX001 when the entry is not one of a doomed table.
-pub(super) fn doomed_of_entity(stored: &StoredEntity) -> SqlResult<TableName> {
+pub(super) fn doomed_of_entity(stored: &StoredEntity) -> SqlResult<(TableName, bool)> {
     let doomed: Doomed = entry::of_entity(stored)?;
-    TableName::parse(&doomed.stored).map_err(|error| entry::damaged(stored, error.to_string()))
+    let name = TableName::parse(&doomed.stored).map_err(|error| entry::damaged(stored, error.to_string()))?;
+    Ok((name, doomed.dropped))
 }

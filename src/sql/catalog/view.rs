@@ -7,15 +7,15 @@ use super::access::Access;
 use super::comments::SharedComments;
 use super::declaration::Declaration;
 use super::found;
-use super::is_hidden;
 use super::sequence::Sequence;
 use super::session::{Search, SessionCatalog};
 use super::staged::{OwnCounter, StagedCatalog};
 use super::state::{DeclaredTable, State};
 use super::views::View;
+use super::{Shared, is_hidden};
 use crate::model::TableName;
 use crate::sql::error::SqlResult;
-use crate::sql::place::{Place, PlacedName, Readers, StoredTable, Stores};
+use crate::sql::place::{Place, PlacedName, Readers, StoredTable};
 use crate::sql::relation::{Relation, RelationKind};
 use crate::table::{ObservedSchema, TableReader};
 
@@ -23,17 +23,16 @@ use crate::table::{ObservedSchema, TableReader};
 #[derive(Clone)]
 pub struct CatalogMoment {
     pub(super) reader: Arc<dyn TableReader>,
-    pub(super) stores: Stores,
     pub(super) state: Arc<State>,
-    pub(super) observed: Arc<ObservedRelations>,
+    pub(super) shared: Arc<Shared>,
 }
 
 impl CatalogMoment {
     /// What a transaction with these changes sees of it.
     pub fn view(&self, staged: &StagedCatalog, own: &SessionCatalog) -> (Readers, CatalogView) {
         let state = staged.over(own.over(&self.state));
-        let catalog = CatalogView::new(state, self.observed.clone(), own.search());
-        (Readers::new(self.reader.clone(), self.stores.clone()), catalog)
+        let catalog = CatalogView::new(state, self.shared.clone(), own.search());
+        (Readers::new(self.reader.clone(), self.shared.stores.clone()), catalog)
     }
 }
 
@@ -41,14 +40,14 @@ impl CatalogMoment {
 #[derive(Clone)]
 pub struct CatalogView {
     state: Arc<State>,
-    observed: Arc<ObservedRelations>,
+    shared: Arc<Shared>,
     search: Search,
     written: BTreeMap<StoredTable, Arc<ObservedSchema>>,
 }
 
 impl CatalogView {
-    pub(super) fn new(state: Arc<State>, observed: Arc<ObservedRelations>, search: Search) -> Self {
-        Self { state, observed, search, written: BTreeMap::new() }
+    pub(super) fn new(state: Arc<State>, shared: Arc<Shared>, search: Search) -> Self {
+        Self { state, shared, search, written: BTreeMap::new() }
     }
 
     /// Over what the transaction has written to found and open tables: their columns hold its values too.
@@ -130,10 +129,10 @@ impl CatalogView {
         for table in self.state.tables.values() {
             relations.push(self.relation_of(readers, table).await?);
         }
-        for stored in readers.public().list_tables().await? {
-            if self.can_be_found(&stored) {
-                relations.push(self.observed_relation(readers, &StoredTable::public(stored), None).await?);
-            }
+        let mut stored = readers.public().list_tables().await?;
+        stored.retain(|stored| self.can_be_found(stored));
+        for stored in self.shared.strangers_among(stored).await? {
+            relations.push(self.observed_relation(readers, &StoredTable::public(stored), None).await?);
         }
         relations.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(relations)
@@ -230,14 +229,16 @@ impl CatalogView {
         let Some(stored) = readers.public().list_tables().await?.into_iter().find(|t| t == stored) else {
             return Ok(None);
         };
-        self.observed_relation(readers, &StoredTable::public(stored), None).await.map(Some)
+        match self.shared.strangers_among(vec![stored]).await?.pop() {
+            Some(stored) => self.observed_relation(readers, &StoredTable::public(stored), None).await.map(Some),
+            // Somebody else's since this view was taken: a later one has it under its declared name.
+            None => Ok(None),
+        }
     }
 
     /// Whether a stored table shows under its own name: it is nobody's, and not on its way out.
     fn can_be_found(&self, stored: &TableName) -> bool {
-        !is_hidden(stored)
-            && !self.state.doomed.contains(stored)
-            && self.state.owner_of(&StoredTable::public(stored.clone())).is_none()
+        !is_hidden(stored) && !self.state.knows(stored)
     }
 
     async fn observed_relation(
@@ -250,7 +251,7 @@ impl CatalogView {
         match self.written.get(stored).and_then(|written| schema.with(written)) {
             // What nobody else sees is not kept for them.
             Some(own) => Ok(relation_showing(stored, declared, &own)),
-            None => Ok(self.observed.relation(stored, declared, schema)),
+            None => Ok(self.shared.observed.relation(stored, declared, schema)),
         }
     }
 

@@ -17,10 +17,11 @@ impl From<StoreError> for Box<SqlError> {
             StoreError::TableMissing(_) => ErrorKind::UndefinedTable,
             StoreError::TableExists(_) => ErrorKind::DuplicateTable,
             StoreError::Unfit(_) => ErrorKind::InvalidTextRepresentation,
-            StoreError::Damaged { .. } | StoreError::Unavailable(_) => ErrorKind::StoreFailure,
+            StoreError::Damaged { .. } | StoreError::Unavailable(_) | StoreError::Refused(_) => ErrorKind::StoreFailure,
             StoreError::DiskFull(_) => ErrorKind::DiskFull,
             StoreError::Throttled(_) => ErrorKind::Throttled,
             StoreError::OutcomeUnknown(_) => ErrorKind::OutcomeUnknown,
+            StoreError::ReadOnly => ErrorKind::ReadOnlyTransaction,
             StoreError::Unsupported(_) => ErrorKind::FeatureNotSupported,
             StoreError::ShuttingDown => ErrorKind::Shutdown,
         };

@@ -223,7 +223,12 @@ impl<'p> Shape<'p> {
             }
         };
         Ok(Some(DirectRead {
-            scan: DirectScan { relation, columns, schema: Arc::clone(self.read.inner()) },
+            scan: DirectScan {
+                relation,
+                columns,
+                schema: Arc::clone(self.read.inner()),
+                reversible: provider.reversible(),
+            },
             filters: self.scan.filters.clone(),
             outputs,
             order,

@@ -34,7 +34,7 @@ use crate::sql::scan::RelationProvider;
 use crate::sql::sequence::{self, values_as_selects};
 use crate::sql::style::{Reading, Style};
 use crate::sql::types::SqlType;
-use crate::table::TableSize;
+use crate::table::{Promises, TableSize};
 
 /// A query that was planned once and can be run with other parameters and on later snapshots.
 pub(crate) struct PlannedQuery {
@@ -415,7 +415,8 @@ impl Planner<'_> {
                 }
             } else if let Some(relation) = self.relation(schema.as_deref(), &table).await? {
                 let size = self.reads.readers.size_of(&relation.stored);
-                tables.insert(&used_name, relation_entry(&relation, mentions, size));
+                let promises = self.engine.stores().at(relation.stored.place)?.promises();
+                tables.insert(&used_name, relation_entry(&relation, mentions, size, promises));
             } else if let Some(sequence) = self.sequence(schema.as_deref(), &table) {
                 let provider = sequence::provider(self.system.sequences()?, &sequence).await?;
                 let key = format!("{}.{table}", sequence.place.schema());
@@ -467,7 +468,12 @@ impl Planner<'_> {
     }
 }
 
-fn relation_entry(relation: &Arc<Relation>, mentions: &Mentions, size: Option<TableSize>) -> TableEntry {
+fn relation_entry(
+    relation: &Arc<Relation>,
+    mentions: &Mentions,
+    size: Option<TableSize>,
+    promises: Promises,
+) -> TableEntry {
     let shown = match (mentions.hidden, mentions.edm_types) {
         (_, true) => Arc::new(relation.with_edm_types()),
         (true, false) => relation.clone(),
@@ -478,7 +484,7 @@ fn relation_entry(relation: &Arc<Relation>, mentions: &Mentions, size: Option<Ta
         key: format!("{}.{}", relation.schema_name, relation.name),
         visible: names(false),
         hidden: names(true),
-        provider: Arc::new(RelationProvider::new(shown.clone(), size.map(|size| size.entities)))
+        provider: Arc::new(RelationProvider::new(shown.clone(), size.map(|size| size.entities), promises))
             as Arc<dyn TableProvider>,
         relation: Some(relation.clone()),
         oid: Some(relation.oid),

@@ -23,6 +23,8 @@ pub(in crate::sql) struct DirectScan {
     pub columns: Arc<[usize]>,
     /// Of these columns.
     pub schema: SchemaRef,
+    /// Whether the store reads backwards as well as forwards.
+    pub reversible: bool,
 }
 
 impl DirectScan {
@@ -31,7 +33,9 @@ impl DirectScan {
     /// # Errors
     /// None in practice.
     pub fn direction(&self, plan: &KeyPlan, order: &[PhysicalSortExpr]) -> Result<Option<Direction>> {
-        for direction in [Direction::Forward, Direction::Reverse] {
+        let directions: &[_] =
+            if self.reversible { &[Direction::Forward, Direction::Reverse] } else { &[Direction::Forward] };
+        for &direction in directions {
             let properties = order::properties(&self.relation, &self.columns, &self.schema, plan, direction)?;
             if properties.ordering_satisfy(order.to_vec())? {
                 return Ok(Some(direction));

@@ -41,6 +41,8 @@ pub(in crate::sql) struct EntityScanExec {
     plan: Arc<KeyPlan>,
     groups: Arc<[GroupScan]>,
     direction: Direction,
+    /// The store reads backwards as well as forwards.
+    reversible: bool,
     fetch: Option<usize>,
     /// Filters over the output that take shape while the query runs.
     dynamic: Vec<Arc<dyn PhysicalExpr>>,
@@ -78,6 +80,7 @@ impl EntityScanExec {
             plan: Arc::new(plan),
             groups,
             direction: Direction::Forward,
+            reversible: true,
             fetch,
             dynamic: Vec::new(),
             table_rows: None,
@@ -90,6 +93,12 @@ impl EntityScanExec {
     /// Expects the table to have so many rows.
     pub fn with_table_rows(self, table_rows: Option<u64>) -> Self {
         Self { table_rows, ..self }
+    }
+
+    /// Whether it may be turned round for an order that is asked for.
+    #[must_use]
+    pub fn reversible(self, reversible: bool) -> Self {
+        Self { reversible, ..self }
     }
 
     pub fn relation(&self) -> &Relation {
@@ -249,7 +258,8 @@ impl ExecutionPlan for EntityScanExec {
     }
 
     fn try_pushdown_sort(&self, order: &[PhysicalSortExpr]) -> Result<SortOrderPushdownResult<Arc<dyn ExecutionPlan>>> {
-        for scan in [self.clone(), self.reversed()?] {
+        let reversed = self.reversible.then(|| self.reversed()).transpose()?;
+        for scan in [Some(self.clone()), reversed].into_iter().flatten() {
             if scan.properties.eq_properties.ordering_satisfy(order.to_vec())? {
                 return Ok(SortOrderPushdownResult::Exact { inner: Arc::new(scan) });
             }

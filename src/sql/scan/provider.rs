@@ -12,24 +12,32 @@ use datafusion::physical_plan::ExecutionPlan;
 use super::exec::EntityScanExec;
 use crate::sql::key_range::KeyPlan;
 use crate::sql::relation::Relation;
+use crate::table::Promises;
 
 #[derive(Debug)]
 pub(in crate::sql) struct RelationProvider {
     relation: Arc<Relation>,
+    /// Of the store that the relation is in.
+    promises: Promises,
     constraints: Constraints,
     /// How many rows there are about, where the store counts them.
     rows: Option<u64>,
 }
 
 impl RelationProvider {
-    pub fn new(relation: Arc<Relation>, rows: Option<u64>) -> Self {
+    pub fn new(relation: Arc<Relation>, rows: Option<u64>, promises: Promises) -> Self {
         let key = relation.key_columns();
         let keys = if key.is_empty() { Vec::new() } else { vec![Constraint::PrimaryKey(key)] };
-        Self { relation, constraints: Constraints::new_unverified(keys), rows }
+        Self { relation, promises, constraints: Constraints::new_unverified(keys), rows }
     }
 
     pub fn relation(&self) -> &Arc<Relation> {
         &self.relation
+    }
+
+    /// Whether the store reads backwards as well as forwards.
+    pub fn reversible(&self) -> bool {
+        self.promises.reverse_scans
     }
 }
 
@@ -64,6 +72,6 @@ impl TableProvider for RelationProvider {
         let all = || (0..self.relation.columns.len()).collect();
         let projection = projection.cloned().unwrap_or_else(all);
         let scan = EntityScanExec::try_new(Arc::clone(&self.relation), projection, plan, limit, session)?;
-        Ok(Arc::new(scan.with_table_rows(self.rows)))
+        Ok(Arc::new(scan.with_table_rows(self.rows).reversible(self.promises.reverse_scans)))
     }
 }

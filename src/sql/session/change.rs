@@ -14,7 +14,7 @@ use super::{Position, Session};
 use crate::sql::dml::{Changed, PreparedDml, WriteMode, Writes};
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
 use crate::sql::plan::Tables;
-use crate::sql::relation::Relation;
+use crate::sql::relation::{Relation, RelationKind};
 use crate::sql::settings::Autocommit;
 use crate::sql::statement::Command;
 use crate::sql::tx::{Claims, EgtCount, EgtWriter, Isolation, TableMode};
@@ -72,6 +72,9 @@ impl Session {
                 tokio::task::yield_now().await;
                 continue;
             };
+            if change.dml.targets().iter().any(|relation| relation.kind == RelationKind::Found) {
+                Box::pin(self.engine.catalog().follow()).await?;
+            }
             let fresh = self.refreshed(change, given.clone()).await?;
             let dml = fresh.as_ref().unwrap_or(change.dml);
             self.check_target(dml).await?;

@@ -96,6 +96,10 @@ impl Session {
         self.handles.listener.check_commit()?;
         // Rarely has anything to do: its future must not make those of all commits larger.
         Box::pin(self.end_temporary(&mut collected)).await?;
+        if let Err(error) = Box::pin(self.engine.catalog().check_found(&collected.writes.found_tables())).await {
+            self.record_rollback(&collected);
+            return Err(error);
+        }
         let turn = match self.transaction.commit_turn(&collected.writes).await {
             Ok(turn) => turn,
             Err(error) => {

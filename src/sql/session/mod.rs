@@ -209,7 +209,15 @@ impl Session {
         self.begin_statement(&statement).await;
         let source = statement.source.clone();
         let known = Known { settings: &self.settings, cursors: &self.cursors, statements: &self.statements };
-        let prepared = Prepared::prepare(&self.planner(), statement, declared, &known).await;
+        let again = self.engine.catalog().is_shared().then(|| statement.clone());
+        let mut prepared = Prepared::prepare(&self.planner(), statement, declared, &known).await;
+        if let (Err(error), Some(statement)) = (&prepared, again)
+            && error.kind == ErrorKind::UndefinedTable
+            && Box::pin(self.engine.catalog().follow()).await?
+        {
+            // Another gateway has made it since the catalogue was last read.
+            prepared = Box::pin(Prepared::prepare(&self.planner(), statement, declared, &known)).await;
+        }
         prepared.map_err(|error| source.located(error))
     }
 
@@ -228,6 +236,10 @@ impl Session {
         self.check_not_failed(prepared.statement())?;
         self.begin_measure(prepared);
         Box::pin(self.follow_role()).await?;
+        if prepared.is_decided_when_it_runs() && prepared.statement().takes_snapshot() {
+            // A change of the catalogue is made to what it is now, whoever changed it last.
+            Box::pin(self.engine.catalog().follow()).await?;
+        }
         self.begin_statement(prepared.statement()).await;
         let outcome = self.run(prepared, &parameters, position).await;
         let outcome = outcome.map_err(|error| prepared.statement.source.located(error))?;

@@ -167,6 +167,11 @@ impl Prepared {
     pub(super) fn statement(&self) -> &Statement {
         &self.statement
     }
+
+    /// Whether what it means is decided when it runs.
+    pub(super) fn is_decided_when_it_runs(&self) -> bool {
+        matches!(self.plan, Plan::Utility)
+    }
 }
 
 /// Plans what can be planned before it runs.

@@ -8,7 +8,7 @@ use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
 use crate::sql::input::parse_text;
 use crate::sql::outcome::{CommandTag, Outcome};
 use crate::sql::pg_catalog::quote_ident;
-use crate::sql::settings::{List, list_of, parse_bool};
+use crate::sql::settings::{EgtMode, List, list_of, parse_bool};
 use crate::sql::statement::{dotted, fold};
 use crate::sql::style::offset_name;
 use crate::sql::tx::{Isolation, NamedModes};
@@ -59,7 +59,24 @@ impl Session {
         {
             return self.set_block_modes(modes);
         }
-        if local { self.settings.set_local(name, value) } else { self.settings.set(name, value) }
+        if local {
+            self.settings.set_local(name, value)?
+        } else {
+            self.settings.set(name, value)?
+        }
+        if name.eq_ignore_ascii_case("egt.mode") {
+            self.tell_about_egt_mode();
+        }
+        Ok(())
+    }
+
+    /// Observe mode records constraints everywhere; transactions that it allows need a store that can carry them out.
+    fn tell_about_egt_mode(&mut self) {
+        if self.settings.egt_mode() == EgtMode::Observe && !self.engine.stores().public().promises().atomic_groups {
+            let message = "this store commits nothing larger than one entity group transaction: egt.mode = observe \
+                           records constraints here, transactions stay strict";
+            self.notice(Notice::warning(message));
+        }
     }
 }
 

@@ -13,11 +13,11 @@ use super::layers::{Layers, Moment};
 use super::net_write::{NetWrite, operation};
 use super::serial::WrittenKeys;
 use super::spill::{Keeper, Kept, Values, WriteSpace};
-use crate::model::{ETag, EdmDateTime, Entity, EntityKey, PartitionKey, Properties, StoredEntity};
+use crate::model::{ETag, EdmDateTime, Entity, EntityKey, PartitionKey, Properties, StoredEntity, TableName};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::observe::Footprint;
 use crate::sql::place::StoredTable;
-use crate::sql::relation::Relation;
+use crate::sql::relation::{Relation, RelationKind};
 use crate::table::{ObservedSchema, Operation, payload};
 
 /// What one transaction may write, in bytes of the `$batch` body: a store takes a commit in one piece, in memory.
@@ -153,6 +153,12 @@ impl WriteSet {
         let keys = |table: &TableWrites<Layers<_>>| table.writes.moment().iter().map(|(key, _)| key).collect();
         let shared = self.tables.iter().filter(|(name, _)| !name.place.is_temporary());
         shared.map(|(name, table)| (name.clone(), keys(table))).collect()
+    }
+
+    /// The found tables that are written.
+    pub fn found_tables(&self) -> Vec<TableName> {
+        let found = self.tables.values().map(|table| &table.relation).filter(|r| r.kind == RelationKind::Found);
+        found.map(|relation| relation.stored.name.clone()).collect()
     }
 
     /// The partitions written in a table, in order.

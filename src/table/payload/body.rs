@@ -108,7 +108,10 @@ fn write_headers(out: &mut impl Write, operation: &Operation) -> fmt::Result {
 }
 
 /// `(PartitionKey='..',RowKey='..')`: quotes doubled, then UTF-8 percent-encoded.
-fn write_address(out: &mut impl Write, key: &EntityKey) -> fmt::Result {
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_address(out: &mut impl Write, key: &EntityKey) -> fmt::Result {
     out.write_str("(PartitionKey='")?;
     write_url_literal(out, key.partition.as_str())?;
     out.write_str("',RowKey='")?;

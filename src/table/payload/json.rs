@@ -1,8 +1,9 @@
 //! An entity as the JSON of a write request.
 //!
 //! A type is annotated only where the service would otherwise read another one: Int64, DateTime, Guid and Binary
-//! travel as strings; a Double is written with a point or an exponent, which already says Double, and is annotated
-//! only as the strings `NaN`, `Infinity` and `-Infinity`.
+//! travel as strings. A Double is written with a point or an exponent, which already says Double to the service; it is
+//! annotated as the strings `NaN`, `Infinity` and `-Infinity`, and where it is a whole number, which readers of JSON
+//! that know one kind of number (the emulator is one) would take for an integer.
 
 use std::fmt::{self, Write};
 
@@ -12,7 +13,10 @@ use base64::engine::general_purpose::STANDARD;
 use crate::model::{EdmRef, Entity, PropertyName};
 
 /// Writes the entity, PartitionKey and RowKey first.
-pub(super) fn write_entity(out: &mut impl Write, entity: &Entity) -> fmt::Result {
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_entity(out: &mut impl Write, entity: &Entity) -> fmt::Result {
     out.write_str("{\"PartitionKey\":")?;
     write_string(out, entity.key.partition.as_str())?;
     out.write_str(",\"RowKey\":")?;
@@ -46,7 +50,7 @@ fn write_property(out: &mut impl Write, name: &PropertyName, value: EdmRef<'_>) 
 fn is_annotated(value: EdmRef<'_>) -> bool {
     match value {
         EdmRef::Int64(_) | EdmRef::DateTime(_) | EdmRef::Guid(_) | EdmRef::Binary(_) => true,
-        EdmRef::Double(v) => !v.is_finite(),
+        EdmRef::Double(v) => !v.is_finite() || v.fract() == 0.0,
         EdmRef::String(_) | EdmRef::Int32(_) | EdmRef::Boolean(_) => false,
     }
 }

@@ -1,4 +1,4 @@
-//! The `$batch` body of an entity group transaction.
+//! The `$batch` body of an entity group transaction, and what single requests have in common with it.
 //!
 //! The service limits the *body* of a transaction, so whether a batch is legal can only be said by whoever can write
 //! that body. It is written here, once, into any [`std::fmt::Write`]: a string that is sent, or a counter. What a store
@@ -14,4 +14,5 @@ mod json;
 #[cfg(test)]
 mod tests;
 
-pub use body::{ENVELOPE_BYTES, WIDEST_ENDPOINT, operation_bytes, write_body};
+pub use body::{ENVELOPE_BYTES, WIDEST_ENDPOINT, operation_bytes, write_address, write_body};
+pub use json::write_entity;

@@ -1,0 +1,143 @@
+//! Other gateways over the same store: what they change in the catalogue is read again and again, and at once where it
+//! matters.
+//!
+//! It matters when a stored table shows up that the catalogue does not know. Somebody else may be about to declare it, and
+//! whoever takes it for a found table sees its encoded keys and would write under wrong ones. A table is doomed before it
+//! is made and until it is declared, so the catalogue knows the truth before the table is there to be seen: a stored table
+//! is a *stranger*, and can be found, only when the catalogue was read after the sighting and does not know it.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::time::{Duration, Instant};
+
+use super::entries::Entries;
+use super::{Catalog, Shared, catalog_table};
+use crate::model::TableName;
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+
+/// What another gateway changes in the catalogue is seen after so long.
+const REFRESH: Duration = Duration::from_secs(1);
+/// A read of all entries is not of one moment: while a table is given up it can miss both the doom, which is written
+/// first, and the declaration. The second one cannot.
+const READS_TO_BE_SURE: usize = 2;
+
+/// Stored tables of which the catalogue is sure to know nothing, as long as it does not change.
+#[derive(Debug, Default)]
+pub(super) struct Strangers(RwLock<BTreeSet<TableName>>);
+
+impl Strangers {
+    fn contain<'a>(&self, mut stored: impl Iterator<Item = &'a TableName>) -> bool {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        stored.all(|name| known.contains(name))
+    }
+
+    fn add(&self, stored: &[TableName]) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).extend(stored.iter().cloned());
+    }
+
+    pub fn clear(&self) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+impl Catalog {
+    /// Takes over what other gateways have changed until now. True when something is different.
+    ///
+    /// # Errors
+    /// When the store cannot be read or an entry is damaged.
+    pub(crate) async fn follow(&self) -> SqlResult<bool> {
+        if self.shared.is_alone() {
+            return Ok(false);
+        }
+        let before = self.shared.state();
+        self.shared.follow(Instant::now()).await?;
+        Ok(!Arc::ptr_eq(&before, &self.shared.state()))
+    }
+
+    /// Whether other gateways may change it.
+    pub(crate) fn is_shared(&self) -> bool {
+        !self.shared.is_alone()
+    }
+
+    /// Looks once more before found tables are written to.
+    ///
+    /// # Errors
+    /// 40001 when one of them is declared now, or was given up: its keys are not what they were taken for.
+    pub(crate) async fn check_found(&self, stored: &[TableName]) -> SqlResult<()> {
+        if stored.is_empty() || self.shared.is_alone() {
+            return Ok(());
+        }
+        self.shared.follow(Instant::now()).await?;
+        let state = self.shared.state();
+        match stored.iter().find(|name| state.knows(name)) {
+            None => Ok(()),
+            Some(name) => {
+                Err(SqlError::new(ErrorKind::SerializationFailure, "could not serialize access due to concurrent DDL")
+                    .with_detail(format!(
+                        "Stored table \"{name}\" was declared or dropped by another gateway meanwhile."
+                    ))
+                    .with_hint("Run the transaction again."))
+            }
+        }
+    }
+}
+
+impl Shared {
+    /// Takes over what other gateways have changed before this moment.
+    ///
+    /// # Errors
+    /// When the store cannot be read or an entry is damaged.
+    async fn follow(&self, moment: Instant) -> SqlResult<()> {
+        let _one_at_a_time = self.changes.lock().await;
+        let mut entries = self.entries.lock().await;
+        // Whoever waited for another one's reading may have been spared their own.
+        if entries.read_at().is_some_and(|began| began > moment) {
+            return Ok(());
+        }
+        self.renew(&mut entries).await
+    }
+
+    async fn renew(&self, entries: &mut Entries) -> SqlResult<()> {
+        if !entries.renew(&*self.store.reader(), &catalog_table()?).await? {
+            return Ok(());
+        }
+        let read = self.read(entries, None)?;
+        self.raise_oids_to(read.state.next_oid());
+        self.change_state(|current| *current = read.state);
+        Ok(())
+    }
+
+    /// Those of these stored tables, which some state of the catalogue does not know, that nobody has declared or is
+    /// about to.
+    ///
+    /// # Errors
+    /// When the catalogue cannot be read.
+    pub(super) async fn strangers_among(&self, mut stored: Vec<TableName>) -> SqlResult<Vec<TableName>> {
+        if self.is_alone() || self.strangers.contain(stored.iter()) {
+            return Ok(stored);
+        }
+        let _one_at_a_time = self.changes.lock().await;
+        if !self.strangers.contain(stored.iter()) {
+            let mut entries = self.entries.lock().await;
+            for _ in 0..READS_TO_BE_SURE {
+                self.renew(&mut entries).await?;
+            }
+            let state = self.state();
+            stored.retain(|name| !state.knows(name));
+            self.strangers.add(&stored);
+        }
+        Ok(stored)
+    }
+}
+
+/// Follows what other gateways change, as long as the catalogue is in use.
+pub(super) async fn follow_others(shared: Weak<Shared>) {
+    loop {
+        tokio::time::sleep(REFRESH).await;
+        let Some(shared) = Weak::upgrade(&shared) else { return };
+        if let Err(error) = shared.follow(Instant::now()).await {
+            tracing::warn!(%error, "the catalogue could not be read again; what is known of it stays");
+        }
+        shared.wake().await;
+    }
+}

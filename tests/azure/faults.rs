@@ -1,0 +1,270 @@
+//! Requests that fail, and what is told about them.
+
+use std::sync::Arc;
+
+use arrow::array::AsArray;
+use futures::TryStreamExt;
+use tablegate::model::{EdmValue, Entity, EntityKey, PropertyName, TableName};
+use tablegate::table::{
+    Batch, ColumnType, CommitError, Direction, IfMatch, KeyRange, Operation, Rejection, ScanColumn, ScanColumns,
+    ScanRequest, ScanStats, StoreError, TableStore, Written,
+};
+use tokio::task::JoinSet;
+
+use crate::azurite;
+use crate::proxy::{Fault, Plan, Proxy, SLOW};
+
+const TABLE: &str = "Orders";
+
+fn table() -> TableName {
+    TableName::parse(TABLE).unwrap()
+}
+
+fn entity(partition: &str, row: &str, n: i32) -> Entity {
+    let properties = [(PropertyName::parse("n").unwrap(), EdmValue::Int32(n))].into_iter().collect();
+    Entity::new(EntityKey::parse(partition, row).unwrap(), properties)
+}
+
+fn single(operation: Operation) -> Batch {
+    Batch::single(table(), operation).unwrap()
+}
+
+/// A store that reaches the emulator directly, and one of the same account behind a proxy with this plan.
+async fn stores(
+    plan: impl Fn(usize) -> Fault + Send + Sync + 'static,
+) -> (Arc<dyn TableStore>, Arc<dyn TableStore>, Proxy) {
+    let account = azurite::new_account();
+    let direct = Arc::new(azurite::store(azurite::address(), &account));
+    direct.create_table(&table()).await.unwrap();
+    let plan: Plan = Arc::new(move |number, _| plan(number));
+    let proxy = Proxy::start(azurite::address(), plan).await;
+    let behind = Arc::new(azurite::store(proxy.address, &account));
+    (direct, behind, proxy)
+}
+
+/// The given faults, one for each request, then none.
+fn in_turn<const N: usize>(faults: [Fault; N]) -> impl Fn(usize) -> Fault + Send + Sync + 'static {
+    move |number| faults.get(number).copied().unwrap_or(Fault::None)
+}
+
+async fn insert(store: &dyn TableStore, row: &str) -> Result<Vec<Written>, CommitError> {
+    store.commit(single(Operation::Insert(entity("p", row, 1)))).await
+}
+
+/// Keys and numbers, in batches as large as a page.
+fn request() -> ScanRequest {
+    let property = ScanColumn::Property { name: PropertyName::parse("n").unwrap(), column_type: ColumnType::Int32 };
+    ScanRequest {
+        table: table(),
+        ranges: Arc::new([KeyRange::all()]),
+        columns: Arc::new(ScanColumns::new(vec![ScanColumn::RowKey, property])),
+        direction: Direction::Forward,
+        limit: None,
+        batch_rows: 1000,
+        stats: Arc::new(ScanStats::default()),
+    }
+}
+
+/// So many rows in one partition.
+async fn fill(store: &dyn TableStore, count: i32) -> Vec<(String, i32)> {
+    let rows: Vec<_> = (0..count).map(|i| (format!("{i:04}"), i)).collect();
+    for chunk in rows.chunks(100) {
+        let mut batch = Batch::builder(table());
+        for (row, n) in chunk {
+            batch.push(Operation::Insert(entity("p", row, *n))).map_err(|(_, error)| error).unwrap();
+        }
+        store.commit(batch.build().unwrap()).await.unwrap();
+    }
+    rows
+}
+
+async fn rows(store: &dyn TableStore) -> Vec<(String, i32)> {
+    let batches: Vec<_> = store.reader().scan(request()).unwrap().try_collect().await.unwrap();
+    let mut rows = Vec::new();
+    for batch in batches {
+        let numbers = batch.column(1).as_primitive::<arrow::datatypes::Int32Type>();
+        let keys = batch.column(0).as_string::<i32>();
+        rows.extend(keys.iter().zip(numbers).map(|(key, n)| (key.unwrap().to_owned(), n.unwrap())));
+    }
+    rows
+}
+
+#[tokio::test]
+async fn a_write_is_repeated_after_what_was_not_carried_out() {
+    for fault in [Fault::Busy, Fault::FailedBefore, Fault::ResetBefore] {
+        let (direct, behind, proxy) = stores(in_turn([fault])).await;
+        insert(&*behind, "1").await.unwrap();
+        assert_eq!(rows(&*direct).await, [("1".to_owned(), 1)], "{fault:?}");
+        assert!(proxy.requests() >= 2);
+    }
+}
+
+#[tokio::test]
+async fn an_insert_whose_answer_is_lost_is_known_by_what_it_wrote() {
+    for fault in [Fault::FailedAfter, Fault::ResetAfter] {
+        let (direct, behind, _) = stores(in_turn([fault])).await;
+        insert(&*behind, "1").await.unwrap();
+        assert_eq!(rows(&*direct).await, [("1".to_owned(), 1)], "{fault:?}");
+        // A second one is refused still.
+        let second = behind.commit(single(Operation::Insert(entity("p", "1", 2)))).await;
+        assert!(matches!(second, Err(CommitError::Rejected { reason: Rejection::EntityExists, .. })));
+    }
+}
+
+#[tokio::test]
+async fn a_conditional_change_whose_answer_is_lost_is_in_doubt() {
+    for fault in [Fault::FailedAfter, Fault::ResetAfter] {
+        let (direct, behind, _) = stores(in_turn([fault])).await;
+        let Written::Entity { etag, .. } = insert(&*direct, "1").await.unwrap().remove(0) else { panic!() };
+        let merge = Operation::Merge(entity("p", "1", 2), IfMatch::ETag(etag));
+        let told = behind.commit(single(merge)).await;
+        assert!(matches!(told, Err(CommitError::Store(StoreError::OutcomeUnknown(_)))), "{told:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_conditional_change_that_was_not_carried_out_is_repeated() {
+    for fault in [Fault::FailedBefore, Fault::ResetBefore] {
+        let (direct, behind, _) = stores(in_turn([fault])).await;
+        let Written::Entity { etag, .. } = insert(&*direct, "1").await.unwrap().remove(0) else { panic!() };
+        behind.commit(single(Operation::Merge(entity("p", "1", 2), IfMatch::ETag(etag)))).await.unwrap();
+        assert_eq!(rows(&*direct).await, [("1".to_owned(), 2)], "{fault:?}");
+    }
+}
+
+#[tokio::test]
+async fn throttling_without_end_is_told_as_such() {
+    let (_, behind, proxy) = stores(|_| Fault::Busy).await;
+    let told = insert(&*behind, "1").await;
+    assert!(matches!(told, Err(CommitError::Store(StoreError::Throttled(_)))), "{told:?}");
+    assert_eq!(proxy.requests(), 6);
+}
+
+#[tokio::test]
+async fn reads_go_on_over_failures_and_empty_pages() {
+    let (direct, behind, _) = stores(|number| match number {
+        0 => Fault::Busy,
+        1 => Fault::Truncated,
+        2 => Fault::ResetAfter,
+        3 => Fault::EmptyPage,
+        5 => Fault::Truncated,
+        _ => Fault::None,
+    })
+    .await;
+    let expected = fill(&*direct, 2500).await;
+    assert_eq!(rows(&*behind).await, expected);
+}
+
+#[tokio::test]
+async fn read_ahead_of_slow_pages_is_bounded_and_ends_with_its_reader() {
+    let (direct, behind, proxy) = stores(|_| Fault::Slow).await;
+    fill(&*direct, 5000).await;
+    let mut batches = behind.reader().scan(request()).unwrap();
+    tokio::time::sleep(SLOW).await;
+    assert_eq!(proxy.requests(), 0, "nobody has asked yet");
+    assert_eq!(batches.try_next().await.unwrap().unwrap().num_rows(), 1000);
+    tokio::time::sleep(4 * SLOW).await;
+    assert_eq!(proxy.requests(), 2, "one page ahead, however long nobody reads");
+    batches.try_next().await.unwrap();
+    drop(batches);
+    let asked = proxy.requests();
+    assert!(asked <= 3);
+    tokio::time::sleep(4 * SLOW).await;
+    assert_eq!(proxy.requests(), asked, "nothing is asked for once the reader is gone");
+}
+
+#[tokio::test]
+async fn a_limit_stops_asking() {
+    let (direct, behind, proxy) = stores(|_| Fault::None).await;
+    fill(&*direct, 2500).await;
+    for (limit, requests) in [(10, 1), (1000, 1), (1500, 2)] {
+        let before = proxy.requests();
+        let limited = ScanRequest { limit: Some(limit), ..request() };
+        let batches: Vec<_> = behind.reader().scan(limited).unwrap().try_collect().await.unwrap();
+        assert_eq!(batches.iter().map(|batch| batch.num_rows()).sum::<usize>(), limit);
+        assert_eq!(proxy.requests() - before, requests, "LIMIT {limit}");
+    }
+}
+
+#[tokio::test]
+async fn a_change_under_a_version_that_never_was_is_refused() {
+    let (direct, behind, _) = stores(in_turn([Fault::WrongETag])).await;
+    insert(&*direct, "1").await.unwrap();
+    let key = EntityKey::parse("p", "1").unwrap();
+    let read = behind.reader().get(&table(), &key).await.unwrap().unwrap();
+    let merge = Operation::Merge(entity("p", "1", 2), IfMatch::ETag(read.etag));
+    let told = behind.commit(single(merge)).await;
+    assert!(matches!(told, Err(CommitError::Rejected { reason: Rejection::ETagMismatch, .. })), "{told:?}");
+    assert_eq!(rows(&*direct).await, [("1".to_owned(), 1)]);
+}
+
+#[tokio::test]
+async fn a_type_that_a_late_page_brings_is_told_and_known_from_then_on() {
+    let (direct, behind, _) = stores(|_| Fault::None).await;
+    fill(&*direct, 2500).await;
+    let properties = [(PropertyName::parse("n").unwrap(), EdmValue::String("many".into()))].into_iter().collect();
+    let late = Entity::new(EntityKey::parse("p", "9999").unwrap(), properties);
+    direct.commit(single(Operation::Insert(late))).await.unwrap();
+    let reader = behind.reader();
+    let types = || async { reader.observed_schema(&table()).await.unwrap().get("n").unwrap().types };
+    let sampled = types().await;
+    let told = reader.scan(request()).unwrap().try_collect::<Vec<_>>().await;
+    assert!(matches!(told, Err(StoreError::Unfit(_))), "{told:?}");
+    assert_ne!(types().await, sampled);
+}
+
+#[tokio::test]
+async fn a_name_that_is_being_deleted_is_taken() {
+    let (_, behind, _) = stores(in_turn([Fault::BeingDeleted])).await;
+    let other = TableName::parse("Other").unwrap();
+    assert!(matches!(behind.create_table(&other).await, Err(StoreError::TableExists(_))));
+    behind.create_table(&other).await.unwrap();
+}
+
+/// Every seventh request goes wrong somehow. What is told to be written is there once, what is told not to be is not.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_ten_thousand_writes_none_is_lost_or_doubled() {
+    const FAULTS: [Fault; 6] =
+        [Fault::Busy, Fault::FailedBefore, Fault::FailedAfter, Fault::ResetBefore, Fault::ResetAfter, Fault::Truncated];
+    const WRITERS: i32 = 10;
+    const BATCHES: i32 = 20;
+    let (direct, behind, _) = stores(|number| match number % 7 {
+        6 => FAULTS[number / 7 % FAULTS.len()],
+        _ => Fault::None,
+    })
+    .await;
+    let mut writers = JoinSet::new();
+    for writer in 0..WRITERS {
+        let behind = Arc::clone(&behind);
+        writers.spawn(async move {
+            let (mut written, mut in_doubt) = (Vec::new(), Vec::new());
+            for number in 0..BATCHES {
+                let mut batch = Batch::builder(table());
+                let keys: Vec<String> = (0..50).map(|i| format!("{writer:02}-{number:02}-{i:02}")).collect();
+                for key in &keys {
+                    let insert = Operation::Insert(entity(&writer.to_string(), key, 0));
+                    batch.push(insert).map_err(|(_, error)| error).unwrap();
+                }
+                match behind.commit(batch.build().unwrap()).await {
+                    Ok(_) => written.extend(keys),
+                    Err(CommitError::Store(StoreError::OutcomeUnknown(_))) => in_doubt.extend(keys),
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            (written, in_doubt)
+        });
+    }
+    let (mut written, mut in_doubt) = (Vec::new(), Vec::new());
+    for (w, d) in writers.join_all().await {
+        written.extend(w);
+        in_doubt.extend(d);
+    }
+    let stored = rows(&*direct).await;
+    let keys: std::collections::BTreeSet<&str> = stored.iter().map(|(key, _)| key.as_str()).collect();
+    assert_eq!(keys.len(), stored.len(), "no key twice");
+    assert_eq!(written.len() + in_doubt.len(), 10_000);
+    assert!(written.iter().all(|key| keys.contains(key.as_str())), "what is told to be written is there");
+    let told = written.len() + in_doubt.iter().filter(|key| keys.contains(key.as_str())).count();
+    assert_eq!(told, stored.len(), "what is there was told");
+    assert!(in_doubt.is_empty(), "an insert is known by what it wrote");
+}

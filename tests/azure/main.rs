@@ -1,0 +1,9 @@
+//! What only a remote store can show: answers that get lost, several gateways over one account, requests that cost.
+
+#[path = "../azurite/mod.rs"]
+mod azurite;
+mod client;
+mod faults;
+mod gateways;
+mod proxy;
+mod sql;

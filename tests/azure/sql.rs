@@ -1,0 +1,61 @@
+//! What SQL over an account costs, and what it does while a table is being deleted.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::azurite;
+use crate::client::{connect, gateway, gateway_at, query, rows};
+use crate::proxy::{Fault, Plan, Proxy};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn explain_analyze_tells_requests_and_what_they_cost() {
+    let client = connect(gateway(&azurite::new_account()).await).await;
+    query(&client, "CREATE TABLE items (id int PRIMARY KEY, name text)").await.unwrap();
+    query(&client, "INSERT INTO items SELECT n, 'x' FROM generate_series(1, 1500) n").await.unwrap();
+    let explain = async |select: &str| query(&client, &format!("EXPLAIN ANALYZE {select}")).await.unwrap().join("\n");
+    let point = explain("SELECT name FROM items WHERE id = 7").await;
+    for line in ["Requests: 1", "Entities Scanned: 1", "Pages: 1", "Retries: 0", "Billable Transactions: 1"] {
+        assert!(point.contains(line), "{line} is not in\n{point}");
+    }
+    let limited = explain("SELECT name FROM items LIMIT 5").await;
+    assert!(limited.contains("Requests: 1"), "{limited}");
+    let whole = explain("SELECT name FROM items").await;
+    assert!(whole.contains("Entities Scanned: 1500") && whole.contains("Billable Transactions: 2"), "{whole}");
+}
+
+/// The service takes 40 s and more to delete a table, and refuses its name as long.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_table_can_be_made_again_while_its_name_is_refused() {
+    let is_deleted = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&is_deleted);
+    let plan: Plan = Arc::new(move |_, request| {
+        if request.starts_with("DELETE") && request.contains("Tables('things')") {
+            seen.store(true, Ordering::SeqCst);
+        }
+        let makes = request.contains("\"TableName\":\"things\"");
+        let refused = makes && seen.load(Ordering::SeqCst);
+        if refused { Fault::BeingDeleted } else { Fault::None }
+    });
+    let proxy = Proxy::start(azurite::address(), plan).await;
+    let client = connect(gateway_at(proxy.address, &azurite::new_account()).await).await;
+    query(&client, "CREATE TABLE things (id int PRIMARY KEY)").await.unwrap();
+    query(&client, "INSERT INTO things VALUES (1)").await.unwrap();
+    query(&client, "DROP TABLE things").await.unwrap();
+    assert!(is_deleted.load(Ordering::SeqCst));
+    query(&client, "CREATE TABLE things (id int PRIMARY KEY)").await.unwrap();
+    query(&client, "INSERT INTO things VALUES (2)").await.unwrap();
+    assert_eq!(query(&client, "SELECT id FROM things").await, rows(&["2"]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn observe_mode_records_constraints_and_keeps_transactions_strict() {
+    let client = connect(gateway(&azurite::new_account()).await).await;
+    query(&client, "SET egt.mode = observe").await.unwrap();
+    query(&client, "CREATE TABLE people (id int PRIMARY KEY, mail text UNIQUE)").await.unwrap();
+    let listed = "SELECT count(*) FROM pg_constraint WHERE conrelid = 'people'::regclass AND contype = 'u'";
+    assert_eq!(query(&client, listed).await, rows(&["1"]));
+    let both = "BEGIN; INSERT INTO people VALUES (1, 'a'); INSERT INTO people VALUES (2, 'b')";
+    assert_eq!(query(&client, both).await, Err("0A000".to_owned()));
+    query(&client, "ROLLBACK").await.unwrap();
+    assert_eq!(query(&client, "SELECT count(*) FROM people").await, rows(&["0"]));
+}
