@@ -47,7 +47,7 @@ pub struct Shown {
     pub plan: Option<Arc<dyn ExecutionPlan>>,
     /// Parts with their titles.
     pub parts: Vec<(String, Shown)>,
-    /// It is run without the optimizer: the plan says what is read, and nothing around it is made.
+    /// It is to be said that it is run without the optimizer: the plan says what is read, and nothing around it is made.
     pub is_direct: bool,
 }
 
@@ -65,7 +65,7 @@ impl Shown {
         };
         let part =
             |(title, part): (String, Shown)| Node { title, children: vec![part.node(options)], ..Node::default() };
-        if self.is_direct && options.verbose {
+        if self.is_direct {
             root.properties.push(("Direct", json!(true)));
         }
         root.children.splice(0..0, self.parts.into_iter().map(part));

@@ -39,9 +39,9 @@ mod syntax;
 mod typed;
 
 pub(super) use aggregates::{FIRST_OF, ITEMS_OF, ONLY_OF, find as find_aggregate};
-pub(super) use fold::{constants, folded, is_foldable, is_immutable_cast};
+pub(super) use fold::{constants, folded, is_foldable, is_immutable_cast, unaliased};
 pub(super) use function::refused as refused_call;
-pub(super) use parameters::Parameters;
+pub(super) use parameters::{Parameters, index as parameter_number};
 pub(super) use pass::typed as type_plan;
 pub(super) use pending::{
     cast_function, field_function, find as find_function, missing as missing_function, row_function,

@@ -123,7 +123,7 @@ impl<'a> Parameters<'a> {
 }
 
 /// The number of `$1`.
-fn index(id: &str) -> Option<usize> {
+pub(in crate::sql) fn index(id: &str) -> Option<usize> {
     id.strip_prefix('$')?.parse().ok()
 }
 

@@ -19,7 +19,7 @@ use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr};
 use futures::StreamExt;
 
 use crate::sql::error::SqlResult;
-use crate::sql::expr::is_foldable;
+use crate::sql::expr::{is_foldable, parameter_number, unaliased};
 use crate::sql::key_range::KeyPlan;
 use crate::sql::outcome::RowStream;
 use crate::sql::reads::Reads;
@@ -94,7 +94,9 @@ fn bound(filter: &Expr, parameters: &[ScalarValue]) -> Result<Expr> {
     }
     let filter = filter.clone().transform(|expr| {
         let value = match &expr {
-            Expr::Placeholder(placeholder) => number(&placeholder.id).and_then(|n| parameters.get(n.checked_sub(1)?)),
+            Expr::Placeholder(placeholder) => {
+                parameter_number(&placeholder.id).and_then(|number| parameters.get(number.checked_sub(1)?))
+            }
             _ => None,
         };
         Ok(match value {
@@ -105,20 +107,16 @@ fn bound(filter: &Expr, parameters: &[ScalarValue]) -> Result<Expr> {
     Ok(filter.data)
 }
 
-/// The number in `$1`.
-fn number(placeholder: &str) -> Option<usize> {
-    placeholder.strip_prefix('$')?.parse().ok()
-}
-
 /// Whether the optimizer may make one scan of the plan, and the same one at each run.
 fn is_candidate(plan: &LogicalPlan) -> Result<bool> {
     let mut is_candidate = true;
     let mut scans = 0;
     plan.apply(|node| {
         is_candidate = match node {
-            LogicalPlan::Projection(_) => has_lasting_expressions(node, false)?,
             LogicalPlan::Filter(_) => has_lasting_expressions(node, true)?,
-            LogicalPlan::Sort(_) | LogicalPlan::Limit(_) => has_lasting_expressions(node, false)?,
+            LogicalPlan::Projection(_) | LogicalPlan::Sort(_) | LogicalPlan::Limit(_) => {
+                has_lasting_expressions(node, false)?
+            }
             LogicalPlan::SubqueryAlias(_) => true,
             LogicalPlan::TableScan(_) => {
                 scans += 1;
@@ -248,13 +246,6 @@ impl<'p> Shape<'p> {
         let place = self.read.maybe_index_of_column(&column)?;
         let options = arrow::compute::SortOptions { descending: !sort.asc, nulls_first: sort.nulls_first };
         Some(PhysicalSortExpr::new(Arc::new(Column::new(&column.name, place)), options))
-    }
-}
-
-fn unaliased(expr: &Expr) -> &Expr {
-    match expr {
-        Expr::Alias(alias) => unaliased(&alias.expr),
-        other => other,
     }
 }
 

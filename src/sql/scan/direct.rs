@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::SchemaRef;
+use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatch;
 use datafusion::common::Result;
 use datafusion::physical_expr::PhysicalSortExpr;
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
@@ -14,7 +15,6 @@ use crate::sql::key_range::KeyPlan;
 use crate::sql::reads::Reads;
 use crate::sql::relation::Relation;
 use crate::table::Direction;
-use datafusion::arrow::record_batch::RecordBatch;
 
 /// The columns of a relation that a query reads, and nothing about which rows.
 #[derive(Debug)]

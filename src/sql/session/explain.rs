@@ -66,7 +66,7 @@ impl Session {
         options: &ExplainOptions,
     ) -> SqlResult<Vec<String>> {
         let planner = self.planner();
-        let is_direct = planner.is_read_directly(query, parameters)?;
+        let is_direct = options.verbose && planner.is_read_directly(query, parameters)?;
         let (state, physical) = planner.physical(query, parameters).await?;
         let mut elapsed = None;
         if options.analyze {

@@ -63,7 +63,8 @@ pub(in crate::sql) fn constants(plan: &LogicalPlan) -> Vec<(usize, &ScalarValue,
     exprs.iter().enumerate().filter_map(constant).collect()
 }
 
-fn unaliased(expr: &Expr) -> &Expr {
+/// What an expression is under its names.
+pub(in crate::sql) fn unaliased(expr: &Expr) -> &Expr {
     match expr {
         Expr::Alias(alias) => unaliased(&alias.expr),
         other => other,
