@@ -120,6 +120,9 @@ pub struct ServeArgs {
     /// Keep data in a Table service: env:VARIABLE or file:PATH of its connection string
     #[arg(long, value_name = "WHERE", conflicts_with_all = ["data", "memory"])]
     pub connection_string: Option<String>,
+    /// Mount another account as schema NAME, as prod=env:VARIABLE or prod=file:PATH
+    #[arg(long, value_name = "NAME=WHERE")]
+    pub mount: Vec<String>,
     /// Write nothing into the account
     #[arg(long)]
     pub read_only: bool,

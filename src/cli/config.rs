@@ -3,6 +3,8 @@
 //! What is not understood is refused: a misspelled key that is silently ignored is a setting that silently does not
 //! hold. Every error is one line that says where the wrong value stands.
 
+mod mounts;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::net::SocketAddr;
@@ -14,16 +16,21 @@ use tracing_subscriber::EnvFilter;
 
 use super::account::{AccountConfig, SecretSource};
 use super::args::ServeArgs;
+use self::mounts::{MountLayer, known_mount_keys};
 use super::settings::{self, CONFIG_VARIABLE, DEFINITIONS, Definition, FsyncWhen, LogFormat, Reason, VARIABLE_PREFIX};
 use crate::backend::azure::RetryPolicy;
 use crate::pg::Method;
-use crate::sql::EgtMode;
+use crate::sql::{EgtMode, MountNameError};
+
+pub use self::mounts::MountConfig;
 
 /// What `serve` runs on, checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     pub listen: SocketAddr,
     pub store: StoreConfig,
+    /// Further stores, each behind a schema of its own.
+    pub mounts: Vec<MountConfig>,
     pub sample: bool,
     pub max_connections: usize,
     pub max_connections_per_user: Option<usize>,
@@ -71,11 +78,11 @@ pub enum ConfigError {
     Unreadable { file: PathBuf, reason: String },
     #[error("{}: {reason}", file.display())]
     Syntax { file: PathBuf, reason: String },
-    #[error("{}: unknown key \"{key}\"; known are {}", file.display(), known_keys())]
+    #[error("{}: unknown key \"{key}\"; known are {}, and tables [mount.NAME]", file.display(), known_keys())]
     UnknownKey { file: PathBuf, key: String },
     #[error("{}: \"{key}\" must be a string, a whole number, true or false", file.display())]
     ValueKind { file: PathBuf, key: String },
-    #[error("unknown environment variable {name}; known are {CONFIG_VARIABLE} and {}", known_variables())]
+    #[error("unknown environment variable {name}; known are {CONFIG_VARIABLE}, {VARIABLE_PREFIX}MOUNT_NAME and {}", known_variables())]
     UnknownVariable { name: String },
     #[error("{at}: two of a data folder, memory and an account are asked for; choose one")]
     TwoStores { at: Origin },
@@ -83,6 +90,16 @@ pub enum ConfigError {
     SecretInOption { at: Origin },
     #[error("{at}: an account takes connection_string, or endpoint with one of key and sas")]
     HalfAccount { at: Origin },
+    #[error("{at}: a mount is NAME=env:VARIABLE or NAME=file:PATH, where its connection string is")]
+    MountOption { at: Origin },
+    #[error("{}: \"{key}\" must be a table, such as [mount.prod]", file.display())]
+    NoMountTable { file: PathBuf, key: String },
+    #[error("{}: unknown key \"{key}\"; a mount has {}", file.display(), known_mount_keys())]
+    UnknownMountKey { file: PathBuf, key: String },
+    #[error("{at}: \"{name}\" cannot be the name of a mount: {reason}")]
+    MountName { at: Origin, name: String, reason: MountNameError },
+    #[error("{at}: \"{name}\" is mounted twice")]
+    SecondMount { at: Origin, name: String },
     #[error("{at}: only an account can be used read-only")]
     NotReadOnly { at: Origin },
     #[error("tls_cert and tls_key go together: both are needed, or neither")]
@@ -101,6 +118,8 @@ pub enum Origin {
     Option(String),
     Variable(String),
     File(PathBuf, &'static str),
+    /// A key of a mount, with the table it is in.
+    MountKey(PathBuf, String),
     Default(&'static str),
 }
 
@@ -110,6 +129,7 @@ impl fmt::Display for Origin {
             Origin::Option(name) => write!(f, "option {name}"),
             Origin::Variable(name) => write!(f, "environment variable {name}"),
             Origin::File(file, key) => write!(f, "{}, key \"{key}\"", file.display()),
+            Origin::MountKey(file, key) => write!(f, "{}, key \"{key}\"", file.display()),
             Origin::Default(key) => write!(f, "default of {key}"),
         }
     }
@@ -117,26 +137,36 @@ impl fmt::Display for Origin {
 
 /// The values one source gives, by key, not yet checked.
 type Layer = HashMap<&'static str, (String, Origin)>;
+/// The values of one source for the server, and those for what is mounted.
+type Source = (Layer, MountLayer);
 
 impl Config {
     /// # Errors
     /// Names the key, variable or option that is wrong.
     pub fn load(args: &ServeArgs, environment: impl Iterator<Item = (String, String)>) -> Result<Self, ConfigError> {
+        let options = (from_args(args), MountLayer::of_options(&args.mount)?);
         let (variables, named_file) = from_environment(environment)?;
         let file = match args.config.clone().or(named_file) {
             Some(path) => from_file(&path)?,
-            None => Layer::new(),
+            None => Source::default(),
         };
-        Self::from_layers(&[from_args(args), variables, file])
+        let (mut layers, mut mounts) = (Vec::new(), Vec::new());
+        for (mut layer, mut named) in [options, variables, file] {
+            named.move_public_to(&mut layer)?;
+            layers.push(layer);
+            mounts.push(named);
+        }
+        Self::from_layers(&layers, &mounts)
     }
 
     /// The first layer that has a key decides it.
-    fn from_layers(layers: &[Layer]) -> Result<Self, ConfigError> {
+    fn from_layers(layers: &[Layer], mounts: &[MountLayer]) -> Result<Self, ConfigError> {
         let store = store(layers)?;
         let config = Self {
             listen: checked(layers, "listen", settings::address)?,
             users: users(layers, &store),
             store,
+            mounts: mounts::mounts(mounts, layers)?,
             sample: checked(layers, "sample", settings::boolean)?,
             max_connections: checked(layers, "max_connections", settings::max_connections)?,
             max_connections_per_user: checked(layers, "max_connections_per_user", settings::max_connections_per_user)?,
@@ -237,7 +267,7 @@ fn account(layers: &[Layer], at: Origin) -> Result<AccountConfig, ConfigError> {
 
 fn users(layers: &[Layer], store: &StoreConfig) -> Option<PathBuf> {
     match (value(layers, "users"), store) {
-        ((file, Origin::Option(_) | Origin::Variable(_) | Origin::File(..)), _) => Some(PathBuf::from(file)),
+        ((file, Origin::Option(_) | Origin::Variable(_) | Origin::File(..) | Origin::MountKey(..)), _) => Some(PathBuf::from(file)),
         ((_, Origin::Default(_)), StoreConfig::Embedded { folder, .. }) => Some(folder.join(settings::USERS_FILE)),
         ((_, Origin::Default(_)), StoreConfig::Memory | StoreConfig::Azure { .. }) => None,
     }
@@ -307,8 +337,8 @@ fn from_args(args: &ServeArgs) -> Layer {
 
 fn from_environment(
     environment: impl Iterator<Item = (String, String)>,
-) -> Result<(Layer, Option<PathBuf>), ConfigError> {
-    let mut layer = Layer::new();
+) -> Result<(Source, Option<PathBuf>), ConfigError> {
+    let (mut layer, mut mounts) = Source::default();
     let mut file = None;
     for (name, value) in environment {
         let Some(rest) = name.strip_prefix(VARIABLE_PREFIX) else { continue };
@@ -316,32 +346,44 @@ fn from_environment(
             file = Some(PathBuf::from(value));
             continue;
         }
+        if mounts.add_variable(&name, &value)? {
+            continue;
+        }
         let known = definition(&rest.to_ascii_lowercase()).filter(|d| d.variable() == name);
         let Some(known) = known else { return Err(ConfigError::UnknownVariable { name }) };
         layer.insert(known.key, (value, Origin::Variable(name)));
     }
-    Ok((layer, file))
+    Ok(((layer, mounts), file))
 }
 
-fn from_file(path: &Path) -> Result<Layer, ConfigError> {
+fn from_file(path: &Path) -> Result<Source, ConfigError> {
     let file = || path.to_owned();
     let text = std::fs::read_to_string(path)
         .map_err(|error| ConfigError::Unreadable { file: file(), reason: error.to_string() })?;
     let table: toml::Table = text
         .parse()
         .map_err(|error: toml::de::Error| ConfigError::Syntax { file: file(), reason: syntax_reason(&text, &error) })?;
-    let mut layer = Layer::new();
+    let (mut layer, mut mounts) = Source::default();
     for (key, value) in table {
+        if key == "mount" {
+            mounts.add_tables(path, value)?;
+            continue;
+        }
         let Some(known) = definition(&key) else { return Err(ConfigError::UnknownKey { file: file(), key }) };
-        let text = match value {
-            toml::Value::String(text) => text,
-            toml::Value::Integer(number) => number.to_string(),
-            toml::Value::Boolean(flag) => flag.to_string(),
-            _ => return Err(ConfigError::ValueKind { file: file(), key }),
-        };
+        let text = text_of(value).ok_or_else(|| ConfigError::ValueKind { file: file(), key })?;
         layer.insert(known.key, (text, Origin::File(file(), known.key)));
     }
-    Ok(layer)
+    Ok((layer, mounts))
+}
+
+/// A value of the file as text; `None` for what is none.
+fn text_of(value: toml::Value) -> Option<String> {
+    match value {
+        toml::Value::String(text) => Some(text),
+        toml::Value::Integer(number) => Some(number.to_string()),
+        toml::Value::Boolean(flag) => Some(flag.to_string()),
+        _ => None,
+    }
 }
 
 /// The first line of what the TOML reader says, with the line it is about.

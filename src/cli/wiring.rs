@@ -6,15 +6,15 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use super::account::OpenAccountError;
-use super::config::{Config, StoreConfig};
+use super::config::{Config, MountConfig, StoreConfig};
 use super::settings::{self, FsyncWhen};
-use crate::backend::azure::{AzureOptions, AzureStore};
+use crate::backend::azure::{AzureAccount, AzureOptions, AzureStore, RetryPolicy};
 use crate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync};
 use crate::backend::memory::MemoryStore;
 use crate::model::{Clock, SystemClock};
 use crate::pg::{AuthConfig, FileAccounts, PgConfig, Tls, TlsError};
 use crate::sql::session::Accounts;
-use crate::sql::{Engine, EngineConfig, ScratchStore, SqlError};
+use crate::sql::{Engine, EngineConfig, MountName, MountedStore, ScratchStore, SqlError};
 use crate::table::{StoreError, TableStore};
 
 /// The folder of temporary tables, in the data folder.
@@ -37,6 +37,8 @@ pub enum WiringError {
     Account(#[from] OpenAccountError),
     #[error("cannot use the account {account}: {error}")]
     AccountStore { account: String, error: StoreError },
+    #[error("cannot mount \"{name}\": {error}")]
+    Mount { name: MountName, error: Box<WiringError> },
     #[error("cannot read the catalogue: {0}")]
     Catalog(Box<SqlError>),
 }
@@ -66,15 +68,8 @@ pub fn open_store(config: &StoreConfig) -> Result<Opened, WiringError> {
         }
         StoreConfig::Azure { account, read_only, requests, retry } => {
             let account = account.open()?;
-            let (name, place) = (account.name().to_owned(), format!("data in the account {}", account.name()));
-            let options = AzureOptions {
-                read_only: *read_only,
-                retry: retry.clone(),
-                requests_per_account: *requests,
-                ..AzureOptions::default()
-            };
-            let store = AzureStore::new(account, options)
-                .map_err(|error| WiringError::AccountStore { account: name, error })?;
+            let place = format!("data in the account {}", account.name());
+            let store = open_account(account, *read_only, *requests, retry)?;
             // There is no data folder: temporary tables take memory here.
             let scratch = Arc::new(MemoryStore::new(clock));
             // Whether it is new does not matter: no sample tables are put into somebody's account.
@@ -94,6 +89,33 @@ pub fn open_store(config: &StoreConfig) -> Result<Opened, WiringError> {
             Ok(Opened { store: Arc::new(store), scratch: Arc::new(scratch), is_new, place })
         }
     }
+}
+
+fn open_account(
+    account: AzureAccount,
+    read_only: bool,
+    requests: usize,
+    retry: &RetryPolicy,
+) -> Result<AzureStore, WiringError> {
+    let name = account.name().to_owned();
+    let options =
+        AzureOptions { read_only, retry: retry.clone(), requests_per_account: requests, ..AzureOptions::default() };
+    AzureStore::new(account, options).map_err(|error| WiringError::AccountStore { account: name, error })
+}
+
+/// The stores that are mounted. Nothing is sent yet: one that is away does not keep the server from starting.
+///
+/// # Errors
+/// When a secret cannot be read, or is none.
+fn open_mounts(mounts: &[MountConfig]) -> Result<Vec<MountedStore>, WiringError> {
+    let open = |mount: &MountConfig| {
+        let MountConfig { name, account, read_only, requests, retry } = mount;
+        let failed = |error| WiringError::Mount { name: *name, error: Box::new(error) };
+        let account = account.open().map_err(|error| failed(error.into()))?;
+        let store = open_account(account, *read_only, *requests, retry).map_err(failed)?;
+        Ok(MountedStore { name: *name, store: Arc::new(store), read_only: *read_only })
+    };
+    mounts.iter().map(open).collect()
 }
 
 fn open_folder(folder: &Path, clock: Arc<dyn Clock>, options: EmbeddedOptions) -> Result<EmbeddedStore, WiringError> {
@@ -139,6 +161,7 @@ pub async fn open_engine(
         spill_folder,
         accounts: config.users.as_ref().map(|file| Arc::new(FileAccounts::new(file)) as Arc<dyn Accounts>),
         scratch: Some(ScratchStore(scratch)),
+        mounts: open_mounts(&config.mounts)?,
         ..EngineConfig::default()
     };
     Engine::open(store, Arc::new(SystemClock), options).await.map_err(WiringError::Catalog)

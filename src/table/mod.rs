@@ -9,6 +9,7 @@ mod batch;
 mod columns;
 mod commit;
 pub mod payload;
+mod read_only;
 mod scan;
 mod schema;
 mod store;
@@ -16,6 +17,7 @@ mod store;
 pub use batch::{Batch, BatchBuilder, BatchError, IfMatch, Operation};
 pub use columns::{ColumnType, EntityColumns, RowETag, ScanColumn, ScanColumns, Unfit};
 pub use commit::{Stamps, check_disjoint};
+pub use read_only::ReadOnlyStore;
 pub use scan::{Direction, KeyRange, ScanRequest, ScanStats, ScanStream};
 pub use schema::{ObservedProperty, ObservedSchema, TypeSet};
 pub use store::{

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::constraint::Constraints;
-use super::entry;
+use super::{entry, oids};
 use crate::model::limits::TABLE_NAME_MAX_CHARS;
 use crate::model::{Entity, EntityKey, PropertyName, StoredEntity, TableName};
 use crate::sql::edm;
@@ -25,7 +25,7 @@ pub(super) const DECLARATIONS: &str = "table";
 #[serde(deny_unknown_fields)]
 pub struct Declaration {
     format: u32,
-    /// Only what is in the public place is kept in entries.
+    /// Not in its entry: that is in the store of its place.
     #[serde(skip)]
     pub place: Place,
     /// SQL name, in its declared spelling.
@@ -201,7 +201,8 @@ impl Declaration {
 
     /// The entity that keeps this declaration.
     pub(super) fn to_entity(&self) -> SqlResult<Entity> {
-        entry::to_entity(self.entity_key()?, &Self { format: entry::FORMAT, ..self.clone() })
+        let oid = oids::stored(self.place, self.oid);
+        entry::to_entity(self.entity_key()?, &Self { format: entry::FORMAT, oid, ..self.clone() })
     }
 
     pub(super) fn entity_key(&self) -> SqlResult<EntityKey> {
@@ -212,8 +213,9 @@ impl Declaration {
     ///
     /// # Errors
     /// XX001 naming the entry when it is not one, 0A000 when a newer version wrote it.
-    pub(super) fn of_entity(stored: &StoredEntity) -> SqlResult<Self> {
-        entry::of_entity(stored)
+    pub(super) fn of_entity(place: Place, stored: &StoredEntity) -> SqlResult<Self> {
+        let declaration: Self = entry::of_entity(stored)?;
+        Ok(Self { place, oid: oids::shown(place, declaration.oid), ..declaration })
     }
 
     /// Turns to a stored name that the table had not yet: the first with `G2`, `G3`, ...

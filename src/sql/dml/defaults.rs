@@ -19,7 +19,7 @@ use super::untyped::is_untyped;
 use crate::sql::edm;
 use crate::sql::error::SqlResult;
 use crate::sql::functions::Moments;
-use crate::sql::pg_catalog::split_name;
+use crate::sql::pg_catalog::{quote_ident, split_name};
 use crate::sql::place::Place;
 use crate::sql::plan::Planner;
 use crate::sql::relation::{Relation, RelationColumn};
@@ -144,10 +144,13 @@ impl BoundDefaults {
     }
 }
 
-/// The name of a default's sequence as its table means it: a temporary one does not take its place.
+/// The name of a default's sequence as its table means it: a temporary one does not take its place. In the catalogue of a
+/// mounted store, everything there is in `public`.
 fn meant_by(relation: &Relation, text: &str) -> String {
-    match relation.place() {
-        Place::Public if split_name(text).len() == 1 => format!("public.{text}"),
+    match (relation.place(), split_name(text).as_slice()) {
+        (Place::Public, [_]) => format!("public.{text}"),
+        (Place::Mount(schema), [name]) => format!("{schema}.{}", quote_ident(name)),
+        (Place::Mount(schema), [of, name]) if of == "public" => format!("{schema}.{}", quote_ident(name)),
         _ => text.to_owned(),
     }
 }

@@ -164,7 +164,7 @@ impl Session {
             let state = sequence.initial();
             let owner = self.reads().catalog.access(alteration.after.oid);
             let staged = self.transaction.catalog_mut();
-            staged.put_access(Access::made_by(owner.owner(), sequence.oid));
+            staged.put_access(sequence.place, Access::made_by(owner.owner(), sequence.oid));
             staged.start_sequence(sequence, state);
         }
         Ok(())

@@ -13,6 +13,7 @@ use super::prepare::{Plan, plan};
 use super::{Position, Session};
 use crate::sql::dml::{Changed, PreparedDml, WriteMode, Writes};
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
+use crate::sql::place::Place;
 use crate::sql::plan::Tables;
 use crate::sql::relation::{Relation, RelationKind};
 use crate::sql::settings::Autocommit;
@@ -123,6 +124,7 @@ impl Session {
             Unit::Block | Unit::OneEgt | Unit::Implicit => self.transaction.claims_mut(),
         };
         for relation in dml.targets() {
+            self.engine.stores().check_writable(relation.place())?;
             claims.lock_table(relation, TableMode::RowExclusive).await?;
         }
         Ok(())
@@ -217,7 +219,7 @@ impl Session {
     pub(super) fn direct_writer(&self, relation: &Arc<Relation>) -> SqlResult<EgtWriter> {
         let store = self.engine.stores().at(relation.place())?.clone();
         let mut writer = EgtWriter::new(store, relation.clone());
-        if self.transaction.observed_statement().is_some() {
+        if self.transaction.observed_statement().is_some() && relation.place() == Place::Public {
             writer.keep_footprint();
         }
         Ok(writer)

@@ -7,12 +7,12 @@ use datafusion::sql::sqlparser::ast::ObjectName;
 
 use super::Session;
 use super::indexes::{index_of, placed_index};
-use crate::sql::catalog::{Access, CatalogView, SessionCatalog, StagedCatalog};
+use crate::sql::catalog::{Access, CatalogView, SessionCatalog, StagedCatalog, schema_oid};
 use crate::sql::engine::Engine;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::login::Role;
-/// The OIDs of the database, and of the one schema.
-pub(super) use crate::sql::pg_catalog::{DATABASE, PUBLIC as SCHEMA};
+/// The OID of the database.
+pub(super) use crate::sql::pg_catalog::DATABASE;
 use crate::sql::place::Place;
 use crate::sql::plan::schema_and_table;
 use crate::sql::privileges::{Demand, ObjectKind, Privileges, Rights, Wanted, demands, not_owned};
@@ -29,6 +29,13 @@ pub(super) struct Object {
     pub oid: u32,
     pub place: Place,
     pub name: String,
+}
+
+impl Object {
+    /// The schema of a place.
+    pub fn schema(place: Place) -> Self {
+        Self { kind: ObjectKind::Schema, oid: schema_oid(place), place, name: place.schema().into_owned() }
+    }
 }
 
 impl Session {
@@ -48,8 +55,8 @@ impl Session {
             match demand {
                 Demand::On(name, wanted) => {
                     if let Some(object) = object_named(&reads, name).await? {
-                        if object.place == Place::Public {
-                            self.check_schema(&now, Privileges::USAGE)?;
+                        if !object.place.is_temporary() {
+                            self.check_schema(&now, object.place, Privileges::USAGE)?;
                         }
                         self.check_object(&now, &object, *wanted)?;
                     } else {
@@ -68,10 +75,9 @@ impl Session {
                 // Both belong to those who own everything.
                 Demand::OwnShared(kind, name) => return Err(kind.not_owned(name)),
                 Demand::Create(name, temporary) => {
-                    if self.name_to_make(name, *temporary)?.place.is_temporary() {
-                        self.check_temporary(&now)?;
-                    } else {
-                        self.check_schema(&now, Privileges::CREATE)?;
+                    match self.name_to_make(name, *temporary)?.place {
+                        Place::Temporary(_) => self.check_temporary(&now)?,
+                        place => self.check_schema(&now, place, Privileges::CREATE)?,
                     }
                 }
             }
@@ -118,10 +124,8 @@ impl Session {
         Err(SqlError::new(ErrorKind::InsufficientPrivilege, message))
     }
 
-    fn check_schema(&self, now: &CatalogView, privileges: Privileges) -> SqlResult<()> {
-        let (place, name) = (Place::Public, "public".to_owned());
-        let schema = Object { kind: ObjectKind::Schema, oid: SCHEMA, place, name };
-        self.check_object(now, &schema, Wanted::All(privileges))
+    fn check_schema(&self, now: &CatalogView, place: Place, privileges: Privileges) -> SqlResult<()> {
+        self.check_object(now, &Object::schema(place), Wanted::All(privileges))
     }
 
     fn check_object(&self, now: &CatalogView, object: &Object, wanted: Wanted) -> SqlResult<()> {

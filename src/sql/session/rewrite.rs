@@ -52,7 +52,7 @@ impl Session {
         let staged = self.transaction.catalog_mut();
         staged.keep(fresh);
         if before.kind == RelationKind::Found {
-            staged.give_up(before.stored.name.clone());
+            staged.give_up(before.stored.clone());
         }
         Ok(())
     }

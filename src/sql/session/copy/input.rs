@@ -54,6 +54,7 @@ impl Session {
         condition: &[Token],
     ) -> SqlResult<Outcome> {
         let relation = self.copy_target(table).await?;
+        self.engine.stores().check_writable(relation.place())?;
         self.lock_table(&relation, TableMode::RowExclusive).await?;
         let planner = self.planner();
         let targets = targets(&relation, columns)?;
