@@ -5,5 +5,6 @@ mod azurite;
 mod client;
 mod faults;
 mod gateways;
+mod mounts;
 mod proxy;
 mod sql;

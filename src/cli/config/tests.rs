@@ -186,3 +186,76 @@ fn a_secret_is_not_taken_from_the_command_line_and_never_told() {
     let (_file, args) = with_file("connection_string = 'AccountName=a;AccountKey=s3cret'");
     assert!(!format!("{:?}", load(&args, &[]).unwrap()).contains("s3cret"));
 }
+
+fn mounted(config: &Config) -> Vec<(&'static str, bool)> {
+    config.mounts.iter().map(|mount| (mount.name.as_str(), mount.read_only)).collect()
+}
+
+#[test]
+fn accounts_are_mounted_by_the_file_the_environment_and_options() {
+    let (_file, mut args) = with_file(
+        "account_requests = 8\n[mount.prod]\nendpoint = 'https://p.table.core.windows.net'\nkey = 'file:/k'\n\
+         read_only = true\nretry_budget = '5s'\n[mount.b]\nconnection_string = 'env:B'\naccount_requests = 2\n",
+    );
+    args.mount = vec!["a=env:A".to_owned()];
+    let config = load(&args, &[("TABLEGATE_MOUNT_C_1", "file:/c"), ("TABLEGATE_MOUNT_B", "env:OTHER")]).unwrap();
+    assert_eq!(mounted(&config), [("a", false), ("b", false), ("c_1", false), ("prod", true)]);
+    let [a, b, c, prod] = config.mounts.as_slice() else { panic!() };
+    let named = |name: &str| AccountConfig::ConnectionString(SecretSource::Variable(name.to_owned()));
+    assert_eq!((&a.account, &b.account), (&named("A"), &named("OTHER")));
+    assert_eq!(c.account, AccountConfig::ConnectionString(SecretSource::File("/c".into())));
+    // How accounts are asked is said once for all of them, or by each.
+    assert_eq!((a.requests, b.requests, prod.requests), (8, 2, 8));
+    assert_eq!((a.retry.budget, prod.retry.budget), (Duration::from_secs(60), Duration::from_secs(5)));
+    assert!(matches!(&prod.account, AccountConfig::Key { endpoint, .. } if endpoint.contains("//p.table")));
+    // What is mounted beside it leaves the main store what it is.
+    assert!(matches!(config.store, StoreConfig::Embedded { .. }));
+}
+
+#[test]
+fn public_can_be_a_mount_too() {
+    let (_file, args) =
+        with_file("[mount.public]\nendpoint = 'https://a.table.core.windows.net'\nsas = 'env:S'\nread_only = true\n");
+    let config = load(&args, &[]).unwrap();
+    assert!(matches!(&config.store, StoreConfig::Azure { account: AccountConfig::Sas { .. }, read_only: true, .. }));
+    assert!(config.mounts.is_empty());
+    let option = ServeArgs { mount: vec!["public=env:A".to_owned()], ..ServeArgs::default() };
+    let same = ServeArgs { connection_string: Some("env:A".to_owned()), ..ServeArgs::default() };
+    assert_eq!(load(&option, &[]), load(&same, &[]));
+    let both = ServeArgs { mount: option.mount, ..same };
+    assert!(message(load(&both, &[])).contains("\"public\" is mounted twice"));
+    let folder = ServeArgs { data: Some("x".to_owned()), mount: both.mount, ..ServeArgs::default() };
+    assert!(message(load(&folder, &[])).contains("choose one"));
+}
+
+#[test]
+fn a_mount_that_cannot_be_one_is_named() {
+    let with = |mount: &str| ServeArgs { mount: vec![mount.to_owned()], ..ServeArgs::default() };
+    for (option, expected) in [
+        ("prod", "a mount is NAME=env:VARIABLE"),
+        ("pg_x=env:A", "\"pg_x\" cannot be the name of a mount: the schemas"),
+        ("information_schema=env:A", "cannot be the name of a mount"),
+        ("Prod=env:A", "begins with a lower-case letter"),
+        ("prod=AccountName=a;AccountKey=c2VjcmV0", "a secret does not belong on the command line"),
+        ("AccountName=a;AccountKey=c2VjcmV0", "a secret does not belong on the command line"),
+    ] {
+        let told = message(load(&with(option), &[]));
+        assert!(told.contains("--mount") && told.contains(expected) && !told.contains("c2VjcmV0"), "{told}");
+    }
+    let twice = ServeArgs { mount: vec!["a=env:A".to_owned(), "a=env:B".to_owned()], ..ServeArgs::default() };
+    assert!(message(load(&twice, &[])).contains("\"a\" is mounted twice"));
+    for (text, expected) in [
+        ("[mount.a]\nendpoint = 'https://a'\n", "an account takes connection_string, or endpoint with"),
+        ("[mount.a]\nread_only = true\n", "key \"mount.a.read_only\""),
+        ("[mount.a]\nlisten = 'x'\n", "unknown key \"mount.a.listen\"; a mount has connection_string"),
+        ("[mount.a]\nconnection_string = ['x']\n", "\"mount.a.connection_string\" must be a string"),
+        ("[mount.a]\nconnection_string = 'env:A'\nread_only = 'maybe'\n", "it must be true or false"),
+        ("mount = 'x'\n", "must be a table, such as [mount.prod]"),
+        ("[mount]\na = 'x'\n", "must be a table, such as [mount.prod]"),
+        ("[mount.a]\n[mount.a]\n", "line"),
+    ] {
+        let (_file, args) = with_file(text);
+        let told = message(load(&args, &[]));
+        assert!(told.contains(expected), "{told}");
+    }
+}

@@ -19,11 +19,11 @@ use super::untyped::is_untyped;
 use crate::sql::edm;
 use crate::sql::error::SqlResult;
 use crate::sql::functions::Moments;
-use crate::sql::pg_catalog::{quote_ident, split_name};
+use crate::sql::pg_catalog::split_name;
 use crate::sql::place::Place;
 use crate::sql::plan::Planner;
 use crate::sql::relation::{Relation, RelationColumn};
-use crate::sql::sequence::{SessionSequences, next_call, take_next_calls};
+use crate::sql::sequence::{SessionSequences, called, next_call, take_next_calls};
 use crate::sql::statement::parse_expression;
 use crate::sql::style::Reading;
 use crate::sql::types::SqlType;
@@ -144,13 +144,11 @@ impl BoundDefaults {
     }
 }
 
-/// The name of a default's sequence as its table means it: a temporary one does not take its place. In the catalogue of a
-/// mounted store, everything there is in `public`.
+/// The name of a default's sequence as its table means it: a temporary one does not take its place.
 fn meant_by(relation: &Relation, text: &str) -> String {
     match (relation.place(), split_name(text).as_slice()) {
         (Place::Public, [_]) => format!("public.{text}"),
-        (Place::Mount(schema), [name]) => format!("{schema}.{}", quote_ident(name)),
-        (Place::Mount(schema), [of, name]) if of == "public" => format!("{schema}.{}", quote_ident(name)),
+        (place, [name]) => called(place, name),
         _ => text.to_owned(),
     }
 }
@@ -166,7 +164,7 @@ fn value_name(n: usize) -> String {
 /// None in practice: it parsed when it was declared.
 pub(crate) fn default_of(column: &RelationColumn) -> SqlResult<Option<Expr>> {
     if let Some(identity) = &column.identity {
-        return parse_expression(&next_call(&identity.sequence)).map(Some);
+        return parse_expression(&next_call(Place::Public, &identity.sequence)).map(Some);
     }
     column.default.as_deref().map(parse_expression).transpose()
 }

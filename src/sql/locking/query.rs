@@ -9,6 +9,7 @@ use super::targets::{self, Target};
 use crate::sql::dml::{find_target, key_items};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::outcome::ResultColumn;
+use crate::sql::place::Place;
 use crate::sql::plan::{PlannedQuery, Planner};
 use crate::sql::relation::Relation;
 use crate::sql::statement::{Command, parse};
@@ -39,10 +40,10 @@ impl LockingQuery {
     /// Whatever is wrong with the query; 0A000 where PostgreSQL allows no locking clause, and for stores that others
     /// write to.
     pub async fn prepare(planner: &Planner<'_>, query: &Query, declared: &[SqlType]) -> SqlResult<Self> {
-        if !planner.engine.stores().public().promises().sole_writer {
-            let clause = query.locks.first().map(ToString::to_string).unwrap_or_default();
-            return Err(SqlError::not_supported(clause)
-                .with_hint("Leave it out: a row that changes before COMMIT is refused then (40001)."));
+        let stores = planner.engine.stores();
+        let clause = query.locks.first().map(ToString::to_string).unwrap_or_default();
+        if !stores.has_sole_writer(Place::Public) {
+            return Err(others_write(clause));
         }
         let is_aggregate = |name: &str| planner.engine.state().aggregate_functions().contains_key(name);
         let chosen = targets::targets(query, &is_aggregate)?;
@@ -55,6 +56,10 @@ impl LockingQuery {
             None => None,
         };
         let targets = add_keys(planner, &mut query, chosen, shown.columns.len()).await?;
+        let is_shared = |place: Place| place.is_mount() && !stores.has_sole_writer(place);
+        if targets.iter().any(|target| is_shared(target.relation.place())) {
+            return Err(others_write(clause));
+        }
         let input = planner.plan(&query, &shown.parameters).await?;
         if input.columns.get(..shown.columns.len()) != Some(&*shown.columns) {
             // The columns of `*` that a join has merged come twice when keys are asked for.
@@ -91,6 +96,11 @@ impl LockingQuery {
     pub fn input(&self) -> &PlannedQuery {
         &self.input
     }
+}
+
+/// A lock would bind this server's own clients alone.
+fn others_write(clause: String) -> Box<SqlError> {
+    SqlError::not_supported(clause).with_hint("Leave it out: a row that changes before COMMIT is refused then (40001).")
 }
 
 /// Selects the key and the version of each locked table's row.
