@@ -213,7 +213,7 @@ mod tests {
         let mut computed = parse_expression("nextval('s' || 't')").unwrap();
         let error = take_next_calls(&mut computed, |_| Ident::new("n")).unwrap_err();
         assert_eq!(error.kind, ErrorKind::FeatureNotSupported);
-        assert_eq!(taken(&next_call("My's")).1, ["\"My's\""]);
+        assert_eq!(taken(&next_call(Place::Public, "My's")).1, ["\"My's\""]);
     }
 
     #[test]
