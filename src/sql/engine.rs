@@ -21,6 +21,7 @@ use super::observe::Recorder;
 use super::pg_catalog::{CatalogSnapshot, Granted, Sizes};
 use super::place::Stores;
 use super::privileges::{Rights, Roles};
+use super::progress::LongWrites;
 use super::reads::Reads;
 use super::roster::Roster;
 use super::sequence::Sequences;
@@ -96,6 +97,7 @@ pub struct Engine {
     locks: Arc<Locks>,
     serial: Arc<Serial>,
     copies: Arc<Copies>,
+    long_writes: Arc<LongWrites>,
     hub: Arc<Hub>,
     sessions: Arc<Sessions>,
     statistics: Arc<Statistics>,
@@ -122,7 +124,7 @@ impl Engine {
         let recorder = Recorder::new(store.clone());
         let sequences = Arc::new(Sequences::new(store));
         let write_space = WriteSpace::new(config.transaction_memory, config.spill_folder.clone());
-        let (locks, serial, copies, hub, statistics, counters) = Default::default();
+        let (locks, serial, copies, long_writes, hub, statistics, counters) = Default::default();
         let sessions = Arc::new(Sessions::since(clock.now().unix_micros()));
         Ok(Arc::new(Self {
             stores,
@@ -136,6 +138,7 @@ impl Engine {
             locks,
             serial,
             copies,
+            long_writes,
             hub,
             sessions,
             statistics,
@@ -183,6 +186,11 @@ impl Engine {
     /// The COPY statements under way.
     pub(super) fn copies(&self) -> &Arc<Copies> {
         &self.copies
+    }
+
+    /// The statements that write many entity group transactions.
+    pub(super) fn long_writes(&self) -> &Arc<LongWrites> {
+        &self.long_writes
     }
 
     /// What all serializable transactions have to do with each other.

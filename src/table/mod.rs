@@ -19,6 +19,6 @@ pub use commit::{Stamps, check_disjoint};
 pub use scan::{Direction, KeyRange, ScanRequest, ScanStats, ScanStream};
 pub use schema::{ObservedProperty, ObservedSchema, TypeSet};
 pub use store::{
-    CommitError, GroupError, Promises, Rejection, SnapshotScope, StoreError, StoreFigures, TableReader, TableSize,
-    TableStore, Written,
+    CommitError, GroupError, Parallelism, Promises, Rejection, SnapshotScope, StoreError, StoreFigures, TableReader,
+    TableSize, TableStore, Written,
 };

@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use super::counter::Counter;
 use crate::model::TableName;
 use crate::table::{
-    Batch, CommitError, GroupError, Operation, Promises, Rejection, StoreError, StoreFigures, TableReader, TableStore,
-    Written,
+    Batch, CommitError, GroupError, Operation, Parallelism, Promises, Rejection, StoreError, StoreFigures, TableReader,
+    TableStore, Written,
 };
 
 /// What was committed since the store was opened.
@@ -134,6 +134,10 @@ impl CountedStore {
 impl TableStore for CountedStore {
     fn promises(&self) -> Promises {
         self.store.promises()
+    }
+
+    fn parallelism(&self) -> Parallelism {
+        self.store.parallelism()
     }
 
     fn reader(&self) -> Arc<dyn TableReader> {
