@@ -221,7 +221,9 @@ impl EgtWriter {
     /// Commits these to their end, under the statement's own locks: for the next run it keeps them if that fails.
     async fn commit_locked(&mut self, egts: Vec<Egt>) -> SqlResult<()> {
         self.drain().await?;
-        let Some(mut claims) = self.claims.take() else { return Ok(()) };
+        let Some(mut claims) = self.claims.take() else {
+            return self.in_flight.run(egts).await.map_err(|failure| self.told(failure));
+        };
         let mark = claims.mark();
         // ON CONFLICT has locked some of the rows already.
         let mut early: Vec<EntityKey> = match mark > self.outset {
