@@ -18,7 +18,7 @@ use super::functions::Moments;
 use super::login::{Account, Accounts, Role};
 use super::notify::Hub;
 use super::observe::Recorder;
-use super::pg_catalog::{CatalogSnapshot, Granted, Sizes};
+use super::pg_catalog::{CatalogSnapshot, Granted, Origins, Sizes};
 use super::place::Stores;
 use super::privileges::{Rights, Roles};
 use super::reads::Reads;
@@ -113,7 +113,7 @@ impl Engine {
         let commits = Arc::<Commits>::default();
         let store: Arc<dyn TableStore> = Arc::new(CountedStore::new(store, commits.clone()));
         let stores = Stores::new(store.clone(), config.scratch.clone().map(|scratch| scratch.0));
-        let catalog = Catalog::load(stores.clone()).await?;
+        let catalog = Catalog::load(stores.clone(), clock.clone()).await?;
         let base = SessionStateBuilder::new()
             .with_config(tuning::session_config(config.query_threads))
             .with_runtime_env(tuning::runtime_env(config.query_memory)?)
@@ -313,8 +313,9 @@ impl Engine {
         let comments = reads.catalog.comments().clone();
         let relations = reads.relations().await?;
         let sizes = Sizes::new(&reads.readers, &relations, self.stores.public().clone());
+        let origins = Origins::new(&reads.readers, &relations);
         let snapshot = CatalogSnapshot::new(relations, sequences, views, comments);
         let snapshot = snapshot.looking_in(reads.catalog.search());
-        Ok(snapshot.with_granted(granted).with_sizes(sizes))
+        Ok(snapshot.with_granted(granted).with_sizes(sizes).with_origins(origins))
     }
 }

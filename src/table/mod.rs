@@ -11,6 +11,7 @@ mod commit;
 pub mod payload;
 mod scan;
 mod schema;
+mod sighting;
 mod store;
 
 pub use batch::{Batch, BatchBuilder, BatchError, IfMatch, Operation};
@@ -18,6 +19,7 @@ pub use columns::{ColumnType, EntityColumns, RowETag, ScanColumn, ScanColumns, U
 pub use commit::{Stamps, check_disjoint};
 pub use scan::{Direction, KeyRange, ScanRequest, ScanStats, ScanStream};
 pub use schema::{ObservedProperty, ObservedSchema, TypeSet};
+pub use sighting::{Counted, Sighting, SightingSource, Sightings};
 pub use store::{
     CommitError, GroupError, Promises, Rejection, SnapshotScope, StoreError, StoreFigures, TableReader, TableSize,
     TableStore, Written,

@@ -3,7 +3,9 @@
 #[path = "../azurite/mod.rs"]
 mod azurite;
 mod client;
+mod discovery;
 mod faults;
 mod gateways;
 mod proxy;
+mod secrets;
 mod sql;

@@ -17,7 +17,7 @@ use super::entity::{Decoder, RawEntity};
 use super::json::Json;
 use super::page::{Page, PageTask, Query, Shape};
 use super::reorder::Reorder;
-use crate::table::{Direction, EntityColumns, ScanColumn, ScanColumns, ScanRequest, ScanStream, StoreError};
+use crate::table::{Direction, EntityColumns, ScanRequest, ScanStream, StoreError};
 
 /// Most entities in one page.
 const PAGE_MAX: usize = 1000;
@@ -223,11 +223,6 @@ fn select(core: &Core, request: &ScanRequest) -> Option<String> {
         return None;
     }
     Some(names.join(","))
-}
-
-/// The columns of a scan that is after properties of all names.
-pub(super) fn no_columns() -> Arc<ScanColumns> {
-    Arc::new(ScanColumns::new(Vec::<ScanColumn>::new()))
 }
 
 /// The pages of all steps, in order.

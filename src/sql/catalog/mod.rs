@@ -46,7 +46,7 @@ use self::others::Strangers;
 use self::scratch::OwnNumbers;
 use self::state::State;
 use self::view::ObservedRelations;
-use crate::model::TableName;
+use crate::model::{Clock, TableName};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::observe::OBSERVED_TABLE;
 use crate::sql::place::{Place, Readers, StoredTable, Stores};
@@ -80,6 +80,7 @@ struct Shared {
     stores: Stores,
     /// Where the catalogue itself is.
     store: Arc<dyn TableStore>,
+    clock: Arc<dyn Clock>,
     /// What was read of the store.
     entries: tokio::sync::Mutex<Entries>,
     /// What is committed.
@@ -103,11 +104,12 @@ impl Catalog {
     ///
     /// # Errors
     /// When the store cannot be read or an entry is damaged.
-    pub async fn load(stores: Stores) -> SqlResult<Self> {
+    pub async fn load(stores: Stores, clock: Arc<dyn Clock>) -> SqlResult<Self> {
         let (discarded, received) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared {
             store: stores.public().clone(),
             stores,
+            clock,
             entries: tokio::sync::Mutex::default(),
             state: RwLock::default(),
             observed: ObservedRelations::default(),
