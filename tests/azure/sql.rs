@@ -59,3 +59,12 @@ async fn observe_mode_records_constraints_and_keeps_transactions_strict() {
     query(&client, "ROLLBACK").await.unwrap();
     assert_eq!(query(&client, "SELECT count(*) FROM people").await, rows(&["0"]));
 }
+
+/// Nothing would keep others from changing them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_of_the_account_cannot_be_locked() {
+    let client = connect(gateway(&azurite::new_account()).await).await;
+    query(&client, "CREATE TABLE jobs (id int PRIMARY KEY)").await.unwrap();
+    assert_eq!(query(&client, "SELECT id FROM jobs FOR UPDATE").await, Err("0A000".to_owned()));
+    assert_eq!(query(&client, "SELECT id FROM jobs FOR SHARE SKIP LOCKED").await, Err("0A000".to_owned()));
+}
