@@ -20,6 +20,8 @@ use crate::sql::relation::Relation;
 /// Everything declared, and the stored tables that nobody is to see.
 #[derive(Debug, Default, Clone)]
 pub(super) struct State {
+    /// Of what is committed: another number after each change.
+    pub version: u64,
     pub tables: BTreeMap<PlacedName, Arc<DeclaredTable>>,
     pub sequences: BTreeMap<PlacedName, Arc<Sequence>>,
     pub views: BTreeMap<PlacedName, Arc<View>>,

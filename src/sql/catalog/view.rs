@@ -28,10 +28,16 @@ pub struct CatalogMoment {
 }
 
 impl CatalogMoment {
+    /// The version of what was committed then: see [`CatalogView::version`].
+    pub fn version(&self) -> u64 {
+        self.state.version
+    }
+
     /// What a transaction with these changes sees of it.
     pub fn view(&self, staged: &StagedCatalog, own: &SessionCatalog) -> (Readers, CatalogView) {
         let state = staged.over(own.over(&self.state));
-        let catalog = CatalogView::new(state, self.shared.clone(), own.search());
+        let is_committed = Arc::ptr_eq(&state, &self.state);
+        let catalog = CatalogView { is_committed, ..CatalogView::new(state, self.shared.clone(), own.search()) };
         (Readers::new(self.reader.clone(), self.shared.stores.clone()), catalog)
     }
 }
@@ -43,11 +49,19 @@ pub struct CatalogView {
     shared: Arc<Shared>,
     search: Search,
     written: BTreeMap<StoredTable, Arc<ObservedSchema>>,
+    /// Nothing of a transaction or a session lies over what is committed.
+    is_committed: bool,
 }
 
 impl CatalogView {
     pub(super) fn new(state: Arc<State>, shared: Arc<Shared>, search: Search) -> Self {
-        Self { state, shared, search, written: BTreeMap::new() }
+        Self { state, shared, search, written: BTreeMap::new(), is_committed: false }
+    }
+
+    /// The version of what is committed, where nothing else is seen: what is declared, and what names mean, is the same
+    /// in all views of one version.
+    pub fn version(&self) -> Option<u64> {
+        self.is_committed.then_some(self.state.version)
     }
 
     /// Over what the transaction has written to found and open tables: their columns hold its values too.
