@@ -24,7 +24,7 @@ use tablegate::sql::{Engine, EngineConfig, ScalarValue, SqlError};
 type SqlResult<T> = Result<T, Box<SqlError>>;
 
 const QUERIES: u64 = 600;
-const CHANGES: u64 = 1200;
+const CHANGES: u64 = 500;
 
 const TABLES: &[(&str, &[&str])] = &[
     (r#"CREATE TABLE raw ("PartitionKey" text, "RowKey" text, n int)"#, &[r#""PartitionKey""#, r#""RowKey""#]),

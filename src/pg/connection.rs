@@ -192,7 +192,7 @@ impl Connection {
     async fn handle(&mut self, tag: u8, body: Bytes) -> Result<(), Halt> {
         match tag {
             b'Q' => simple::query(self, body).await,
-            b'P' => extended::parse(self, body).await,
+            b'P' => Box::pin(extended::parse(self, body)).await,
             b'B' => extended::bind(self, body).await,
             b'D' => extended::describe(self, body),
             b'E' => extended::execute(self, body).await,
@@ -257,7 +257,7 @@ impl Connection {
     }
 
     pub async fn prepare(&mut self, statement: Statement, declared: &[SqlType]) -> Result<Prepared, Halt> {
-        let work = self.session.prepare(statement, declared);
+        let work = Box::pin(self.session.prepare(statement, declared));
         let prepared = self.interrupts.guard(&mut self.reader, work).await??;
         rows::check_width(prepared.columns.as_deref())?;
         Ok(prepared)

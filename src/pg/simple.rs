@@ -67,8 +67,8 @@ async fn finish(connection: &mut Connection, outcome: Outcome, format: Format, p
     let tag = match outcome {
         Outcome::Rows(rows) => send_rows(connection, rows, format).await?,
         Outcome::Done(tag) => tag,
-        Outcome::CopyIn(start) => copy::receive(connection, &start, |_| position).await?,
-        Outcome::CopyOut(out) => copy::send(connection, out).await?,
+        Outcome::CopyIn(start) => Box::pin(copy::receive(connection, &start, |_| position)).await?,
+        Outcome::CopyOut(out) => Box::pin(copy::send(connection, out)).await?,
     };
     if position == Position::Last {
         // The last statement is complete only when what came before it is committed too.

@@ -281,10 +281,10 @@ impl PreparedDml {
     ) -> SqlResult<Changed> {
         match self {
             PreparedDml::Insert(insert) => insert.run(planner, parameters, writes).await,
-            PreparedDml::Update(update) => update.run(planner, parameters, writes).await,
-            PreparedDml::Delete(delete) => delete.run(planner, parameters, writes).await,
-            PreparedDml::Merge(merge) => merge.run(planner, parameters, writes).await,
-            PreparedDml::With(with) => with.run(planner, parameters, writes).await,
+            PreparedDml::Update(update) => Box::pin(update.run(planner, parameters, writes)).await,
+            PreparedDml::Delete(delete) => Box::pin(delete.run(planner, parameters, writes)).await,
+            PreparedDml::Merge(merge) => Box::pin(merge.run(planner, parameters, writes)).await,
+            PreparedDml::With(with) => Box::pin(with.run(planner, parameters, writes)).await,
         }
     }
 }

@@ -67,7 +67,7 @@ impl Session {
             let unit = self.unit(change.dml, position);
             self.lock_target(change.dml, unit, &mut claims).await?;
             let given = match change.around {
-                Some(statement) => self.lock_sub_queries(statement, parameters, claims.as_mut()).await?,
+                Some(statement) => Box::pin(self.lock_sub_queries(statement, parameters, claims.as_mut())).await?,
                 None => Some(Tables::default()),
             };
             let Some(given) = given else {
@@ -77,7 +77,7 @@ impl Session {
             if change.dml.targets().iter().any(|relation| relation.kind == RelationKind::Found) {
                 Box::pin(self.engine.catalog().follow()).await?;
             }
-            let fresh = self.refreshed(change, given.clone()).await?;
+            let fresh = Box::pin(self.refreshed(change, given.clone())).await?;
             let dml = fresh.as_ref().unwrap_or(change.dml);
             self.check_target(dml).await?;
             match self.change_once(dml, given, parameters, unit, claims.take()).await? {

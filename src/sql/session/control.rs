@@ -185,7 +185,7 @@ impl Session {
                 }
                 let modes = self.modes();
                 let collected = self.transaction.end();
-                self.commit_and_finish(collected, true).await?;
+                Box::pin(self.commit_and_finish(collected, true)).await?;
                 if chain {
                     self.transaction.begin(modes, self.engine.now())?;
                 }

@@ -215,7 +215,7 @@ impl Session {
         let source = statement.source.clone();
         let known = Known { settings: &self.settings, cursors: &self.cursors, statements: &self.statements };
         let again = self.engine.catalog().is_shared().then(|| statement.clone());
-        let mut prepared = Prepared::prepare(&self.planner(), statement, declared, &known).await;
+        let mut prepared = Box::pin(Prepared::prepare(&self.planner(), statement, declared, &known)).await;
         if let (Err(error), Some(statement)) = (&prepared, again)
             && error.kind == ErrorKind::UndefinedTable
             && Box::pin(self.engine.catalog().follow()).await?
@@ -306,7 +306,7 @@ impl Session {
             return committed;
         }
         let collected = self.transaction.take_implicit();
-        self.commit_and_finish(collected, false).await
+        Box::pin(self.commit_and_finish(collected, false)).await
     }
 
     /// An error went to the client: an implicit transaction is dropped, a block becomes failed.
