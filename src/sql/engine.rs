@@ -22,6 +22,7 @@ use super::observe::Recorder;
 use super::pg_catalog::{CatalogSnapshot, Granted, Sizes};
 use super::place::{Place, Stores};
 use super::privileges::{Rights, Roles};
+use super::progress::LongWrites;
 use super::reads::Reads;
 use super::roster::Roster;
 use super::sequence::Sequences;
@@ -100,6 +101,7 @@ pub struct Engine {
     locks: Arc<Locks>,
     serial: Arc<Serial>,
     copies: Arc<Copies>,
+    long_writes: Arc<LongWrites>,
     hub: Arc<Hub>,
     sessions: Arc<Sessions>,
     statistics: Arc<Statistics>,
@@ -133,7 +135,7 @@ impl Engine {
         let recorder = Recorder::new(store.clone());
         let sequences = Arc::new(Sequences::new(stores.clone()));
         let write_space = WriteSpace::new(config.transaction_memory, config.spill_folder.clone());
-        let (locks, serial, copies, hub, statistics, counters) = Default::default();
+        let (locks, serial, copies, long_writes, hub, statistics, counters) = Default::default();
         let sessions = Arc::new(Sessions::since(clock.now().unix_micros()));
         Ok(Arc::new(Self {
             stores,
@@ -147,6 +149,7 @@ impl Engine {
             locks,
             serial,
             copies,
+            long_writes,
             hub,
             sessions,
             statistics,
@@ -194,6 +197,11 @@ impl Engine {
     /// The COPY statements under way.
     pub(super) fn copies(&self) -> &Arc<Copies> {
         &self.copies
+    }
+
+    /// The statements that write many entity group transactions.
+    pub(super) fn long_writes(&self) -> &Arc<LongWrites> {
+        &self.long_writes
     }
 
     /// What all serializable transactions have to do with each other.

@@ -39,6 +39,7 @@ pub mod place;
 mod plan;
 mod prepare_syntax;
 mod privileges;
+mod progress;
 mod read_log;
 mod reads;
 pub mod relation;

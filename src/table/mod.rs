@@ -21,6 +21,6 @@ pub use read_only::ReadOnlyStore;
 pub use scan::{Direction, KeyRange, ScanRequest, ScanStats, ScanStream};
 pub use schema::{ObservedProperty, ObservedSchema, TypeSet};
 pub use store::{
-    CommitError, GroupError, Promises, Rejection, SnapshotScope, StoreError, StoreFigures, TableReader, TableSize,
-    TableStore, Written,
+    CommitError, GroupError, Parallelism, Promises, Rejection, SnapshotScope, StoreError, StoreFigures, TableReader,
+    TableSize, TableStore, Written,
 };

@@ -34,6 +34,21 @@ pub enum SnapshotScope {
     Store,
 }
 
+/// How many commits are worth having under way at once, for a caller that has many to make. Advice, not a bound: a store
+/// takes more, and lets them wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parallelism {
+    pub commits: usize,
+    /// How many of them to one partition.
+    pub commits_to_partition: usize,
+}
+
+impl Default for Parallelism {
+    fn default() -> Self {
+        Self { commits: 16, commits_to_partition: 16 }
+    }
+}
+
 /// How much is in a table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TableSize {
@@ -103,6 +118,11 @@ pub trait TableReader: Send + Sync + 'static {
 #[async_trait]
 pub trait TableStore: Send + Sync + 'static {
     fn promises(&self) -> Promises;
+
+    /// How many commits at once it makes good use of.
+    fn parallelism(&self) -> Parallelism {
+        Parallelism::default()
+    }
 
     /// A view of everything acknowledged so far.
     fn reader(&self) -> Arc<dyn TableReader>;

@@ -1,7 +1,7 @@
 //! What SQL over an account costs, and what it does while a table is being deleted.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::azurite;
 use crate::client::{connect, gateway, gateway_at, query, rows};
@@ -58,4 +58,32 @@ async fn observe_mode_records_constraints_and_keeps_transactions_strict() {
     assert_eq!(query(&client, both).await, Err("0A000".to_owned()));
     query(&client, "ROLLBACK").await.unwrap();
     assert_eq!(query(&client, "SELECT count(*) FROM people").await, rows(&["0"]));
+}
+
+/// What goes wrong with every fifth batch of a statement that keeps many under way.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_ten_thousand_rows_of_one_statement_none_is_lost_or_doubled() {
+    const FAULTS: [Fault; 6] =
+        [Fault::Busy, Fault::FailedBefore, Fault::FailedAfter, Fault::ResetBefore, Fault::ResetAfter, Fault::Slow];
+    let batches = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&batches);
+    let plan: Plan = Arc::new(move |_, request| {
+        if !request.starts_with("POST") || !request.contains("$batch HTTP") {
+            return Fault::None;
+        }
+        let number = counter.fetch_add(1, Ordering::SeqCst);
+        if number % 5 == 4 { FAULTS[number / 5 % FAULTS.len()] } else { Fault::None }
+    });
+    let proxy = Proxy::start(azurite::address(), plan).await;
+    let client = connect(gateway_at(proxy.address, &azurite::new_account()).await).await;
+    query(&client, "CREATE TABLE items (part int, id int, n int, PRIMARY KEY (part, id))").await.unwrap();
+    // Rows of one partition are 250 apart, and 40 of each.
+    let insert = "INSERT INTO items SELECT n % 250, n / 250, n FROM generate_series(0, 9999) n";
+    query(&client, insert).await.unwrap();
+    assert!(batches.load(Ordering::SeqCst) >= 250);
+    let found = "SELECT count(*) || ' ' || count(DISTINCT n) || ' ' || sum(n) FROM items";
+    assert_eq!(query(&client, found).await, rows(&["10000 10000 49995000"]));
+    // A second time every row is there, and the first of them is told.
+    assert_eq!(query(&client, insert).await, Err("23505".to_owned()));
+    assert_eq!(query(&client, found).await, rows(&["10000 10000 49995000"]));
 }

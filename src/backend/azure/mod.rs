@@ -49,8 +49,8 @@ use self::reply::Refusal;
 use self::tables::TableList;
 use crate::model::{EntityKey, StoredEntity, TableName};
 use crate::table::{
-    Batch, CommitError, GroupError, ObservedSchema, Promises, ScanRequest, ScanStream, SnapshotScope, StoreError,
-    TableReader, TableStore, Written,
+    Batch, CommitError, GroupError, ObservedSchema, Parallelism, Promises, ScanRequest, ScanStream, SnapshotScope,
+    StoreError, TableReader, TableStore, Written,
 };
 
 /// How the account is used.
@@ -125,6 +125,12 @@ impl TableStore for AzureStore {
             snapshot: SnapshotScope::Partition,
             sole_writer: false,
         }
+    }
+
+    /// What the bounds let through; how many of these the service takes now, the gate finds out.
+    fn parallelism(&self) -> Parallelism {
+        let AzureOptions { requests_per_account, requests_per_partition, .. } = self.core.options;
+        Parallelism { commits: requests_per_account, commits_to_partition: requests_per_partition }
     }
 
     fn reader(&self) -> Arc<dyn TableReader> {

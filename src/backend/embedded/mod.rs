@@ -46,8 +46,8 @@ use self::meta::Live;
 use self::reader::{EmbeddedReader, Published, View};
 use crate::model::{Clock, TableName};
 use crate::table::{
-    Batch, CommitError, GroupError, Promises, SnapshotScope, StoreError, StoreFigures, TableReader, TableStore,
-    Written, check_disjoint,
+    Batch, CommitError, GroupError, Parallelism, Promises, SnapshotScope, StoreError, StoreFigures, TableReader,
+    TableStore, Written, check_disjoint,
 };
 
 /// When an acknowledged commit is on the disk itself.
@@ -169,6 +169,11 @@ impl TableStore for EmbeddedStore {
             snapshot: SnapshotScope::Store,
             sole_writer: true,
         }
+    }
+
+    /// Half of the queue: all of them share one sync, and others get in between.
+    fn parallelism(&self) -> Parallelism {
+        Parallelism { commits: QUEUE / 2, commits_to_partition: QUEUE / 2 }
     }
 
     fn reader(&self) -> Arc<dyn TableReader> {

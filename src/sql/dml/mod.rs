@@ -203,6 +203,18 @@ impl PreparedDml {
         }
     }
 
+    /// What it does, in SQL's word.
+    pub fn verb(&self) -> &'static str {
+        match self.tag() {
+            RowsTag::Insert => "INSERT",
+            RowsTag::Update => "UPDATE",
+            RowsTag::Delete => "DELETE",
+            RowsTag::Merge => "MERGE",
+            // WITH a change whose rows a query reads.
+            RowsTag::Select | RowsTag::Fetch | RowsTag::Explain | RowsTag::Show => "SELECT",
+        }
+    }
+
     /// Whether it may delete a row under one key and insert it under another.
     pub fn moves_rows(&self) -> bool {
         match self {

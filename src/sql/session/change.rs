@@ -15,6 +15,7 @@ use crate::sql::dml::{Changed, PreparedDml, WriteMode, Writes};
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
 use crate::sql::place::Place;
 use crate::sql::plan::Tables;
+use crate::sql::progress::{Report, Writer};
 use crate::sql::relation::{Relation, RelationKind};
 use crate::sql::settings::Autocommit;
 use crate::sql::statement::Command;
@@ -190,11 +191,15 @@ impl Session {
             Unit::Implicit => WriteMode::Implicit(&mut self.transaction),
             Unit::Direct => {
                 let claims = claims.unwrap_or_else(|| self.transaction.take_claims());
-                WriteMode::Direct(Box::new(self.direct_writer(dml.relation())?.with_claims(claims)))
+                let writer = self.direct_writer(dml.relation(), dml.verb())?;
+                WriteMode::Direct(Box::new(writer.with_claims(claims)))
             }
         };
         let mut writes = Writes::new(&engine, dml.relation().clone(), reads, mode);
-        let result = dml.run(&planner, parameters, &mut writes).await;
+        let result = match dml.run(&planner, parameters, &mut writes).await {
+            Ok(changed) => Ok(changed),
+            Err(error) => Err(writes.give_up(error).await),
+        };
         let (stale, committed, footprint) = (writes.is_stale(), writes.committed(), writes.take_footprint());
         let claims = writes.into_claims();
         self.transaction.end_statement();
@@ -216,13 +221,19 @@ impl Session {
     ///
     /// # Errors
     /// 0A000 for a table of a place without a store.
-    pub(super) fn direct_writer(&self, relation: &Arc<Relation>) -> SqlResult<EgtWriter> {
+    pub(super) fn direct_writer(&self, relation: &Arc<Relation>, command: &'static str) -> SqlResult<EgtWriter> {
         let store = self.engine.stores().at(relation.place())?.clone();
-        let mut writer = EgtWriter::new(store, relation.clone());
+        let mut writer = EgtWriter::new(store, relation.clone()).with_report(self.report(relation, command));
         if self.transaction.observed_statement().is_some() && relation.place() == Place::Public {
             writer.keep_footprint();
         }
         Ok(writer)
+    }
+
+    /// Where a statement that writes much shows how far it is.
+    pub(super) fn report(&self, relation: &Relation, command: &'static str) -> Report {
+        let writer = Writer { process: self.login.process, relation: relation.oid, command };
+        Report { to: self.engine.long_writes().clone(), writer }
     }
 
     pub(super) fn tell_about_split(&mut self, committed: EgtCount) {

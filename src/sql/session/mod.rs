@@ -157,6 +157,7 @@ impl Session {
             statistics: engine.statistics().clone(),
             counters: engine.counters().clone(),
             commits: engine.commits().clone(),
+            long_writes: engine.long_writes().clone(),
         };
         let transaction = Transaction::new(engine.new_claims(login.process), engine.write_space().clone());
         Ok(Self {
@@ -268,8 +269,8 @@ impl Session {
     }
 
     /// What is wrong with COPY input that the front-end reads, with what is committed already.
-    pub fn copy_error(&self, error: Box<SqlError>) -> Box<SqlError> {
-        self.copy_failed(error)
+    pub async fn copy_error(&mut self, error: Box<SqlError>) -> Box<SqlError> {
+        self.copy_failed(error).await
     }
 
     /// The input is complete: commits what is left.
@@ -281,8 +282,8 @@ impl Session {
     }
 
     /// The client gave up (CopyFail) or the input was bad: forgets what is not committed.
-    pub fn copy_abort(&mut self) {
-        self.forget_copy();
+    pub async fn copy_abort(&mut self) {
+        self.give_up_copy().await;
     }
 
     /// Sync, or the end of a simple query: commits an implicit transaction that is still open.

@@ -11,8 +11,8 @@ use super::counter::Counter;
 use crate::model::TableName;
 use crate::sql::place::{Place, StoredTable};
 use crate::table::{
-    Batch, CommitError, GroupError, Operation, Promises, Rejection, StoreError, StoreFigures, TableReader, TableStore,
-    Written,
+    Batch, CommitError, GroupError, Operation, Parallelism, Promises, Rejection, StoreError, StoreFigures, TableReader,
+    TableStore, Written,
 };
 
 /// What was committed since the store was opened.
@@ -136,6 +136,10 @@ impl CountedStore {
 impl TableStore for CountedStore {
     fn promises(&self) -> Promises {
         self.store.promises()
+    }
+
+    fn parallelism(&self) -> Parallelism {
+        self.store.parallelism()
     }
 
     fn reader(&self) -> Arc<dyn TableReader> {

@@ -97,6 +97,7 @@ fn fill_of(layout: &Layout) -> Option<Fill> {
         ("pg_catalog", "pg_stat_activity") => activity::sessions,
         ("pg_catalog", "pg_locks") => activity::locks,
         ("pg_catalog", "statement_statistics") => statement_statistics::statements,
+        ("pg_catalog", "statement_progress") => progress::statements,
         ("pg_catalog", "pg_prepared_statements") => prepared::prepared_statements,
         ("pg_catalog", "pg_cursors") => prepared::cursors,
         ("pg_catalog", "pg_stat_progress_copy") => progress::copies,
