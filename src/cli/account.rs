@@ -49,7 +49,9 @@ impl SecretSource {
         }
         match at {
             Origin::Option(_) => Err(ConfigError::SecretInOption { at: at.clone() }),
-            Origin::Variable(_) | Origin::File(..) | Origin::MountKey(..) | Origin::Default(_) => Ok(SecretSource::Here(Secret::new(value))),
+            Origin::Variable(_) | Origin::File(..) | Origin::MountKey(..) | Origin::Default(_) => {
+                Ok(SecretSource::Here(Secret::new(value)))
+            }
         }
     }
 

@@ -14,9 +14,9 @@ use std::time::Duration;
 use thiserror::Error;
 use tracing_subscriber::EnvFilter;
 
+use self::mounts::{MountLayer, known_mount_keys};
 use super::account::{AccountConfig, SecretSource};
 use super::args::ServeArgs;
-use self::mounts::{MountLayer, known_mount_keys};
 use super::settings::{self, CONFIG_VARIABLE, DEFINITIONS, Definition, FsyncWhen, LogFormat, Reason, VARIABLE_PREFIX};
 use crate::backend::azure::RetryPolicy;
 use crate::pg::Method;
@@ -82,7 +82,10 @@ pub enum ConfigError {
     UnknownKey { file: PathBuf, key: String },
     #[error("{}: \"{key}\" must be a string, a whole number, true or false", file.display())]
     ValueKind { file: PathBuf, key: String },
-    #[error("unknown environment variable {name}; known are {CONFIG_VARIABLE}, {VARIABLE_PREFIX}MOUNT_NAME and {}", known_variables())]
+    #[error(
+        "unknown environment variable {name}; known are {CONFIG_VARIABLE}, {VARIABLE_PREFIX}MOUNT_NAME and {}",
+        known_variables()
+    )]
     UnknownVariable { name: String },
     #[error("{at}: two of a data folder, memory and an account are asked for; choose one")]
     TwoStores { at: Origin },
@@ -267,7 +270,9 @@ fn account(layers: &[Layer], at: Origin) -> Result<AccountConfig, ConfigError> {
 
 fn users(layers: &[Layer], store: &StoreConfig) -> Option<PathBuf> {
     match (value(layers, "users"), store) {
-        ((file, Origin::Option(_) | Origin::Variable(_) | Origin::File(..) | Origin::MountKey(..)), _) => Some(PathBuf::from(file)),
+        ((file, Origin::Option(_) | Origin::Variable(_) | Origin::File(..) | Origin::MountKey(..)), _) => {
+            Some(PathBuf::from(file))
+        }
         ((_, Origin::Default(_)), StoreConfig::Embedded { folder, .. }) => Some(folder.join(settings::USERS_FILE)),
         ((_, Origin::Default(_)), StoreConfig::Memory | StoreConfig::Azure { .. }) => None,
     }

@@ -16,8 +16,8 @@ use super::copies::Copies;
 use super::error::{ErrorKind, SqlError, SqlResult};
 use super::functions::Moments;
 use super::login::{Account, Accounts, Role};
-use super::notify::Hub;
 use super::mount::MountedStore;
+use super::notify::Hub;
 use super::observe::Recorder;
 use super::pg_catalog::{CatalogSnapshot, Granted, Sizes};
 use super::place::{Place, Stores};
@@ -117,9 +117,8 @@ impl Engine {
     /// When the store cannot be read or its catalogue is damaged.
     pub async fn open(store: Arc<dyn TableStore>, clock: Arc<dyn Clock>, config: EngineConfig) -> SqlResult<Arc<Self>> {
         let commits = Arc::<Commits>::default();
-        let counted = |place, store| -> Arc<dyn TableStore> {
-            Arc::new(CountedStore::new(place, store, commits.clone()))
-        };
+        let counted =
+            |place, store| -> Arc<dyn TableStore> { Arc::new(CountedStore::new(place, store, commits.clone())) };
         let store = counted(Place::Public, store);
         let mounts = config.mounts.iter().cloned().map(|mount| match mount.read_only {
             true => MountedStore { store: Arc::new(ReadOnlyStore::new(mount.store)), ..mount },

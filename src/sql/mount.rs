@@ -19,7 +19,9 @@ pub struct MountName(&'static str);
 /// Why a name cannot be that of a mount.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum MountNameError {
-    #[error("a name begins with a lower-case letter or _, goes on with those and digits, and has at most {NAME_MAX} characters")]
+    #[error(
+        "a name begins with a lower-case letter or _, goes on with those and digits, and has at most {NAME_MAX} characters"
+    )]
     Spelling,
     #[error("the schemas public, information_schema and those that begin with pg_ are there already")]
     Reserved,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::store::{CommitError, GroupError, Promises, StoreError, StoreFigures, TableReader, TableStore, Written};
 use super::Batch;
+use super::store::{CommitError, GroupError, Promises, StoreError, StoreFigures, TableReader, TableStore, Written};
 use crate::model::TableName;
 
 /// Reads another store.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arrow::record_batch::RecordBatch;
 use futures::Stream;
 
-use super::{ScanColumns, StoreError};
+use super::{Predicate, ScanColumns, StoreError};
 use crate::model::{Cut, EntityKey, Span, TableName};
 
 /// Record batches in key order, each with exactly the asked-for columns and at least one row.
@@ -90,6 +90,9 @@ pub struct ScanRequest {
     /// Ascending and disjoint by partition, also for a reverse scan. No range: no rows.
     pub ranges: Arc<[KeyRange]>,
     pub columns: Arc<ScanColumns>,
+    /// Entities of which this is not true may be left out; nobody relies on it. It can ask about properties that are not
+    /// among the columns.
+    pub predicate: Option<Predicate>,
     pub direction: Direction,
     /// At most this many entities are returned, and hardly more are read.
     pub limit: Option<usize>,

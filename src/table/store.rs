@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use thiserror::Error;
 
-use super::{Batch, ObservedSchema, ScanRequest, ScanStream, Unfit};
+use super::{Batch, ObservedSchema, ScanPlan, ScanRequest, ScanStream, Unfit};
 use crate::model::limits::{CUSTOM_PROPERTIES_MAX, ENTITY_MAX_BYTES};
 use crate::model::{ETag, EdmDateTime, EntityKey, StoredEntity, TableName};
 
@@ -112,6 +112,11 @@ pub trait TableReader: Send + Sync + 'static {
     /// [`StoreError::TableMissing`], here or as the stream's first item. In the stream: [`StoreError::Unfit`] for a
     /// stored value that a column cannot show.
     fn scan(&self, request: ScanRequest) -> Result<ScanStream, StoreError>;
+
+    /// What [`TableReader::scan`] would do for this request, told without doing it.
+    fn describe(&self, request: &ScanRequest) -> ScanPlan {
+        ScanPlan::of_ranges(&request.ranges)
+    }
 }
 
 /// A store of tables: writes, and readers to read from.

@@ -58,6 +58,7 @@ fn request() -> ScanRequest {
         table: table(),
         ranges: Arc::new([KeyRange::all()]),
         columns: Arc::new(ScanColumns::new(vec![ScanColumn::RowKey, property])),
+        predicate: None,
         direction: Direction::Forward,
         limit: None,
         batch_rows: 1000,

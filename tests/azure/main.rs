@@ -6,4 +6,5 @@ mod client;
 mod faults;
 mod gateways;
 mod proxy;
+mod pushdown;
 mod sql;

@@ -24,6 +24,8 @@ pub enum Fault {
     ResetAfter,
     /// The body ends in the middle.
     Truncated,
+    /// 400 InvalidInput.
+    Refused,
     /// 409 TableBeingDeleted.
     BeingDeleted,
     /// A page with nothing in it, and where it goes on.
@@ -75,6 +77,7 @@ async fn serve(mut client: TcpStream, emulator: SocketAddr, plan: &Plan, counter
         let answer = match fault {
             Fault::Busy => canned("503 Server Busy", "Retry-After: 0\r\n", &error("ServerBusy")),
             Fault::FailedBefore => canned("500 Internal Server Error", "", &error("InternalError")),
+            Fault::Refused => canned("400 Bad Request", "", &error("InvalidInput")),
             Fault::BeingDeleted => canned("409 Conflict", "", &error("TableBeingDeleted")),
             Fault::EmptyPage => {
                 let token = "x-ms-continuation-NextPartitionKey: IA==\r\n";

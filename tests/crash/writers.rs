@@ -169,6 +169,7 @@ async fn contents(store: &EmbeddedStore) -> HashMap<String, Vec<(i64, i64)>> {
         table: table(),
         ranges: Arc::new([KeyRange::all()]),
         columns: Arc::new(ScanColumns::new(vec![ScanColumn::PartitionKey, property("stamp"), property("rows")])),
+        predicate: None,
         direction: Direction::Forward,
         limit: None,
         batch_rows: 4096,

@@ -14,6 +14,7 @@ mod groups;
 mod harness;
 mod model;
 mod observed;
+mod predicates;
 mod projections;
 mod ranges;
 mod scans;
@@ -104,6 +105,12 @@ macro_rules! contract {
                 edm_type_of_names_the_stored_type,
                 a_value_that_does_not_fit_ends_the_scan_with_its_key,
                 a_value_that_does_not_fit_matters_only_when_read,
+            }
+            predicates {
+                no_comparison_loses_what_it_is_true_of,
+                no_list_loses_what_it_is_true_of,
+                no_combination_loses_what_it_is_true_of,
+                times_of_writing_are_compared,
             }
             observed {
                 every_name_and_type_is_recorded_in_order,
@@ -211,6 +218,14 @@ macro_rules! durable_contract {
 mod memory {
     contract!(crate::backends::Memory);
     local_contract!(crate::backends::Memory);
+
+    mod oracle {
+        tests! { crate::backends::Memory:
+            predicates {
+                what_is_not_true_is_left_out,
+            }
+        }
+    }
 }
 
 mod embedded {

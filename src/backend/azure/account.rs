@@ -176,6 +176,11 @@ impl AzureAccount {
         self.kind
     }
 
+    /// Whether it is one of the emulator: the service has the account in the name of the host, never in the path.
+    pub fn is_emulated(&self) -> bool {
+        Url::parse(&self.endpoint).is_ok_and(|url| url.path() != "/")
+    }
+
     pub(super) fn credential(&self) -> &Credential {
         &self.credential
     }
@@ -238,6 +243,7 @@ mod tests {
         assert_eq!((cosmos.name(), cosmos.kind()), ("a", ServiceKind::Cosmos));
         let emulator = of("UseDevelopmentStorage=true").unwrap();
         assert_eq!((emulator.name(), emulator.endpoint()), ("devstoreaccount1", EMULATOR_ENDPOINT));
+        assert!(emulator.is_emulated() && !cosmos.is_emulated());
         let sas =
             of("TableEndpoint=https://acct.table.core.windows.net/;SharedAccessSignature=sv=2019-02-02&sig=s3cret");
         assert_eq!(sas.unwrap().name(), "acct");

@@ -5,7 +5,8 @@
 //! client, gate, retry       requests: sent, bounded, repeated
 //! reply, multipart          answers and refusals
 //! json, entity, page        entities from the text of an answer into columns
-//! filter, reorder, scan     key ranges as requests, their entities in our order
+//! filter, property_filter   key ranges and predicates as requests
+//! scan, reorder             their pages, and the entities in our order
 //! commit, outcome           writes, and what became of them when the answer is lost
 //! tables, observed          which tables there are, and what they have
 //! ```
@@ -24,6 +25,7 @@ mod multipart;
 mod observed;
 mod outcome;
 mod page;
+mod property_filter;
 mod reorder;
 mod reply;
 mod retry;
@@ -49,8 +51,8 @@ use self::reply::Refusal;
 use self::tables::TableList;
 use crate::model::{EntityKey, StoredEntity, TableName};
 use crate::table::{
-    Batch, CommitError, GroupError, ObservedSchema, Parallelism, Promises, ScanRequest, ScanStream, SnapshotScope,
-    StoreError, TableReader, TableStore, Written,
+    Batch, CommitError, GroupError, ObservedSchema, Parallelism, Promises, ScanPlan, ScanRequest, ScanStream,
+    SnapshotScope, StoreError, TableReader, TableStore, Written,
 };
 
 /// How the account is used.
@@ -190,6 +192,10 @@ impl TableReader for AzureReader {
 
     fn scan(&self, request: ScanRequest) -> Result<ScanStream, StoreError> {
         Ok(scan::scan(Arc::clone(&self.core), request))
+    }
+
+    fn describe(&self, request: &ScanRequest) -> ScanPlan {
+        scan::describe(&self.core, request)
     }
 }
 

@@ -14,9 +14,10 @@ use super::Core;
 use super::entity::{Decoder, RawEntity};
 use super::filter::{Query as Filter, Step};
 use super::page::{Page, Query, Shape, fetch};
+use super::property_filter::PropertyFilter;
 use super::scan::no_columns;
-use crate::model::{Cut, Properties, Span, TableName};
-use crate::table::{EntityColumns, KeyRange, ObservedSchema, StoreError};
+use crate::model::{Cut, Properties, PropertyName, Span, TableName};
+use crate::table::{EntityColumns, KeyRange, ObservedSchema, StoreError, TypeSet};
 
 /// Entities of the first page of a sample, and of each other place.
 const FIRST_PAGE: usize = 1000;
@@ -60,6 +61,13 @@ impl Observed {
         let tables = self.tables();
         let Some(known) = tables.get(table).filter(|known| known.sampled.is_some()) else { return false };
         known.schema.properties().iter().all(|property| names.contains(&property.name.as_str()))
+    }
+
+    /// The types a property was seen with, as far as anybody has looked.
+    pub fn types(&self, table: &TableName, property: &PropertyName) -> TypeSet {
+        let tables = self.tables();
+        let known = tables.get(table).and_then(|known| known.schema.get(property.as_str()));
+        known.map(|property| property.types).unwrap_or_default()
     }
 
     /// A new table has no properties.
@@ -159,8 +167,8 @@ pub(super) async fn analyze(core: &Core, table: &TableName) -> Result<(), StoreE
 fn from(cut: Cut) -> Query {
     let partitions = Span { from: cut, to: Cut::Max };
     let range = KeyRange { partitions, rows: Arc::new([Span::ALL]) };
-    let steps = super::filter::steps(&range);
-    let whole = || Step::Query(Filter { filter: None, range: KeyRange::all() });
+    let steps = super::filter::steps(&range, &PropertyFilter::default());
+    let whole = || Step::Query(Filter { keys: None, values: None, range: KeyRange::all() });
     Query::of(steps.into_iter().next().unwrap_or_else(whole))
 }
 

@@ -17,16 +17,8 @@ const PUBLIC: &str = "public";
 /// The option, and what it must be.
 const OPTION: &str = "--mount";
 /// What a mount has of the settings, as they are named in the file.
-const KEYS: [&str; 8] = [
-    "connection_string",
-    "endpoint",
-    "key",
-    "sas",
-    "read_only",
-    "account_requests",
-    "retry_delays",
-    "retry_budget",
-];
+const KEYS: [&str; 8] =
+    ["connection_string", "endpoint", "key", "sas", "read_only", "account_requests", "retry_delays", "retry_budget"];
 
 /// An account that is mounted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -139,8 +131,11 @@ fn mount(name: &str, sources: &[MountLayer], main: &[Layer]) -> Result<MountConf
     let anywhere = || own.iter().flat_map(Layer::values).next().map(|(_, at)| at.clone());
     let at = own.iter().find_map(names_account).or_else(anywhere);
     let at = at.unwrap_or_else(|| Origin::Option(format!("[mount.{name}]")));
-    let name = MountName::parse(name)
-        .map_err(|reason| ConfigError::MountName { at: at.clone(), name: name.to_owned(), reason })?;
+    let name = MountName::parse(name).map_err(|reason| ConfigError::MountName {
+        at: at.clone(),
+        name: name.to_owned(),
+        reason,
+    })?;
     let with_main = [own.as_slice(), main].concat();
     Ok(MountConfig {
         name,

@@ -44,10 +44,11 @@ impl Claims {
         let lock = self.lock_of(name);
         match tokio::time::timeout(PATIENCE, lock.lock_owned()).await {
             Ok(held) => Ok(Claim { name: name.clone(), _held: held }),
-            Err(_) => {
-                Err(SqlError::new(ErrorKind::LockNotAvailable, format!("could not obtain lock on relation \"{}\"", name.name))
-                    .with_detail("Another transaction changes its definition and has not ended."))
-            }
+            Err(_) => Err(SqlError::new(
+                ErrorKind::LockNotAvailable,
+                format!("could not obtain lock on relation \"{}\"", name.name),
+            )
+            .with_detail("Another transaction changes its definition and has not ended.")),
         }
     }
 

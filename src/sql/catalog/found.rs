@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh64::xxh64;
 
-use super::{OIDS_PER_TABLE, oids};
 use super::declaration::{Declaration, DeclaredColumn, DeclaredKey, hidden_columns, system_column};
+use super::{OIDS_PER_TABLE, oids};
 use crate::model::limits::{TABLE_NAME_MAX_CHARS, TABLE_NAME_MIN_CHARS};
 use crate::sql::edm;
 use crate::sql::key_codec::KeyCodec;

@@ -88,7 +88,8 @@ mod tests {
 
     #[test]
     fn numbers_of_a_mount_are_its_own_and_lead_back() {
-        let oids = [PUBLIC, FIRST_OID, FIRST_OID + 1, FIRST_OID + 700, 1 << 29, FIRST_FOUND_OID, FIRST_FOUND_OID + 5_000];
+        let oids =
+            [PUBLIC, FIRST_OID, FIRST_OID + 1, FIRST_OID + 700, 1 << 29, FIRST_FOUND_OID, FIRST_FOUND_OID + 5_000];
         for place in [mount("prod"), mount("other"), mount("a")] {
             for oid in oids {
                 let here = shown(place, oid);

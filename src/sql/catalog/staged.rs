@@ -237,7 +237,8 @@ impl StagedCatalog {
             after.doomed.remove(fresh.stored());
         }
         let dooms = dropped.iter().map(|stored| Ok(Operation::InsertOrReplace(doom_entity(&stored.name)?)));
-        let reprieves = adopted.iter().map(|fresh| Ok(Operation::Delete(doom_key(&fresh.stored().name)?, IfMatch::Any)));
+        let reprieves =
+            adopted.iter().map(|fresh| Ok(Operation::Delete(doom_key(&fresh.stored().name)?, IfMatch::Any)));
         let mut steps =
             [dooms.collect::<SqlResult<Vec<_>>>()?, self.declared(base)?, reprieves.collect::<SqlResult<_>>()?];
         for (oid, access) in base.accesses.iter().filter(|(oid, _)| !after.accesses.contains_key(oid)) {

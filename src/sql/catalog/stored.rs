@@ -93,7 +93,9 @@ impl Catalog {
             return self.make_scratch(declaration).await.map(MadeTable::Scratch);
         }
         let stored = declaration.stored_name()?;
-        if is_hidden(&stored) || view.stored_as(readers, &StoredTable::new(declaration.place, stored.clone())).await?.is_some() {
+        if is_hidden(&stored)
+            || view.stored_as(readers, &StoredTable::new(declaration.place, stored.clone())).await?.is_some()
+        {
             return Err(duplicate_stored(&declaration.name, &stored));
         }
         match self.make(declaration.place, stored).await? {

@@ -96,8 +96,9 @@ impl Recorder<'_> {
         let columns = self.named(listed, missing)?;
         let (schema, table) = schema_and_table(&key.foreign_table)?;
         if schema.is_some_and(|schema| schema != self.place.schema() && !self.place.is_temporary()) {
-            return Err(SqlError::not_supported("a foreign key to a table in another schema")
-                .with_hint("Each schema is a store of its own: leave the constraint out and check in the application."));
+            return Err(SqlError::not_supported("a foreign key to a table in another schema").with_hint(
+                "Each schema is a store of its own: leave the constraint out and check in the application.",
+            ));
         }
         let kind = UnenforcedKind::ForeignKey {
             table,

@@ -24,6 +24,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use self::analyze::{Analyzed, analyze};
 use self::from_logical::Translator;
 use self::from_physical::PhysicalReader;
+pub(in crate::sql) use self::predicate::Pattern;
 use self::predicate::{KeyPredicate, KeyView};
 use self::residual::residual;
 pub use self::scope::Scope;

@@ -14,7 +14,7 @@ use super::run::{GroupScan, ScanRun};
 use crate::sql::key_range::KeyPlan;
 use crate::sql::reads::Reads;
 use crate::sql::relation::Relation;
-use crate::table::Direction;
+use crate::table::{Direction, KeyRange};
 
 /// The columns of a relation that a query reads, and nothing about which rows.
 #[derive(Debug)]
@@ -55,8 +55,9 @@ impl DirectScan {
         batch_rows: usize,
     ) -> BoxStream<'static, Result<RecordBatch>> {
         debug_assert!(plan.is_exact(), "rows are not filtered here");
-        let groups =
-            plan.groups.iter().map(|g| GroupScan { ranges: g.ranges.clone().into(), residual: None }).collect();
+        let group =
+            |ranges: &Vec<KeyRange>| GroupScan { ranges: ranges.clone().into(), residual: None, predicate: None };
+        let groups = plan.groups.iter().map(|g| group(&g.ranges)).collect();
         let run = ScanRun {
             relation: Arc::clone(&self.relation),
             reads,

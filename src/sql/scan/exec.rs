@@ -24,11 +24,11 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Pla
 
 use super::layout::RowLayout;
 use super::run::{GroupScan, ScanRun};
-use super::{estimate, order};
+use super::{estimate, order, pushdown};
 use crate::sql::key_range::KeyPlan;
 use crate::sql::reads::Reads;
 use crate::sql::relation::Relation;
-use crate::table::{Direction, ScanStats};
+use crate::table::{Direction, Predicate, ScanPlan, ScanStats};
 
 /// Scans the ranges of a [`KeyPlan`], group by group.
 #[derive(Debug, Clone)]
@@ -67,8 +67,9 @@ impl EntityScanExec {
         let layout = RowLayout::new(&relation, &read, false);
         let schema = DFSchema::try_from(layout.schema().as_ref().clone())?;
         let groups = plan.groups.iter().map(|group| {
+            let predicate = group.residual.as_ref().and_then(|filter| pushdown::predicate(&relation, filter));
             let residual = group.residual.clone().map(|e| session.create_physical_expr(e, &schema)).transpose()?;
-            Ok(GroupScan { ranges: group.ranges.clone().into(), residual })
+            Ok(GroupScan { ranges: group.ranges.clone().into(), residual, predicate })
         });
         let groups: Arc<[GroupScan]> = groups.collect::<Result<Vec<_>>>()?.into();
         let output: SchemaRef = Arc::new(layout.schema().project(&(0..projection.len()).collect::<Vec<_>>())?);
@@ -123,9 +124,39 @@ impl EntityScanExec {
         &self.dynamic
     }
 
+    /// What the store is told that it may leave out, for each group of ranges that has something.
+    pub fn predicates(&self) -> impl Iterator<Item = &Predicate> {
+        self.groups.iter().filter_map(|group| group.predicate.as_ref())
+    }
+
+    /// What the store will do when it runs on these snapshots.
+    ///
+    /// # Errors
+    /// 0A000 for a place that this server has no store for.
+    pub fn scan_plan(&self, reads: Arc<Reads>, batch_rows: usize) -> Result<ScanPlan> {
+        self.run(reads, batch_rows, BaselineMetrics::new(&ExecutionPlanMetricsSet::new(), 0)).plan()
+    }
+
     /// What the run cost so far.
     pub fn stats(&self) -> &ScanStats {
         &self.stats
+    }
+
+    fn run(&self, reads: Arc<Reads>, batch_rows: usize, metrics: BaselineMetrics) -> ScanRun {
+        ScanRun {
+            relation: Arc::clone(&self.relation),
+            reads,
+            read: Arc::clone(&self.read),
+            projection: Arc::clone(&self.projection),
+            plan: Arc::clone(&self.plan),
+            groups: Arc::clone(&self.groups),
+            dynamic: self.dynamic.clone(),
+            direction: self.direction,
+            fetch: self.fetch,
+            batch_rows,
+            stats: Arc::clone(&self.stats),
+            metrics,
+        }
     }
 
     fn reversed(&self) -> Result<Self> {
@@ -203,20 +234,8 @@ impl ExecutionPlan for EntityScanExec {
         let Some(reads) = context.session_config().get_extension::<Reads>() else {
             return internal_err!("a scan was started without a snapshot to read from");
         };
-        let run = ScanRun {
-            relation: Arc::clone(&self.relation),
-            reads,
-            read: Arc::clone(&self.read),
-            projection: Arc::clone(&self.projection),
-            plan: Arc::clone(&self.plan),
-            groups: Arc::clone(&self.groups),
-            dynamic: self.dynamic.clone(),
-            direction: self.direction,
-            fetch: self.fetch,
-            batch_rows: context.session_config().batch_size(),
-            stats: Arc::clone(&self.stats),
-            metrics: BaselineMetrics::new(&self.metrics, partition),
-        };
+        let batch_rows = context.session_config().batch_size();
+        let run = self.run(reads, batch_rows, BaselineMetrics::new(&self.metrics, partition));
         Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), run.into_stream())))
     }
 

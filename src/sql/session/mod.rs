@@ -399,13 +399,18 @@ impl Session {
             let (readers, catalog) = self.engine.catalog().view(staged, &self.own);
             let catalog = catalog.with_written(written);
             self.sequences.begin_statement(&catalog, &self.rights, self.is_read_only());
-            return Arc::new(Reads::new(readers, catalog, own, moments).metered(self.meter.clone()));
+            return self.watched(Reads::new(readers, catalog, own, moments));
         };
         let (readers, catalog) = moment.view(staged, &self.own);
         let catalog = catalog.with_written(written);
         self.sequences.begin_statement(&catalog, &self.rights, self.is_read_only());
         let log = serial.as_ref().map(|serial| serial.reads().clone());
-        Arc::new(Reads::new(readers, catalog, own, moments).noted_in(log).metered(self.meter.clone()))
+        self.watched(Reads::new(readers, catalog, own, moments).noted_in(log))
+    }
+
+    /// Counted, and as the settings want it.
+    fn watched(&self, reads: Reads) -> Arc<Reads> {
+        Arc::new(reads.metered(self.meter.clone()).pushing_filters(self.settings.filter_pushdown()))
     }
 
     /// What the texts of parameters are read with. A transaction that has not begun does so now.

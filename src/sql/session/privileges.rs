@@ -74,12 +74,10 @@ impl Session {
                 }
                 // Both belong to those who own everything.
                 Demand::OwnShared(kind, name) => return Err(kind.not_owned(name)),
-                Demand::Create(name, temporary) => {
-                    match self.name_to_make(name, *temporary)?.place {
-                        Place::Temporary(_) => self.check_temporary(&now)?,
-                        place => self.check_schema(&now, place, Privileges::CREATE)?,
-                    }
-                }
+                Demand::Create(name, temporary) => match self.name_to_make(name, *temporary)?.place {
+                    Place::Temporary(_) => self.check_temporary(&now)?,
+                    place => self.check_schema(&now, place, Privileges::CREATE)?,
+                },
             }
         }
         Ok(())

@@ -266,6 +266,11 @@ impl Settings {
         self.lock().value("tablegate.direct_reads") == Value::Bool(true)
     }
 
+    /// Whether stores are told what filters say about stored values.
+    pub fn filter_pushdown(&self) -> bool {
+        self.lock().value("tablegate.filter_pushdown") == Value::Bool(true)
+    }
+
     pub fn statement_timeout(&self) -> Option<Duration> {
         self.duration("statement_timeout")
     }
