@@ -14,8 +14,18 @@ use crate::backend::azure::{AccountError, AzureAccount, Credential, Secret};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AccountConfig {
     ConnectionString(SecretSource),
-    Key { endpoint: String, key: SecretSource },
-    Sas { endpoint: String, sas: SecretSource },
+    Key {
+        endpoint: String,
+        key: SecretSource,
+    },
+    Sas {
+        endpoint: String,
+        sas: SecretSource,
+    },
+    /// By tokens of Entra ID, for whom the environment says.
+    Entra {
+        endpoint: String,
+    },
 }
 
 /// Where a secret is.
@@ -33,6 +43,8 @@ pub enum OpenAccountError {
     NoVariable(String),
     #[error("cannot read the file {}, named for the account: {reason}", file.display())]
     NoFile { file: PathBuf, reason: String },
+    #[error("entra = true: {0}")]
+    NoEntra(String),
     #[error(transparent)]
     Account(#[from] AccountError),
 }
@@ -79,6 +91,19 @@ impl AccountConfig {
             AccountConfig::ConnectionString(source) => AzureAccount::of_connection_string(&source.read()?)?,
             AccountConfig::Key { endpoint, key } => AzureAccount::new(endpoint, Credential::key(&key.read()?)?)?,
             AccountConfig::Sas { endpoint, sas } => AzureAccount::new(endpoint, Credential::sas(&sas.read()?)?)?,
+            AccountConfig::Entra { endpoint } => AzureAccount::new(endpoint, entra()?)?,
         })
     }
+}
+
+#[cfg(feature = "entra")]
+fn entra() -> Result<Credential, OpenAccountError> {
+    let entra = crate::backend::azure::Entra::of_environment().map_err(OpenAccountError::NoEntra)?;
+    Ok(Credential::Token(std::sync::Arc::new(entra)))
+}
+
+#[cfg(not(feature = "entra"))]
+fn entra() -> Result<Credential, OpenAccountError> {
+    let reason = "this program was built without Entra ID; build it with cargo build --features entra";
+    Err(OpenAccountError::NoEntra(reason.to_owned()))
 }

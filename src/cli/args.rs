@@ -135,6 +135,9 @@ pub struct ServeArgs {
     /// Time after which a request is not repeated any more [default: 60s]
     #[arg(long, value_name = "TIME")]
     pub retry_budget: Option<String>,
+    /// Time that a sample of an undeclared table's columns serves; off until ANALYZE [default: 60s]
+    #[arg(long, value_name = "TIME")]
+    pub rediscover: Option<String>,
     /// Sync each commit to the disk: always, never [default: always]
     #[arg(long, value_name = "WHEN")]
     pub fsync: Option<String>,

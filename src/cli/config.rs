@@ -60,8 +60,19 @@ pub struct Config {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreConfig {
     Memory,
-    Embedded { folder: PathBuf, fsync: FsyncWhen, disk_reserve: u64 },
-    Azure { account: AccountConfig, read_only: bool, requests: usize, retry: RetryPolicy },
+    Embedded {
+        folder: PathBuf,
+        fsync: FsyncWhen,
+        disk_reserve: u64,
+    },
+    Azure {
+        account: AccountConfig,
+        read_only: bool,
+        requests: usize,
+        retry: RetryPolicy,
+        /// How long a sample of a found table serves.
+        rediscover: Option<Duration>,
+    },
 }
 
 /// A certificate and its key, both PEM.
@@ -91,7 +102,7 @@ pub enum ConfigError {
     TwoStores { at: Origin },
     #[error("{at}: a secret does not belong on the command line; name it as env:VARIABLE or file:PATH")]
     SecretInOption { at: Origin },
-    #[error("{at}: an account takes connection_string, or endpoint with one of key and sas")]
+    #[error("{at}: an account takes connection_string, or endpoint with one of key, sas and entra = true")]
     HalfAccount { at: Origin },
     #[error("{at}: a mount is NAME=env:VARIABLE or NAME=file:PATH, where its connection string is")]
     MountOption { at: Origin },
@@ -229,7 +240,8 @@ fn chosen_store(layers: &[Layer], read_only: bool) -> Result<StoreConfig, Config
             let requests = checked(layers, "account_requests", settings::account_requests)?;
             let delays = checked(layers, "retry_delays", settings::retry_delays)?;
             let retry = RetryPolicy { delays, budget: checked(layers, "retry_budget", settings::retry_budget)? };
-            return Ok(StoreConfig::Azure { account: account(layers, at)?, read_only, requests, retry });
+            let rediscover = checked(layers, "rediscover", settings::rediscover)?;
+            return Ok(StoreConfig::Azure { account: account(layers, at)?, read_only, requests, retry, rediscover });
         }
         match (memory, layer.get("data")) {
             (true, Some((_, at))) => return Err(ConfigError::TwoStores { at: at.clone() }),
@@ -256,7 +268,10 @@ fn names_account(layer: &Layer) -> Option<Origin> {
 fn account(layers: &[Layer], at: Origin) -> Result<AccountConfig, ConfigError> {
     let given = |key| layers.iter().find_map(|layer: &Layer| layer.get(key));
     let secret = |(value, at): &(String, Origin)| SecretSource::of(value, at);
+    let entra = checked(layers, "entra", settings::boolean)?;
     match (given("connection_string"), given("endpoint"), given("key"), given("sas")) {
+        (None, Some((endpoint, _)), None, None) if entra => Ok(AccountConfig::Entra { endpoint: endpoint.clone() }),
+        _ if entra => Err(ConfigError::HalfAccount { at }),
         (Some(text), None, None, None) => Ok(AccountConfig::ConnectionString(secret(text)?)),
         (None, Some((endpoint, _)), Some(key), None) => {
             Ok(AccountConfig::Key { endpoint: endpoint.clone(), key: secret(key)? })
@@ -315,6 +330,7 @@ fn from_args(args: &ServeArgs) -> Layer {
         ("account_requests", args.account_requests.clone()),
         ("retry_delays", args.retry_delays.clone()),
         ("retry_budget", args.retry_budget.clone()),
+        ("rediscover", args.rediscover.clone()),
         ("sample", switch(args.no_sample, "false")),
         ("fsync", args.fsync.clone()),
         ("disk_reserve", args.disk_reserve.clone()),

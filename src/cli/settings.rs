@@ -22,10 +22,12 @@ pub const DEFINITIONS: &[Definition] = &[
     Definition { key: "endpoint", default: "" },
     Definition { key: "key", default: "" },
     Definition { key: "sas", default: "" },
+    Definition { key: "entra", default: "false" },
     Definition { key: "read_only", default: "false" },
     Definition { key: "account_requests", default: "64" },
     Definition { key: "retry_delays", default: "2s 4s 10s 30s" },
     Definition { key: "retry_budget", default: "60s" },
+    Definition { key: "rediscover", default: "60s" },
     Definition { key: "sample", default: "true" },
     Definition { key: "fsync", default: "always" },
     Definition { key: "disk_reserve", default: "256MB" },
@@ -67,6 +69,8 @@ const ACCOUNT_REQUESTS: std::ops::RangeInclusive<usize> = 1..=1024;
 /// Waits between the tries of one request, and how long all of them may take.
 const RETRIES_MAX: usize = 10;
 const RETRY_MAX: Duration = Duration::from_secs(600);
+/// How long a sample of a found table serves. Below a second every statement would take one.
+const REDISCOVER: std::ops::RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(86_400);
 /// Below 16 MiB DataFusion cannot sort a single batch.
 const QUERY_MEMORY: std::ops::RangeInclusive<u64> = (16 << 20)..=(1 << 40);
 const TRANSACTION_MEMORY: std::ops::RangeInclusive<u64> = (1 << 20)..=(1 << 40);
@@ -220,6 +224,27 @@ pub fn retry_budget(text: &str) -> Result<Duration, Reason> {
     retry_time(text).ok_or_else(|| "a time up to 600s, such as 60s".to_owned())
 }
 
+/// How long what was found of a table serves; `None` until ANALYZE.
+///
+/// # Errors
+/// When it is no time or out of bounds.
+pub fn rediscover(text: &str) -> Result<Option<Duration>, Reason> {
+    if text == "off" {
+        return Ok(None);
+    }
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (number, unit) = text.split_at(digits);
+    let factor = match unit.trim() {
+        "" | "s" => Some(1),
+        "min" => Some(60),
+        "h" => Some(3600),
+        _ => None,
+    };
+    let seconds = number.parse::<u64>().ok().zip(factor).and_then(|(number, factor)| number.checked_mul(factor));
+    let time = seconds.map(Duration::from_secs).filter(|time| REDISCOVER.contains(time));
+    time.map(Some).ok_or_else(|| "off, or a time from 1s to 24h, such as 60s or 5min".to_owned())
+}
+
 fn retry_time(text: &str) -> Option<Duration> {
     log_slow(text).ok().flatten().filter(|time| *time <= RETRY_MAX)
 }
@@ -309,6 +334,15 @@ mod tests {
         assert_eq!(authentication_timeout("10min"), Ok(Duration::from_secs(600)));
         for wrong in ["", "0", "601s", "1h", "-1", "99999999999999999999min"] {
             assert!(authentication_timeout(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_found_serves_for_a_second_to_a_day() {
+        let serves = |seconds| Ok(Some(Duration::from_secs(seconds)));
+        assert_eq!((rediscover("off"), rediscover("1s"), rediscover("24h")), (Ok(None), serves(1), serves(86_400)));
+        for wrong in ["", "0", "500ms", "25h", "-1", "99999999999999999999h"] {
+            assert!(rediscover(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -1,14 +1,17 @@
 //! The composition root: a checked configuration becomes a store, and a store becomes an engine.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
+use tempfile::TempDir;
 use thiserror::Error;
 
 use super::account::OpenAccountError;
 use super::config::{Config, MountConfig, StoreConfig};
 use super::settings::{self, FsyncWhen};
 use crate::backend::azure::{AzureAccount, AzureOptions, AzureStore, RetryPolicy};
+use crate::backend::deferred::DeferredStore;
 use crate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync};
 use crate::backend::memory::MemoryStore;
 use crate::model::{Clock, SystemClock};
@@ -19,6 +22,9 @@ use crate::table::{StoreError, TableStore};
 
 /// The folder of temporary tables, in the data folder.
 const SCRATCH_FOLDER: &str = "temp";
+/// What its folder is called where there is no data folder, and what others on that disk are left.
+const SCRATCH_PREFIX: &str = "tablegate-";
+const SCRATCH_RESERVE_BYTES: u64 = 256 << 20;
 /// What reading temporary tables again is worth: they are small, or read once.
 const SCRATCH_CACHE_BYTES: u64 = 32 << 20;
 const SCRATCH_MEMTABLE_BYTES: u64 = 16 << 20;
@@ -66,12 +72,11 @@ pub fn open_store(config: &StoreConfig) -> Result<Opened, WiringError> {
             let scratch = Arc::new(MemoryStore::new(clock.clone()));
             Ok(Opened { store: Arc::new(MemoryStore::new(clock)), scratch, is_new: true, place })
         }
-        StoreConfig::Azure { account, read_only, requests, retry } => {
+        StoreConfig::Azure { account, read_only, requests, retry, rediscover } => {
             let account = account.open()?;
             let place = format!("data in the account {}", account.name());
-            let store = open_account(account, *read_only, *requests, retry)?;
-            // There is no data folder: temporary tables take memory here.
-            let scratch = Arc::new(MemoryStore::new(clock));
+            let store = open_account(account, *read_only, azure_options(*requests, retry, *rediscover))?;
+            let scratch = Arc::new(scratch_in_temporary_folder(std::env::temp_dir(), clock));
             // Whether it is new does not matter: no sample tables are put into somebody's account.
             Ok(Opened { store: Arc::new(store), scratch, is_new: false, place })
         }
@@ -84,23 +89,26 @@ pub fn open_store(config: &StoreConfig) -> Result<Opened, WiringError> {
             let options = EmbeddedOptions { fsync, reserve_bytes: *disk_reserve, ..EmbeddedOptions::default() };
             let store = open_folder(folder, clock.clone(), options)?;
             // The store's lock is had now: no other server uses the folder within.
-            let scratch = open_scratch(&folder.join(SCRATCH_FOLDER), clock, *disk_reserve)?;
+            let scratch = scratch_in(folder.join(SCRATCH_FOLDER), clock, *disk_reserve)?;
             let place = format!("data in {}", folder.display());
             Ok(Opened { store: Arc::new(store), scratch: Arc::new(scratch), is_new, place })
         }
     }
 }
 
-fn open_account(
-    account: AzureAccount,
-    read_only: bool,
-    requests: usize,
-    retry: &RetryPolicy,
-) -> Result<AzureStore, WiringError> {
+fn azure_options(requests: usize, retry: &RetryPolicy, rediscover: Option<Duration>) -> AzureOptions {
+    AzureOptions {
+        retry: retry.clone(),
+        requests_per_account: requests,
+        sample_age: rediscover,
+        ..AzureOptions::default()
+    }
+}
+
+fn open_account(account: AzureAccount, read_only: bool, options: AzureOptions) -> Result<AzureStore, WiringError> {
     let name = account.name().to_owned();
-    let options =
-        AzureOptions { read_only, retry: retry.clone(), requests_per_account: requests, ..AzureOptions::default() };
-    AzureStore::new(account, options).map_err(|error| WiringError::AccountStore { account: name, error })
+    AzureStore::new(account, AzureOptions { read_only, ..options })
+        .map_err(|error| WiringError::AccountStore { account: name, error })
 }
 
 /// The stores that are mounted. Nothing is sent yet: one that is away does not keep the server from starting.
@@ -109,10 +117,10 @@ fn open_account(
 /// When a secret cannot be read, or is none.
 fn open_mounts(mounts: &[MountConfig]) -> Result<Vec<MountedStore>, WiringError> {
     let open = |mount: &MountConfig| {
-        let MountConfig { name, account, read_only, requests, retry } = mount;
+        let MountConfig { name, account, read_only, requests, retry, rediscover } = mount;
         let failed = |error| WiringError::Mount { name: *name, error: Box::new(error) };
         let account = account.open().map_err(|error| failed(error.into()))?;
-        let store = open_account(account, *read_only, *requests, retry).map_err(failed)?;
+        let store = open_account(account, *read_only, azure_options(*requests, retry, *rediscover)).map_err(failed)?;
         Ok(MountedStore { name: *name, store: Arc::new(store), read_only: *read_only })
     };
     mounts.iter().map(open).collect()
@@ -125,21 +133,43 @@ fn open_folder(folder: &Path, clock: Arc<dyn Clock>, options: EmbeddedOptions) -
     })
 }
 
-/// Makes the store of temporary tables anew: whatever a server that was killed has left of them goes here.
-fn open_scratch(folder: &Path, clock: Arc<dyn Clock>, reserve_bytes: u64) -> Result<EmbeddedStore, WiringError> {
-    match std::fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            return Err(WiringError::Folder { folder: folder.to_owned(), error });
+/// The store of temporary tables in a folder of its own, opened once there is one. Whatever a server that was killed has left
+/// there goes now.
+fn scratch_in(folder: PathBuf, clock: Arc<dyn Clock>, reserve_bytes: u64) -> Result<DeferredStore, WiringError> {
+    match std::fs::remove_dir_all(&folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(WiringError::Folder { folder, error }),
+        Ok(()) | Err(_) => {
+            Ok(DeferredStore::new(EmbeddedStore::PROMISES, move || open_scratch(&folder, clock.clone(), reserve_bytes)))
         }
-        _ => {}
     }
+}
+
+/// The same where there is no data folder: in one below `parent` that is made with the first temporary table and goes with
+/// the server.
+fn scratch_in_temporary_folder(parent: PathBuf, clock: Arc<dyn Clock>) -> DeferredStore {
+    let folder: OnceLock<TempDir> = OnceLock::new();
+    DeferredStore::new(EmbeddedStore::PROMISES, move || {
+        let made = match folder.get() {
+            Some(made) => made,
+            None => {
+                let made = tempfile::Builder::new().prefix(SCRATCH_PREFIX).tempdir_in(&parent);
+                let no_folder = |error| StoreError::Unavailable(format!("no folder for temporary tables: {error}"));
+                let made = made.map_err(no_folder)?;
+                folder.get_or_init(|| made)
+            }
+        };
+        open_scratch(&made.path().join(SCRATCH_FOLDER), clock.clone(), SCRATCH_RESERVE_BYTES)
+    })
+}
+
+fn open_scratch(folder: &Path, clock: Arc<dyn Clock>, reserve_bytes: u64) -> Result<Arc<dyn TableStore>, StoreError> {
     let options = EmbeddedOptions {
         fsync: Fsync::Never,
         cache_bytes: SCRATCH_CACHE_BYTES,
         memtable_bytes: SCRATCH_MEMTABLE_BYTES,
         reserve_bytes,
     };
-    open_folder(folder, clock, options)
+    Ok(Arc::new(EmbeddedStore::open(folder, clock, options)?))
 }
 
 /// # Errors
@@ -209,13 +239,27 @@ mod tests {
         let config = StoreConfig::Embedded { folder: path.clone(), fsync, disk_reserve: 0 };
         let table = crate::model::TableName::parse("temp1").unwrap();
         let opened = open_store(&config).unwrap();
+        assert!(!path.join(SCRATCH_FOLDER).exists(), "nobody needs it yet");
         opened.scratch.create_table(&table).await.unwrap();
         opened.store.create_table(&table).await.unwrap();
         drop(opened);
         assert!(path.join(SCRATCH_FOLDER).is_dir());
         let opened = open_store(&config).unwrap();
+        assert!(!path.join(SCRATCH_FOLDER).exists());
         assert!(opened.scratch.reader().list_tables().await.unwrap().is_empty());
         assert_eq!(opened.store.reader().list_tables().await.unwrap(), [table]);
+    }
+
+    #[tokio::test]
+    async fn without_a_data_folder_temporary_tables_are_in_one_that_goes_with_the_server() {
+        let parent = tempfile::tempdir().unwrap();
+        let folders = || std::fs::read_dir(parent.path()).unwrap().count();
+        let scratch = scratch_in_temporary_folder(parent.path().to_owned(), Arc::new(SystemClock));
+        assert_eq!(folders(), 0);
+        scratch.create_table(&crate::model::TableName::parse("temp1").unwrap()).await.unwrap();
+        assert_eq!(folders(), 1);
+        drop(scratch);
+        assert_eq!(folders(), 0);
     }
 
     #[test]

@@ -19,7 +19,7 @@ use super::login::{Account, Accounts, Role};
 use super::mount::MountedStore;
 use super::notify::Hub;
 use super::observe::Recorder;
-use super::pg_catalog::{CatalogSnapshot, Granted, Sizes};
+use super::pg_catalog::{CatalogSnapshot, Granted, Origins, Sizes};
 use super::place::{Place, Stores};
 use super::privileges::{Rights, Roles};
 use super::progress::LongWrites;
@@ -125,7 +125,7 @@ impl Engine {
             false => MountedStore { store: counted(Place::Mount(mount.name), mount.store), ..mount },
         });
         let stores = Stores::new(store.clone(), config.scratch.clone().map(|scratch| scratch.0), mounts.collect());
-        let catalog = Catalog::load(stores.clone()).await?;
+        let catalog = Catalog::load(stores.clone(), clock.clone()).await?;
         let base = SessionStateBuilder::new()
             .with_config(tuning::session_config(config.query_threads))
             .with_runtime_env(tuning::runtime_env(config.query_memory)?)
@@ -331,8 +331,9 @@ impl Engine {
         let comments = reads.catalog.comments().clone();
         let relations = reads.relations().await?;
         let sizes = Sizes::new(&reads.readers, &relations, self.stores.public().clone());
+        let origins = Origins::new(&reads.readers, &relations);
         let snapshot = CatalogSnapshot::new(relations, sequences, views, comments);
         let snapshot = snapshot.looking_in(reads.catalog.search().clone());
-        Ok(snapshot.with_granted(granted).with_sizes(sizes))
+        Ok(snapshot.with_granted(granted).with_sizes(sizes).with_origins(origins))
     }
 }

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use super::error::{ErrorKind, SqlError, SqlResult};
 use super::mount::{MountName, MountedStore};
 use crate::model::TableName;
-use crate::table::{TableReader, TableSize, TableStore};
+use crate::table::{Sightings, TableReader, TableSize, TableStore};
 
 /// A schema of tables, and the store behind it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -197,6 +197,11 @@ impl Readers {
     /// yet, or not any more.
     pub fn size_of(&self, table: &StoredTable) -> Option<TableSize> {
         self.at(table.place).ok()?.estimate(table).ok().flatten()
+    }
+
+    /// How what is observed of a table came to be known. Empty where its store sees every write.
+    pub fn sightings_of(&self, table: &StoredTable) -> Arc<Sightings> {
+        self.at(table.place).map(|reader| reader.sightings(table)).unwrap_or_default()
     }
 
     /// # Errors

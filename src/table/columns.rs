@@ -33,6 +33,20 @@ pub enum ColumnType {
 }
 
 impl ColumnType {
+    /// What a property of this type is stored as.
+    pub fn edm_type(self) -> EdmType {
+        match self {
+            ColumnType::Text => EdmType::String,
+            ColumnType::Int32 => EdmType::Int32,
+            ColumnType::Int64 => EdmType::Int64,
+            ColumnType::Double => EdmType::Double,
+            ColumnType::Boolean => EdmType::Boolean,
+            ColumnType::DateTime => EdmType::DateTime,
+            ColumnType::Guid => EdmType::Guid,
+            ColumnType::Binary => EdmType::Binary,
+        }
+    }
+
     pub fn arrow(self) -> DataType {
         match self {
             ColumnType::Text => DataType::Utf8,

@@ -14,6 +14,7 @@ mod read_only;
 mod scan;
 mod scan_plan;
 mod schema;
+mod sighting;
 mod store;
 
 pub use batch::{Batch, BatchBuilder, BatchError, IfMatch, Operation};
@@ -24,6 +25,7 @@ pub use read_only::ReadOnlyStore;
 pub use scan::{Direction, KeyRange, ScanRequest, ScanStats, ScanStream};
 pub use scan_plan::{RemotePlan, ScanPlan};
 pub use schema::{ObservedProperty, ObservedSchema, TypeSet};
+pub use sighting::{Counted, Sighting, SightingSource, Sightings};
 pub use store::{
     CommitError, GroupError, Parallelism, Promises, Rejection, SnapshotScope, StoreError, StoreFigures, TableReader,
     TableSize, TableStore, Written,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use thiserror::Error;
 
-use super::{Batch, ObservedSchema, ScanPlan, ScanRequest, ScanStream, Unfit};
+use super::{Batch, ObservedSchema, ScanPlan, ScanRequest, ScanStream, Sightings, Unfit};
 use crate::model::limits::{CUSTOM_PROPERTIES_MAX, ENTITY_MAX_BYTES};
 use crate::model::{ETag, EdmDateTime, EntityKey, StoredEntity, TableName};
 
@@ -81,11 +81,18 @@ pub trait TableReader: Send + Sync + 'static {
     /// All tables, ordered by name ignoring case, spelled as they were created.
     async fn list_tables(&self) -> Result<Vec<TableName>, StoreError>;
 
-    /// What properties and types were ever seen in the table; never less than what a scan of this reader can meet.
+    /// What properties and types were ever seen in the table; never less than what a scan of this reader can meet, where
+    /// nobody writes past the store. Elsewhere a scan adds what it meets.
     ///
     /// # Errors
     /// [`StoreError::TableMissing`].
     async fn observed_schema(&self, table: &TableName) -> Result<Arc<ObservedSchema>, StoreError>;
+
+    /// How what [`TableReader::observed_schema`] says came to be known, told at once. Empty where the store sees every write.
+    fn sightings(&self, table: &TableName) -> Arc<Sightings> {
+        let _ = table;
+        Arc::default()
+    }
 
     /// About how much the table holds, told at once and without reading it. Never a promise about this reader's moment:
     /// commits that come later may be in it. While nobody writes, a store that counts says what a scan would find, also

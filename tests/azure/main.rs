@@ -3,8 +3,10 @@
 #[path = "../azurite/mod.rs"]
 mod azurite;
 mod client;
+mod discovery;
 mod faults;
 mod gateways;
 mod proxy;
 mod pushdown;
+mod secrets;
 mod sql;

@@ -49,21 +49,21 @@ impl Server {
     pub async fn start(backend: Backend, mounts: bool) -> Self {
         let clock = Arc::new(SystemClock);
         let folder = tempfile::tempdir().expect("there is room for temporary files");
-        let open = |folder: &Path| -> Arc<dyn TableStore> {
-            match backend {
-                Backend::Memory => Arc::new(MemoryStore::new(clock.clone())),
-                Backend::Azure => Arc::new(crate::azurite::new_store()),
-                Backend::Embedded => {
-                    // What is tested here is SQL; what survives a crash is tested elsewhere.
-                    let options = EmbeddedOptions { fsync: Fsync::Never, ..EmbeddedOptions::default() };
-                    Arc::new(EmbeddedStore::open(folder, clock.clone(), options).expect("the store opens"))
-                }
-            }
+        let in_folder = |folder: &Path| -> Arc<dyn TableStore> {
+            // What is tested here is SQL; what survives a crash is tested elsewhere.
+            let options = EmbeddedOptions { fsync: Fsync::Never, ..EmbeddedOptions::default() };
+            Arc::new(EmbeddedStore::open(folder, clock.clone(), options).expect("the store opens"))
         };
-        let store = open(folder.path());
+        let in_memory = || Arc::new(MemoryStore::new(clock.clone()));
+        let store: Arc<dyn TableStore> = match backend {
+            Backend::Memory => in_memory(),
+            Backend::Embedded => in_folder(folder.path()),
+            Backend::Azure => Arc::new(crate::azurite::new_store()),
+        };
         let scratch: Arc<dyn TableStore> = match backend {
-            Backend::Azure => Arc::new(MemoryStore::new(clock.clone())),
-            Backend::Memory | Backend::Embedded => open(&folder.path().join("temp")),
+            Backend::Memory => in_memory(),
+            // In a folder also where the data is far away.
+            Backend::Embedded | Backend::Azure => in_folder(&folder.path().join("temp")),
         };
         let scratch = Some(ScratchStore(scratch));
         // Plans name the number of threads: golden ones are the same on every machine.

@@ -280,11 +280,6 @@ fn select(core: &Core, request: &ScanRequest) -> Option<String> {
     Some(names.join(","))
 }
 
-/// The columns of a scan that is after properties of all names.
-pub(super) fn no_columns() -> Arc<ScanColumns> {
-    Arc::new(ScanColumns::new(Vec::<ScanColumn>::new()))
-}
-
 /// The pages of all steps, in order.
 struct Pages {
     core: Arc<Core>,

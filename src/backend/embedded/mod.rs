@@ -93,6 +93,15 @@ pub struct EmbeddedStore {
 }
 
 impl EmbeddedStore {
+    /// What every one of them promises.
+    pub const PROMISES: Promises = Promises {
+        atomic_groups: true,
+        ordered_scans: true,
+        reverse_scans: true,
+        snapshot: SnapshotScope::Store,
+        sole_writer: true,
+    };
+
     /// Opens the folder at `path`, or makes it. Reads what was not yet in files when the store was last closed, so it
     /// takes a moment.
     ///
@@ -162,13 +171,7 @@ impl Drop for EmbeddedStore {
 #[async_trait]
 impl TableStore for EmbeddedStore {
     fn promises(&self) -> Promises {
-        Promises {
-            atomic_groups: true,
-            ordered_scans: true,
-            reverse_scans: true,
-            snapshot: SnapshotScope::Store,
-            sole_writer: true,
-        }
+        Self::PROMISES
     }
 
     /// Half of the queue: all of them share one sync, and others get in between.

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::time::Duration;
 
 use super::{ConfigError, Layer, Origin, account, checked, names_account, text_of};
 use crate::backend::azure::RetryPolicy;
@@ -17,8 +18,18 @@ const PUBLIC: &str = "public";
 /// The option, and what it must be.
 const OPTION: &str = "--mount";
 /// What a mount has of the settings, as they are named in the file.
-const KEYS: [&str; 8] =
-    ["connection_string", "endpoint", "key", "sas", "read_only", "account_requests", "retry_delays", "retry_budget"];
+const KEYS: [&str; 10] = [
+    "connection_string",
+    "endpoint",
+    "key",
+    "sas",
+    "entra",
+    "read_only",
+    "account_requests",
+    "retry_delays",
+    "retry_budget",
+    "rediscover",
+];
 
 /// An account that is mounted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +40,8 @@ pub struct MountConfig {
     pub read_only: bool,
     pub requests: usize,
     pub retry: RetryPolicy,
+    /// How long a sample of a found table serves.
+    pub rediscover: Option<Duration>,
 }
 
 /// What one source says of mounts, by their names.
@@ -146,5 +159,6 @@ fn mount(name: &str, sources: &[MountLayer], main: &[Layer]) -> Result<MountConf
             delays: checked(&with_main, "retry_delays", settings::retry_delays)?,
             budget: checked(&with_main, "retry_budget", settings::retry_budget)?,
         },
+        rediscover: checked(&with_main, "rediscover", settings::rediscover)?,
     })
 }

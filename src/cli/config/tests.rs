@@ -153,16 +153,31 @@ fn an_account_is_a_store_like_the_others() {
     let (_file, mut args) = with_file("data = 'from-file'\nread_only = true\n");
     args.connection_string = Some("env:MY_ACCOUNT".to_owned());
     let account = AccountConfig::ConnectionString(SecretSource::Variable("MY_ACCOUNT".to_owned()));
-    let (requests, retry) = (64, RetryPolicy::default());
-    assert_eq!(load(&args, &[]).unwrap().store, StoreConfig::Azure { account, read_only: true, requests, retry });
+    let (requests, retry, rediscover) = (64, RetryPolicy::default(), Some(Duration::from_secs(60)));
+    let store = StoreConfig::Azure { account, read_only: true, requests, retry, rediscover };
+    assert_eq!(load(&args, &[]).unwrap().store, store);
 
     let (_file, args) = with_file("endpoint = 'https://a.table.core.windows.net'\n");
     let StoreConfig::Azure { account, .. } = load(&args, &[("TABLEGATE_KEY", "a2V5")]).unwrap().store else { panic!() };
     assert!(matches!(account, AccountConfig::Key { key: SecretSource::Here(_), .. }));
-    assert!(message(load(&args, &[])).contains("connection_string, or endpoint with one of key and sas"));
+    assert!(message(load(&args, &[])).contains("connection_string, or endpoint with one of key, sas and entra"));
     assert!(message(load(&ServeArgs::default(), &[("TABLEGATE_READ_ONLY", "on")])).contains("only an account"));
     let two = [("TABLEGATE_MEMORY", "on"), ("TABLEGATE_CONNECTION_STRING", "env:X")];
     assert!(message(load(&ServeArgs::default(), &two)).contains("choose one"));
+}
+
+#[test]
+fn an_account_of_entra_takes_no_other_secret() {
+    let (_file, args) = with_file("endpoint = 'https://a.table.core.windows.net'\nentra = true\n");
+    let StoreConfig::Azure { account, .. } = load(&args, &[]).unwrap().store else { panic!() };
+    assert_eq!(account, AccountConfig::Entra { endpoint: "https://a.table.core.windows.net".to_owned() });
+    if cfg!(not(feature = "entra")) {
+        let told = account.open().unwrap_err().to_string();
+        assert!(told.contains("--features entra"), "{told}");
+    }
+    let both = message(load(&args, &[("TABLEGATE_KEY", "a2V5")]));
+    assert!(both.contains("one of key, sas and entra"), "{both}");
+    assert!(message(load(&args, &[("TABLEGATE_ENTRA", "maybe")])).contains("true or false"));
 }
 
 #[test]
@@ -172,6 +187,12 @@ fn how_often_an_account_is_asked_can_be_set() {
     let StoreConfig::Azure { requests, retry, .. } = config.store else { panic!() };
     let delays = vec![Duration::from_millis(100), Duration::from_secs(2)];
     assert_eq!((requests, retry), (8, RetryPolicy { delays, budget: Duration::from_secs(5) }));
+    let rediscover = |text: &str| match load(&args, &[("TABLEGATE_REDISCOVER", text)]).unwrap().store {
+        StoreConfig::Azure { rediscover, .. } => rediscover,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!((rediscover("5min"), rediscover("off")), (Some(Duration::from_secs(300)), None));
+    assert!(message(load(&args, &[("TABLEGATE_REDISCOVER", "0")])).contains("from 1s to 24h"));
     let never = load(&args, &[("TABLEGATE_RETRY_DELAYS", "off")]).unwrap().store;
     assert!(matches!(never, StoreConfig::Azure { retry: RetryPolicy { delays, .. }, .. } if delays.is_empty()));
     assert!(message(load(&args, &[("TABLEGATE_RETRY_DELAYS", "2s soon")])).contains("times such as 2s 4s 10s 30s"));

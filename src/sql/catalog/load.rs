@@ -14,7 +14,7 @@ use super::state::State;
 use super::stored::{DOOMED, doom_key, doomed_of_entity};
 use super::views::{VIEWS, View};
 use super::{FIRST_OID, OIDS_PER_TABLE, Shared, catalog_table, declaration};
-use crate::model::{Clock, EntityKey, StoredEntity, SystemClock, TableName};
+use crate::model::{EntityKey, StoredEntity, TableName};
 use crate::sql::catalog::Declaration;
 use crate::sql::error::SqlResult;
 use crate::sql::pg_catalog::DATABASE;
@@ -164,7 +164,7 @@ impl Shared {
 
     /// Whether nobody who wrote the entry is still at it.
     fn is_abandoned(&self, entity: &StoredEntity) -> bool {
-        self.is_alone() || entity.timestamp.unix_micros() < SystemClock.now().unix_micros() - ABANDONED_MICROS
+        self.is_alone() || entity.timestamp.unix_micros() < self.common.clock.now().unix_micros() - ABANDONED_MICROS
     }
 }
 

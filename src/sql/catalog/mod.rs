@@ -50,7 +50,7 @@ use self::parts::Parts;
 use self::scratch::OwnNumbers;
 use self::state::State;
 use self::view::ObservedRelations;
-use crate::model::TableName;
+use crate::model::{Clock, TableName};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::mount::MountName;
 use crate::sql::observe::OBSERVED_TABLE;
@@ -109,6 +109,7 @@ struct Shared {
 /// What the catalogues of all stores share.
 struct Common {
     stores: Stores,
+    clock: Arc<dyn Clock>,
     observed: ObservedRelations,
     claims: Claims,
     /// Numbers of what only one session sees: its place, its objects, its stored tables.
@@ -123,10 +124,11 @@ impl Catalog {
     ///
     /// # Errors
     /// When the store that the server is for cannot be read or an entry is damaged.
-    pub async fn load(stores: Stores) -> SqlResult<Self> {
+    pub async fn load(stores: Stores, clock: Arc<dyn Clock>) -> SqlResult<Self> {
         let (discarded, received) = mpsc::unbounded_channel();
         let common = Arc::new(Common {
             stores,
+            clock,
             observed: ObservedRelations::default(),
             claims: Claims::default(),
             own: OwnNumbers::default(),

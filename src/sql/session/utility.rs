@@ -11,6 +11,7 @@ use crate::sql::outcome::{CommandTag, Outcome};
 use crate::sql::plan::schema_and_table;
 use crate::sql::relation::Relation;
 use crate::sql::utility_syntax::{Maintained, ReindexKind, UtilityCommand};
+use crate::table::StoreError;
 
 /// The one language that every PostgreSQL has, so scripts make sure of it.
 const PLPGSQL: &str = "plpgsql";
@@ -115,7 +116,11 @@ impl Session {
             self.notice(Notice::warning(format!("skipping \"{name}\" --- only table or database owner can {verb} it")));
         }
         for relation in relations.iter().filter(|_| counts) {
-            self.engine.stores().at(relation.place())?.analyze(&relation.stored).await?;
+            match self.engine.stores().at(relation.place())?.analyze(&relation.stored).await {
+                // Dropped meanwhile, and nobody asked for it by name.
+                Err(StoreError::TableMissing(_)) if given.tables.is_empty() => {}
+                analyzed => analyzed?,
+            }
         }
         Ok(())
     }
