@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::FutureExt;
+use futures::{FutureExt, poll};
 use pgwire::messages::PgWireBackendMessage;
 use pgwire::messages::response::{self, CommandComplete, NotificationResponse, ReadyForQuery};
 use pgwire::messages::startup::ParameterStatus;
@@ -103,6 +105,12 @@ impl Connection {
     }
 
     async fn next_frame(&mut self) -> Result<Frame, Halt> {
+        if !self.interrupts.is_killed()
+            && !self.shutdown.is_cancelled()
+            && let Some(frame) = self.reader.arrived()?
+        {
+            return Ok(frame);
+        }
         let idle_limit = self.idle_limit();
         let idled = idled(idle_limit);
         tokio::pin!(idled);
@@ -230,10 +238,16 @@ impl Connection {
 
     /// Sends what is collected. What it tells has happened, so only the end of the connection interrupts it.
     pub async fn flush(&mut self) -> Result<(), Halt> {
+        let mut sent = pin!(self.outbox.flush());
+        if !self.interrupts.is_killed()
+            && let Poll::Ready(sent) = poll!(sent.as_mut())
+        {
+            return Ok(sent?);
+        }
         tokio::select! {
             biased;
             () = self.interrupts.killed() => Err(Halt::Fatal(Failure::shutdown())),
-            sent = self.outbox.flush() => Ok(sent?),
+            sent = sent => Ok(sent?),
         }
     }
 

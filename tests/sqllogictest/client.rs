@@ -32,9 +32,11 @@ pub struct ClientError {
 }
 
 impl Client {
-    pub async fn connect(address: SocketAddr) -> Result<Self, ClientError> {
+    /// `options` are settings of the session, as in the start-up packet.
+    pub async fn connect(address: SocketAddr, options: &str) -> Result<Self, ClientError> {
         let stream = TcpStream::connect(address).await.map_err(|e| ClientError::of_connection(&e))?;
-        let (client, connection) = Config::new().user("golden").dbname("tablegate").connect_raw(stream, NoTls).await?;
+        let (client, connection) =
+            Config::new().user("golden").dbname("tablegate").options(options).connect_raw(stream, NoTls).await?;
         let notices = Notices::default();
         tokio::spawn(receive(connection, notices.clone()));
         Ok(Self { client: Some(client), notices })

@@ -13,11 +13,14 @@ use super::reader::View;
 use super::row::Row;
 use super::walk::Walk;
 use crate::model::{EdmRef, EntityKey, PropertyName};
-use crate::table::{ColumnType, EntityColumns, RowETag, ScanRequest, ScanStream, StoreError};
+use crate::table::{ColumnType, EntityColumns, KeyRange, RowETag, ScanRequest, ScanStream, StoreError};
 
-/// Scans of this many single rows or fewer are read where they are asked for: handing them to another thread would take
-/// longer than the look-ups.
-const FEW_POINTS: usize = 16;
+/// Ranges of a scan that begins where it is asked for: handing it to another thread would take longer than a few look-ups.
+const FEW_RANGES: usize = 16;
+/// Rows of a batch that there is room for at once.
+const MANY_ROWS: usize = 1024;
+/// Rows that are read there before the rest of the scan goes to a thread that may block.
+const FEW_ROWS: usize = 128;
 
 pub(super) struct Scan {
     walk: Walk,
@@ -26,21 +29,27 @@ pub(super) struct Scan {
     projection: Projection,
     columns: EntityColumns,
     rows_left: usize,
-    is_short: bool,
+    /// Rows that may still be read where the scan is asked for.
+    rows_here: usize,
     is_done: bool,
 }
 
 impl Scan {
     pub(super) fn new(view: Arc<View>, table: Arc<TableMeta>, request: ScanRequest) -> Self {
         let request = Arc::new(request);
+        // Where partitions have to be looked for, nobody knows how many there are before the first row.
+        let is_near = |range: &KeyRange| range.partitions.as_point().is_some();
+        let is_short = request.ranges.len() <= FEW_RANGES && request.ranges.iter().all(is_near);
+        let is_point = |range: &KeyRange| range.as_point().is_some();
+        let rows_at_most = if request.ranges.iter().all(is_point) { request.ranges.len() } else { usize::MAX };
+        let rows = rows_at_most.min(request.limit.unwrap_or(usize::MAX)).min(request.batch_rows).min(MANY_ROWS);
         Self {
             walk: Walk::new(view, Arc::clone(&table), Arc::clone(&request)),
             table,
             projection: Projection::new(&request),
-            columns: EntityColumns::new(Arc::clone(&request.columns)),
+            columns: EntityColumns::with_capacity(Arc::clone(&request.columns), rows),
             rows_left: request.limit.unwrap_or(usize::MAX),
-            is_short: request.ranges.len() <= FEW_POINTS
-                && request.ranges.iter().all(|range| range.as_point().is_some()),
+            rows_here: if is_short { FEW_ROWS } else { 0 },
             is_done: false,
             request,
         }
@@ -55,8 +64,10 @@ impl Scan {
 
     /// The next batch, and the scan unless it is at its end.
     async fn advance(mut self) -> Result<Option<(RecordBatch, Option<Self>)>, StoreError> {
-        let (scan, batch) = if self.is_short {
-            let batch = self.next_batch()?;
+        let rows_here = std::mem::take(&mut self.rows_here);
+        let (scan, batch) = if rows_here > 0
+            && let Some(batch) = self.begin_batch(rows_here)?
+        {
             (self, batch)
         } else {
             let read = tokio::task::spawn_blocking(move || self.next_batch().map(|batch| (self, batch))).await;
@@ -69,17 +80,33 @@ impl Scan {
     }
 
     fn next_batch(&mut self) -> Result<Option<RecordBatch>, StoreError> {
+        self.read(usize::MAX)?;
+        Ok(self.columns.take())
+    }
+
+    /// Reads so many rows; `None` when the batch has room for more, and there may be more.
+    #[expect(clippy::option_option, reason = "no batch yet, and no further one, told apart at the only caller")]
+    fn begin_batch(&mut self, rows: usize) -> Result<Option<Option<RecordBatch>>, StoreError> {
+        self.read(rows)?;
+        let is_whole = self.is_done || self.columns.is_full(self.request.batch_rows);
+        Ok(is_whole.then(|| self.columns.take()))
+    }
+
+    /// Reads rows into the batch until it is full, there are no more, or so many were read.
+    fn read(&mut self, rows: usize) -> Result<(), StoreError> {
         let engine = self.walk.engine()?;
-        while self.rows_left > 0 && !self.columns.is_full(self.request.batch_rows) {
+        let mut read = 0;
+        while read < rows && self.rows_left > 0 && !self.columns.is_full(self.request.batch_rows) {
             let Some((key, value)) = self.walk.next_row(&engine)? else {
                 self.is_done = true;
                 break;
             };
             self.push(&key, &value)?;
             self.rows_left -= 1;
+            read += 1;
         }
         self.is_done |= self.rows_left == 0;
-        Ok(self.columns.take())
+        Ok(())
     }
 
     fn push(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {

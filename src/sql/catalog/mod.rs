@@ -169,6 +169,11 @@ impl Catalog {
         })
     }
 
+    /// The version of what is committed: see [`CatalogView::version`].
+    pub fn version(&self) -> u64 {
+        self.parts.version()
+    }
+
     /// Waits until no other transaction changes what a name means.
     ///
     /// # Errors
@@ -244,7 +249,10 @@ impl Shared {
 
     fn change_state(&self, change: impl FnOnce(&mut State)) {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        change(Arc::make_mut(&mut state));
+        let version = state.version + 1;
+        let changed = Arc::make_mut(&mut state);
+        change(changed);
+        changed.version = version;
         self.strangers.clear();
     }
 

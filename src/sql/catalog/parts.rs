@@ -55,6 +55,11 @@ impl Parts {
         &self.public.common
     }
 
+    /// Of all together: another number after a change of any.
+    pub fn version(&self) -> u64 {
+        self.public.state().version + self.mounts.iter().map(|mount| mount.state().version).sum::<u64>()
+    }
+
     /// These states as one, made again only when one of them is another.
     pub fn joined(&self, public: Arc<State>, mounts: Vec<Arc<State>>) -> Arc<State> {
         if mounts.is_empty() {

@@ -61,6 +61,12 @@ impl StagedCatalog {
         named.chain(granted).chain(given_up).chain(shared).filter(|place| !place.is_temporary()).collect()
     }
 
+    /// Whether there is nothing, neither to commit nor to give up.
+    pub fn is_untouched(&self) -> bool {
+        let has_made_nothing = self.fresh.is_empty() && self.scratch.is_empty() && self.counters.is_empty();
+        self.is_empty() && has_made_nothing && self.claims.is_empty()
+    }
+
     /// Whether temporary tables are among what it changes.
     pub fn has_temporary(&self) -> bool {
         self.tables.keys().any(|name| name.place.is_temporary())

@@ -20,6 +20,8 @@ use crate::sql::relation::Relation;
 /// Everything declared, and the stored tables that nobody is to see.
 #[derive(Debug, Default, Clone)]
 pub(super) struct State {
+    /// Of what is committed: another number after each change.
+    pub version: u64,
     pub tables: BTreeMap<PlacedName, Arc<DeclaredTable>>,
     pub sequences: BTreeMap<PlacedName, Arc<Sequence>>,
     pub views: BTreeMap<PlacedName, Arc<View>>,
@@ -93,7 +95,9 @@ impl State {
 
     /// With what another store's catalogue declares.
     pub fn add_all(&mut self, other: &Self) {
-        let Self { tables, sequences, views, accesses, comments: _, doomed, counters, scratch } = other;
+        // Each only grows, so their sum is another number after a change of either.
+        self.version += other.version;
+        let Self { version: _, tables, sequences, views, accesses, comments: _, doomed, counters, scratch } = other;
         self.tables.extend(tables.iter().map(|(name, table)| (name.clone(), table.clone())));
         self.sequences.extend(sequences.iter().map(|(name, sequence)| (name.clone(), sequence.clone())));
         self.views.extend(views.iter().map(|(name, view)| (name.clone(), view.clone())));

@@ -47,10 +47,16 @@ impl CatalogMoment {
         Self { reader, mounts, state: parts.joined(public, states), parts: Arc::clone(parts) }
     }
 
+    /// The version of what was committed then: see [`CatalogView::version`].
+    pub fn version(&self) -> u64 {
+        self.state.version
+    }
+
     /// What a transaction with these changes sees of it.
     pub fn view(&self, staged: &StagedCatalog, own: &SessionCatalog) -> (Readers, CatalogView) {
         let state = staged.over(own.over(&self.state));
-        let catalog = CatalogView::new(state, self.parts.clone(), own.search());
+        let is_committed = Arc::ptr_eq(&state, &self.state);
+        let catalog = CatalogView { is_committed, ..CatalogView::new(state, self.parts.clone(), own.search()) };
         (Readers::new(self.reader.clone(), self.mounts.clone(), self.parts.common().stores.clone()), catalog)
     }
 }
@@ -62,11 +68,19 @@ pub struct CatalogView {
     parts: Arc<Parts>,
     search: Search,
     written: BTreeMap<StoredTable, Arc<ObservedSchema>>,
+    /// Nothing of a transaction or a session lies over what is committed.
+    is_committed: bool,
 }
 
 impl CatalogView {
     pub(super) fn new(state: Arc<State>, parts: Arc<Parts>, search: Search) -> Self {
-        Self { state, parts, search, written: BTreeMap::new() }
+        Self { state, parts, search, written: BTreeMap::new(), is_committed: false }
+    }
+
+    /// The version of what is committed, where nothing else is seen: what is declared, and what names mean, is the same
+    /// in all views of one version.
+    pub fn version(&self) -> Option<u64> {
+        self.is_committed.then_some(self.state.version)
     }
 
     /// Over what the transaction has written to found and open tables: their columns hold its values too.

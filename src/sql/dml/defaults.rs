@@ -88,6 +88,11 @@ impl Defaults {
         Ok(Self { columns, sequences, schema, expressions })
     }
 
+    /// Whether there is nothing to evaluate.
+    pub fn is_plain(&self) -> bool {
+        self.expressions.is_none()
+    }
+
     /// The columns that have one.
     pub fn columns(&self) -> impl Iterator<Item = usize> {
         self.columns.iter().map(|column| column.index)

@@ -37,10 +37,11 @@ use datafusion::common::ScalarValue;
 use datafusion::sql::sqlparser::ast::Statement;
 
 use self::returning::Returning;
+use super::engine::Engine;
 use super::error::{Notice, SqlError, SqlResult};
 use super::outcome::{ResultColumn, RowStream, RowsTag};
 use super::plan::{PlannedQuery, Planner};
-use super::relation::Relation;
+use super::relation::{Relation, RelationKind};
 use super::statement::{Command, InsertCommand};
 use super::types::SqlType;
 
@@ -247,6 +248,24 @@ impl PreparedDml {
             PreparedDml::Update(update) => update.evolution(),
             PreparedDml::With(with) => with.changes().find_map(PreparedDml::evolution),
             PreparedDml::Delete(_) | PreparedDml::Merge(_) => None,
+        }
+    }
+
+    /// Whether it means the same with constants as with parameters in their places, and is soon done: rows that are
+    /// inserted, or changed by their keys, in a table whose columns are all declared.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn can_be_repeated(&self, engine: &Engine) -> SqlResult<bool> {
+        let relation = self.relation();
+        if relation.kind == RelationKind::Found || relation.open {
+            return Ok(false);
+        }
+        match self {
+            PreparedDml::Insert(insert) => Ok(insert.is_of_values()),
+            PreparedDml::Update(update) => update.input().may_read_directly(engine),
+            PreparedDml::Delete(delete) => delete.input().may_read_directly(engine),
+            PreparedDml::Merge(_) | PreparedDml::With(_) => Ok(false),
         }
     }
 

@@ -14,7 +14,7 @@ use super::{Position, Session};
 use crate::sql::dml::{Changed, PreparedDml, WriteMode, Writes};
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
 use crate::sql::place::Place;
-use crate::sql::plan::Tables;
+use crate::sql::plan::{CurrentIn, Tables};
 use crate::sql::progress::{Report, Writer};
 use crate::sql::relation::{Relation, RelationKind};
 use crate::sql::settings::Autocommit;
@@ -33,6 +33,8 @@ pub(super) struct Change<'a> {
     pub declared: &'a [SqlType],
     /// Its locking sub-queries, if it has some.
     pub around: Option<&'a LockingStatement>,
+    /// Where its plan was found to be current, if that is remembered.
+    pub current_in: Option<&'a CurrentIn>,
 }
 
 /// What came of running a change once.
@@ -152,8 +154,11 @@ impl Session {
     /// The statement planned anew when one of its tables or views changed since it was prepared, or to read what its
     /// sub-queries locked.
     async fn refreshed(&self, change: &Change<'_>, given: Tables) -> SqlResult<Option<PreparedDml>> {
+        let Change { dml, command, declared, around, current_in } = change;
+        if around.is_none() && current_in.is_some_and(|current_in| current_in.is(self.catalog_version())) {
+            return Ok(None);
+        }
         let planner = self.planner().with(given);
-        let Change { dml, command, declared, around } = change;
         let mut is_current = around.is_none();
         for target in dml.targets() {
             is_current = is_current && planner.is_unchanged(target).await?;
@@ -162,6 +167,10 @@ impl Session {
             is_current = is_current && Box::pin(planner.is_current(input)).await?;
         }
         if is_current {
+            if let Some(current_in) = current_in {
+                let read = dml.inputs().into_iter().flat_map(|input| &input.relations);
+                current_in.set(planner.reads.catalog.version(), dml.targets().into_iter().chain(read));
+            }
             return Ok(None);
         }
         match plan(&planner, command, declared).await? {

@@ -149,7 +149,7 @@ impl Session {
     ) -> SqlResult<()> {
         self.check_writable(super::run::command_name(&statement.command))?;
         self.start_statement(|| Arc::new(SeenStatement::new(&statement.text))).await?;
-        let change = Change { dml, command: &statement.command, declared, around: None };
+        let change = Change { dml, command: &statement.command, declared, around: None, current_in: None };
         self.change(&change, parameters, position).await.map(|_| ())
     }
 }

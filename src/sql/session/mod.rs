@@ -24,6 +24,7 @@ mod portals;
 mod prepare;
 mod privileges;
 mod references;
+mod repeated;
 mod rewrite;
 mod roles;
 mod run;
@@ -45,6 +46,8 @@ pub use self::copy::CopiedRows;
 use self::copy::CopyInProgress;
 use self::prepare::Known;
 pub use self::prepare::Prepared;
+pub use self::repeated::Repeated;
+use self::repeated::RepeatedTexts;
 pub(super) use self::set_config::SetConfig;
 pub use self::statements::{NamedStatement, NamedStatements};
 use super::activity::Presence;
@@ -126,6 +129,7 @@ pub struct Session {
     sequences: Arc<SessionSequences>,
     cursors: Cursors,
     statements: NamedStatements,
+    repeated: RepeatedTexts,
 }
 
 impl Session {
@@ -181,6 +185,7 @@ impl Session {
             told_about_timestamp: false,
             cursors: Cursors::default(),
             statements,
+            repeated: RepeatedTexts::default(),
         })
     }
 
@@ -236,7 +241,9 @@ impl Session {
         self.begin_transacting();
         self.check_not_failed(prepared.statement())?;
         self.begin_measure(prepared);
-        Box::pin(self.follow_role()).await?;
+        if self.engine.config().accounts.is_some() {
+            Box::pin(self.follow_role()).await?;
+        }
         if prepared.is_decided_when_it_runs() && prepared.statement().takes_snapshot() {
             // A change of the catalogue is made to what it is now, whoever changed it last.
             Box::pin(self.engine.catalog().follow()).await?;
@@ -293,6 +300,11 @@ impl Session {
     pub async fn finish_implicit(&mut self) -> SqlResult<()> {
         if self.transaction.in_block() {
             return Ok(());
+        }
+        if self.own.is_empty() && self.transaction.has_collected_nothing() {
+            let committed = self.handles.listener.check_commit();
+            self.finish_transaction(committed.is_ok());
+            return committed;
         }
         let collected = self.transaction.take_implicit();
         self.commit_and_finish(collected, false).await
@@ -391,6 +403,13 @@ impl Session {
     }
 
     fn reads(&self) -> Arc<Reads> {
+        let reads = self.reads_of_rows();
+        self.sequences.begin_statement(&reads.catalog, &self.rights, self.is_read_only());
+        reads
+    }
+
+    /// The same for what calls no functions, which may count with sequences.
+    fn reads_of_rows(&self) -> Arc<Reads> {
         let own = self.transaction.writes().own_writes();
         let written = own.iter().map(|(table, own)| (table.clone(), own.observed().clone())).collect();
         let staged = self.transaction.catalog();
@@ -398,12 +417,10 @@ impl Session {
         let Some(Snapshot { moment, serial }) = self.transaction.snapshot() else {
             let (readers, catalog) = self.engine.catalog().view(staged, &self.own);
             let catalog = catalog.with_written(written);
-            self.sequences.begin_statement(&catalog, &self.rights, self.is_read_only());
             return self.watched(Reads::new(readers, catalog, own, moments));
         };
         let (readers, catalog) = moment.view(staged, &self.own);
         let catalog = catalog.with_written(written);
-        self.sequences.begin_statement(&catalog, &self.rights, self.is_read_only());
         let log = serial.as_ref().map(|serial| serial.reads().clone());
         self.watched(Reads::new(readers, catalog, own, moments).noted_in(log))
     }

@@ -228,6 +228,12 @@ impl Transaction {
         !self.implicit.writes.is_empty() || !self.implicit.catalog.is_empty()
     }
 
+    /// Whether nothing at all was collected outside a block, be it only to be forgotten at the commit.
+    pub fn has_collected_nothing(&self) -> bool {
+        let Collected { writes, catalog, observed } = &self.implicit;
+        writes.is_untouched() && catalog.is_untouched() && observed.is_untouched()
+    }
+
     /// Whether there is something that is still to be committed or rolled back.
     pub fn is_open(&self) -> bool {
         self.in_block() || self.has_implicit_writes()

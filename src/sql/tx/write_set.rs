@@ -107,6 +107,11 @@ impl WriteSet {
         self.totals.operations + self.totals.free_operations == 0
     }
 
+    /// Whether nothing was ever collected.
+    pub fn is_untouched(&self) -> bool {
+        self.tables.is_empty()
+    }
+
     /// Operations that the commit would have of tables with rules.
     pub fn operations(&self) -> usize {
         self.totals.operations
