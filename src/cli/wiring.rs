@@ -6,10 +6,10 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use super::account::OpenAccountError;
-use super::config::{Config, StoreConfig};
+use super::config::{Config, SegmentConfig, StoreConfig};
 use super::settings::{self, FsyncWhen};
 use crate::backend::azure::{AzureOptions, AzureStore};
-use crate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync};
+use crate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync, SegmentOptions};
 use crate::backend::memory::MemoryStore;
 use crate::model::{Clock, SystemClock};
 use crate::pg::{AuthConfig, FileAccounts, PgConfig, Tls, TlsError};
@@ -80,19 +80,31 @@ pub fn open_store(config: &StoreConfig) -> Result<Opened, WiringError> {
             // Whether it is new does not matter: no sample tables are put into somebody's account.
             Ok(Opened { store: Arc::new(store), scratch, is_new: false, place })
         }
-        StoreConfig::Embedded { folder, fsync, disk_reserve } => {
+        StoreConfig::Embedded { folder, fsync, disk_reserve, segments } => {
             let is_new = is_new(folder).map_err(|error| WiringError::Folder { folder: folder.clone(), error })?;
             let fsync = match fsync {
                 FsyncWhen::Always => Fsync::Always,
                 FsyncWhen::Never => Fsync::Never,
             };
-            let options = EmbeddedOptions { fsync, reserve_bytes: *disk_reserve, ..EmbeddedOptions::default() };
+            let options = EmbeddedOptions {
+                fsync,
+                reserve_bytes: *disk_reserve,
+                segments: segment_options(*segments),
+                ..EmbeddedOptions::default()
+            };
             let store = open_folder(folder, clock.clone(), options)?;
             // The store's lock is had now: no other server uses the folder within.
             let scratch = open_scratch(&folder.join(SCRATCH_FOLDER), clock, *disk_reserve)?;
             let place = format!("data in {}", folder.display());
             Ok(Opened { store: Arc::new(store), scratch: Arc::new(scratch), is_new, place })
         }
+    }
+}
+
+fn segment_options(config: SegmentConfig) -> SegmentOptions {
+    match config.rows {
+        None => SegmentOptions::off(),
+        Some(min_rows) => SegmentOptions { min_rows, dirty_percent: config.dirty, ..SegmentOptions::default() },
     }
 }
 
@@ -116,6 +128,7 @@ fn open_scratch(folder: &Path, clock: Arc<dyn Clock>, reserve_bytes: u64) -> Res
         cache_bytes: SCRATCH_CACHE_BYTES,
         memtable_bytes: SCRATCH_MEMTABLE_BYTES,
         reserve_bytes,
+        segments: SegmentOptions::off(),
     };
     open_folder(folder, clock, options)
 }
@@ -183,7 +196,8 @@ mod tests {
     async fn temporary_tables_do_not_outlive_their_server() {
         let folder = tempfile::tempdir().unwrap();
         let (path, fsync) = (folder.path().to_owned(), FsyncWhen::Never);
-        let config = StoreConfig::Embedded { folder: path.clone(), fsync, disk_reserve: 0 };
+        let segments = SegmentConfig { rows: None, dirty: 1 };
+        let config = StoreConfig::Embedded { folder: path.clone(), fsync, disk_reserve: 0, segments };
         let table = crate::model::TableName::parse("temp1").unwrap();
         let opened = open_store(&config).unwrap();
         opened.scratch.create_table(&table).await.unwrap();

@@ -15,11 +15,15 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::columnar::Columnar;
+
 /// The stores that golden files run on.
 #[derive(Debug, Clone, Copy)]
 pub enum Backend {
     Memory,
     Embedded,
+    /// On disk, every table as columns too.
+    Columns,
     /// In the emulator.
     Azure,
 }
@@ -29,7 +33,7 @@ impl Backend {
     pub fn label(self) -> &'static str {
         match self {
             Backend::Memory => "memory",
-            Backend::Embedded => "embedded",
+            Backend::Embedded | Backend::Columns => "embedded",
             Backend::Azure => "azure",
         }
     }
@@ -51,6 +55,7 @@ impl Server {
             match backend {
                 Backend::Memory => Arc::new(MemoryStore::new(clock.clone())),
                 Backend::Azure => Arc::new(crate::azurite::new_store()),
+                Backend::Columns => Arc::new(Columnar::open(folder, clock.clone()).expect("the store opens")),
                 Backend::Embedded => {
                     // What is tested here is SQL; what survives a crash is tested elsewhere.
                     let options = EmbeddedOptions { fsync: Fsync::Never, ..EmbeddedOptions::default() };
@@ -61,7 +66,7 @@ impl Server {
         let store = open(folder.path());
         let scratch: Arc<dyn TableStore> = match backend {
             Backend::Azure => Arc::new(MemoryStore::new(clock.clone())),
-            Backend::Memory | Backend::Embedded => open(&folder.path().join("temp")),
+            Backend::Memory | Backend::Embedded | Backend::Columns => open(&folder.path().join("temp")),
         };
         let scratch = Some(ScratchStore(scratch));
         // Plans name the number of threads: golden ones are the same on every machine.
