@@ -144,6 +144,12 @@ pub struct ServeArgs {
     /// Free space below which writes are refused [default: 256MB]
     #[arg(long, value_name = "SIZE")]
     pub disk_reserve: Option<String>,
+    /// Rows of a table that are worth being kept as columns too; off for none [default: 50000]
+    #[arg(long, value_name = "ROWS")]
+    pub segment_rows: Option<String>,
+    /// Part of them that may change before their columns are made anew [default: 1%]
+    #[arg(long, value_name = "PART")]
+    pub segment_dirty: Option<String>,
     /// What a transaction may be: strict, observe [default: strict]
     #[arg(long, value_name = "MODE")]
     pub egt_mode: Option<String>,

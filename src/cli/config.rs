@@ -64,6 +64,7 @@ pub enum StoreConfig {
         folder: PathBuf,
         fsync: FsyncWhen,
         disk_reserve: u64,
+        segments: SegmentConfig,
     },
     Azure {
         account: AccountConfig,
@@ -73,6 +74,15 @@ pub enum StoreConfig {
         /// How long a sample of a found table serves.
         rediscover: Option<Duration>,
     },
+}
+
+/// When rows are kept as columns too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SegmentConfig {
+    /// Rows that are worth it; `None` for never.
+    pub rows: Option<u64>,
+    /// In percent, what may change before the columns are made anew.
+    pub dirty: u64,
 }
 
 /// A certificate and its key, both PEM.
@@ -227,7 +237,11 @@ fn store(layers: &[Layer]) -> Result<StoreConfig, ConfigError> {
 fn chosen_store(layers: &[Layer], read_only: bool) -> Result<StoreConfig, ConfigError> {
     let fsync = checked(layers, "fsync", settings::fsync)?;
     let disk_reserve = checked(layers, "disk_reserve", settings::disk_reserve)?;
-    let embedded = |folder| StoreConfig::Embedded { folder, fsync, disk_reserve };
+    let segments = SegmentConfig {
+        rows: checked(layers, "segment_rows", settings::segment_rows)?,
+        dirty: checked(layers, "segment_dirty", settings::segment_dirty)?,
+    };
+    let embedded = |folder| StoreConfig::Embedded { folder, fsync, disk_reserve, segments };
     for layer in layers {
         let memory = match layer.get("memory") {
             Some(_) => checked(std::slice::from_ref(layer), "memory", settings::boolean)?,
@@ -334,6 +348,8 @@ fn from_args(args: &ServeArgs) -> Layer {
         ("sample", switch(args.no_sample, "false")),
         ("fsync", args.fsync.clone()),
         ("disk_reserve", args.disk_reserve.clone()),
+        ("segment_rows", args.segment_rows.clone()),
+        ("segment_dirty", args.segment_dirty.clone()),
         ("egt_mode", args.egt_mode.clone()),
         ("max_connections", args.max_connections.clone()),
         ("max_connections_per_user", args.max_connections_per_user.clone()),

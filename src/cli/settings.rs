@@ -31,6 +31,8 @@ pub const DEFINITIONS: &[Definition] = &[
     Definition { key: "sample", default: "true" },
     Definition { key: "fsync", default: "always" },
     Definition { key: "disk_reserve", default: "256MB" },
+    Definition { key: "segment_rows", default: "50000" },
+    Definition { key: "segment_dirty", default: "1%" },
     Definition { key: "egt_mode", default: "strict" },
     Definition { key: "max_connections", default: "100" },
     Definition { key: "max_connections_per_user", default: "0" },
@@ -65,6 +67,7 @@ const AUTHENTICATION_TIMEOUT: std::ops::RangeInclusive<u64> = 1..=600;
 const MAX_CONNECTIONS: std::ops::RangeInclusive<usize> = 1..=10_000;
 /// The most is for a disk that others fill too.
 const DISK_RESERVE: std::ops::RangeInclusive<u64> = 0..=(1 << 40);
+const SEGMENT_ROWS: std::ops::RangeInclusive<u64> = 1..=1_000_000_000;
 const ACCOUNT_REQUESTS: std::ops::RangeInclusive<usize> = 1..=1024;
 /// Waits between the tries of one request, and how long all of them may take.
 const RETRIES_MAX: usize = 10;
@@ -145,6 +148,27 @@ pub fn fsync(text: &str) -> Result<FsyncWhen, Reason> {
 pub fn disk_reserve(text: &str) -> Result<u64, Reason> {
     let bytes = size(text).filter(|bytes| DISK_RESERVE.contains(bytes));
     bytes.ok_or_else(|| "a size up to 1TB, such as 256MB or 1GB".to_owned())
+}
+
+/// Rows that are worth being kept as columns too; `None` for never.
+///
+/// # Errors
+/// When it is no number or out of bounds.
+pub fn segment_rows(text: &str) -> Result<Option<u64>, Reason> {
+    if text == "off" {
+        return Ok(None);
+    }
+    let rows = text.parse().ok().filter(|rows| SEGMENT_ROWS.contains(rows));
+    rows.map(Some).ok_or_else(|| "off, or a number of rows such as 50000".to_owned())
+}
+
+/// In percent.
+///
+/// # Errors
+/// When it is no number of percent.
+pub fn segment_dirty(text: &str) -> Result<u64, Reason> {
+    let percent = text.strip_suffix('%').and_then(|number| number.trim_end().parse().ok());
+    percent.filter(|percent| *percent <= 100).ok_or_else(|| "0% to 100%".to_owned())
 }
 
 /// # Errors
@@ -344,6 +368,14 @@ mod tests {
         for wrong in ["", "0", "500ms", "25h", "-1", "99999999999999999999h"] {
             assert!(rediscover(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn rows_as_columns_can_be_turned_off() {
+        assert_eq!((segment_rows("off"), segment_rows("1000")), (Ok(None), Ok(Some(1000))));
+        assert_eq!((segment_dirty("1%"), segment_dirty("100 %")), (Ok(1), Ok(100)));
+        assert!(segment_rows("0").is_err() && segment_rows("many").is_err());
+        assert!(segment_dirty("1").is_err() && segment_dirty("101%").is_err());
     }
 
     #[test]

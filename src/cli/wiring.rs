@@ -8,11 +8,11 @@ use tempfile::TempDir;
 use thiserror::Error;
 
 use super::account::OpenAccountError;
-use super::config::{Config, MountConfig, StoreConfig};
+use super::config::{Config, MountConfig, SegmentConfig, StoreConfig};
 use super::settings::{self, FsyncWhen};
 use crate::backend::azure::{AzureAccount, AzureOptions, AzureStore, RetryPolicy};
 use crate::backend::deferred::DeferredStore;
-use crate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync};
+use crate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync, SegmentOptions};
 use crate::backend::memory::MemoryStore;
 use crate::model::{Clock, SystemClock};
 use crate::pg::{AuthConfig, FileAccounts, PgConfig, Tls, TlsError};
@@ -80,13 +80,18 @@ pub fn open_store(config: &StoreConfig) -> Result<Opened, WiringError> {
             // Whether it is new does not matter: no sample tables are put into somebody's account.
             Ok(Opened { store: Arc::new(store), scratch, is_new: false, place })
         }
-        StoreConfig::Embedded { folder, fsync, disk_reserve } => {
+        StoreConfig::Embedded { folder, fsync, disk_reserve, segments } => {
             let is_new = is_new(folder).map_err(|error| WiringError::Folder { folder: folder.clone(), error })?;
             let fsync = match fsync {
                 FsyncWhen::Always => Fsync::Always,
                 FsyncWhen::Never => Fsync::Never,
             };
-            let options = EmbeddedOptions { fsync, reserve_bytes: *disk_reserve, ..EmbeddedOptions::default() };
+            let options = EmbeddedOptions {
+                fsync,
+                reserve_bytes: *disk_reserve,
+                segments: segment_options(*segments),
+                ..EmbeddedOptions::default()
+            };
             let store = open_folder(folder, clock.clone(), options)?;
             // The store's lock is had now: no other server uses the folder within.
             let scratch = scratch_in(folder.join(SCRATCH_FOLDER), clock, *disk_reserve)?;
@@ -124,6 +129,13 @@ fn open_mounts(mounts: &[MountConfig]) -> Result<Vec<MountedStore>, WiringError>
         Ok(MountedStore { name: *name, store: Arc::new(store), read_only: *read_only })
     };
     mounts.iter().map(open).collect()
+}
+
+fn segment_options(config: SegmentConfig) -> SegmentOptions {
+    match config.rows {
+        None => SegmentOptions::off(),
+        Some(min_rows) => SegmentOptions { min_rows, dirty_percent: config.dirty, ..SegmentOptions::default() },
+    }
 }
 
 fn open_folder(folder: &Path, clock: Arc<dyn Clock>, options: EmbeddedOptions) -> Result<EmbeddedStore, WiringError> {
@@ -168,6 +180,7 @@ fn open_scratch(folder: &Path, clock: Arc<dyn Clock>, reserve_bytes: u64) -> Res
         cache_bytes: SCRATCH_CACHE_BYTES,
         memtable_bytes: SCRATCH_MEMTABLE_BYTES,
         reserve_bytes,
+        segments: SegmentOptions::off(),
     };
     Ok(Arc::new(EmbeddedStore::open(folder, clock, options)?))
 }
@@ -236,7 +249,8 @@ mod tests {
     async fn temporary_tables_do_not_outlive_their_server() {
         let folder = tempfile::tempdir().unwrap();
         let (path, fsync) = (folder.path().to_owned(), FsyncWhen::Never);
-        let config = StoreConfig::Embedded { folder: path.clone(), fsync, disk_reserve: 0 };
+        let segments = SegmentConfig { rows: None, dirty: 1 };
+        let config = StoreConfig::Embedded { folder: path.clone(), fsync, disk_reserve: 0, segments };
         let table = crate::model::TableName::parse("temp1").unwrap();
         let opened = open_store(&config).unwrap();
         assert!(!path.join(SCRATCH_FOLDER).exists(), "nobody needs it yet");

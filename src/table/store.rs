@@ -72,6 +72,12 @@ pub struct StoreFigures {
     pub syncs: Option<u64>,
     /// How often it merged files.
     pub compactions: Option<u64>,
+    /// Files that hold rows as columns too.
+    pub segments: Option<u64>,
+    /// What these take, among all that its files take.
+    pub segment_bytes: Option<u64>,
+    /// How many of them it made.
+    pub segments_built: Option<u64>,
 }
 
 /// A view to read from. Where the store promises [`SnapshotScope::Store`], everything read through one reader is of one

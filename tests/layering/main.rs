@@ -43,6 +43,8 @@ const CRATES: &[(&str, &[&str])] = &[
     ("hyper", &["cli/metrics"]),
     ("hyper_util", &["cli/metrics"]),
     ("md5", &["sql"]),
+    // Files of columns are read where they lie, without copies.
+    ("memmap2", &["backend/embedded"]),
     ("num_bigint", &["sql"]),
     ("pgwire", &["pg"]),
     ("postgres_types", &["pg"]),

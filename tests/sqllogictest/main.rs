@@ -6,6 +6,8 @@
 #[path = "../azurite/mod.rs"]
 mod azurite;
 mod client;
+#[path = "../support/segments.rs"]
+mod columnar;
 mod server;
 
 use std::fs;
@@ -57,6 +59,11 @@ fn every_golden_file_holds_on_memory() {
 #[test]
 fn every_golden_file_holds_on_embedded() {
     run_all(Backend::Embedded, "");
+}
+
+#[test]
+fn every_golden_file_holds_on_columns() {
+    run_all(Backend::Columns);
 }
 
 #[test]

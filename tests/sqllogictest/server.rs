@@ -16,11 +16,15 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::columnar::Columnar;
+
 /// The stores that golden files run on.
 #[derive(Debug, Clone, Copy)]
 pub enum Backend {
     Memory,
     Embedded,
+    /// On disk, every table as columns too.
+    Columns,
     /// In the emulator.
     Azure,
 }
@@ -30,7 +34,7 @@ impl Backend {
     pub fn label(self) -> &'static str {
         match self {
             Backend::Memory => "memory",
-            Backend::Embedded => "embedded",
+            Backend::Embedded | Backend::Columns => "embedded",
             Backend::Azure => "azure",
         }
     }
@@ -58,10 +62,14 @@ impl Server {
         let store: Arc<dyn TableStore> = match backend {
             Backend::Memory => in_memory(),
             Backend::Embedded => in_folder(folder.path()),
+            Backend::Columns => Arc::new(Columnar::open(folder.path(), clock.clone()).expect("the store opens")),
             Backend::Azure => Arc::new(crate::azurite::new_store()),
         };
         let scratch: Arc<dyn TableStore> = match backend {
             Backend::Memory => in_memory(),
+            Backend::Columns => {
+                Arc::new(Columnar::open(&folder.path().join("temp"), clock.clone()).expect("the store opens"))
+            }
             // In a folder also where the data is far away.
             Backend::Embedded | Backend::Azure => in_folder(&folder.path().join("temp")),
         };

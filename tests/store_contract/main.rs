@@ -7,6 +7,8 @@
 #[path = "../azurite/mod.rs"]
 mod azurite;
 mod backends;
+#[path = "../support/segments.rs"]
+mod columnar;
 mod commits;
 mod concurrency;
 mod durability;
@@ -18,6 +20,7 @@ mod predicates;
 mod projections;
 mod ranges;
 mod scans;
+mod segments;
 mod sizes;
 mod tables;
 mod values;
@@ -232,6 +235,12 @@ mod embedded {
     contract!(crate::backends::Embedded);
     local_contract!(crate::backends::Embedded);
     durable_contract!(crate::backends::Embedded);
+}
+
+mod columns {
+    contract!(crate::backends::Columns);
+    local_contract!(crate::backends::Columns);
+    durable_contract!(crate::backends::Columns);
 }
 
 mod azure {

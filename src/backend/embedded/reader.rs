@@ -19,12 +19,14 @@ pub(super) struct View {
     snapshot: Snapshot,
     lease: Arc<Lease>,
     pub(super) tables: Arc<Tables>,
+    /// The last commit that is in it.
+    pub(super) commit: u64,
 }
 
 impl View {
     /// What the engine was given so far.
-    pub(super) fn new(engine: &Engine, lease: Arc<Lease>, tables: Arc<Tables>) -> Self {
-        Self { snapshot: engine.snapshot(), lease, tables }
+    pub(super) fn new(engine: &Engine, lease: Arc<Lease>, live: &Live) -> Self {
+        Self { snapshot: engine.snapshot(), lease, tables: Arc::clone(&live.tables), commit: live.commit }
     }
 
     pub(super) fn lease(&self) -> Arc<Lease> {
@@ -41,6 +43,11 @@ impl View {
 
     pub(super) fn row(&self, engine: &Engine, key: &[u8]) -> Result<Option<Slice>, StoreError> {
         engine.guarded(|| self.snapshot.get(&engine.rows, key))
+    }
+
+    /// What was written into the spans of segments.
+    pub(super) fn delta(&self, engine: &Engine, span: &ByteSpan) -> Result<Iter, StoreError> {
+        engine.guarded(|| Ok(self.snapshot.range(&engine.delta, span.from.as_slice()..span.to.as_slice())))
     }
 
     pub(super) fn range(&self, engine: &Engine, span: &ByteSpan) -> Result<Iter, StoreError> {
@@ -75,7 +82,7 @@ impl Published {
         let mut published = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let (engine, live) = open()?;
         let lease = Arc::new(Lease::new(Arc::clone(&engine)));
-        *published = Arc::new(View::new(&engine, lease, Arc::clone(&live.tables)));
+        *published = Arc::new(View::new(&engine, lease, &live));
         Ok((Arc::clone(&published), engine, live))
     }
 }

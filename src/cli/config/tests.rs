@@ -26,7 +26,9 @@ fn without_anything_the_defaults_hold() {
     let config = load(&ServeArgs::default(), &[("PATH", "/bin")]).unwrap();
     assert_eq!(config.listen.to_string(), "127.0.0.1:5433");
     let folder = "./tablegate-data".into();
-    assert_eq!(config.store, StoreConfig::Embedded { folder, fsync: FsyncWhen::Always, disk_reserve: 256 << 20 });
+    let segments = SegmentConfig { rows: Some(50_000), dirty: 1 };
+    let (fsync, disk_reserve) = (FsyncWhen::Always, 256 << 20);
+    assert_eq!(config.store, StoreConfig::Embedded { folder, fsync, disk_reserve, segments });
     assert!(config.sample);
     assert_eq!(
         (config.max_connections, config.query_memory, config.log.as_str()),
@@ -55,8 +57,10 @@ fn the_environment_names_the_file() {
 #[test]
 fn the_highest_layer_that_names_a_store_decides() {
     let (_file, mut args) = with_file("data = 'from-file'\nfsync = 'never'\n");
-    let folder =
-        |name: &str| StoreConfig::Embedded { folder: name.into(), fsync: FsyncWhen::Never, disk_reserve: 256 << 20 };
+    let folder = |name: &str| {
+        let segments = SegmentConfig { rows: Some(50_000), dirty: 1 };
+        StoreConfig::Embedded { folder: name.into(), fsync: FsyncWhen::Never, disk_reserve: 256 << 20, segments }
+    };
     assert_eq!(load(&args, &[]).unwrap().store, folder("from-file"));
     assert_eq!(load(&args, &[("TABLEGATE_MEMORY", "true")]).unwrap().store, StoreConfig::Memory);
     assert_eq!(load(&args, &[("TABLEGATE_MEMORY", "false")]).unwrap().store, folder("from-file"));
