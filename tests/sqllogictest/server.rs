@@ -96,7 +96,9 @@ impl Server {
 fn mounted(backend: Backend) -> Vec<MountedStore> {
     let store: Arc<dyn TableStore> = match backend {
         Backend::Azure => Arc::new(crate::azurite::new_store()),
-        Backend::Memory | Backend::Embedded => Arc::new(Shared(MemoryStore::new(Arc::new(SystemClock)))),
+        Backend::Memory | Backend::Embedded | Backend::Columns => {
+            Arc::new(Shared(MemoryStore::new(Arc::new(SystemClock))))
+        }
     };
     let mount = |name, read_only| {
         let name = MountName::parse(name).expect("it is a name");

@@ -19,9 +19,7 @@ use super::json::Json;
 use super::page::{Page, PageTask, Query, Shape};
 use super::property_filter::{Dialect, PropertyFilter};
 use super::reorder::Reorder;
-use crate::table::{
-    Direction, EntityColumns, RemotePlan, ScanColumn, ScanColumns, ScanPlan, ScanRequest, ScanStream, StoreError,
-};
+use crate::table::{Direction, EntityColumns, RemotePlan, ScanPlan, ScanRequest, ScanStream, StoreError};
 
 /// Most entities in one page.
 const PAGE_MAX: usize = 1000;
