@@ -76,6 +76,7 @@ async fn scan(
         ranges: ranges.into(),
         columns: Arc::new(ScanColumns::new(columns)),
         direction,
+        predicate: None,
         limit: None,
         batch_rows,
         stats: Arc::default(),
