@@ -111,6 +111,11 @@ pub(super) struct Page {
 }
 
 impl Page {
+    /// Whether it is of one entity that was asked for by its key.
+    pub fn is_point(&self) -> bool {
+        self.is_point
+    }
+
     /// A reader of the page, which is `body`, where it is.
     ///
     /// # Errors

@@ -44,6 +44,8 @@ struct Scan {
     request: ScanRequest,
     pages: Pages,
     page: Option<Page>,
+    /// The last page was one of many entities: a batch ends with it.
+    is_paged: bool,
     reorder: Reorder,
     /// Whether everything has to be read before the first row is known.
     gathers: bool,
@@ -67,7 +69,7 @@ impl Scan {
         let pages = Pages::new(Arc::clone(&core), shape, &request, limit);
         let decoder = Decoder::new(Arc::clone(&request.columns));
         let reorder = Reorder::default();
-        Self { core, request, pages, page: None, reorder, gathers, gathered: None, decoder, rows_left }
+        Self { core, request, pages, page: None, is_paged: false, reorder, gathers, gathered: None, decoder, rows_left }
     }
 
     async fn next_batch(&mut self) -> Result<Option<RecordBatch>, StoreError> {
@@ -92,6 +94,9 @@ impl Scan {
                 self.push(&json, columns)?;
             } else if self.page.is_some() {
                 self.fill_from_page(columns)?;
+            } else if self.is_paged && !columns.is_empty() {
+                // What is there may be all that is wanted.
+                break;
             } else if !self.turn_page().await? {
                 break;
             }
@@ -102,6 +107,7 @@ impl Scan {
     /// False when there are no more.
     async fn turn_page(&mut self) -> Result<bool, StoreError> {
         self.page = self.pages.next().await?;
+        self.is_paged = self.page.as_ref().is_some_and(|page| !page.is_point());
         Ok(self.page.is_some())
     }
 

@@ -191,6 +191,11 @@ impl Reader<'_> {
                     seen_as: sql_type.arrow(),
                 })
             }
+            // It says of a value which type it has, and changes nothing.
+            Expr::ScalarFunction(call) if call.name() == "relabel" => match &*call.args {
+                [inner] => self.tested(inner),
+                _ => None,
+            },
             Expr::Cast(Cast { expr, field }) => {
                 let tested = self.tested(expr)?;
                 keeps_values(&tested.seen_as, field.data_type())
