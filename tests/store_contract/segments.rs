@@ -82,13 +82,13 @@ async fn move_values(store: Store, table: TableName, partition: u32, stop: Arc<A
             continue;
         }
         let at = |row: usize| format!("{row:04}");
-        let amount = if random % 4 == 0 { held[from] } else { held[from] / 3 };
+        let amount = if random.is_multiple_of(4) { held[from] } else { held[from] / 3 };
         held[from] -= amount;
         held[to] += amount;
         let upsert = |row: usize, n: i64| {
             Operation::InsertOrReplace(entity(&name, &at(row), [("n", EdmValue::Int64(n)), ("m", int(1))]))
         };
-        let is_emptied = random % 4 == 0 && there[from];
+        let is_emptied = random.is_multiple_of(4) && there[from];
         let source = if is_emptied {
             there[from] = false;
             Operation::Delete(key(&name, &at(from)), IfMatch::Any)
