@@ -6,17 +6,18 @@ use std::time::{Duration, Instant};
 
 use tablegate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync, SegmentOptions};
 use tablegate::model::{EdmValue, SystemClock, TableName};
-use tablegate::table::{ColumnType, Direction, IfMatch, Operation, ScanColumn, TableStore};
+use tablegate::table::{ColumnType, Direction, IfMatch, Operation, ScanColumn};
 use tokio::task::JoinSet;
 
 use crate::harness::{Scan, Store, batch, entity, insert_all, int, key, new_table, property};
 
 /// How many seconds it takes; 60 for a longer look.
 const SECONDS: &str = "TABLEGATE_SEGMENT_SECONDS";
-const PARTITIONS: i32 = 8;
-const ROWS: i32 = 300;
+const PARTITIONS: u32 = 8;
+const ROWS: u32 = 300;
 /// What the rows of a partition hold together, whatever is moved between them.
-const SUM: i64 = 1000 * ROWS as i64;
+const SUM: i64 = EACH * ROWS as i64;
+const EACH: i64 = 1000;
 
 /// Values are moved from row to row, and rows are deleted and inserted elsewhere, in one batch each: every scan finds all
 /// of every partition's sum.
@@ -34,7 +35,7 @@ async fn every_scan_sees_one_moment_of_rows_and_segments() {
     let store: Store = Arc::new(EmbeddedStore::open(folder.path(), Arc::new(SystemClock), options).unwrap());
     let orders = new_table(&store).await;
     for partition in 0..PARTITIONS {
-        let row = |row: i32| entity(&partition.to_string(), &format!("{row:04}"), [("n", EdmValue::Int64(1000))]);
+        let row = |row: u32| entity(&partition.to_string(), &format!("{row:04}"), [("n", EdmValue::Int64(EACH))]);
         insert_all(&store, &orders, (0..ROWS).map(row)).await;
     }
     let stop = Arc::new(AtomicBool::new(false));
@@ -67,11 +68,11 @@ async fn every_scan_sees_one_moment_of_rows_and_segments() {
     assert!(scans > 5 && built > 10, "{scans} scans, {built} segments");
 }
 
-async fn move_values(store: Store, table: TableName, partition: i32, stop: Arc<AtomicBool>) {
+async fn move_values(store: Store, table: TableName, partition: u32, stop: Arc<AtomicBool>) {
     let name = partition.to_string();
-    let mut held = vec![1000_i64; ROWS as usize];
+    let mut held = vec![EACH; ROWS as usize];
     let mut there = vec![true; ROWS as usize];
-    let mut random = 88_172_645_463_325_252_u64 + partition as u64;
+    let mut random = 88_172_645_463_325_252_u64 + u64::from(partition);
     while !stop.load(Ordering::Relaxed) {
         random ^= random << 13;
         random ^= random >> 7;
@@ -81,13 +82,13 @@ async fn move_values(store: Store, table: TableName, partition: i32, stop: Arc<A
             continue;
         }
         let at = |row: usize| format!("{row:04}");
-        let amount = if random % 4 == 0 { held[from] } else { held[from] / 3 };
+        let amount = if random.is_multiple_of(4) { held[from] } else { held[from] / 3 };
         held[from] -= amount;
         held[to] += amount;
         let upsert = |row: usize, n: i64| {
             Operation::InsertOrReplace(entity(&name, &at(row), [("n", EdmValue::Int64(n)), ("m", int(1))]))
         };
-        let is_emptied = random % 4 == 0 && there[from];
+        let is_emptied = random.is_multiple_of(4) && there[from];
         let source = if is_emptied {
             there[from] = false;
             Operation::Delete(key(&name, &at(from)), IfMatch::Any)

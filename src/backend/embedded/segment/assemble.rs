@@ -3,6 +3,7 @@
 //! What a segment cannot show exactly as rows would, values of several types in one column among it, is left to rows:
 //! they also know how to say that a value does not fit.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use arrow::array::{Array, ArrayRef, AsArray, StringArray, StringBuilder, new_nul
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int32Type, TimestampMicrosecondType, UInt8Type};
 
+use super::super::key_bytes;
 use super::Segment;
 use super::file::{PARTITION_KEY, PROPERTIES, ROW_KEY, TICK, TIMESTAMP};
 use super::manifest::{BatchMeta, Extremes};
@@ -121,24 +123,56 @@ fn etags(segment: &Segment, batch: usize, rows: &Range<usize>) -> Option<ArrayRe
 
 /// The keys of a batch.
 pub(super) struct Keys {
-    partitions: ArrayRef,
+    /// Of each partition of the batch: its text, and where it ends.
+    partitions: StringArray,
+    ends: Vec<usize>,
     rows: StringArray,
 }
 
 impl Keys {
     /// `None` when the segment is damaged.
     pub(super) fn of(segment: &Segment, batch: usize) -> Option<Self> {
-        let partitions = Arc::clone(segment.array(batch, PARTITION_KEY)?);
-        let texts = partitions.as_run_opt::<Int32Type>()?.values();
-        texts.as_string_opt::<i32>()?;
+        let runs = segment.array(batch, PARTITION_KEY)?.as_run_opt::<Int32Type>()?;
+        let partitions = runs.values().as_string_opt::<i32>()?.clone();
+        let ends = runs.run_ends().values().iter().map(|end| usize::try_from(*end).ok()).collect::<Option<Vec<_>>>()?;
         let rows = segment.array(batch, ROW_KEY)?.as_string_opt::<i32>()?.clone();
-        Some(Self { partitions, rows })
+        (ends.len() == partitions.len() && ends.last().is_none_or(|end| *end == rows.len())).then_some(())?;
+        Some(Self { partitions, ends, rows })
     }
 
-    /// PartitionKey and RowKey.
-    pub(super) fn get(&self, row: usize) -> (&str, &str) {
-        let runs = self.partitions.as_run::<Int32Type>();
-        let run = runs.run_ends().get_physical_index(row);
-        (runs.values().as_string::<i32>().value(run), self.rows.value(row))
+    /// The first of these rows that is not before the bytes, an end of a span.
+    pub(super) fn at_end(&self, rows: Range<usize>, bytes: &[u8]) -> usize {
+        first_not(rows, |row| {
+            let run = self.ends.partition_point(|end| *end <= row);
+            key_bytes::compare(self.partitions.value(run), self.rows.value(row), bytes) == Ordering::Less
+        })
     }
+
+    /// The first of these rows that is not before the key, and whether it has that key. First the partition is looked up,
+    /// of which a batch has few, then the row within.
+    pub(super) fn at_key(&self, rows: Range<usize>, (partition, row_key): (&str, &str)) -> (usize, bool) {
+        let run = first_not(0..self.ends.len(), |run| self.partitions.value(run) < partition);
+        let start = run.checked_sub(1).map_or(0, |before| self.ends[before]);
+        if run == self.ends.len() || self.partitions.value(run) != partition {
+            return (start.clamp(rows.start, rows.end), false);
+        }
+        let within = start.clamp(rows.start, rows.end)..self.ends[run].clamp(rows.start, rows.end);
+        let end = within.end;
+        let at = first_not(within, |row| self.rows.value(row) < row_key);
+        (at, at < end && self.rows.value(at) == row_key)
+    }
+}
+
+/// The first of these numbers for which it does not hold, where it holds for all before that one.
+fn first_not(numbers: Range<usize>, holds: impl Fn(usize) -> bool) -> usize {
+    let (mut from, mut to) = (numbers.start, numbers.end);
+    while from < to {
+        let middle = from + (to - from) / 2;
+        if holds(middle) {
+            from = middle + 1;
+        } else {
+            to = middle;
+        }
+    }
+    from
 }

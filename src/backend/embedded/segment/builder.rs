@@ -30,6 +30,8 @@ use crate::table::StoreError;
 const TRIMMED_AT_ONCE: usize = 256;
 /// Rows that are read between two looks at whether to stop.
 const ROWS_AT_ONCE: usize = 1024;
+/// Each failure doubles the wait for the next try, so many times.
+const FAILURES_COUNTED: u32 = 8;
 const BYTES_AT_ONCE: usize = 4 << 20;
 /// A table without segments that grows is left alone so many times: who loads it needs the machine more.
 const PATIENCE: u32 = 30;
@@ -125,16 +127,22 @@ struct Seen {
 
 impl Worker {
     fn run(mut self, woken: &Receiver<SyncSender<()>>) {
+        let mut failures = 0;
         loop {
-            let done = match woken.recv_timeout(self.workshop.options.interval) {
+            // What fails is not tried, and said, again and again.
+            let wait = self.workshop.options.interval * 2_u32.pow(failures);
+            let done = match woken.recv_timeout(wait) {
                 Ok(done) => Some(done),
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => return,
             };
             self.rests = done.is_none();
             match self.work() {
-                Ok(()) | Err(StoreError::ShuttingDown) => {}
-                Err(error) => tracing::warn!(%error, "no segment was made; it is tried again later"),
+                Ok(()) | Err(StoreError::ShuttingDown) => failures = 0,
+                Err(error) => {
+                    failures = (failures + 1).min(FAILURES_COUNTED);
+                    tracing::warn!(%error, "no segment was made; it is tried again later");
+                }
             }
             if let Some(done) = done {
                 // Who left does not want to know.
@@ -152,18 +160,28 @@ impl Worker {
         let tables: Vec<_> = view.tables.values().cloned().collect();
         drop(view);
         self.forget_dropped(&tables)?;
+        let mut first = Ok(());
         for table in &tables {
-            for segment in table.segments.list() {
-                if self.is_outdated(segment)? {
-                    let span = segment.meta.span.clone();
-                    self.build(table, span, Some(segment))?;
-                }
+            // One table that cannot be read does not keep the others waiting.
+            match self.tend(table) {
+                Err(StoreError::ShuttingDown) => return Err(StoreError::ShuttingDown),
+                result => first = first.and(result),
             }
-            if self.has_tail(table) {
-                let all = key_bytes::of_partitions(table.number, &Span::ALL);
-                let from = table.segments.end().map_or(all.from, <[u8]>::to_vec);
-                self.build(table, ByteSpan { from, to: all.to }, None)?;
+        }
+        first
+    }
+
+    fn tend(&mut self, table: &TableMeta) -> Result<(), StoreError> {
+        for segment in table.segments.list() {
+            if self.is_outdated(segment)? {
+                let span = segment.meta.span.clone();
+                self.build(table, span, Some(segment))?;
             }
+        }
+        if self.has_tail(table) {
+            let all = key_bytes::of_partitions(table.number, &Span::ALL);
+            let from = table.segments.end().map_or(all.from, <[u8]>::to_vec);
+            self.build(table, ByteSpan { from, to: all.to }, None)?;
         }
         Ok(())
     }
@@ -222,7 +240,6 @@ impl Worker {
 
     /// Makes the segments of a span, in the place of one or where there is none.
     fn build(&self, table: &TableMeta, span: ByteSpan, removed: Option<&Arc<Segment>>) -> Result<(), StoreError> {
-        self.workshop.folder.check_room(self.workshop.reserve_bytes)?;
         let recorded = self.ask(|reply| Job::StartSegment(span.clone(), reply))?;
         // Made after the noting began, so nothing falls between the two.
         let view = self.workshop.published.get();
@@ -284,6 +301,8 @@ impl Worker {
         made: &mut Vec<Arc<Segment>>,
     ) -> Result<(), StoreError> {
         let options = &self.workshop.options;
+        // With so many properties rows are all there is, also where there was a segment.
+        let Some(columns) = columns_of(table) else { return Ok(()) };
         // One that has grown by a little stays one.
         let stays_one = removed.is_some_and(|removed| removed.meta.rows <= options.segment_rows / 2 * 3);
         let most = if stays_one { u64::MAX } else { options.segment_rows };
@@ -296,12 +315,7 @@ impl Worker {
             made.push(Arc::new(segment));
             Ok::<_, StoreError>(())
         };
-        let new_draft = || {
-            let columns = columns_of(table).ok_or_else(|| {
-                StoreError::Unavailable(format!("the table \"{}\" has too many properties for a segment", table.name))
-            })?;
-            Draft::new(&self.path, table, columns, options.batch_rows)
-        };
+        let new_draft = || Draft::new(&self.path, table, columns.clone(), options.batch_rows);
         loop {
             let began = Instant::now();
             let piece = self.read_some(view, &mut rows)?;
@@ -335,6 +349,8 @@ impl Worker {
 
     fn read_some(&self, view: &View, rows: &mut fjall::Iter) -> Result<Vec<fjall::KvPair>, StoreError> {
         self.check_stopping()?;
+        // What is kept in reserve is for rows.
+        self.workshop.folder.check_room(self.workshop.reserve_bytes)?;
         let engine = view.engine()?;
         let (mut some, mut bytes) = (Vec::with_capacity(ROWS_AT_ONCE), 0);
         while some.len() < ROWS_AT_ONCE && bytes < BYTES_AT_ONCE {

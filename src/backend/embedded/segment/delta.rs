@@ -9,7 +9,7 @@
 use fjall::{Guard, Iter, OwnedWriteBatch, Slice};
 
 use super::super::engine::Engine;
-use super::super::key_bytes::ByteSpan;
+use super::super::key_bytes::{self, ByteSpan};
 use super::super::reader::View;
 use crate::table::StoreError;
 
@@ -38,6 +38,14 @@ pub(super) struct Entry {
 }
 
 impl Entry {
+    /// PartitionKey and RowKey.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`].
+    pub(super) fn keys(&self) -> Result<(&str, &str), StoreError> {
+        key_bytes::parse(&self.key).ok_or_else(|| damaged(&self.key))
+    }
+
     /// The row; `None` where it was deleted.
     pub(super) fn row(&self) -> Option<&[u8]> {
         self.value.get(HEAD..).filter(|row| !row.is_empty())

@@ -114,6 +114,12 @@ impl Segment {
         self.dirty.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// A good part of its rows was written since.
+    fn is_overwritten(&self) -> bool {
+        let dirty = self.dirty.load(Ordering::Relaxed);
+        dirty < UNKNOWN && dirty > self.meta.rows / 4
+    }
+
     /// The physical column of a batch; `None` when the file is not what was written.
     fn array(&self, batch: usize, column: usize) -> Option<&ArrayRef> {
         self.file.array(&self.meta, batch, column)
@@ -195,10 +201,12 @@ impl TableSegments {
                 from = &own.from;
             }
             let to = own.to.as_slice().min(&span.to);
-            parts.push((Some(segment), ByteSpan { from: from.to_vec(), to: to.to_vec() }));
+            // Laying so much over it takes longer than reading rows.
+            let segment = Some(segment).filter(|segment| self.few_rows == 0 || !segment.is_overwritten());
+            parts.push((segment, ByteSpan { from: from.to_vec(), to: to.to_vec() }));
             from = to;
         }
-        if parts.is_empty() || (self.few_rows > 0 && is_in_one_batch(&parts)) {
+        if parts.iter().all(|(segment, _)| segment.is_none()) || (self.few_rows > 0 && is_in_one_batch(&parts)) {
             return None;
         }
         if from < span.to.as_slice() {

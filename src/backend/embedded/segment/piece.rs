@@ -1,6 +1,5 @@
 //! A span of keys read from a segment, with what was written since laid over it.
 
-use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -10,7 +9,7 @@ use arrow::error::ArrowError;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 
 use super::super::engine::Engine;
-use super::super::key_bytes::{self, ByteSpan};
+use super::super::key_bytes::ByteSpan;
 use super::super::reader::View;
 use super::super::rows::RowColumns;
 use super::Segment;
@@ -112,8 +111,8 @@ impl Piece {
         };
         let rows = match &keys {
             Some(keys) => {
-                let from = lower_bound(keys, 0..meta.rows, &self.span.from);
-                from..lower_bound(keys, from..meta.rows, &self.span.to)
+                let from = keys.at_end(0..meta.rows, &self.span.from);
+                from..keys.at_end(from..meta.rows, &self.span.to)
             }
             None => 0..meta.rows,
         };
@@ -161,7 +160,10 @@ impl Piece {
         while runs.rows < most && !written.is_full(most) {
             let entry = delta.peek(engine)?.filter(|entry| *entry.key <= **last);
             let is_last = entry.is_none();
-            let at = entry.map_or(current.rows.end, |entry| lower_bound(keys, current.rows.clone(), &entry.key));
+            let (at, is_there) = match entry {
+                Some(entry) => keys.at_key(current.rows.clone(), entry.keys()?),
+                None => (current.rows.end, false),
+            };
             let taken = (at - current.rows.start).min(most - runs.rows);
             runs.take(Side::Segment, current.rows.start - current.start, taken);
             current.rows.start += taken;
@@ -173,7 +175,6 @@ impl Piece {
                 break;
             };
             // The new version stands for the one in the segment.
-            let is_there = at < current.rows.end && compare(keys, at, &entry.key) == Ordering::Equal;
             current.rows.start += usize::from(is_there);
             if let Some(row) = entry.row() {
                 runs.take(Side::Written, written.len(), 1);
@@ -278,22 +279,4 @@ fn record_batch(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Reco
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     let batch = RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options);
     batch.expect("the columns were made for the schema, all of one length")
-}
-
-/// The first of these rows that is not before the bytes, a key or a cut between keys.
-fn lower_bound(keys: &Keys, rows: Range<usize>, bytes: &[u8]) -> usize {
-    let (mut from, mut to) = (rows.start, rows.end);
-    while from < to {
-        let middle = from + (to - from) / 2;
-        match compare(keys, middle, bytes) {
-            Ordering::Less => from = middle + 1,
-            Ordering::Equal | Ordering::Greater => to = middle,
-        }
-    }
-    from
-}
-
-fn compare(keys: &Keys, row: usize, bytes: &[u8]) -> Ordering {
-    let (partition, row) = keys.get(row);
-    key_bytes::compare(partition, row, bytes)
 }
