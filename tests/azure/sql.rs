@@ -87,3 +87,12 @@ async fn of_ten_thousand_rows_of_one_statement_none_is_lost_or_doubled() {
     assert_eq!(query(&client, insert).await, Err("23505".to_owned()));
     assert_eq!(query(&client, found).await, rows(&["10000 10000 49995000"]));
 }
+
+/// Nothing would keep others from changing them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_of_the_account_cannot_be_locked() {
+    let client = connect(gateway(&azurite::new_account()).await).await;
+    query(&client, "CREATE TABLE jobs (id int PRIMARY KEY)").await.unwrap();
+    assert_eq!(query(&client, "SELECT id FROM jobs FOR UPDATE").await, Err("0A000".to_owned()));
+    assert_eq!(query(&client, "SELECT id FROM jobs FOR SHARE SKIP LOCKED").await, Err("0A000".to_owned()));
+}
