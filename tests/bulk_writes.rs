@@ -414,3 +414,23 @@ async fn a_copy_waits_for_the_store_and_does_not_hold_what_is_still_to_come() {
     let_others_run().await;
     assert_eq!(store.started(), AT_ONCE, "the COPY was dropped");
 }
+
+/// Where nobody else writes to the store, rows are locked: each until it is written, however long the statement goes on.
+#[tokio::test]
+async fn rows_of_a_copy_are_free_once_they_are_written() {
+    let clock = Arc::new(SystemClock);
+    let store = Arc::new(MemoryStore::new(clock.clone()));
+    let engine = Engine::open(store, clock, EngineConfig::default()).await.unwrap();
+    let (mut copying, mut other) = (session(&engine), session(&engine));
+    query(&mut copying, ITEMS).await.unwrap();
+    begin_copy(&mut copying, "items").await;
+    copying.copy_data(scattered(17_000, 100).as_bytes()).await.unwrap();
+    query(&mut other, "SET lock_timeout = '30s'").await.unwrap();
+    let count = "SELECT count(*) FROM items";
+    while query(&mut other, count).await.unwrap() != ["10000"] {
+        tokio::task::yield_now().await;
+    }
+    query(&mut other, "UPDATE items SET n = -1 WHERE \"PartitionKey\" = 'p0000' AND n = 0").await.unwrap();
+    assert_eq!(copying.copy_done(Position::Last).await.unwrap(), CommandTag::Counted("COPY", 17_000));
+    assert_eq!(query(&mut other, "SELECT count(*), min(n) FROM items").await.unwrap(), ["17000|-1"]);
+}

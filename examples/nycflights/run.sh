@@ -24,8 +24,13 @@ cp "$data"/*.csv "$work" 2>/dev/null || true
 [ -e "$work/flights.csv" ] || unzip -q -o "$data/flights.csv.zip" -d "$work"
 
 start_postgres "$work/postgres"
-[ $on_azurite = no ] || start_azurite "$work/azurite"
-start_tablegate "$work/tablegate" --no-sample
+flags=(--no-sample)
+if [ $on_azurite = yes ]; then
+    start_azurite "$work/azurite"
+    # It does one thing at a time: more requests would only wait in it, until they are given up.
+    flags+=(--account-requests 8)
+fi
+start_tablegate "$work/tablegate" "${flags[@]}"
 
 load() { # load LABEL PSQL...
     local label=$1 table started
@@ -33,7 +38,10 @@ load() { # load LABEL PSQL...
     "$@" -q -v ON_ERROR_STOP=1 -f "$here/schema.sql" 2>/dev/null
     for table in airlines airports planes weather flights; do
         started=$(date +%s.%N)
-        "$@" -q -v ON_ERROR_STOP=1 -c "\\copy $table FROM '$work/$table.csv' WITH (FORMAT csv, HEADER, NULL 'NA')" 2>"$work/notices"
+        "$@" -q -v ON_ERROR_STOP=1 -c "\\copy $table FROM '$work/$table.csv' WITH (FORMAT csv, HEADER, NULL 'NA')" 2>"$work/notices" || {
+            cat "$work/notices" >&2
+            return 1
+        }
         printf '%-12s %-10s loaded in %6.2f s\n' "$label" "$table" "$(echo "$(date +%s.%N) - $started" | bc)"
     done
 }

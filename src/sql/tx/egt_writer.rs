@@ -12,7 +12,7 @@ use super::claims::{Claims, Found, changed_since_snapshot};
 use super::in_flight::{Egt, Failure, InFlight};
 use super::locks::{Mark, RowStrength};
 use super::window::Window;
-use crate::model::{ETag, EntityKey, TableName};
+use crate::model::{EntityKey, TableName};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::observe::Footprint;
 use crate::sql::progress::{Report, Shown};
@@ -47,16 +47,6 @@ pub(crate) struct EgtWriter {
     claims: Option<Claims>,
     /// Those it began with: they stay to its end.
     outset: Mark,
-    locked: Locked,
-}
-
-/// The rows that are locked until those under way are committed.
-#[derive(Default)]
-struct Locked {
-    /// In key order.
-    keys: Vec<EntityKey>,
-    /// Between these marks they are, and nothing else.
-    marks: (Mark, Mark),
 }
 
 impl EgtWriter {
@@ -73,7 +63,6 @@ impl EgtWriter {
             shown: None,
             claims: None,
             outset: Mark::default(),
-            locked: Locked::default(),
         }
     }
 
@@ -152,18 +141,17 @@ impl EgtWriter {
     /// # Errors
     /// As [`EgtWriter::push`].
     pub async fn finish(&mut self) -> SqlResult<BTreeMap<EntityKey, Written>> {
-        let egts = self.next_window().await?;
-        if self.in_flight.is_running() {
-            if !egts.is_empty() {
-                self.in_flight.send(egts).await;
-            }
+        let egts = self.collected()?;
+        if egts.len() > 1 {
+            self.show();
+        }
+        if self.binds_everybody() && !egts.is_empty() {
+            self.commit_locked(egts).await?;
+        } else if self.in_flight.is_running() {
+            self.in_flight.send(egts).await;
             self.drain().await?;
         } else {
-            if egts.len() > 1 {
-                self.show();
-            }
-            let done = self.in_flight.run(egts).await;
-            self.after(done)?;
+            self.in_flight.run(egts).await.map_err(|failure| self.told(failure))?;
         }
         Ok(self.in_flight.take_versions().into_iter().collect())
     }
@@ -196,26 +184,27 @@ impl EgtWriter {
         self.footprint.take()
     }
 
+    /// Hands over what was collected, and goes on.
     async fn flush(&mut self) -> SqlResult<()> {
-        let egts = self.next_window().await?;
+        let mut egts = self.collected()?;
         self.show();
+        if self.binds_everybody() {
+            let Some(claims) = self.claims.as_ref().filter(|claims| !claims.holds_rows()) else {
+                return self.commit_locked(egts).await;
+            };
+            // Locks of its own, which go with the window: what is collected meanwhile waits for nobody with them in hand.
+            let mut claims = claims.of_next_transaction();
+            self.lock(&mut claims, &egts).await?;
+            let claims = Arc::new(claims);
+            egts.iter_mut().for_each(|egt| egt.locks = Some(claims.clone()));
+        }
         self.in_flight.send(egts).await;
         if self.in_flight.has_stopped() { self.drain().await } else { Ok(()) }
     }
 
-    /// What was collected, its rows locked. Where they are, those under way have been committed and are free again: who
-    /// waits for a lock holds only what a statement of one window would.
-    async fn next_window(&mut self) -> SqlResult<Vec<Egt>> {
+    /// What was collected.
+    fn collected(&mut self) -> SqlResult<Vec<Egt>> {
         let egts = self.window.take(&self.relation.stored)?;
-        let place = self.relation.place();
-        if !egts.is_empty() && self.claims.as_ref().is_some_and(|claims| claims.bind_everybody(place)) {
-            self.drain().await?;
-            let unsure = self.lock(&egts).await?;
-            // A single one that has to fail does so before anything is committed. Of several, some would be.
-            if egts.len() > 1 {
-                self.compare(&unsure).await?;
-            }
-        }
         if let Some(footprint) = &mut self.footprint {
             for Egt { batch, .. } in &egts {
                 let bytes = batch.payload_bytes() - payload::ENVELOPE_BYTES;
@@ -225,16 +214,38 @@ impl EgtWriter {
         Ok(egts)
     }
 
-    /// Waits for all that was handed over.
-    async fn drain(&mut self) -> SqlResult<()> {
-        let done = self.in_flight.drain().await;
-        self.after(done)
+    fn binds_everybody(&self) -> bool {
+        self.claims.as_ref().is_some_and(|claims| claims.bind_everybody(self.relation.place()))
     }
 
-    fn after(&mut self, done: Result<(), Failure>) -> SqlResult<()> {
-        done.map_err(|failure| self.told(failure))?;
-        self.unlock();
-        Ok(())
+    /// Commits these to their end, under the statement's own locks: for the next run it keeps them if that fails.
+    async fn commit_locked(&mut self, egts: Vec<Egt>) -> SqlResult<()> {
+        self.drain().await?;
+        let Some(mut claims) = self.claims.take() else { return Ok(()) };
+        let mark = claims.mark();
+        // ON CONFLICT has locked some of the rows already.
+        let mut early: Vec<EntityKey> = match mark > self.outset {
+            true => egts.iter().flat_map(|egt| egt.batch.operations()).map(Operation::key).cloned().collect(),
+            false => Vec::new(),
+        };
+        early.sort_unstable();
+        let mut done = self.lock(&mut claims, &egts).await;
+        if done.is_ok() {
+            done = self.in_flight.run(egts).await.map_err(|failure| self.told(failure));
+        }
+        if done.is_ok() {
+            claims.held().release_to(mark);
+            if !early.is_empty() {
+                claims.held().release_rows_since(self.outset, |key| early.binary_search(key).is_ok());
+            }
+        }
+        self.claims = Some(claims);
+        done
+    }
+
+    /// Waits for all that was handed over.
+    async fn drain(&mut self) -> SqlResult<()> {
+        self.in_flight.drain().await.map_err(|failure| self.told(failure))
     }
 
     fn told(&mut self, failure: Failure) -> Box<SqlError> {
@@ -249,14 +260,15 @@ impl EgtWriter {
         }
     }
 
-    /// Locks the rows of these operations in key order; gives those that may have changed since they were read.
-    async fn lock(&mut self, egts: &[Egt]) -> SqlResult<Vec<(EntityKey, ETag)>> {
+    /// Locks the rows of these operations in key order.
+    ///
+    /// # Errors
+    /// When one cannot be locked; 40001 when one of several has changed since it was read.
+    async fn lock(&self, claims: &mut Claims, egts: &[Egt]) -> SqlResult<()> {
         let mut unsure = Vec::new();
-        let Some(claims) = &mut self.claims else { return Ok(unsure) };
         let mut operations: Vec<&Operation> = egts.iter().flat_map(|egt| egt.batch.operations()).collect();
         operations.sort_unstable_by(|one, other| one.key().cmp(other.key()));
-        let before = claims.mark();
-        for operation in &operations {
+        for operation in operations {
             let (strength, version) = match operation {
                 Operation::Merge(_, IfMatch::ETag(version)) | Operation::Replace(_, IfMatch::ETag(version)) => {
                     (RowStrength::NoKeyUpdate, Some(version))
@@ -264,34 +276,13 @@ impl EgtWriter {
                 Operation::Delete(_, IfMatch::ETag(version)) => (RowStrength::Update, Some(version)),
                 _ => (RowStrength::Update, None),
             };
-            let key = operation.key();
-            let unchanged = claims.lock(&self.relation, key, strength).await?;
+            let unchanged = claims.lock(&self.relation, operation.key(), strength).await?;
             if let Some(version) = version.filter(|_| !unchanged) {
-                unsure.push((key.clone(), version.clone()));
+                unsure.push((operation.key(), version));
             }
         }
-        let keys = operations.into_iter().map(Operation::key).cloned().collect();
-        self.locked = Locked { keys, marks: (before, claims.mark()) };
-        Ok(unsure)
-    }
-
-    /// Frees the rows that are committed.
-    fn unlock(&mut self) {
-        let Locked { keys, marks: (before, after) } = std::mem::take(&mut self.locked);
-        let Some(claims) = self.claims.as_mut().filter(|_| !keys.is_empty()) else { return };
-        // ON CONFLICT locks rows early: some of these before the others, some of the next window meanwhile.
-        if before == self.outset && claims.mark() == after {
-            claims.held().release_to(before);
-        } else {
-            claims.held().release_rows_since(self.outset, |key| keys.binary_search(key).is_ok());
-        }
-    }
-
-    /// # Errors
-    /// 40001 when one of these rows is not in this version any more.
-    async fn compare(&self, rows: &[(EntityKey, ETag)]) -> SqlResult<()> {
-        let Some(claims) = &self.claims else { return Ok(()) };
-        for (key, version) in rows {
+        // A single one that has to fail does so before anything is committed. Of several, some would be.
+        for (key, version) in unsure.into_iter().filter(|_| egts.len() > 1) {
             let found = claims.compare(&self.relation, key, version).await?;
             if found != Found::Unchanged {
                 return Err(changed_since_snapshot(&self.relation, key, found));

@@ -13,19 +13,23 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use super::claims::Claims;
 use super::egt_writer::EgtCount;
 use crate::model::{EntityKey, PartitionKey};
 use crate::sql::progress::Tally;
 use crate::table::{Batch, CommitError, Operation, Parallelism, StoreError, TableStore, Written};
 
-/// Bytes of entity group transactions under way at once: a few of the largest, or very many ordinary ones.
-const BYTES_UNDER_WAY: usize = 16 * 1024 * 1024;
+/// Bytes of entity group transactions under way at once, as long as they can be: several of the largest, or very many
+/// ordinary ones.
+const BYTES_UNDER_WAY: usize = 32 * 1024 * 1024;
 
 /// One entity group transaction, and where in the statement's input each of its operations was.
 pub(super) struct Egt {
     pub batch: Batch,
     /// Ascending.
     pub positions: Vec<u64>,
+    /// Kept until it has ended.
+    pub locks: Option<Arc<Claims>>,
 }
 
 /// The first commit that failed.
@@ -254,7 +258,7 @@ impl Dispatcher {
             return None;
         }
         let index = self.waiting.iter().position(|egt| self.may_start(egt))?;
-        let bytes = self.waiting[index].batch.payload_bytes();
+        let bytes = self.waiting[index].batch.payload_bytes_at_most();
         if under_way > 0 && self.bytes + bytes > BYTES_UNDER_WAY {
             return None;
         }
@@ -317,12 +321,13 @@ impl Failure {
 }
 
 async fn commit(store: Arc<dyn TableStore>, window: u64, egt: Egt, keeps_keys: bool) -> Finished {
-    let Egt { batch, positions } = egt;
-    let (partition, bytes) = (batch.partition().clone(), batch.payload_bytes());
+    let Egt { batch, positions, locks } = egt;
+    let (partition, bytes) = (batch.partition().clone(), batch.payload_bytes_at_most());
     let keys = match keeps_keys {
         true => batch.operations().iter().map(Operation::key).cloned().collect(),
         false => Vec::new(),
     };
     let result = store.commit(batch).await;
+    drop(locks);
     Finished { window, partition, bytes, positions, keys, result }
 }

@@ -127,7 +127,7 @@ impl TableLoader {
 
 /// The rows of a new table have no order that anybody is told of.
 fn as_egt(batch: Batch) -> Egt {
-    Egt { positions: (0..batch.operations().len() as u64).collect(), batch }
+    Egt { positions: (0..batch.operations().len() as u64).collect(), batch, locks: None }
 }
 
 fn failed(failure: Failure) -> LoadError {

@@ -63,7 +63,11 @@ impl Window {
         let mut positions = positions.into_iter();
         let mut egts: Vec<Egt> = batches
             .into_iter()
-            .map(|batch| Egt { positions: positions.by_ref().take(batch.operations().len()).collect(), batch })
+            .map(|batch| Egt {
+                positions: positions.by_ref().take(batch.operations().len()).collect(),
+                batch,
+                locks: None,
+            })
             .collect();
         egts.sort_by_key(|egt| egt.positions.first().copied());
         Ok(egts)
