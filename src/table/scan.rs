@@ -27,6 +27,30 @@ impl KeyRange {
         Self { partitions: Span::ALL, rows: Arc::new([Span::ALL]) }
     }
 
+    /// The keys from the first one on that are before the second; without them from the start, and to the end. Ascending and
+    /// disjoint.
+    pub fn between(from: Option<&EntityKey>, to: Option<&EntityKey>) -> Vec<Self> {
+        let of = |key: &EntityKey, rows: Span| KeyRange {
+            partitions: Span::point(key.partition.shared().clone()),
+            rows: Arc::new([rows]),
+        };
+        let rows_from = |key: &EntityKey| Span { from: Cut::Before(key.row.shared().clone()), to: Cut::Max };
+        let rows_to = |key: &EntityKey| Span { from: Cut::Min, to: Cut::Before(key.row.shared().clone()) };
+        if let (Some(from), Some(to)) = (from, to)
+            && from.partition == to.partition
+        {
+            return vec![of(from, rows_from(from).intersect(&rows_to(to)))];
+        }
+        let partitions = Span {
+            from: from.map_or(Cut::Min, |key| Cut::After(key.partition.shared().clone())),
+            to: to.map_or(Cut::Max, |key| Cut::Before(key.partition.shared().clone())),
+        };
+        let first = from.map(|key| of(key, rows_from(key)));
+        let last = to.map(|key| of(key, rows_to(key)));
+        let whole = KeyRange { partitions, rows: Arc::new([Span::ALL]) };
+        first.into_iter().chain([whole]).chain(last).filter(|range| !range.partitions.is_empty()).collect()
+    }
+
     /// Whether the key lies in the range.
     pub fn contains(&self, key: &EntityKey) -> bool {
         self.contains_pair(key.partition.as_str(), key.row.as_str())

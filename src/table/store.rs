@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use thiserror::Error;
 
-use super::{Batch, ObservedSchema, ScanPlan, ScanRequest, ScanStream, Sightings, Unfit};
+use super::{Batch, KeyRange, ObservedSchema, ScanPlan, ScanRequest, ScanStream, Sightings, Unfit};
 use crate::model::limits::{CUSTOM_PROPERTIES_MAX, ENTITY_MAX_BYTES};
 use crate::model::{ETag, EdmDateTime, EntityKey, StoredEntity, TableName};
 
@@ -129,6 +129,14 @@ pub trait TableReader: Send + Sync + 'static {
     /// What [`TableReader::scan`] would do for this request, told without doing it.
     fn describe(&self, request: &ScanRequest) -> ScanPlan {
         ScanPlan::of_ranges(&request.ranges)
+    }
+
+    /// Where a scan of these ranges is worth splitting into at most so many parts, of about as many entities each, that
+    /// several threads read: the keys, ascending, at which all parts but the first begin. One reader always gives the
+    /// same answer. No key: one part.
+    fn split(&self, table: &TableName, ranges: &[KeyRange], parts: usize) -> Vec<EntityKey> {
+        let _ = (table, ranges, parts);
+        Vec::new()
     }
 }
 

@@ -11,8 +11,9 @@ use super::key_bytes::{self, ByteSpan};
 use super::lease::Lease;
 use super::meta::{Live, Tables};
 use super::scan::Scan;
+use super::segment::split::split;
 use crate::model::{ETag, Entity, EntityKey, StoredEntity, TableName};
-use crate::table::{ObservedSchema, ScanRequest, ScanStream, StoreError, TableReader, TableSize};
+use crate::table::{KeyRange, ObservedSchema, ScanRequest, ScanStream, StoreError, TableReader, TableSize};
 
 /// Rows and tables at one moment, all of it durable.
 pub(super) struct View {
@@ -127,5 +128,9 @@ impl TableReader for EmbeddedReader {
     fn scan(&self, request: ScanRequest) -> Result<ScanStream, StoreError> {
         let table = Arc::clone(find(&self.view.tables, &request.table)?);
         Ok(Scan::new(Arc::clone(&self.view), table, request).into_stream())
+    }
+
+    fn split(&self, table: &TableName, ranges: &[KeyRange], parts: usize) -> Vec<EntityKey> {
+        find(&self.view.tables, table).map(|table| split(table, ranges, parts)).unwrap_or_default()
     }
 }

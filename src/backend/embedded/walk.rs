@@ -119,7 +119,7 @@ impl Walk {
             match segment {
                 Some(segment) => {
                     self.request.stats.add_request();
-                    self.put_back(Box::new(Piece::new(segment, span)));
+                    self.put_back(Box::new(Piece::new(segment, span, self.request.predicate.clone())));
                 }
                 None => self.put_rows(span),
             }

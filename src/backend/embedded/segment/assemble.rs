@@ -86,7 +86,7 @@ fn has_values(batch: &BatchMeta, column: usize) -> bool {
     batch.columns.get(column).is_none_or(|column| column.nulls < batch.rows)
 }
 
-fn is_exact_in_doubles(extremes: &Extremes) -> bool {
+pub(super) fn is_exact_in_doubles(extremes: &Extremes) -> bool {
     let Extremes::Integers(least, greatest) = extremes else { return false };
     [least, greatest].iter().all(|value| value.unsigned_abs() <= DOUBLE_EXACT_INTEGER_MAX)
 }

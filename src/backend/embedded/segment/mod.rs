@@ -9,7 +9,8 @@
 //! ```
 //!
 //! A scan takes a span's segment and lays over it the delta's entries that are younger than it ([`piece`]), all in the
-//! snapshot of its view; where a segment cannot show what is asked for, or its file is damaged, it reads the rows.
+//! snapshot of its view; where a segment cannot show what is asked for, or its file is damaged, it reads the rows. Batches
+//! without a row that the scan is for are not read ([`prune`]), and several threads share a scan ([`split`]).
 //!
 //! What is written into a span goes to the delta in the batch that writes the row, from the moment on when the
 //! building of its segment begins ([`install`]). A file is complete on the disk, and its folder too, before one batch puts
@@ -25,6 +26,8 @@ mod folder;
 pub(super) mod install;
 pub(super) mod manifest;
 pub(super) mod piece;
+mod prune;
+pub(super) mod split;
 #[cfg(test)]
 mod tests;
 mod write;

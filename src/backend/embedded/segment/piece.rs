@@ -12,17 +12,21 @@ use super::super::engine::Engine;
 use super::super::key_bytes::ByteSpan;
 use super::super::reader::View;
 use super::super::rows::RowColumns;
-use super::Segment;
 use super::assemble::{Keys, assemble};
 use super::delta::Delta;
-use crate::table::StoreError;
+use super::{Segment, prune};
+use crate::table::{Predicate, StoreError};
 
 /// A span within the span of one segment.
 pub(in crate::backend::embedded) struct Piece {
     segment: Arc<Segment>,
     span: ByteSpan,
+    /// What the scan is for: batches of which it is not true are left out.
+    predicate: Option<Predicate>,
     /// The batch that is read next, or is being read.
     batch: usize,
+    /// Behind the last batch up to which everything written since was taken: those from here on were left out.
+    taken: usize,
     /// What was written since; made when the piece is first read.
     delta: Option<Delta>,
     current: Option<Current>,
@@ -49,9 +53,13 @@ pub(in crate::backend::embedded) enum Step {
 }
 
 impl Piece {
-    pub(in crate::backend::embedded) fn new(segment: &Arc<Segment>, span: ByteSpan) -> Self {
+    pub(in crate::backend::embedded) fn new(
+        segment: &Arc<Segment>,
+        span: ByteSpan,
+        predicate: Option<Predicate>,
+    ) -> Self {
         let batch = segment.meta.batches.partition_point(|batch| batch.last < span.from);
-        Self { segment: Arc::clone(segment), span, batch, delta: None, current: None }
+        Self { segment: Arc::clone(segment), span, predicate, batch, taken: batch, delta: None, current: None }
     }
 
     /// Goes on. Batches have at most `batch_rows` rows; what is beyond `rows_left` in all is not asked for.
@@ -96,11 +104,21 @@ impl Piece {
     /// Looks up what is to be read of the next batch.
     fn begin_batch(&mut self, engine: &Engine, written: &RowColumns) -> Result<Begun, StoreError> {
         let segment = Arc::clone(&self.segment);
-        let Some(meta) = segment.meta.batches.get(self.batch).filter(|meta| meta.first < self.span.to) else {
-            return Ok(Begun::NoBatch);
-        };
         let delta = self.delta.as_mut().expect("made before the first batch is begun");
-        let is_written = delta.peek(engine)?.is_some_and(|entry| *entry.key <= *meta.last);
+        let (meta, is_written) = loop {
+            let Some(meta) = segment.meta.batches.get(self.batch).filter(|meta| meta.first < self.span.to) else {
+                return Ok(Begun::NoBatch);
+            };
+            let is_written = delta.peek(engine)?.is_some_and(|entry| *entry.key <= *meta.last);
+            if self.predicate.as_ref().is_none_or(|predicate| prune::may_hold(&segment.meta, meta, predicate)) {
+                break (meta, is_written);
+            }
+            // What was written between its rows comes with the next batch that is read, or at the end.
+            self.batch += 1;
+            if !is_written {
+                self.taken = self.batch;
+            }
+        };
         let is_cut = meta.first < self.span.from || self.span.to <= meta.last;
         let keys = match is_written || is_cut {
             true => match Keys::of(&segment, self.batch) {
@@ -126,14 +144,15 @@ impl Piece {
     fn end_batch(&mut self) {
         self.current = None;
         self.batch += 1;
+        self.taken = self.batch;
     }
 
-    /// The part of the span that ends with this batch and begins behind the one before: rows hold what was written there
-    /// too.
+    /// The part of the span that ends with this batch and begins behind the last one that was done with: rows hold what was
+    /// written there too.
     fn rows_instead(&mut self, engine: &Engine) -> Result<ByteSpan, StoreError> {
         let behind = |key: &Vec<u8>| [key.as_slice(), &[0]].concat();
         let batches = &self.segment.meta.batches;
-        let before = self.batch.checked_sub(1).and_then(|index| batches.get(index));
+        let before = self.taken.checked_sub(1).and_then(|index| batches.get(index));
         let from = before.map(|batch| behind(&batch.last)).unwrap_or_default().max(self.span.from.clone());
         let last = batches.get(self.batch).map(|batch| behind(&batch.last));
         let to = last.unwrap_or_else(|| self.span.to.clone()).min(self.span.to.clone());
@@ -142,6 +161,7 @@ impl Piece {
             delta.take();
         }
         self.batch += 1;
+        self.taken = self.batch;
         Ok(ByteSpan { from, to })
     }
 

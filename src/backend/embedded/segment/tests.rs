@@ -12,9 +12,10 @@ use super::*;
 use crate::model::{
     Cut, EdmDateTime, EdmValue, Entity, EntityKey, Properties, PropertyName, Span, SystemClock, TableName,
 };
+use crate::table::predicate::{CompareOp, PredicateColumn, StoredValue};
 use crate::table::{
-    Batch, ColumnType, Direction, IfMatch, KeyRange, Operation, ScanColumn, ScanColumns, ScanRequest, StoreError,
-    TableReader, TableStore,
+    Batch, ColumnType, Direction, IfMatch, KeyRange, Operation, Predicate, ScanColumn, ScanColumns, ScanRequest,
+    StoreError, TableReader, TableStore,
 };
 
 fn table() -> TableName {
@@ -71,12 +72,24 @@ async fn scan(
     direction: Direction,
     batch_rows: usize,
 ) -> Result<Vec<String>, String> {
+    scan_for(reader, ranges, columns, direction, batch_rows, None).await
+}
+
+/// The same, told what it is for.
+async fn scan_for(
+    reader: &dyn TableReader,
+    ranges: &[KeyRange],
+    columns: Vec<ScanColumn>,
+    direction: Direction,
+    batch_rows: usize,
+    predicate: Option<Predicate>,
+) -> Result<Vec<String>, String> {
     let request = ScanRequest {
         table: table(),
         ranges: ranges.into(),
         columns: Arc::new(ScanColumns::new(columns)),
         direction,
-        predicate: None,
+        predicate,
         limit: None,
         batch_rows,
         stats: Arc::default(),
@@ -144,6 +157,45 @@ async fn scans_read_segments_and_what_was_written_since() {
     write(&store, Operation::Insert(entity("q", "", []))).await;
     let rows = scan(&*store.reader(), &[KeyRange::all()], all_columns(), Direction::Forward, 7).await.unwrap();
     assert_eq!(rows[..120], expected[..120], "nothing but the rows behind the segments was read as rows");
+}
+
+#[tokio::test]
+async fn batches_without_a_row_that_is_asked_for_are_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = filled(folder.path(), 120).await;
+    // In a batch that is left out, before one that is read, and behind it.
+    write(&store, Operation::InsertOrReplace(entity("p1", "0040", [("n", EdmValue::Int32(61))]))).await;
+    write(&store, Operation::Insert(entity("p3", "0119 later", [("n", EdmValue::Int32(61))]))).await;
+    let n = PredicateColumn::Property { name: PropertyName::parse("n").unwrap(), column_type: ColumnType::Int32 };
+    let predicate = Predicate::compare(n, CompareOp::Eq, EdmValue::Int32(61));
+    let (reader, columns) = (store.reader(), vec![ScanColumn::RowKey, column("n", ColumnType::Int32)]);
+    let all = [KeyRange::all()];
+    let rows = scan_for(&*reader, &all, columns, Direction::Forward, 100, predicate).await.unwrap();
+    let batch: Vec<String> = (58..66).map(|row| format!("{row:04}|{row}")).collect();
+    let expected: Vec<_> =
+        ["0040|61".to_owned()].into_iter().chain(batch).chain(["0119 later|61".to_owned()]).collect();
+    assert_eq!(rows, expected);
+    // The instants of writing are known too.
+    let timestamp = PredicateColumn::Timestamp;
+    let long_ago = EdmValue::DateTime(EdmDateTime::from_unix_ticks(0).unwrap());
+    let predicate = Predicate::compare(timestamp, CompareOp::Lt, long_ago);
+    let rows = scan_for(&*reader, &all, vec![ScanColumn::RowKey], Direction::Forward, 100, predicate).await.unwrap();
+    assert_eq!(rows, ["0040", "0119 later"]);
+}
+
+#[tokio::test]
+async fn parts_have_about_as_many_rows_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = filled(folder.path(), 120).await;
+    let reader = store.reader();
+    let keys = reader.split(&table(), &[KeyRange::all()], 3);
+    let keys: Vec<_> = keys.iter().map(|key| (key.partition.as_str(), key.row.as_str())).collect();
+    assert_eq!(keys, [("p1", "0040"), ("p2", "0082")]);
+    assert!(reader.split(&table(), &[KeyRange::all()], 1).is_empty());
+    let point = KeyRange { partitions: Span::point("p1"), rows: Arc::new([Span::point("0040")]) };
+    assert!(reader.split(&table(), &[point], 3).is_empty());
+    let partition = KeyRange { partitions: Span::point("p1"), rows: Arc::new([Span::ALL]) };
+    assert_eq!(reader.split(&table(), &[partition], 2).len(), 1);
 }
 
 #[tokio::test]
@@ -373,13 +425,70 @@ async fn compare(store: &EmbeddedStore, ranges: &[KeyRange], columns: &[ScanColu
     }
 }
 
+/// All rows, once in one scan and once in parts.
+async fn compare_parts(store: &EmbeddedStore, parts: usize) {
+    let (reader, columns) = (store.reader(), [ScanColumn::PartitionKey, ScanColumn::RowKey]);
+    let keys = reader.split(&table(), &[KeyRange::all()], parts);
+    assert!(keys.len() < parts);
+    let mut rows = Vec::new();
+    for part in 0..=keys.len() {
+        let ranges = KeyRange::between(part.checked_sub(1).map(|before| &keys[before]), keys.get(part));
+        rows.extend(scan(&*reader, &ranges, columns.to_vec(), Direction::Forward, 7).await.unwrap());
+    }
+    assert_eq!(rows, scan(&*reader, &[KeyRange::all()], columns.to_vec(), Direction::Forward, 7).await.unwrap());
+}
+
+fn predicate() -> impl Strategy<Value = Predicate> {
+    let operators = [CompareOp::Eq, CompareOp::NotEq, CompareOp::Lt, CompareOp::LtEq, CompareOp::Gt, CompareOp::GtEq];
+    let of = |name: &str, value: &EdmValue| PredicateColumn::Property {
+        name: PropertyName::parse(name).unwrap(),
+        column_type: ColumnType::of(value.edm_type()),
+    };
+    let column = || prop::sample::select(vec!["x", "x", "x", "y", "never"]);
+    let value = || prop_oneof![2 => value(), 1 => (-9..9).prop_map(EdmValue::Int32)];
+    let test = prop_oneof![
+        6 => (column(), value(), prop::sample::select(operators.to_vec()))
+            .prop_map(move |(name, value, op)| Predicate::compare(of(name, &value), op, value)),
+        1 => (column(), value()).prop_map(move |(name, value)| Some(Predicate::is_null(of(name, &value)))),
+        1 => (column(), value()).prop_map(move |(name, value)| Some(Predicate::is_not_null(of(name, &value)))),
+        1 => (column(), "[a-c]{0,2}").prop_map(move |(name, text)| {
+            Predicate::starts_with(of(name, &EdmValue::string("")), &text)
+        }),
+    ];
+    let test = test.prop_map(|test| test.expect("the constant is of the column's type"));
+    (prop::collection::vec(test, 1..4), any::<bool>())
+        .prop_map(|(tests, all)| if all { Predicate::all(tests) } else { Predicate::any(tests) })
+        .prop_map(|predicate| predicate.expect("there is a test"))
+}
+
+/// What a scan leaves out for a predicate is nothing that it may be true of, and the rest stays in order.
+async fn compare_with(store: &EmbeddedStore, predicate: &Predicate) {
+    let (reader, all) = (store.reader(), [KeyRange::all()]);
+    let columns = vec![ScanColumn::PartitionKey, ScanColumn::RowKey];
+    let every = scan(&*reader, &all, columns.clone(), Direction::Forward, 7).await.unwrap();
+    let found = scan_for(&*reader, &all, columns, Direction::Forward, 7, Some(predicate.clone())).await.unwrap();
+    let mut rest = found.iter().peekable();
+    for row in &every {
+        if rest.next_if_eq(&row).is_some() {
+            continue;
+        }
+        let (partition, row_key) = row.split_once('|').unwrap();
+        let key = EntityKey::parse(partition, row_key).unwrap();
+        let stored = reader.get(&table(), &key).await.unwrap().unwrap();
+        let value = |name: &PropertyName| stored.entity.properties.get(name.as_str()).map(EdmValue::as_ref);
+        let mut lookup = |name: &PropertyName| value(name).map_or(StoredValue::Absent, StoredValue::Value);
+        assert!(!predicate.may_hold(stored.timestamp, &mut lookup), "{predicate} leaves out {stored:?}");
+    }
+    assert_eq!(rest.next(), None, "in order, and nothing else");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn segments_show_what_rows_hold(
         changes in prop::collection::vec(change(), 1..120),
-        scans in prop::collection::vec((span(), span(), asked(), 1..9_usize), 1..12),
+        scans in prop::collection::vec((span(), span(), asked(), 1..9_usize, predicate()), 1..12),
     ) {
         let folder = tempfile::tempdir().unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -405,11 +514,13 @@ proptest! {
                         store = open_with(folder.path(), small.clone());
                     }
                 }
-                let (partitions, rows, columns, batch_rows) = &scans[index % scans.len()];
+                let (partitions, rows, columns, batch_rows, predicate) = &scans[index % scans.len()];
                 let range = KeyRange { partitions: partitions.clone(), rows: Arc::new([rows.clone()]) };
                 compare(&store, &[range], columns, *batch_rows).await;
                 let all = KeyRange { partitions: partitions.clone(), rows: Arc::new([Span::ALL]) };
                 compare(&store, &[all], columns, *batch_rows).await;
+                compare_with(&store, predicate).await;
+                compare_parts(&store, *batch_rows).await;
             }
             compare(&store, &[KeyRange::all()], &all_columns()[..4], 1000).await;
         });

@@ -22,7 +22,7 @@ use super::super::engine::io_error;
 use super::super::key_bytes::{self, ByteSpan};
 use super::super::meta::TableMeta;
 use super::super::row::{Row, ShapeProperty};
-use super::file::{self, PROPERTIES, SegmentFile};
+use super::file::{self, PROPERTIES, SegmentFile, TIMESTAMP};
 use super::manifest::{BatchMeta, ColumnMeta, Extremes, SegmentColumn, SegmentMeta};
 use super::{Segment, folder};
 use crate::model::EdmType;
@@ -246,7 +246,11 @@ fn describe(
         for index in 0..schema.fields().len() {
             let array = file::decode(&bytes, &batch, &schema, index, path)?;
             batch.rows = array.len();
-            let extremes = index.checked_sub(PROPERTIES).map(|index| extremes(&array, columns[index].edm_type));
+            let edm_type = match index.checked_sub(PROPERTIES) {
+                Some(property) => Some(columns[property].edm_type),
+                None => (index == TIMESTAMP).then_some(EdmType::DateTime),
+            };
+            let extremes = edm_type.map(|edm_type| extremes(&array, edm_type));
             batch.columns.push(ColumnMeta {
                 checksum: file::checksum(&*array),
                 nulls: array.null_count(),
