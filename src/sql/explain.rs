@@ -194,6 +194,9 @@ fn scan_properties(
     if scan.direction() == Direction::Reverse {
         properties.push(("Order", json!("reverse")));
     }
+    if scan.parts() > 1 {
+        properties.push(("Parts", json!(scan.parts())));
+    }
     properties.extend(scan.fetch().map(|limit| ("Limit", json!(limit))));
     if let Some(reads) = reads {
         properties.extend(requests::properties(scan, reads, options.verbose));

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use super::error::{ErrorKind, SqlError, SqlResult};
 use super::mount::{MountName, MountedStore};
 use crate::model::TableName;
-use crate::table::{Sightings, TableReader, TableSize, TableStore};
+use crate::table::{KeyRange, Sightings, TableReader, TableSize, TableStore};
 
 /// A schema of tables, and the store behind it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -197,6 +197,11 @@ impl Readers {
     /// yet, or not any more.
     pub fn size_of(&self, table: &StoredTable) -> Option<TableSize> {
         self.at(table.place).ok()?.estimate(table).ok().flatten()
+    }
+
+    /// Whether scans of all of a table can be split, by how it is kept now.
+    pub fn splits(&self, table: &StoredTable) -> bool {
+        self.at(table.place).is_ok_and(|reader| !reader.split(&table.name, &[KeyRange::all()], 2).is_empty())
     }
 
     /// How what is observed of a table came to be known. Empty where its store sees every write.

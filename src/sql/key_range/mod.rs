@@ -25,6 +25,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use self::analyze::{Analyzed, analyze};
 use self::from_logical::Translator;
 use self::from_physical::PhysicalReader;
+pub(in crate::sql) use self::intersect::ranges as in_both;
 pub use self::point::PointPredicate;
 pub(in crate::sql) use self::predicate::Pattern;
 use self::predicate::{KeyPredicate, KeyView};

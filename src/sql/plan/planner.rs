@@ -493,8 +493,9 @@ impl Planner<'_> {
                 }
             } else if let Some(relation) = self.relation(schema.as_deref(), &table).await? {
                 let size = self.reads.readers.size_of(&relation.stored);
+                let splits = self.reads.readers.splits(&relation.stored);
                 let promises = self.engine.stores().at(relation.stored.place)?.promises();
-                tables.insert(&used_name, relation_entry(&relation, mentions, size, promises));
+                tables.insert(&used_name, relation_entry(&relation, mentions, size, promises, splits));
             } else if let Some(sequence) = self.sequence(schema.as_deref(), &table) {
                 let provider = sequence::provider(self.system.sequences()?, &sequence).await?;
                 let key = format!("{}.{table}", sequence.place.schema());
@@ -551,6 +552,7 @@ fn relation_entry(
     mentions: &Mentions,
     size: Option<TableSize>,
     promises: Promises,
+    splits: bool,
 ) -> TableEntry {
     let shown = match (mentions.hidden, mentions.edm_types) {
         (_, true) => Arc::new(relation.with_edm_types()),
@@ -562,8 +564,9 @@ fn relation_entry(
         key: format!("{}.{}", relation.schema_name, relation.name),
         visible: names(false),
         hidden: names(true),
-        provider: Arc::new(RelationProvider::new(shown.clone(), size.map(|size| size.entities), promises))
-            as Arc<dyn TableProvider>,
+        provider: Arc::new(
+            RelationProvider::new(shown.clone(), size.map(|size| size.entities), promises).splits(splits),
+        ) as Arc<dyn TableProvider>,
         relation: Some(relation.clone()),
         oid: Some(relation.oid),
         row_type: Some(table_row(relation)),

@@ -100,6 +100,7 @@ impl DirectScan {
             |ranges: &Vec<KeyRange>| GroupScan { ranges: ranges.clone().into(), residual: None, predicate: None };
         let groups = plan.groups.iter().map(|g| group(&g.ranges)).collect();
         let run = ScanRun {
+            part: (0, 1),
             relation: Arc::clone(&self.relation),
             reads,
             read: Arc::clone(&self.columns),

@@ -14,7 +14,7 @@ use futures::{StreamExt, TryStreamExt};
 use super::layout::RowLayout;
 use super::overlay;
 use crate::sql::error::SqlError;
-use crate::sql::key_range::KeyPlan;
+use crate::sql::key_range::{KeyPlan, in_both};
 use crate::sql::reads::Reads;
 use crate::sql::relation::Relation;
 use crate::sql::tx::OwnWrites;
@@ -43,6 +43,8 @@ pub(super) struct ScanRun {
     pub direction: Direction,
     pub fetch: Option<usize>,
     pub batch_rows: usize,
+    /// Which part of it this is, and of how many.
+    pub part: (usize, usize),
     pub stats: Arc<ScanStats>,
     pub metrics: BaselineMetrics,
 }
@@ -65,7 +67,10 @@ impl ScanRun {
     }
 
     fn start(self) -> BoxStream<'static, Result<RecordBatch>> {
-        let groups = self.narrowed_groups();
+        let groups = match self.groups_of_part() {
+            Ok(groups) => groups,
+            Err(error) => return stream::once(async { Err(error) }).boxed(),
+        };
         let run = Arc::new(self);
         let in_order: Vec<GroupScan> = match run.direction {
             Direction::Forward => groups,
@@ -84,6 +89,23 @@ impl ScanRun {
         let narrowed =
             self.groups.iter().zip(within).map(|(group, ranges)| GroupScan { ranges: ranges.into(), ..group.clone() });
         narrowed.filter(|group| !group.ranges.is_empty()).collect()
+    }
+
+    /// The narrowed groups, cut down to the keys of this part.
+    fn groups_of_part(&self) -> Result<Vec<GroupScan>> {
+        let (narrowed, (part, parts)) = (self.narrowed_groups(), self.part);
+        if parts == 1 {
+            return Ok(narrowed);
+        }
+        // By what every part knows alike: run-time filters may have said less when another part began.
+        let all: Vec<KeyRange> = self.plan.ranges().cloned().collect();
+        let keys = self.reader()?.split(&self.relation.stored.name, &all, parts);
+        if part > keys.len() {
+            return Ok(Vec::new());
+        }
+        let own = KeyRange::between(part.checked_sub(1).and_then(|before| keys.get(before)), keys.get(part));
+        let cut = |group: GroupScan| GroupScan { ranges: in_both(&group.ranges, &own).into(), ..group };
+        Ok(narrowed.into_iter().map(cut).filter(|group| !group.ranges.is_empty()).collect())
     }
 
     fn output_names(&self) -> Vec<&str> {
