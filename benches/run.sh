@@ -4,10 +4,10 @@
 #   benches/run.sh [--quick] [--only NAME] [--write]
 #
 # TABLEGATE names the server's binary (default: the one of `cargo build --release`). Python packages go to
-# $TABLEGATE_BENCH (~/.cache/tablegate-bench), outside the checkout.
+# $BENCH_TOOLS (~/.cache/tablegate-bench), outside the checkout.
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-place="${TABLEGATE_BENCH:-$HOME/.cache/tablegate-bench}"
+place="${BENCH_TOOLS:-$HOME/.cache/tablegate-bench}"
 mkdir -p "$place"
 if ! cmp -s "$here/requirements.txt" "$place/installed"; then
     rm -f "$place/installed"

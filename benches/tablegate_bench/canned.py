@@ -77,7 +77,7 @@ class Service(asyncio.Protocol):
                 token = f"x-ms-continuation-NextPartitionKey: {number + 1}\r\nx-ms-continuation-NextRowKey: 0\r\n"
         else:
             status = "404 Not Found"
-            body = b'{"odata.error":{"code":"ResourceNotFound","message":{"lang":"en-US","value":"no such"}}}'
+            body = b'{"odata.error":{"code":"TableNotFound","message":{"lang":"en-US","value":"no such"}}}'
         head = f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n{token}\r\n"
         self.transport.write(head.encode() + body)
 

@@ -29,11 +29,11 @@ def measure(report: Report, work: Path, library: Path, runs: int):
         port = int(canned.stdout.readline())
         # A well-formed key that opens nothing: the emulator's public account name, 32 zero bytes.
         key = "A" * 43 + "="
-        os.environ["TABLEGATE_BENCH_ACCOUNT"] = (
+        os.environ["BENCH_ACCOUNT"] = (
             f"DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey={key};"
             f"TableEndpoint=http://127.0.0.1:{port}/devstoreaccount1;"
         )
-        flags = ("--connection-string", "env:TABLEGATE_BENCH_ACCOUNT", "--read-only")
+        flags = ("--connection-string", "env:BENCH_ACCOUNT", "--read-only")
         gateway = Tablegate(work / "pages", library, *flags)
         try:
             _scan(report, gateway, runs)

@@ -151,7 +151,11 @@ class Tablegate(Server):
                 env={**os.environ, **self.syncs.environment},
             )
         self.pid = self.process.pid
-        self._wait()
+        try:
+            self._wait()
+        except RuntimeError:
+            print(Path(f"{self.folder}.log").read_text()[-2000:], flush=True)
+            raise
         return time.monotonic() - begun
 
     def cpu_seconds(self) -> float:
