@@ -27,6 +27,7 @@ fuzz: ## Send damaged conversations for ten minutes (FUZZ_SECONDS, FUZZ_SEED)
 lint: ## Check formatting and lints; every warning is an error
 	cargo fmt --check
 	cargo clippy --all-targets -- -D warnings
+	cargo clippy --test layering --features entra -- -D warnings
 
 fmt: ## Format the code
 	cargo fmt

@@ -1,7 +1,9 @@
-//! Reads by key without the optimizer give the rows that they give with it, in the same order and with the same errors.
+//! Reads and changes by key in short ways give what they give without: the same rows in the same order, the same tags and
+//! errors, and the same tables.
 //!
 //! Random queries over tables of every kind of key run on one session with `tablegate.direct_reads` on and off, once with
-//! their values in the text and once as parameters; a transaction's own writes lie over some of the rows.
+//! their values in the text and once as parameters; a transaction's own writes lie over some of the rows. Random changes
+//! run on two servers, in short ways on the one alone.
 
 #[path = "support/rng.rs"]
 mod rng;
@@ -15,13 +17,14 @@ use tablegate::backend::memory::MemoryStore;
 use tablegate::model::SystemClock;
 use tablegate::sql::outcome::Outcome;
 use tablegate::sql::output::TextColumn;
-use tablegate::sql::session::{Position, Session, SessionOptions};
+use tablegate::sql::session::{Position, Repeated, Session, SessionOptions};
 use tablegate::sql::types::SqlType;
 use tablegate::sql::{Engine, EngineConfig, ScalarValue, SqlError};
 
 type SqlResult<T> = Result<T, Box<SqlError>>;
 
 const QUERIES: u64 = 600;
+const CHANGES: u64 = 500;
 
 const TABLES: &[(&str, &[&str])] = &[
     (r#"CREATE TABLE raw ("PartitionKey" text, "RowKey" text, n int)"#, &[r#""PartitionKey""#, r#""RowKey""#]),
@@ -58,10 +61,17 @@ async fn run(session: &mut Session, sql: &str, parameters: Vec<ScalarValue>) -> 
 
 async fn rows(session: &mut Session, sql: &str, parameters: Vec<ScalarValue>) -> SqlResult<Vec<String>> {
     let types: Vec<SqlType> = parameters.iter().map(sql_type).collect();
-    let statement = session.parse(sql)?.pop().expect("there is a statement");
-    let prepared = session.prepare(statement, &types).await?;
-    let Outcome::Rows(mut rows) = session.execute(&prepared, parameters, Position::Last).await? else {
-        return Ok(Vec::new());
+    let (prepared, parameters) = match session.repeated(sql).await {
+        Some(Repeated { prepared, parameters }) => (prepared, parameters),
+        None => {
+            let statement = session.parse(sql)?.pop().expect("there is a statement");
+            (Arc::new(session.prepare(statement, &types).await?), parameters)
+        }
+    };
+    let mut rows = match session.execute(&prepared, parameters, Position::Last).await? {
+        Outcome::Rows(rows) => rows,
+        Outcome::Done(tag) => return Ok(vec![tag.to_string()]),
+        Outcome::CopyIn(_) | Outcome::CopyOut(_) => return Ok(Vec::new()),
     };
     let style = session.output_style();
     let mut lines = Vec::new();
@@ -225,4 +235,169 @@ async fn a_transaction_reads_its_own_writes() {
     }
     let own = run(&mut session, "SELECT b, n FROM two WHERE a = 'a' AND b IN (1, 2, 3)", Vec::new()).await;
     assert_eq!(own, Ok(vec!["|1|-1".to_owned(), "|3|30".to_owned()]));
+}
+
+/// With a column of each kind that assignments have something to say about.
+const STRICT: &str = "CREATE TABLE strict (a varchar(3), b int, n smallint NOT NULL DEFAULT 7, d numeric(5, 2), \
+                      t text CHECK (t <> 'no'), PRIMARY KEY (a, b))";
+
+impl Query {
+    fn push_one_of(&mut self, rng: &mut Rng, texts: &[&'static str]) -> &mut Self {
+        self.push(rng.pick(texts))
+    }
+
+    /// A change of one of the tables of reads, or of the strict one.
+    fn change_of(rng: &mut Rng) -> Self {
+        let mut query = Self::default();
+        let strict = rng.percent(40);
+        let (table, keys): (&str, &[&str]) = if strict {
+            ("strict", &["a", "b"])
+        } else {
+            let (create, keys) = rng.pick(TABLES);
+            (create.split(' ').nth(2).expect("a name follows CREATE TABLE"), keys)
+        };
+        let values = if strict {
+            &["1", "-5", "NULL", "'6'", "100000", "DEFAULT", "2.5", "3000000000", "'x'"][..]
+        } else {
+            &["1", "-5", "NULL", "'6'", "100000", "3000000000", "true"][..]
+        };
+        match rng.below(10) {
+            0..=4 => {
+                query.push("INSERT INTO ").push(table).push(&format!(" ({}, {}, n", keys[0], keys[1]));
+                query.push(if strict { ", t) VALUES " } else { ") VALUES " });
+                for row in 0..rng.pick(&[1, 1, 1, 2, 3]) {
+                    query.push(if row > 0 { ", (" } else { "(" }).push_value(rng, true).push(", ");
+                    query.push_value(rng, table == "raw").push(", ").push_one_of(rng, values);
+                    if strict {
+                        query.push_one_of(rng, &[", 'yes'", ", 'no'", ", NULL", ", 'it''s'"]);
+                    }
+                    query.push(")");
+                }
+                if rng.percent(40) {
+                    query.push(&format!(" ON CONFLICT ({}, {}) DO ", keys[0], keys[1]));
+                    query.push_one_of(
+                        rng,
+                        &["NOTHING", "UPDATE SET n = EXCLUDED.n", "UPDATE SET n = 5", "UPDATE SET n = EXCLUDED.n + 1"],
+                    );
+                }
+            }
+            5..=7 => {
+                query.push("UPDATE ").push(table).push(" SET n = ");
+                match rng.below(5) {
+                    0 => query.push("n + ").push_value(rng, false),
+                    1 => query.push_value(rng, false),
+                    2 => query.push("n / ").push_value(rng, false),
+                    _ => query.push_one_of(rng, &["n + 1", "0", "'4'", "100000", "n * 30000", "NULL", "1 + 1", "'x'"]),
+                };
+                if strict {
+                    query.push_one_of(
+                        rng,
+                        &["", ", d = n / 3.0", ", d = 1.555", ", t = 'no'", ", t = t || 'x'", ", a = 'long'"],
+                    );
+                }
+                query.push_keys(rng, table, keys);
+            }
+            _ => {
+                query.push("DELETE FROM ").push(table);
+                query.push_keys(rng, table, keys);
+            }
+        }
+        if rng.percent(25) {
+            query.push(" RETURNING n, n + 1 AS m, ").push(keys[0]);
+        }
+        query
+    }
+
+    /// A condition on both keys: mostly one row, or a few.
+    fn push_keys(&mut self, rng: &mut Rng, table: &str, keys: &[&str]) {
+        for (index, column) in keys.iter().enumerate() {
+            self.push(if index == 0 { " WHERE " } else { " AND " });
+            let is_text = index == 0 || table == "raw";
+            if rng.percent(80) {
+                self.push(column).push(" = ").push_value(rng, is_text);
+            } else {
+                self.push_condition(rng, column, is_text);
+            }
+        }
+    }
+}
+
+/// Everything in all tables.
+async fn contents(session: &mut Session) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (create, keys) in TABLES {
+        let table = create.split(' ').nth(2).expect("a name follows CREATE TABLE");
+        let query = format!("SELECT {}, {}, n FROM {table} ORDER BY 1, 2", keys[0], keys[1]);
+        lines.extend(run(session, &query, Vec::new()).await.expect("the table can be read"));
+    }
+    lines.extend(run(session, "SELECT * FROM strict ORDER BY a, b", Vec::new()).await.expect("the table can be read"));
+    lines
+}
+
+async fn changes_are_the_same(seed: u64, with_parameters: bool) {
+    let mut sessions = [session().await, session().await];
+    for (session, direct, mode) in [(0, "on", "force_generic_plan"), (1, "off", "force_custom_plan")] {
+        let session = &mut sessions[session];
+        set_up(session).await;
+        for sql in [
+            STRICT,
+            "INSERT INTO strict (a, b, n) VALUES ('a', 1, 1), ('a', 2, 2), ('b', 3, 3)",
+            &format!("SET tablegate.direct_reads = {direct}"),
+            &format!("SET plan_cache_mode = {mode}"),
+        ] {
+            run(session, sql, Vec::new()).await.expect("it is done");
+        }
+    }
+    let [short, long] = &mut sessions;
+    for case in 0..CHANGES {
+        let mut rng = Rng::of_case(seed, case);
+        let change = match rng.below(20) {
+            0 => Query { text: "BEGIN".to_owned(), with_parameters: "BEGIN".to_owned(), parameters: Vec::new() },
+            1 => Query { text: "COMMIT".to_owned(), with_parameters: "COMMIT".to_owned(), parameters: Vec::new() },
+            2 => Query { text: "ROLLBACK".to_owned(), with_parameters: "ROLLBACK".to_owned(), parameters: Vec::new() },
+            _ => Query::change_of(&mut rng),
+        };
+        let (sql, parameters) =
+            if with_parameters { (&change.with_parameters, change.parameters) } else { (&change.text, Vec::new()) };
+        let answer = run(short, sql, parameters.clone()).await;
+        assert_eq!(
+            answer,
+            run(long, sql, parameters.clone()).await,
+            "in a short way, and not: {sql} with {parameters:?}"
+        );
+        if case % 40 == 39 {
+            run(short, "ROLLBACK", Vec::new()).await.expect("it ends a block, or warns");
+            run(long, "ROLLBACK", Vec::new()).await.expect("it ends a block, or warns");
+            assert_eq!(contents(short).await, contents(long).await, "after {case}: {sql}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn changes_with_constants_are_the_same_in_short_ways() {
+    changes_are_the_same(13, false).await;
+}
+
+#[tokio::test]
+async fn changes_with_parameters_are_the_same_in_short_ways() {
+    changes_are_the_same(14, true).await;
+}
+
+#[tokio::test]
+async fn texts_that_come_again_are_planned_once() {
+    let mut session = session().await;
+    set_up(&mut session).await;
+    let text = |b: i32| format!("SELECT n FROM two WHERE a = 'a' AND b = {b}");
+    assert!(session.repeated(&text(1)).await.is_none(), "it comes for the first time");
+    let first = session.repeated(&text(2)).await.expect("it comes again");
+    let second = session.repeated(&text(3)).await.expect("and again");
+    assert!(Arc::ptr_eq(&first.prepared, &second.prepared));
+    assert_eq!(second.parameters, [ScalarValue::from("a"), ScalarValue::from(3)]);
+    assert!(session.repeated("SELECT n FROM two WHERE a = 'a' AND b = '1'").await.is_none(), "of another type");
+    run(&mut session, "ALTER TABLE two ADD COLUMN m int", Vec::new()).await.expect("it is done");
+    let third = session.repeated(&text(4)).await.expect("it is planned anew");
+    assert!(!Arc::ptr_eq(&first.prepared, &third.prepared));
+    for _ in 0..3 {
+        assert!(session.repeated("SELECT count(*) FROM two WHERE b = 1").await.is_none(), "it is no read by key");
+    }
 }

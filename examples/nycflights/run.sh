@@ -1,13 +1,20 @@
 #!/usr/bin/env bash
 # Loads nycflights13 into tablegate and into PostgreSQL 15, runs the same queries on both and compares the answers.
 #
-#   examples/nycflights/run.sh DATA_FOLDER
+#   examples/nycflights/run.sh [--azurite] DATA_FOLDER
 #
+# With --azurite tablegate keeps the rows in Azurite, the emulator of the Table service (tests/azurite/install.sh puts it
+# in place), instead of its embedded store.
 # DATA_FOLDER holds airlines.csv airports.csv planes.csv weather.csv and flights.csv (or flights.csv.zip).
 # TABLEGATE names the binary (default: target of `cargo build --release`).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-data=$(cd "${1:?usage: run.sh DATA_FOLDER}" && pwd)
+on_azurite=no
+if [ "${1:-}" = --azurite ]; then
+    on_azurite=yes
+    shift
+fi
+data=$(cd "${1:?usage: run.sh [--azurite] DATA_FOLDER}" && pwd)
 . "$here/../../benches/servers.sh"
 
 work=$(mktemp -d)
@@ -17,7 +24,13 @@ cp "$data"/*.csv "$work" 2>/dev/null || true
 [ -e "$work/flights.csv" ] || unzip -q -o "$data/flights.csv.zip" -d "$work"
 
 start_postgres "$work/postgres"
-start_tablegate "$work/tablegate" --no-sample
+flags=(--no-sample)
+if [ $on_azurite = yes ]; then
+    start_azurite "$work/azurite"
+    # It does one thing at a time: more requests would only wait in it, until they are given up.
+    flags+=(--account-requests 8)
+fi
+start_tablegate "$work/tablegate" "${flags[@]}"
 
 load() { # load LABEL PSQL...
     local label=$1 table started
@@ -25,7 +38,10 @@ load() { # load LABEL PSQL...
     "$@" -q -v ON_ERROR_STOP=1 -f "$here/schema.sql" 2>/dev/null
     for table in airlines airports planes weather flights; do
         started=$(date +%s.%N)
-        "$@" -q -v ON_ERROR_STOP=1 -c "\\copy $table FROM '$work/$table.csv' WITH (FORMAT csv, HEADER, NULL 'NA')" 2>"$work/notices"
+        "$@" -q -v ON_ERROR_STOP=1 -c "\\copy $table FROM '$work/$table.csv' WITH (FORMAT csv, HEADER, NULL 'NA')" 2>"$work/notices" || {
+            cat "$work/notices" >&2
+            return 1
+        }
         printf '%-12s %-10s loaded in %6.2f s\n' "$label" "$table" "$(echo "$(date +%s.%N) - $started" | bc)"
     done
 }
@@ -49,7 +65,16 @@ expect_scope() { # expect_scope SCOPE QUERY
     fi
     echo "scope $1: $2"
 }
-expect_scope point "SELECT * FROM flights WHERE origin = 'EWR' AND time_hour = '2013-01-01T10:00:00Z' AND carrier = 'UA' AND flight = 1545"
+point="SELECT * FROM flights WHERE origin = 'EWR' AND time_hour = '2013-01-01T10:00:00Z' AND carrier = 'UA' AND flight = 1545"
+expect_scope point "$point"
+if [ $on_azurite = yes ]; then
+    plan=$("${TABLEGATE_PSQL[@]}" -q -t -A -c "EXPLAIN ANALYZE $point")
+    if ! grep -q "Requests: 1\$" <<<"$plan"; then
+        printf 'expected one request:\n%s\n' "$plan" >&2
+        exit 1
+    fi
+    echo "one request: EXPLAIN ANALYZE $point"
+fi
 expect_scope "row range" "SELECT * FROM flights WHERE origin = 'EWR' AND time_hour >= '2013-07-04T04:00:00Z' AND time_hour < '2013-07-05T04:00:00Z'"
 
 echo "resident memory before SELECT * FROM flights: $(tablegate_memory_mb) MB"

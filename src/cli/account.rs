@@ -4,18 +4,41 @@
 //! command line, which others on the machine can see, only names one.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use thiserror::Error;
 
 use super::config::{ConfigError, Origin};
-use crate::backend::azure::{AccountError, AzureAccount, Credential, Secret};
+use crate::backend::azure::{AccountError, AzureAccount, Credential, RetryPolicy, Secret};
 
 /// How the account is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AccountConfig {
     ConnectionString(SecretSource),
-    Key { endpoint: String, key: SecretSource },
-    Sas { endpoint: String, sas: SecretSource },
+    Key {
+        endpoint: String,
+        key: SecretSource,
+    },
+    Sas {
+        endpoint: String,
+        sas: SecretSource,
+    },
+    /// By tokens of Entra ID, for whom the environment says.
+    Entra {
+        endpoint: String,
+    },
+}
+
+/// How an account is used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccountUse {
+    /// Nothing is ever written there.
+    pub read_only: bool,
+    /// Under way at one time.
+    pub requests: usize,
+    pub retry: RetryPolicy,
+    /// How long a sample of a found table serves; `None` for as long as the server runs.
+    pub rediscover: Option<Duration>,
 }
 
 /// Where a secret is.
@@ -33,6 +56,8 @@ pub enum OpenAccountError {
     NoVariable(String),
     #[error("cannot read the file {}, named for the account: {reason}", file.display())]
     NoFile { file: PathBuf, reason: String },
+    #[error("entra = true: {0}")]
+    NoEntra(String),
     #[error(transparent)]
     Account(#[from] AccountError),
 }
@@ -49,7 +74,9 @@ impl SecretSource {
         }
         match at {
             Origin::Option(_) => Err(ConfigError::SecretInOption { at: at.clone() }),
-            Origin::Variable(_) | Origin::File(..) | Origin::Default(_) => Ok(SecretSource::Here(Secret::new(value))),
+            Origin::Variable(_) | Origin::File(..) | Origin::MountKey(..) | Origin::Default(_) => {
+                Ok(SecretSource::Here(Secret::new(value)))
+            }
         }
     }
 
@@ -77,6 +104,19 @@ impl AccountConfig {
             AccountConfig::ConnectionString(source) => AzureAccount::of_connection_string(&source.read()?)?,
             AccountConfig::Key { endpoint, key } => AzureAccount::new(endpoint, Credential::key(&key.read()?)?)?,
             AccountConfig::Sas { endpoint, sas } => AzureAccount::new(endpoint, Credential::sas(&sas.read()?)?)?,
+            AccountConfig::Entra { endpoint } => AzureAccount::new(endpoint, entra()?)?,
         })
     }
+}
+
+#[cfg(feature = "entra")]
+fn entra() -> Result<Credential, OpenAccountError> {
+    let entra = crate::backend::azure::Entra::of_environment().map_err(OpenAccountError::NoEntra)?;
+    Ok(Credential::Token(std::sync::Arc::new(entra)))
+}
+
+#[cfg(not(feature = "entra"))]
+fn entra() -> Result<Credential, OpenAccountError> {
+    let reason = "this program was built without Entra ID; build it with cargo build --features entra";
+    Err(OpenAccountError::NoEntra(reason.to_owned()))
 }

@@ -120,6 +120,9 @@ pub struct ServeArgs {
     /// Keep data in a Table service: env:VARIABLE or file:PATH of its connection string
     #[arg(long, value_name = "WHERE", conflicts_with_all = ["data", "memory"])]
     pub connection_string: Option<String>,
+    /// Mount another account as schema NAME, as prod=env:VARIABLE or prod=file:PATH
+    #[arg(long, value_name = "NAME=WHERE")]
+    pub mount: Vec<String>,
     /// Write nothing into the account
     #[arg(long)]
     pub read_only: bool,
@@ -132,12 +135,21 @@ pub struct ServeArgs {
     /// Time after which a request is not repeated any more [default: 60s]
     #[arg(long, value_name = "TIME")]
     pub retry_budget: Option<String>,
+    /// Time that a sample of an undeclared table's columns serves; off until ANALYZE [default: 60s]
+    #[arg(long, value_name = "TIME")]
+    pub rediscover: Option<String>,
     /// Sync each commit to the disk: always, never [default: always]
     #[arg(long, value_name = "WHEN")]
     pub fsync: Option<String>,
     /// Free space below which writes are refused [default: 256MB]
     #[arg(long, value_name = "SIZE")]
     pub disk_reserve: Option<String>,
+    /// Rows of a table that are worth being kept as columns too; off for none [default: 50000]
+    #[arg(long, value_name = "ROWS")]
+    pub segment_rows: Option<String>,
+    /// Part of them that may change before their columns are made anew [default: 1%]
+    #[arg(long, value_name = "PART")]
+    pub segment_dirty: Option<String>,
     /// What a transaction may be: strict, observe [default: strict]
     #[arg(long, value_name = "MODE")]
     pub egt_mode: Option<String>,

@@ -3,6 +3,8 @@
 //! What is not understood is refused: a misspelled key that is silently ignored is a setting that silently does not
 //! hold. Every error is one line that says where the wrong value stands.
 
+mod mounts;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::net::SocketAddr;
@@ -12,18 +14,23 @@ use std::time::Duration;
 use thiserror::Error;
 use tracing_subscriber::EnvFilter;
 
-use super::account::{AccountConfig, SecretSource};
+use self::mounts::{MountLayer, known_mount_keys};
+use super::account::{AccountConfig, AccountUse, SecretSource};
 use super::args::ServeArgs;
 use super::settings::{self, CONFIG_VARIABLE, DEFINITIONS, Definition, FsyncWhen, LogFormat, Reason, VARIABLE_PREFIX};
 use crate::backend::azure::RetryPolicy;
 use crate::pg::Method;
-use crate::sql::EgtMode;
+use crate::sql::{EgtMode, MountNameError};
+
+pub use self::mounts::MountConfig;
 
 /// What `serve` runs on, checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     pub listen: SocketAddr,
     pub store: StoreConfig,
+    /// Further stores, each behind a schema of its own.
+    pub mounts: Vec<MountConfig>,
     pub sample: bool,
     pub max_connections: usize,
     pub max_connections_per_user: Option<usize>,
@@ -53,8 +60,17 @@ pub struct Config {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreConfig {
     Memory,
-    Embedded { folder: PathBuf, fsync: FsyncWhen, disk_reserve: u64 },
-    Azure { account: AccountConfig, read_only: bool, requests: usize, retry: RetryPolicy },
+    Embedded { folder: PathBuf, fsync: FsyncWhen, disk_reserve: u64, segments: SegmentConfig },
+    Azure { account: AccountConfig, usage: AccountUse },
+}
+
+/// When rows are kept as columns too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SegmentConfig {
+    /// Rows that are worth it; `None` for never.
+    pub rows: Option<u64>,
+    /// In percent, what may change before the columns are made anew.
+    pub dirty: u64,
 }
 
 /// A certificate and its key, both PEM.
@@ -71,18 +87,31 @@ pub enum ConfigError {
     Unreadable { file: PathBuf, reason: String },
     #[error("{}: {reason}", file.display())]
     Syntax { file: PathBuf, reason: String },
-    #[error("{}: unknown key \"{key}\"; known are {}", file.display(), known_keys())]
+    #[error("{}: unknown key \"{key}\"; known are {}, and tables [mount.NAME]", file.display(), known_keys())]
     UnknownKey { file: PathBuf, key: String },
     #[error("{}: \"{key}\" must be a string, a whole number, true or false", file.display())]
     ValueKind { file: PathBuf, key: String },
-    #[error("unknown environment variable {name}; known are {CONFIG_VARIABLE} and {}", known_variables())]
+    #[error(
+        "unknown environment variable {name}; known are {CONFIG_VARIABLE}, {VARIABLE_PREFIX}MOUNT_NAME and {}",
+        known_variables()
+    )]
     UnknownVariable { name: String },
     #[error("{at}: two of a data folder, memory and an account are asked for; choose one")]
     TwoStores { at: Origin },
     #[error("{at}: a secret does not belong on the command line; name it as env:VARIABLE or file:PATH")]
     SecretInOption { at: Origin },
-    #[error("{at}: an account takes connection_string, or endpoint with one of key and sas")]
+    #[error("{at}: an account takes connection_string, or endpoint with one of key, sas and entra = true")]
     HalfAccount { at: Origin },
+    #[error("{at}: a mount is NAME=env:VARIABLE or NAME=file:PATH, where its connection string is")]
+    MountOption { at: Origin },
+    #[error("{}: \"{key}\" must be a table, such as [mount.prod]", file.display())]
+    NoMountTable { file: PathBuf, key: String },
+    #[error("{}: unknown key \"{key}\"; a mount has {}", file.display(), known_mount_keys())]
+    UnknownMountKey { file: PathBuf, key: String },
+    #[error("{at}: \"{name}\" cannot be the name of a mount: {reason}")]
+    MountName { at: Origin, name: String, reason: MountNameError },
+    #[error("{at}: \"{name}\" is mounted twice")]
+    SecondMount { at: Origin, name: String },
     #[error("{at}: only an account can be used read-only")]
     NotReadOnly { at: Origin },
     #[error("tls_cert and tls_key go together: both are needed, or neither")]
@@ -101,6 +130,8 @@ pub enum Origin {
     Option(String),
     Variable(String),
     File(PathBuf, &'static str),
+    /// A key of a mount, with the table it is in.
+    MountKey(PathBuf, String),
     Default(&'static str),
 }
 
@@ -110,6 +141,7 @@ impl fmt::Display for Origin {
             Origin::Option(name) => write!(f, "option {name}"),
             Origin::Variable(name) => write!(f, "environment variable {name}"),
             Origin::File(file, key) => write!(f, "{}, key \"{key}\"", file.display()),
+            Origin::MountKey(file, key) => write!(f, "{}, key \"{key}\"", file.display()),
             Origin::Default(key) => write!(f, "default of {key}"),
         }
     }
@@ -117,26 +149,36 @@ impl fmt::Display for Origin {
 
 /// The values one source gives, by key, not yet checked.
 type Layer = HashMap<&'static str, (String, Origin)>;
+/// The values of one source for the server, and those for what is mounted.
+type Source = (Layer, MountLayer);
 
 impl Config {
     /// # Errors
     /// Names the key, variable or option that is wrong.
     pub fn load(args: &ServeArgs, environment: impl Iterator<Item = (String, String)>) -> Result<Self, ConfigError> {
+        let options = (from_args(args), MountLayer::of_options(&args.mount)?);
         let (variables, named_file) = from_environment(environment)?;
         let file = match args.config.clone().or(named_file) {
             Some(path) => from_file(&path)?,
-            None => Layer::new(),
+            None => Source::default(),
         };
-        Self::from_layers(&[from_args(args), variables, file])
+        let (mut layers, mut mounts) = (Vec::new(), Vec::new());
+        for (mut layer, mut named) in [options, variables, file] {
+            named.move_public_to(&mut layer)?;
+            layers.push(layer);
+            mounts.push(named);
+        }
+        Self::from_layers(&layers, &mounts)
     }
 
     /// The first layer that has a key decides it.
-    fn from_layers(layers: &[Layer]) -> Result<Self, ConfigError> {
+    fn from_layers(layers: &[Layer], mounts: &[MountLayer]) -> Result<Self, ConfigError> {
         let store = store(layers)?;
         let config = Self {
             listen: checked(layers, "listen", settings::address)?,
             users: users(layers, &store),
             store,
+            mounts: mounts::mounts(mounts, layers)?,
             sample: checked(layers, "sample", settings::boolean)?,
             max_connections: checked(layers, "max_connections", settings::max_connections)?,
             max_connections_per_user: checked(layers, "max_connections_per_user", settings::max_connections_per_user)?,
@@ -183,7 +225,11 @@ fn store(layers: &[Layer]) -> Result<StoreConfig, ConfigError> {
 fn chosen_store(layers: &[Layer], read_only: bool) -> Result<StoreConfig, ConfigError> {
     let fsync = checked(layers, "fsync", settings::fsync)?;
     let disk_reserve = checked(layers, "disk_reserve", settings::disk_reserve)?;
-    let embedded = |folder| StoreConfig::Embedded { folder, fsync, disk_reserve };
+    let segments = SegmentConfig {
+        rows: checked(layers, "segment_rows", settings::segment_rows)?,
+        dirty: checked(layers, "segment_dirty", settings::segment_dirty)?,
+    };
+    let embedded = |folder| StoreConfig::Embedded { folder, fsync, disk_reserve, segments };
     for layer in layers {
         let memory = match layer.get("memory") {
             Some(_) => checked(std::slice::from_ref(layer), "memory", settings::boolean)?,
@@ -193,10 +239,7 @@ fn chosen_store(layers: &[Layer], read_only: bool) -> Result<StoreConfig, Config
             if memory || layer.contains_key("data") {
                 return Err(ConfigError::TwoStores { at });
             }
-            let requests = checked(layers, "account_requests", settings::account_requests)?;
-            let delays = checked(layers, "retry_delays", settings::retry_delays)?;
-            let retry = RetryPolicy { delays, budget: checked(layers, "retry_budget", settings::retry_budget)? };
-            return Ok(StoreConfig::Azure { account: account(layers, at)?, read_only, requests, retry });
+            return Ok(StoreConfig::Azure { account: account(layers, at)?, usage: account_use(layers, read_only)? });
         }
         match (memory, layer.get("data")) {
             (true, Some((_, at))) => return Err(ConfigError::TwoStores { at: at.clone() }),
@@ -223,7 +266,10 @@ fn names_account(layer: &Layer) -> Option<Origin> {
 fn account(layers: &[Layer], at: Origin) -> Result<AccountConfig, ConfigError> {
     let given = |key| layers.iter().find_map(|layer: &Layer| layer.get(key));
     let secret = |(value, at): &(String, Origin)| SecretSource::of(value, at);
+    let entra = checked(layers, "entra", settings::boolean)?;
     match (given("connection_string"), given("endpoint"), given("key"), given("sas")) {
+        (None, Some((endpoint, _)), None, None) if entra => Ok(AccountConfig::Entra { endpoint: endpoint.clone() }),
+        _ if entra => Err(ConfigError::HalfAccount { at }),
         (Some(text), None, None, None) => Ok(AccountConfig::ConnectionString(secret(text)?)),
         (None, Some((endpoint, _)), Some(key), None) => {
             Ok(AccountConfig::Key { endpoint: endpoint.clone(), key: secret(key)? })
@@ -235,9 +281,23 @@ fn account(layers: &[Layer], at: Origin) -> Result<AccountConfig, ConfigError> {
     }
 }
 
+/// How an account is used, as these layers say.
+fn account_use(layers: &[Layer], read_only: bool) -> Result<AccountUse, ConfigError> {
+    let delays = checked(layers, "retry_delays", settings::retry_delays)?;
+    let budget = checked(layers, "retry_budget", settings::retry_budget)?;
+    Ok(AccountUse {
+        read_only,
+        requests: checked(layers, "account_requests", settings::account_requests)?,
+        retry: RetryPolicy { delays, budget },
+        rediscover: checked(layers, "rediscover", settings::rediscover)?,
+    })
+}
+
 fn users(layers: &[Layer], store: &StoreConfig) -> Option<PathBuf> {
     match (value(layers, "users"), store) {
-        ((file, Origin::Option(_) | Origin::Variable(_) | Origin::File(..)), _) => Some(PathBuf::from(file)),
+        ((file, Origin::Option(_) | Origin::Variable(_) | Origin::File(..) | Origin::MountKey(..)), _) => {
+            Some(PathBuf::from(file))
+        }
         ((_, Origin::Default(_)), StoreConfig::Embedded { folder, .. }) => Some(folder.join(settings::USERS_FILE)),
         ((_, Origin::Default(_)), StoreConfig::Memory | StoreConfig::Azure { .. }) => None,
     }
@@ -280,9 +340,12 @@ fn from_args(args: &ServeArgs) -> Layer {
         ("account_requests", args.account_requests.clone()),
         ("retry_delays", args.retry_delays.clone()),
         ("retry_budget", args.retry_budget.clone()),
+        ("rediscover", args.rediscover.clone()),
         ("sample", switch(args.no_sample, "false")),
         ("fsync", args.fsync.clone()),
         ("disk_reserve", args.disk_reserve.clone()),
+        ("segment_rows", args.segment_rows.clone()),
+        ("segment_dirty", args.segment_dirty.clone()),
         ("egt_mode", args.egt_mode.clone()),
         ("max_connections", args.max_connections.clone()),
         ("max_connections_per_user", args.max_connections_per_user.clone()),
@@ -307,8 +370,8 @@ fn from_args(args: &ServeArgs) -> Layer {
 
 fn from_environment(
     environment: impl Iterator<Item = (String, String)>,
-) -> Result<(Layer, Option<PathBuf>), ConfigError> {
-    let mut layer = Layer::new();
+) -> Result<(Source, Option<PathBuf>), ConfigError> {
+    let (mut layer, mut mounts) = Source::default();
     let mut file = None;
     for (name, value) in environment {
         let Some(rest) = name.strip_prefix(VARIABLE_PREFIX) else { continue };
@@ -316,32 +379,44 @@ fn from_environment(
             file = Some(PathBuf::from(value));
             continue;
         }
+        if mounts.add_variable(&name, &value)? {
+            continue;
+        }
         let known = definition(&rest.to_ascii_lowercase()).filter(|d| d.variable() == name);
         let Some(known) = known else { return Err(ConfigError::UnknownVariable { name }) };
         layer.insert(known.key, (value, Origin::Variable(name)));
     }
-    Ok((layer, file))
+    Ok(((layer, mounts), file))
 }
 
-fn from_file(path: &Path) -> Result<Layer, ConfigError> {
+fn from_file(path: &Path) -> Result<Source, ConfigError> {
     let file = || path.to_owned();
     let text = std::fs::read_to_string(path)
         .map_err(|error| ConfigError::Unreadable { file: file(), reason: error.to_string() })?;
     let table: toml::Table = text
         .parse()
         .map_err(|error: toml::de::Error| ConfigError::Syntax { file: file(), reason: syntax_reason(&text, &error) })?;
-    let mut layer = Layer::new();
+    let (mut layer, mut mounts) = Source::default();
     for (key, value) in table {
+        if key == "mount" {
+            mounts.add_tables(path, value)?;
+            continue;
+        }
         let Some(known) = definition(&key) else { return Err(ConfigError::UnknownKey { file: file(), key }) };
-        let text = match value {
-            toml::Value::String(text) => text,
-            toml::Value::Integer(number) => number.to_string(),
-            toml::Value::Boolean(flag) => flag.to_string(),
-            _ => return Err(ConfigError::ValueKind { file: file(), key }),
-        };
+        let text = text_of(value).ok_or_else(|| ConfigError::ValueKind { file: file(), key })?;
         layer.insert(known.key, (text, Origin::File(file(), known.key)));
     }
-    Ok(layer)
+    Ok((layer, mounts))
+}
+
+/// A value of the file as text; `None` for what is none.
+fn text_of(value: toml::Value) -> Option<String> {
+    match value {
+        toml::Value::String(text) => Some(text),
+        toml::Value::Integer(number) => Some(number.to_string()),
+        toml::Value::Boolean(flag) => Some(flag.to_string()),
+        _ => None,
+    }
 }
 
 /// The first line of what the TOML reader says, with the line it is about.

@@ -22,13 +22,17 @@ pub const DEFINITIONS: &[Definition] = &[
     Definition { key: "endpoint", default: "" },
     Definition { key: "key", default: "" },
     Definition { key: "sas", default: "" },
+    Definition { key: "entra", default: "false" },
     Definition { key: "read_only", default: "false" },
     Definition { key: "account_requests", default: "64" },
     Definition { key: "retry_delays", default: "2s 4s 10s 30s" },
     Definition { key: "retry_budget", default: "60s" },
+    Definition { key: "rediscover", default: "60s" },
     Definition { key: "sample", default: "true" },
     Definition { key: "fsync", default: "always" },
     Definition { key: "disk_reserve", default: "256MB" },
+    Definition { key: "segment_rows", default: "50000" },
+    Definition { key: "segment_dirty", default: "1%" },
     Definition { key: "egt_mode", default: "strict" },
     Definition { key: "max_connections", default: "100" },
     Definition { key: "max_connections_per_user", default: "0" },
@@ -63,10 +67,13 @@ const AUTHENTICATION_TIMEOUT: std::ops::RangeInclusive<u64> = 1..=600;
 const MAX_CONNECTIONS: std::ops::RangeInclusive<usize> = 1..=10_000;
 /// The most is for a disk that others fill too.
 const DISK_RESERVE: std::ops::RangeInclusive<u64> = 0..=(1 << 40);
+const SEGMENT_ROWS: std::ops::RangeInclusive<u64> = 1..=1_000_000_000;
 const ACCOUNT_REQUESTS: std::ops::RangeInclusive<usize> = 1..=1024;
 /// Waits between the tries of one request, and how long all of them may take.
 const RETRIES_MAX: usize = 10;
 const RETRY_MAX: Duration = Duration::from_secs(600);
+/// How long a sample of a found table serves. Below a second every statement would take one.
+const REDISCOVER: std::ops::RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(86_400);
 /// Below 16 MiB DataFusion cannot sort a single batch.
 const QUERY_MEMORY: std::ops::RangeInclusive<u64> = (16 << 20)..=(1 << 40);
 const TRANSACTION_MEMORY: std::ops::RangeInclusive<u64> = (1 << 20)..=(1 << 40);
@@ -141,6 +148,27 @@ pub fn fsync(text: &str) -> Result<FsyncWhen, Reason> {
 pub fn disk_reserve(text: &str) -> Result<u64, Reason> {
     let bytes = size(text).filter(|bytes| DISK_RESERVE.contains(bytes));
     bytes.ok_or_else(|| "a size up to 1TB, such as 256MB or 1GB".to_owned())
+}
+
+/// Rows that are worth being kept as columns too; `None` for never.
+///
+/// # Errors
+/// When it is no number or out of bounds.
+pub fn segment_rows(text: &str) -> Result<Option<u64>, Reason> {
+    if text == "off" {
+        return Ok(None);
+    }
+    let rows = text.parse().ok().filter(|rows| SEGMENT_ROWS.contains(rows));
+    rows.map(Some).ok_or_else(|| "off, or a number of rows such as 50000".to_owned())
+}
+
+/// In percent.
+///
+/// # Errors
+/// When it is no number of percent.
+pub fn segment_dirty(text: &str) -> Result<u64, Reason> {
+    let percent = text.strip_suffix('%').and_then(|number| number.trim_end().parse().ok());
+    percent.filter(|percent| *percent <= 100).ok_or_else(|| "0% to 100%".to_owned())
 }
 
 /// # Errors
@@ -218,6 +246,27 @@ pub fn retry_delays(text: &str) -> Result<Vec<Duration>, Reason> {
 /// When it is no time or too long.
 pub fn retry_budget(text: &str) -> Result<Duration, Reason> {
     retry_time(text).ok_or_else(|| "a time up to 600s, such as 60s".to_owned())
+}
+
+/// How long what was found of a table serves; `None` until ANALYZE.
+///
+/// # Errors
+/// When it is no time or out of bounds.
+pub fn rediscover(text: &str) -> Result<Option<Duration>, Reason> {
+    if text == "off" {
+        return Ok(None);
+    }
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (number, unit) = text.split_at(digits);
+    let factor = match unit.trim() {
+        "" | "s" => Some(1),
+        "min" => Some(60),
+        "h" => Some(3600),
+        _ => None,
+    };
+    let seconds = number.parse::<u64>().ok().zip(factor).and_then(|(number, factor)| number.checked_mul(factor));
+    let time = seconds.map(Duration::from_secs).filter(|time| REDISCOVER.contains(time));
+    time.map(Some).ok_or_else(|| "off, or a time from 1s to 24h, such as 60s or 5min".to_owned())
 }
 
 fn retry_time(text: &str) -> Option<Duration> {
@@ -310,6 +359,23 @@ mod tests {
         for wrong in ["", "0", "601s", "1h", "-1", "99999999999999999999min"] {
             assert!(authentication_timeout(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn what_is_found_serves_for_a_second_to_a_day() {
+        let serves = |seconds| Ok(Some(Duration::from_secs(seconds)));
+        assert_eq!((rediscover("off"), rediscover("1s"), rediscover("24h")), (Ok(None), serves(1), serves(86_400)));
+        for wrong in ["", "0", "500ms", "25h", "-1", "99999999999999999999h"] {
+            assert!(rediscover(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn rows_as_columns_can_be_turned_off() {
+        assert_eq!((segment_rows("off"), segment_rows("1000")), (Ok(None), Ok(Some(1000))));
+        assert_eq!((segment_dirty("1%"), segment_dirty("100 %")), (Ok(1), Ok(100)));
+        assert!(segment_rows("0").is_err() && segment_rows("many").is_err());
+        assert!(segment_dirty("1").is_err() && segment_dirty("101%").is_err());
     }
 
     #[test]

@@ -1,24 +1,29 @@
 //! The composition root: a checked configuration becomes a store, and a store becomes an engine.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use tempfile::TempDir;
 use thiserror::Error;
 
-use super::account::OpenAccountError;
-use super::config::{Config, StoreConfig};
+use super::account::{AccountUse, OpenAccountError};
+use super::config::{Config, MountConfig, SegmentConfig, StoreConfig};
 use super::settings::{self, FsyncWhen};
-use crate::backend::azure::{AzureOptions, AzureStore};
-use crate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync};
+use crate::backend::azure::{AzureAccount, AzureOptions, AzureStore};
+use crate::backend::deferred::DeferredStore;
+use crate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync, SegmentOptions};
 use crate::backend::memory::MemoryStore;
 use crate::model::{Clock, SystemClock};
 use crate::pg::{AuthConfig, FileAccounts, PgConfig, Tls, TlsError};
 use crate::sql::session::Accounts;
-use crate::sql::{Engine, EngineConfig, ScratchStore, SqlError};
+use crate::sql::{Engine, EngineConfig, MountName, MountedStore, ScratchStore, SqlError};
 use crate::table::{StoreError, TableStore};
 
 /// The folder of temporary tables, in the data folder.
 const SCRATCH_FOLDER: &str = "temp";
+/// What its folder is called where there is no data folder, and what others on that disk are left.
+const SCRATCH_PREFIX: &str = "tablegate-";
+const SCRATCH_RESERVE_BYTES: u64 = 256 << 20;
 /// What reading temporary tables again is worth: they are small, or read once.
 const SCRATCH_CACHE_BYTES: u64 = 32 << 20;
 const SCRATCH_MEMTABLE_BYTES: u64 = 16 << 20;
@@ -37,6 +42,8 @@ pub enum WiringError {
     Account(#[from] OpenAccountError),
     #[error("cannot use the account {account}: {error}")]
     AccountStore { account: String, error: StoreError },
+    #[error("cannot mount \"{name}\": {error}")]
+    Mount { name: MountName, error: Box<WiringError> },
     #[error("cannot read the catalogue: {0}")]
     Catalog(Box<SqlError>),
 }
@@ -64,35 +71,66 @@ pub fn open_store(config: &StoreConfig) -> Result<Opened, WiringError> {
             let scratch = Arc::new(MemoryStore::new(clock.clone()));
             Ok(Opened { store: Arc::new(MemoryStore::new(clock)), scratch, is_new: true, place })
         }
-        StoreConfig::Azure { account, read_only, requests, retry } => {
+        StoreConfig::Azure { account, usage } => {
             let account = account.open()?;
-            let (name, place) = (account.name().to_owned(), format!("data in the account {}", account.name()));
-            let options = AzureOptions {
-                read_only: *read_only,
-                retry: retry.clone(),
-                requests_per_account: *requests,
-                ..AzureOptions::default()
-            };
-            let store = AzureStore::new(account, options)
-                .map_err(|error| WiringError::AccountStore { account: name, error })?;
-            // There is no data folder: temporary tables take memory here.
-            let scratch = Arc::new(MemoryStore::new(clock));
+            let place = format!("data in the account {}", account.name());
+            let store = open_account(account, usage)?;
+            let scratch = Arc::new(scratch_in_temporary_folder(std::env::temp_dir(), clock));
             // Whether it is new does not matter: no sample tables are put into somebody's account.
             Ok(Opened { store: Arc::new(store), scratch, is_new: false, place })
         }
-        StoreConfig::Embedded { folder, fsync, disk_reserve } => {
+        StoreConfig::Embedded { folder, fsync, disk_reserve, segments } => {
             let is_new = is_new(folder).map_err(|error| WiringError::Folder { folder: folder.clone(), error })?;
             let fsync = match fsync {
                 FsyncWhen::Always => Fsync::Always,
                 FsyncWhen::Never => Fsync::Never,
             };
-            let options = EmbeddedOptions { fsync, reserve_bytes: *disk_reserve, ..EmbeddedOptions::default() };
+            let options = EmbeddedOptions {
+                fsync,
+                reserve_bytes: *disk_reserve,
+                segments: segment_options(*segments),
+                ..EmbeddedOptions::default()
+            };
             let store = open_folder(folder, clock.clone(), options)?;
             // The store's lock is had now: no other server uses the folder within.
-            let scratch = open_scratch(&folder.join(SCRATCH_FOLDER), clock, *disk_reserve)?;
+            let scratch = scratch_in(folder.join(SCRATCH_FOLDER), clock, *disk_reserve)?;
             let place = format!("data in {}", folder.display());
             Ok(Opened { store: Arc::new(store), scratch: Arc::new(scratch), is_new, place })
         }
+    }
+}
+
+fn open_account(account: AzureAccount, usage: &AccountUse) -> Result<AzureStore, WiringError> {
+    let name = account.name().to_owned();
+    let options = AzureOptions {
+        read_only: usage.read_only,
+        retry: usage.retry.clone(),
+        requests_per_account: usage.requests,
+        sample_age: usage.rediscover,
+        ..AzureOptions::default()
+    };
+    AzureStore::new(account, options).map_err(|error| WiringError::AccountStore { account: name, error })
+}
+
+/// The stores that are mounted. Nothing is sent yet: one that is away does not keep the server from starting.
+///
+/// # Errors
+/// When a secret cannot be read, or is none.
+fn open_mounts(mounts: &[MountConfig]) -> Result<Vec<MountedStore>, WiringError> {
+    let open = |mount: &MountConfig| {
+        let MountConfig { name, account, usage } = mount;
+        let failed = |error| WiringError::Mount { name: *name, error: Box::new(error) };
+        let account = account.open().map_err(|error| failed(error.into()))?;
+        let store = open_account(account, usage).map_err(failed)?;
+        Ok(MountedStore { name: *name, store: Arc::new(store), read_only: usage.read_only })
+    };
+    mounts.iter().map(open).collect()
+}
+
+fn segment_options(config: SegmentConfig) -> SegmentOptions {
+    match config.rows {
+        None => SegmentOptions::off(),
+        Some(min_rows) => SegmentOptions { min_rows, dirty_percent: config.dirty, ..SegmentOptions::default() },
     }
 }
 
@@ -103,21 +141,44 @@ fn open_folder(folder: &Path, clock: Arc<dyn Clock>, options: EmbeddedOptions) -
     })
 }
 
-/// Makes the store of temporary tables anew: whatever a server that was killed has left of them goes here.
-fn open_scratch(folder: &Path, clock: Arc<dyn Clock>, reserve_bytes: u64) -> Result<EmbeddedStore, WiringError> {
-    match std::fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            return Err(WiringError::Folder { folder: folder.to_owned(), error });
+/// The store of temporary tables in a folder of its own, opened once there is one. Whatever a server that was killed has left
+/// there goes now.
+fn scratch_in(folder: PathBuf, clock: Arc<dyn Clock>, reserve_bytes: u64) -> Result<DeferredStore, WiringError> {
+    match std::fs::remove_dir_all(&folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(WiringError::Folder { folder, error }),
+        Ok(()) | Err(_) => {
+            Ok(DeferredStore::new(EmbeddedStore::PROMISES, move || open_scratch(&folder, clock.clone(), reserve_bytes)))
         }
-        _ => {}
     }
+}
+
+/// The same where there is no data folder: in one below `parent` that is made with the first temporary table and goes with
+/// the server.
+fn scratch_in_temporary_folder(parent: PathBuf, clock: Arc<dyn Clock>) -> DeferredStore {
+    let folder: OnceLock<TempDir> = OnceLock::new();
+    DeferredStore::new(EmbeddedStore::PROMISES, move || {
+        let made = match folder.get() {
+            Some(made) => made,
+            None => {
+                let made = tempfile::Builder::new().prefix(SCRATCH_PREFIX).tempdir_in(&parent);
+                let no_folder = |error| StoreError::Unavailable(format!("no folder for temporary tables: {error}"));
+                let made = made.map_err(no_folder)?;
+                folder.get_or_init(|| made)
+            }
+        };
+        open_scratch(&made.path().join(SCRATCH_FOLDER), clock.clone(), SCRATCH_RESERVE_BYTES)
+    })
+}
+
+fn open_scratch(folder: &Path, clock: Arc<dyn Clock>, reserve_bytes: u64) -> Result<Arc<dyn TableStore>, StoreError> {
     let options = EmbeddedOptions {
         fsync: Fsync::Never,
         cache_bytes: SCRATCH_CACHE_BYTES,
         memtable_bytes: SCRATCH_MEMTABLE_BYTES,
         reserve_bytes,
+        segments: SegmentOptions::off(),
     };
-    open_folder(folder, clock, options)
+    Ok(Arc::new(EmbeddedStore::open(folder, clock, options)?))
 }
 
 /// # Errors
@@ -139,6 +200,7 @@ pub async fn open_engine(
         spill_folder,
         accounts: config.users.as_ref().map(|file| Arc::new(FileAccounts::new(file)) as Arc<dyn Accounts>),
         scratch: Some(ScratchStore(scratch)),
+        mounts: open_mounts(&config.mounts)?,
         ..EngineConfig::default()
     };
     Engine::open(store, Arc::new(SystemClock), options).await.map_err(WiringError::Catalog)
@@ -183,16 +245,31 @@ mod tests {
     async fn temporary_tables_do_not_outlive_their_server() {
         let folder = tempfile::tempdir().unwrap();
         let (path, fsync) = (folder.path().to_owned(), FsyncWhen::Never);
-        let config = StoreConfig::Embedded { folder: path.clone(), fsync, disk_reserve: 0 };
+        let segments = SegmentConfig { rows: None, dirty: 1 };
+        let config = StoreConfig::Embedded { folder: path.clone(), fsync, disk_reserve: 0, segments };
         let table = crate::model::TableName::parse("temp1").unwrap();
         let opened = open_store(&config).unwrap();
+        assert!(!path.join(SCRATCH_FOLDER).exists(), "nobody needs it yet");
         opened.scratch.create_table(&table).await.unwrap();
         opened.store.create_table(&table).await.unwrap();
         drop(opened);
         assert!(path.join(SCRATCH_FOLDER).is_dir());
         let opened = open_store(&config).unwrap();
+        assert!(!path.join(SCRATCH_FOLDER).exists());
         assert!(opened.scratch.reader().list_tables().await.unwrap().is_empty());
         assert_eq!(opened.store.reader().list_tables().await.unwrap(), [table]);
+    }
+
+    #[tokio::test]
+    async fn without_a_data_folder_temporary_tables_are_in_one_that_goes_with_the_server() {
+        let parent = tempfile::tempdir().unwrap();
+        let folders = || std::fs::read_dir(parent.path()).unwrap().count();
+        let scratch = scratch_in_temporary_folder(parent.path().to_owned(), Arc::new(SystemClock));
+        assert_eq!(folders(), 0);
+        scratch.create_table(&crate::model::TableName::parse("temp1").unwrap()).await.unwrap();
+        assert_eq!(folders(), 1);
+        drop(scratch);
+        assert_eq!(folders(), 0);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use super::limits::{CUSTOM_PROPERTIES_MAX, ENTITY_MAX_BYTES};
+use super::value::utf16_units;
 use super::{ETag, EdmDateTime, EdmRef, EdmValue, EntityKey, PropertyName, ValueError};
 
 /// Why a set of properties is refused.
@@ -25,6 +26,10 @@ impl Properties {
         Self::default()
     }
 
+    pub fn with_capacity(properties: usize) -> Self {
+        Self(Vec::with_capacity(properties))
+    }
+
     pub fn get(&self, name: &str) -> Option<&EdmValue> {
         self.0.iter().find(|(n, _)| n.as_str() == name).map(|(_, v)| v)
     }
@@ -35,6 +40,12 @@ impl Properties {
             Some((_, old)) => *old = value,
             None => self.0.push((name, value)),
         }
+    }
+
+    /// Adds a property of a name that is not there yet: where many are set, without looking through those before.
+    pub fn add(&mut self, name: PropertyName, value: EdmValue) {
+        debug_assert!(self.get(name.as_str()).is_none(), "{name} is there already");
+        self.0.push((name, value));
     }
 
     pub fn remove(&mut self, name: &str) {
@@ -86,9 +97,10 @@ impl Entity {
     /// Bytes this entity counts towards the service's 1 MiB: 4 + 2 per UTF-16 unit of both keys, and for each property
     /// 8 + 2 per UTF-16 unit of its name + its value (the service's billing formula).
     pub fn stored_size(&self) -> usize {
-        let units = |text: &str| 2 * text.encode_utf16().count();
-        let keys = 4 + units(self.key.partition.as_str()) + units(self.key.row.as_str());
-        self.properties.iter().fold(keys, |sum, (name, value)| sum + 8 + units(name.as_str()) + value.stored_size())
+        let keys = 4 + 2 * utf16_units(self.key.partition.as_str()) + 2 * utf16_units(self.key.row.as_str());
+        let property =
+            |(name, value): (&PropertyName, EdmRef<'_>)| 8 + 2 * utf16_units(name.as_str()) + value.stored_size();
+        keys + self.properties.iter().map(property).sum::<usize>()
     }
 
     /// # Errors

@@ -33,3 +33,6 @@ pub const EGT_MAX_BYTES: usize = 4 * 1024 * 1024;
 
 /// Largest integer magnitude that `Edm.Double` holds exactly: 2^53 (IEEE 754 binary64).
 pub const DOUBLE_EXACT_INTEGER_MAX: u64 = 1 << 53;
+
+/// Most comparisons in one `$filter` ("Querying tables and entities": "no more than 15 discrete comparisons").
+pub const FILTER_COMPARISONS_MAX: usize = 15;

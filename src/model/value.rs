@@ -167,7 +167,7 @@ impl<'a> EdmRef<'a> {
     /// Int32 4, Int64, Double and DateTime 8, Guid 16, Boolean 1 (the service's billing formula).
     pub fn stored_size(self) -> usize {
         match self {
-            EdmRef::String(v) => 4 + 2 * v.encode_utf16().count(),
+            EdmRef::String(v) => 4 + 2 * utf16_units(v),
             EdmRef::Binary(v) => 4 + v.len(),
             EdmRef::Int32(_) => 4,
             EdmRef::Int64(_) | EdmRef::Double(_) | EdmRef::DateTime(_) => 8,
@@ -195,6 +195,11 @@ impl fmt::Display for EdmRef<'_> {
             }
         }
     }
+}
+
+/// How long a text is where the service measures it. Most are ASCII, which is found out many bytes at a time.
+pub(super) fn utf16_units(text: &str) -> usize {
+    if text.is_ascii() { text.len() } else { text.encode_utf16().count() }
 }
 
 /// Shortest digits; from 1e15 up and below 1e-4 with an exponent of a sign and at least two digits.

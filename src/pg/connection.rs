@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::FutureExt;
+use futures::{FutureExt, poll};
 use pgwire::messages::PgWireBackendMessage;
 use pgwire::messages::response::{self, CommandComplete, NotificationResponse, ReadyForQuery};
 use pgwire::messages::startup::ParameterStatus;
@@ -103,6 +105,12 @@ impl Connection {
     }
 
     async fn next_frame(&mut self) -> Result<Frame, Halt> {
+        if !self.interrupts.is_killed()
+            && !self.shutdown.is_cancelled()
+            && let Some(frame) = self.reader.arrived()?
+        {
+            return Ok(frame);
+        }
         let idle_limit = self.idle_limit();
         let idled = idled(idle_limit);
         tokio::pin!(idled);
@@ -184,7 +192,7 @@ impl Connection {
     async fn handle(&mut self, tag: u8, body: Bytes) -> Result<(), Halt> {
         match tag {
             b'Q' => simple::query(self, body).await,
-            b'P' => extended::parse(self, body).await,
+            b'P' => Box::pin(extended::parse(self, body)).await,
             b'B' => extended::bind(self, body).await,
             b'D' => extended::describe(self, body),
             b'E' => extended::execute(self, body).await,
@@ -230,10 +238,16 @@ impl Connection {
 
     /// Sends what is collected. What it tells has happened, so only the end of the connection interrupts it.
     pub async fn flush(&mut self) -> Result<(), Halt> {
+        let mut sent = pin!(self.outbox.flush());
+        if !self.interrupts.is_killed()
+            && let Poll::Ready(sent) = poll!(sent.as_mut())
+        {
+            return Ok(sent?);
+        }
         tokio::select! {
             biased;
             () = self.interrupts.killed() => Err(Halt::Fatal(Failure::shutdown())),
-            sent = self.outbox.flush() => Ok(sent?),
+            sent = sent => Ok(sent?),
         }
     }
 
@@ -243,7 +257,7 @@ impl Connection {
     }
 
     pub async fn prepare(&mut self, statement: Statement, declared: &[SqlType]) -> Result<Prepared, Halt> {
-        let work = self.session.prepare(statement, declared);
+        let work = Box::pin(self.session.prepare(statement, declared));
         let prepared = self.interrupts.guard(&mut self.reader, work).await??;
         rows::check_width(prepared.columns.as_deref())?;
         Ok(prepared)

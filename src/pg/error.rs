@@ -68,6 +68,11 @@ impl Failure {
         PgWireBackendMessage::ErrorResponse(ErrorResponse::new(fields))
     }
 
+    /// Whether a prepared statement would give other columns than it was described with.
+    pub fn is_plan_changed(&self) -> bool {
+        matches!(self, Failure::Sql(error) if error.kind == ErrorKind::PlanChanged)
+    }
+
     /// Its SQLSTATE.
     pub fn code(&self) -> &'static str {
         self.code_and_text().0

@@ -87,7 +87,7 @@ pub(super) async fn bind(connection: &mut Connection, body: Bytes) -> Result<(),
     };
     let mut portal = Portal { statement, parameters, formats, state: PortalState::Ready };
     if !name.is_empty() {
-        open_cursor(connection, &name, &mut portal).await?;
+        Box::pin(open_cursor(connection, &name, &mut portal)).await?;
     }
     connection.portals.insert(name, portal);
     connection.outbox.send(&PgWireBackendMessage::BindComplete(BindComplete::new()));
@@ -127,7 +127,7 @@ pub(super) async fn execute(connection: &mut Connection, body: Bytes) -> Result<
     // While it runs it is not in the map: a portal that fails is gone.
     let Some(mut portal) = connection.portals.remove(&name) else {
         let (columns, format) = cursor_of(connection, &name)?;
-        fetch(connection, &name, vec![format; columns.len()], limit).await?;
+        Box::pin(fetch(connection, &name, vec![format; columns.len()], limit)).await?;
         connection.interrupts.disarm();
         return Ok(());
     };
@@ -135,7 +135,7 @@ pub(super) async fn execute(connection: &mut Connection, body: Bytes) -> Result<
     let state = match state {
         PortalState::Ready => start(connection, &mut portal, limit).await?,
         PortalState::Cursor => {
-            fetch(connection, &name, portal.formats.clone(), limit).await?;
+            Box::pin(fetch(connection, &name, portal.formats.clone(), limit)).await?;
             PortalState::Cursor
         }
         PortalState::Suspended(cursor) => send_rows(connection, cursor, limit).await?,
@@ -226,8 +226,8 @@ async fn start(connection: &mut Connection, portal: &mut Portal, limit: Option<u
             return send_rows(connection, cursor, limit).await;
         }
         Outcome::Done(tag) => tag,
-        Outcome::CopyIn(start) => copy::receive(connection, &start, position_now).await?,
-        Outcome::CopyOut(out) => copy::send(connection, out).await?,
+        Outcome::CopyIn(start) => Box::pin(copy::receive(connection, &start, position_now)).await?,
+        Outcome::CopyOut(out) => Box::pin(copy::send(connection, out)).await?,
     };
     connection.complete(tag);
     Ok(PortalState::Finished(None))

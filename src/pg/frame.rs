@@ -61,6 +61,14 @@ impl FrameReader {
         }
     }
 
+    /// The next message, if all of it has arrived.
+    ///
+    /// # Errors
+    /// As [`FrameReader::frame`].
+    pub fn arrived(&mut self) -> Result<Option<Frame>, Halt> {
+        if self.copy_left > 0 { Ok(None) } else { self.buffered_frame() }
+    }
+
     /// The next part of the CopyData message that was begun; `None` at its end.
     pub async fn copy_piece(&mut self) -> Result<Option<Bytes>, Halt> {
         if self.copy_left == 0 {

@@ -2,9 +2,12 @@
 
 use std::future::Future;
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
+use futures::poll;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -64,7 +67,10 @@ impl Interrupts {
 
     /// A message is being handled: from now on a cancel request is for it.
     pub fn begin(&mut self) {
-        self.cancel = CancellationToken::new();
+        // Nobody else has it between two messages: one that was not used serves again.
+        if self.cancel.is_cancelled() {
+            self.cancel = CancellationToken::new();
+        }
         self.running.set(Some(self.cancel.clone()));
     }
 
@@ -120,14 +126,31 @@ impl Interrupts {
         self.kill.cancelled().await;
     }
 
+    /// Whether the connection is to end whatever it does.
+    pub fn is_killed(&self) -> bool {
+        self.kill.is_cancelled()
+    }
+
     /// Does the work, unless it is to stop or the client leaves meanwhile: then the work is dropped.
     pub async fn guard<F: Future>(&self, reader: &mut FrameReader, work: F) -> Result<F::Output, Halt> {
+        let mut work = pin!(work);
+        // Reads by key and the like are done at once: nothing has to be listened to meanwhile.
+        if !self.is_to_stop()
+            && let Poll::Ready(output) = poll!(work.as_mut())
+        {
+            return Ok(output);
+        }
         tokio::select! {
             biased;
             halt = self.stopped() => Err(halt),
             () = reader.watch() => Err(Halt::Gone),
             output = work => Ok(output),
         }
+    }
+
+    fn is_to_stop(&self) -> bool {
+        let is_over = self.deadline.is_some_and(|deadline| deadline <= Instant::now());
+        is_over || self.cancel.is_cancelled() || self.is_killed()
     }
 }
 

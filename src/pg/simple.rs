@@ -11,7 +11,7 @@ use super::rows::{self, Cursor};
 use super::{body, copy};
 use crate::sql::error::{ErrorKind, SqlError};
 use crate::sql::outcome::{CommandTag, Outcome, Rows};
-use crate::sql::session::{Position, Statement};
+use crate::sql::session::{Position, Repeated, Statement};
 
 /// Query.
 pub(super) async fn query(connection: &mut Connection, body: Bytes) -> Result<(), Halt> {
@@ -19,6 +19,9 @@ pub(super) async fn query(connection: &mut Connection, body: Bytes) -> Result<()
     connection.session.show_running(&text);
     connection.session.statements().remove("");
     connection.portals.remove("");
+    if run_repeated(connection, &text).await? {
+        return Ok(());
+    }
     let statements = connection.session.parse(&text)?;
     if statements.is_empty() {
         connection.outbox.send(&PgWireBackendMessage::EmptyQueryResponse(EmptyQueryResponse::new()));
@@ -34,17 +37,38 @@ pub(super) async fn query(connection: &mut Connection, body: Bytes) -> Result<()
     Ok(())
 }
 
+/// Runs a statement that came before with other constants; false where it has to be parsed and planned.
+async fn run_repeated(connection: &mut Connection, text: &str) -> Result<bool, Halt> {
+    connection.arm_timeout();
+    let work = connection.session.repeated(text);
+    let repeated = connection.interrupts.guard(&mut connection.reader, work).await?;
+    let Some(Repeated { prepared, parameters }) = repeated else { return Ok(false) };
+    let outcome = match connection.execute(&prepared, parameters, Position::Last).await {
+        // The catalogue has changed in this very moment.
+        Err(Halt::Statement(failure)) if failure.is_plan_changed() => return Ok(false),
+        outcome => outcome?,
+    };
+    finish(connection, outcome, Format::Text, Position::Last).await?;
+    Ok(true)
+}
+
 async fn run(connection: &mut Connection, statement: Statement, position: Position) -> Result<(), Halt> {
     let prepared = connection.prepare(statement, &[]).await?;
     if !prepared.parameters.is_empty() {
         return Err(SqlError::new(ErrorKind::UndefinedParameter, "there is no parameter $1").into());
     }
     let format = if prepared.is_binary { Format::Binary } else { Format::Text };
-    let tag = match connection.execute(&prepared, Vec::new(), position).await? {
+    let outcome = connection.execute(&prepared, Vec::new(), position).await?;
+    finish(connection, outcome, format, position).await
+}
+
+/// Sends what a statement gives, and says that it is complete.
+async fn finish(connection: &mut Connection, outcome: Outcome, format: Format, position: Position) -> Result<(), Halt> {
+    let tag = match outcome {
         Outcome::Rows(rows) => send_rows(connection, rows, format).await?,
         Outcome::Done(tag) => tag,
-        Outcome::CopyIn(start) => copy::receive(connection, &start, |_| position).await?,
-        Outcome::CopyOut(out) => copy::send(connection, out).await?,
+        Outcome::CopyIn(start) => Box::pin(copy::receive(connection, &start, |_| position)).await?,
+        Outcome::CopyOut(out) => Box::pin(copy::send(connection, out)).await?,
     };
     if position == Position::Last {
         // The last statement is complete only when what came before it is committed too.

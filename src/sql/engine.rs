@@ -16,11 +16,13 @@ use super::copies::Copies;
 use super::error::{ErrorKind, SqlError, SqlResult};
 use super::functions::Moments;
 use super::login::{Account, Accounts, Role};
+use super::mount::MountedStore;
 use super::notify::Hub;
 use super::observe::Recorder;
-use super::pg_catalog::{CatalogSnapshot, Granted, Sizes};
-use super::place::Stores;
+use super::pg_catalog::{CatalogSnapshot, Granted, Origins, Sizes};
+use super::place::{Place, Stores};
 use super::privileges::{Rights, Roles};
+use super::progress::LongWrites;
 use super::reads::Reads;
 use super::roster::Roster;
 use super::sequence::Sequences;
@@ -30,7 +32,7 @@ use super::style::Style;
 use super::tuning;
 use super::tx::{Claims, Locks, Serial, WriteSpace};
 use crate::model::{Clock, EdmDateTime};
-use crate::table::TableStore;
+use crate::table::{ReadOnlyStore, TableStore};
 
 /// What the server is told about itself.
 #[derive(Debug, Clone)]
@@ -53,6 +55,8 @@ pub struct EngineConfig {
     pub accounts: Option<Arc<dyn Accounts>>,
     /// Where temporary tables are; without it there are none.
     pub scratch: Option<ScratchStore>,
+    /// Further stores, each behind a schema of its name.
+    pub mounts: Vec<MountedStore>,
 }
 
 /// A store whose content nobody misses: it is empty when the server starts, and need not be durable.
@@ -79,6 +83,7 @@ impl Default for EngineConfig {
             spill_folder: std::env::temp_dir(),
             accounts: None,
             scratch: None,
+            mounts: Vec::new(),
         }
     }
 }
@@ -96,6 +101,7 @@ pub struct Engine {
     locks: Arc<Locks>,
     serial: Arc<Serial>,
     copies: Arc<Copies>,
+    long_writes: Arc<LongWrites>,
     hub: Arc<Hub>,
     sessions: Arc<Sessions>,
     statistics: Arc<Statistics>,
@@ -111,18 +117,24 @@ impl Engine {
     /// When the store cannot be read or its catalogue is damaged.
     pub async fn open(store: Arc<dyn TableStore>, clock: Arc<dyn Clock>, config: EngineConfig) -> SqlResult<Arc<Self>> {
         let commits = Arc::<Commits>::default();
-        let store: Arc<dyn TableStore> = Arc::new(CountedStore::new(store, commits.clone()));
-        let stores = Stores::new(store.clone(), config.scratch.clone().map(|scratch| scratch.0));
-        let catalog = Catalog::load(stores.clone()).await?;
+        let counted =
+            |place, store| -> Arc<dyn TableStore> { Arc::new(CountedStore::new(place, store, commits.clone())) };
+        let store = counted(Place::Public, store);
+        let mounts = config.mounts.iter().cloned().map(|mount| match mount.read_only {
+            true => MountedStore { store: Arc::new(ReadOnlyStore::new(mount.store)), ..mount },
+            false => MountedStore { store: counted(Place::Mount(mount.name), mount.store), ..mount },
+        });
+        let stores = Stores::new(store.clone(), config.scratch.clone().map(|scratch| scratch.0), mounts.collect());
+        let catalog = Catalog::load(stores.clone(), clock.clone()).await?;
         let base = SessionStateBuilder::new()
             .with_config(tuning::session_config(config.query_threads))
             .with_runtime_env(tuning::runtime_env(config.query_memory)?)
             .with_default_features()
             .build();
         let recorder = Recorder::new(store.clone());
-        let sequences = Arc::new(Sequences::new(store));
+        let sequences = Arc::new(Sequences::new(stores.clone()));
         let write_space = WriteSpace::new(config.transaction_memory, config.spill_folder.clone());
-        let (locks, serial, copies, hub, statistics, counters) = Default::default();
+        let (locks, serial, copies, long_writes, hub, statistics, counters) = Default::default();
         let sessions = Arc::new(Sessions::since(clock.now().unix_micros()));
         Ok(Arc::new(Self {
             stores,
@@ -136,6 +148,7 @@ impl Engine {
             locks,
             serial,
             copies,
+            long_writes,
             hub,
             sessions,
             statistics,
@@ -183,6 +196,11 @@ impl Engine {
     /// The COPY statements under way.
     pub(super) fn copies(&self) -> &Arc<Copies> {
         &self.copies
+    }
+
+    /// The statements that write many entity group transactions.
+    pub(super) fn long_writes(&self) -> &Arc<LongWrites> {
+        &self.long_writes
     }
 
     /// What all serializable transactions have to do with each other.
@@ -313,8 +331,9 @@ impl Engine {
         let comments = reads.catalog.comments().clone();
         let relations = reads.relations().await?;
         let sizes = Sizes::new(&reads.readers, &relations, self.stores.public().clone());
+        let origins = Origins::new(&reads.readers, &relations);
         let snapshot = CatalogSnapshot::new(relations, sequences, views, comments);
-        let snapshot = snapshot.looking_in(reads.catalog.search());
-        Ok(snapshot.with_granted(granted).with_sizes(sizes))
+        let snapshot = snapshot.looking_in(reads.catalog.search().clone());
+        Ok(snapshot.with_granted(granted).with_sizes(sizes).with_origins(origins))
     }
 }

@@ -1,5 +1,7 @@
 //! Prints physical plans: a tree whose scan nodes say which keys they read and what reading them cost.
 
+mod requests;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +13,7 @@ use datafusion::sql::unparser::expr_to_sql;
 use serde_json::{Map, Value, json};
 
 use super::plan::shown_labels;
+use super::reads::Reads;
 use super::scan::EntityScanExec;
 use crate::table::Direction;
 
@@ -45,6 +48,8 @@ pub struct Shown {
     /// What happens to the rows, if they are not only read.
     pub title: Option<String>,
     pub plan: Option<Arc<dyn ExecutionPlan>>,
+    /// What it would read from.
+    pub reads: Option<Arc<Reads>>,
     /// Parts with their titles.
     pub parts: Vec<(String, Shown)>,
     /// It is to be said that it is run without the optimizer: the plan says what is read, and nothing around it is made.
@@ -53,12 +58,12 @@ pub struct Shown {
 
 impl Shown {
     /// A query on its own.
-    pub fn of(plan: Arc<dyn ExecutionPlan>, is_direct: bool) -> Self {
-        Self { plan: Some(plan), is_direct, ..Self::default() }
+    pub fn of(plan: Arc<dyn ExecutionPlan>, reads: Option<Arc<Reads>>, is_direct: bool) -> Self {
+        Self { plan: Some(plan), reads, is_direct, ..Self::default() }
     }
 
     fn node(self, options: &ExplainOptions) -> Node {
-        let below = self.plan.as_ref().map(|plan| node(plan, options));
+        let below = self.plan.as_ref().map(|plan| node(plan, self.reads.as_ref(), options));
         let mut root = match self.title {
             None => below.unwrap_or_default(),
             Some(title) => Node { title, children: below.into_iter().collect(), ..Node::default() },
@@ -116,8 +121,7 @@ impl Node {
         let actual = self.actual.as_deref().map(|a| format!(" ({a})")).unwrap_or_default();
         lines.push(format!("{lead}{}{actual}", self.title));
         for (name, value) in &self.properties {
-            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            lines.push(format!("{indent}{name}: {value}"));
+            lines.push(format!("{indent}{name}: {}", text(value)));
         }
         for child in &self.children {
             child.print(depth + 1, lines);
@@ -135,17 +139,25 @@ impl Node {
     }
 }
 
-fn node(plan: &Arc<dyn ExecutionPlan>, options: &ExplainOptions) -> Node {
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(text).collect::<Vec<_>>().join("; "),
+        other => other.to_string(),
+    }
+}
+
+fn node(plan: &Arc<dyn ExecutionPlan>, reads: Option<&Arc<Reads>>, options: &ExplainOptions) -> Node {
     // It only yields to other tasks: nothing a reader of the plan can act on.
     if plan.is::<CooperativeExec>()
         && let [only] = plan.children().as_slice()
     {
-        return node(only, options);
+        return node(only, reads, options);
     }
     let actual = plan.metrics().filter(|_| options.analyze).and_then(|metrics| actual(&metrics, options));
-    let children = plan.children().into_iter().map(|child| node(child, options)).collect();
+    let children = plan.children().into_iter().map(|child| node(child, reads, options)).collect();
     let (title, properties) = match plan.downcast_ref::<EntityScanExec>() {
-        Some(scan) => (format!("Entity Scan on {}", scan.relation().name), scan_properties(scan, options)),
+        Some(scan) => (format!("Entity Scan on {}", scan.relation().name), scan_properties(scan, reads, options)),
         None => {
             let line = displayable(plan.as_ref()).one_line().to_string();
             (shown_labels(line.trim_end()), Vec::new())
@@ -163,7 +175,11 @@ fn actual(metrics: &MetricsSet, options: &ExplainOptions) -> Option<String> {
     })
 }
 
-fn scan_properties(scan: &EntityScanExec, options: &ExplainOptions) -> Vec<(&'static str, Value)> {
+fn scan_properties(
+    scan: &EntityScanExec,
+    reads: Option<&Arc<Reads>>,
+    options: &ExplainOptions,
+) -> Vec<(&'static str, Value)> {
     let plan = scan.key_plan();
     let mut properties = vec![("Scope", json!(plan.scope.to_string()))];
     properties.extend(plan.keys().map(|keys| ("Keys", json!(keys))));
@@ -178,7 +194,13 @@ fn scan_properties(scan: &EntityScanExec, options: &ExplainOptions) -> Vec<(&'st
     if scan.direction() == Direction::Reverse {
         properties.push(("Order", json!("reverse")));
     }
+    if scan.parts() > 1 {
+        properties.push(("Parts", json!(scan.parts())));
+    }
     properties.extend(scan.fetch().map(|limit| ("Limit", json!(limit))));
+    if let Some(reads) = reads {
+        properties.extend(requests::properties(scan, reads, options.verbose));
+    }
     if options.analyze {
         let stats = scan.stats();
         properties.push(("Entities Scanned", json!(stats.entities_scanned())));

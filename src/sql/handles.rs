@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::activity::Sessions;
 use super::error::Notice;
 use super::notify::Listener;
+use super::progress::LongWrites;
 use super::settings::Settings;
 use super::statistics::{Commits, Counters, Statistics};
 use super::tx::{AdvisoryLocks, Locks};
@@ -24,6 +25,7 @@ pub(in crate::sql) struct Handles {
     pub statistics: Arc<Statistics>,
     pub counters: Arc<Counters>,
     pub commits: Arc<Commits>,
+    pub long_writes: Arc<LongWrites>,
 }
 
 impl Handles {
@@ -42,6 +44,7 @@ impl Handles {
             statistics: Arc::default(),
             counters: Arc::default(),
             commits: Arc::default(),
+            long_writes: Arc::default(),
         }
     }
 }

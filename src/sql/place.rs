@@ -1,15 +1,17 @@
 //! Where tables are: each relation says its place, and what reads or writes it asks here for the store of that place.
 //!
-//! This is the one home that resolves a place to a store. Another store behind a schema of its own is another [`Place`]
-//! and another arm in [`Stores::at`] and [`Readers::at`]; nothing else knows how many there are.
+//! This is the one home that resolves a place to a store: [`Stores::at`] and [`Readers::at`]. Besides the store that the
+//! server is for there are the scratch store of temporary tables and those that were mounted, each behind a schema of its
+//! own.
 
 use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use super::error::{ErrorKind, SqlError, SqlResult};
+use super::mount::{MountName, MountedStore};
 use crate::model::TableName;
-use crate::table::{TableReader, TableSize, TableStore};
+use crate::table::{KeyRange, Sightings, TableReader, TableSize, TableStore};
 
 /// A schema of tables, and the store behind it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,6 +19,8 @@ pub enum Place {
     /// The schema `public`: the store that the server is for.
     #[default]
     Public,
+    /// The schema of this name: a store that was mounted under it.
+    Mount(MountName),
     /// The schema `pg_temp_N` of the session with this number, which nobody else sees: the scratch store.
     Temporary(u32),
 }
@@ -25,6 +29,7 @@ impl Place {
     pub fn schema(self) -> Cow<'static, str> {
         match self {
             Place::Public => Cow::Borrowed("public"),
+            Place::Mount(name) => Cow::Borrowed(name.as_str()),
             Place::Temporary(session) => Cow::Owned(format!("pg_temp_{session}")),
         }
     }
@@ -32,9 +37,14 @@ impl Place {
     /// Whether its rows obey the rules of the Table service: a transaction writes one entity group of them.
     pub fn has_rules(self) -> bool {
         match self {
-            Place::Public => true,
+            Place::Public | Place::Mount(_) => true,
             Place::Temporary(_) => false,
         }
+    }
+
+    /// Whether it is a store that was mounted.
+    pub fn is_mount(self) -> bool {
+        matches!(self, Place::Mount(_))
     }
 
     /// Whether only one session reads and writes there, and what is there ends with it.
@@ -105,16 +115,22 @@ impl std::fmt::Display for StoredTable {
 pub struct Stores {
     public: Arc<dyn TableStore>,
     scratch: Option<Arc<dyn TableStore>>,
+    mounts: Arc<[MountedStore]>,
 }
 
 impl Stores {
-    pub fn new(public: Arc<dyn TableStore>, scratch: Option<Arc<dyn TableStore>>) -> Self {
-        Self { public, scratch }
+    pub fn new(public: Arc<dyn TableStore>, scratch: Option<Arc<dyn TableStore>>, mounts: Vec<MountedStore>) -> Self {
+        Self { public, scratch, mounts: mounts.into() }
     }
 
-    /// The store that the server is for, and that keeps its catalogue.
+    /// The store that the server is for.
     pub fn public(&self) -> &Arc<dyn TableStore> {
         &self.public
+    }
+
+    /// Those that were mounted.
+    pub fn mounts(&self) -> &[MountedStore] {
+        &self.mounts
     }
 
     /// # Errors
@@ -122,6 +138,7 @@ impl Stores {
     pub fn at(&self, place: Place) -> SqlResult<&Arc<dyn TableStore>> {
         match place {
             Place::Public => Ok(&self.public),
+            Place::Mount(name) => self.mounted(name).map(|mount| &mount.store).ok_or_else(|| no_mount(name)),
             Place::Temporary(_) => self.scratch.as_ref().ok_or_else(no_scratch),
         }
     }
@@ -130,26 +147,45 @@ impl Stores {
     pub fn has_sole_writer(&self, place: Place) -> bool {
         self.at(place).is_ok_and(|store| store.promises().sole_writer)
     }
+
+    /// # Errors
+    /// 25006 for a store that is mounted to be read only.
+    pub fn check_writable(&self, place: Place) -> SqlResult<()> {
+        let Place::Mount(name) = place else { return Ok(()) };
+        match self.mounted(name) {
+            Some(mount) if mount.read_only => Err(mounted_read_only(name)),
+            _ => Ok(()),
+        }
+    }
+
+    fn mounted(&self, name: MountName) -> Option<&MountedStore> {
+        self.mounts.iter().find(|mount| mount.name == name)
+    }
 }
 
 impl std::fmt::Debug for Stores {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Stores").field("scratch", &self.scratch.is_some()).finish_non_exhaustive()
+        let (scratch, mounts) = (self.scratch.is_some(), &self.mounts);
+        f.debug_struct("Stores").field("scratch", &scratch).field("mounts", mounts).finish_non_exhaustive()
     }
 }
 
 /// What one statement reads of each store: one moment of it.
 pub struct Readers {
     public: Arc<dyn TableReader>,
+    mounts: MountReaders,
     /// Made when it is first asked for. Until then nothing changes there: only the session itself writes to it, and what
     /// a statement reads it has opened before another one commits.
     scratch: OnceLock<Arc<dyn TableReader>>,
     stores: Stores,
 }
 
+/// A reader of each store that is mounted.
+pub type MountReaders = Vec<(MountName, Arc<dyn TableReader>)>;
+
 impl Readers {
-    pub fn new(public: Arc<dyn TableReader>, stores: Stores) -> Self {
-        Self { public, scratch: OnceLock::new(), stores }
+    pub fn new(public: Arc<dyn TableReader>, mounts: MountReaders, stores: Stores) -> Self {
+        Self { public, mounts, scratch: OnceLock::new(), stores }
     }
 
     /// Of the store that the server is for.
@@ -163,11 +199,25 @@ impl Readers {
         self.at(table.place).ok()?.estimate(table).ok().flatten()
     }
 
+    /// Whether scans of all of a table can be split, by how it is kept now.
+    pub fn splits(&self, table: &StoredTable) -> bool {
+        self.at(table.place).is_ok_and(|reader| !reader.split(&table.name, &[KeyRange::all()], 2).is_empty())
+    }
+
+    /// How what is observed of a table came to be known. Empty where its store sees every write.
+    pub fn sightings_of(&self, table: &StoredTable) -> Arc<Sightings> {
+        self.at(table.place).map(|reader| reader.sightings(table)).unwrap_or_default()
+    }
+
     /// # Errors
     /// 0A000 for a place that this server has no store for.
     pub fn at(&self, place: Place) -> SqlResult<&dyn TableReader> {
         match place {
             Place::Public => Ok(&*self.public),
+            Place::Mount(name) => {
+                let reader = self.mounts.iter().find(|(of, _)| *of == name);
+                reader.map(|(_, reader)| &**reader).ok_or_else(|| no_mount(name))
+            }
             Place::Temporary(_) => {
                 let store = self.stores.at(place)?;
                 Ok(&**self.scratch.get_or_init(|| store.reader()))
@@ -179,4 +229,13 @@ impl Readers {
 fn no_scratch() -> Box<SqlError> {
     SqlError::new(ErrorKind::FeatureNotSupported, "this server keeps no temporary tables")
         .with_detail("It was started without a scratch store.")
+}
+
+fn no_mount(name: MountName) -> Box<SqlError> {
+    SqlError::new(ErrorKind::UndefinedSchema, format!("schema \"{name}\" does not exist"))
+}
+
+fn mounted_read_only(name: MountName) -> Box<SqlError> {
+    SqlError::new(ErrorKind::ReadOnlyTransaction, format!("cannot write to schema \"{name}\": it is mounted read-only"))
+        .with_hint("Mount it without read_only, or write to another schema.")
 }

@@ -24,6 +24,7 @@ pub struct Reads {
     own: BTreeMap<StoredTable, OwnWrites>,
     log: Option<Arc<ReadLog>>,
     meter: Option<Arc<Meter>>,
+    pushes_filters: bool,
 }
 
 impl Reads {
@@ -33,7 +34,7 @@ impl Reads {
         own: BTreeMap<StoredTable, OwnWrites>,
         moments: Moments,
     ) -> Self {
-        Self { readers, catalog, moments, own, log: None, meter: None }
+        Self { readers, catalog, moments, own, log: None, meter: None, pushes_filters: true }
     }
 
     /// Notes where it is read, for a serializable transaction.
@@ -48,6 +49,17 @@ impl Reads {
     pub fn metered(mut self, meter: Arc<Meter>) -> Self {
         self.meter = Some(meter);
         self
+    }
+
+    /// Whether stores are told what filters say about stored values.
+    #[must_use]
+    pub fn pushing_filters(mut self, pushes: bool) -> Self {
+        self.pushes_filters = pushes;
+        self
+    }
+
+    pub fn pushes_filters(&self) -> bool {
+        self.pushes_filters
     }
 
     /// So many entities came from the store, and so many of them met the condition.

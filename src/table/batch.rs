@@ -84,12 +84,13 @@ pub enum BatchError {
 pub struct Batch {
     table: TableName,
     operations: Vec<Operation>,
-    payload_bytes: usize,
+    bytes_at_most: usize,
 }
 
 impl Batch {
     pub fn builder(table: TableName) -> BatchBuilder {
-        BatchBuilder { table, operations: Vec::new(), rows: HashSet::new(), payload_bytes: payload::ENVELOPE_BYTES }
+        let bytes_at_most = payload::ENVELOPE_BYTES;
+        BatchBuilder { table, operations: Vec::new(), rows: HashSet::new(), bytes_at_most, counted: None }
     }
 
     /// A batch of one operation.
@@ -119,9 +120,14 @@ impl Batch {
         self.operations
     }
 
-    /// Exact length of the `$batch` body this would be, in bytes.
+    /// Exact length of the `$batch` body this would be, in bytes: counted each time.
     pub fn payload_bytes(&self) -> usize {
-        self.payload_bytes
+        payload_bytes(&self.table, &self.operations)
+    }
+
+    /// Never less than [`Batch::payload_bytes`], several times as much at worst, and known.
+    pub fn payload_bytes_at_most(&self) -> usize {
+        self.bytes_at_most
     }
 }
 
@@ -131,7 +137,9 @@ pub struct BatchBuilder {
     table: TableName,
     operations: Vec<Operation>,
     rows: HashSet<RowKey>,
-    payload_bytes: usize,
+    /// Counting exactly costs as much as writing the body, so it begins only when this says that it could be too long.
+    bytes_at_most: usize,
+    counted: Option<usize>,
 }
 
 impl BatchBuilder {
@@ -145,8 +153,9 @@ impl BatchBuilder {
     )]
     pub fn push(&mut self, operation: Operation) -> Result<(), (Operation, BatchError)> {
         match self.check(&operation) {
-            Ok(payload_bytes) => {
-                self.payload_bytes = payload_bytes;
+            Ok(counted) => {
+                self.counted = counted;
+                self.bytes_at_most += payload::operation_bytes_at_most(&self.table, &operation);
                 self.rows.insert(operation.key().row.clone());
                 self.operations.push(operation);
                 Ok(())
@@ -155,7 +164,8 @@ impl BatchBuilder {
         }
     }
 
-    fn check(&self, operation: &Operation) -> Result<usize, BatchError> {
+    /// The exact length with the operation, where it has to be counted.
+    fn check(&self, operation: &Operation) -> Result<Option<usize>, BatchError> {
         let key = operation.key();
         if let Some(first) = self.operations.first()
             && first.key().partition != key.partition
@@ -174,8 +184,13 @@ impl BatchBuilder {
         if self.operations.len() == EGT_MAX_OPERATIONS {
             return Err(BatchError::TooManyOperations);
         }
-        let bytes = self.payload_bytes + payload::operation_bytes(&self.table, operation);
-        if bytes >= EGT_MAX_BYTES { Err(BatchError::TooLarge { bytes }) } else { Ok(bytes) }
+        let most = self.bytes_at_most + payload::operation_bytes_at_most(&self.table, operation);
+        if self.counted.is_none() && most < EGT_MAX_BYTES {
+            return Ok(None);
+        }
+        let before = self.counted.unwrap_or_else(|| payload_bytes(&self.table, &self.operations));
+        let bytes = before + payload::operation_bytes(&self.table, operation);
+        if bytes >= EGT_MAX_BYTES { Err(BatchError::TooLarge { bytes }) } else { Ok(Some(bytes)) }
     }
 
     pub fn len(&self) -> usize {
@@ -192,8 +207,13 @@ impl BatchBuilder {
         if self.operations.is_empty() {
             return Err(BatchError::Empty);
         }
-        Ok(Batch { table: self.table, operations: self.operations, payload_bytes: self.payload_bytes })
+        Ok(Batch { table: self.table, operations: self.operations, bytes_at_most: self.bytes_at_most })
     }
+}
+
+fn payload_bytes(table: &TableName, operations: &[Operation]) -> usize {
+    let bytes = operations.iter().map(|operation| payload::operation_bytes(table, operation));
+    payload::ENVELOPE_BYTES + bytes.sum::<usize>()
 }
 
 #[cfg(test)]
@@ -238,9 +258,9 @@ mod tests {
     fn a_refused_operation_leaves_the_rest() {
         let mut builder = Batch::builder(table());
         builder.push(insert("p", "1")).unwrap();
-        let bytes = builder.payload_bytes;
+        let bytes = builder.bytes_at_most;
         push_error(&mut builder, insert("q", "2"));
-        assert_eq!((builder.len(), builder.payload_bytes), (1, bytes));
+        assert_eq!((builder.len(), builder.bytes_at_most), (1, bytes));
         builder.push(insert("p", "2")).unwrap();
     }
 
@@ -271,7 +291,8 @@ mod tests {
         let mut builder = Batch::builder(table());
         // 46 entities of 64 KiB binaries are about 4 MiB in base64; the last one, of text, meets the limit exactly.
         let big = one_property(EdmValue::Binary(vec![0; BINARY_MAX_BYTES].into()));
-        while builder.payload_bytes < EGT_MAX_BYTES - 120_000 {
+        let exact = |builder: &BatchBuilder| payload_bytes(&builder.table, &builder.operations);
+        while exact(&builder) < EGT_MAX_BYTES - 120_000 {
             let row = builder.len().to_string();
             builder.push(insert_with(&row, "p", big.clone())).unwrap();
         }
@@ -281,7 +302,7 @@ mod tests {
             let values = [20_000, 20_000, 20_000, units].map(half);
             insert_with("last", "p", names.into_iter().zip(values).collect())
         };
-        let with_ten_thousand = builder.payload_bytes + payload::operation_bytes(&table(), &text(10_000));
+        let with_ten_thousand = exact(&builder) + payload::operation_bytes(&table(), &text(10_000));
         let units_at_limit = 10_000 + EGT_MAX_BYTES - with_ten_thousand;
         assert_eq!(push_error(&mut builder, text(units_at_limit)), BatchError::TooLarge { bytes: EGT_MAX_BYTES });
         builder.push(text(units_at_limit - 1)).unwrap();

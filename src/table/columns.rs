@@ -33,6 +33,20 @@ pub enum ColumnType {
 }
 
 impl ColumnType {
+    /// What a property of this type is stored as.
+    pub fn edm_type(self) -> EdmType {
+        match self {
+            ColumnType::Text => EdmType::String,
+            ColumnType::Int32 => EdmType::Int32,
+            ColumnType::Int64 => EdmType::Int64,
+            ColumnType::Double => EdmType::Double,
+            ColumnType::Boolean => EdmType::Boolean,
+            ColumnType::DateTime => EdmType::DateTime,
+            ColumnType::Guid => EdmType::Guid,
+            ColumnType::Binary => EdmType::Binary,
+        }
+    }
+
     pub fn arrow(self) -> DataType {
         match self {
             ColumnType::Text => DataType::Utf8,
@@ -160,6 +174,12 @@ pub struct EntityColumns {
 /// scan's memory, nor Arrow's 32-bit offsets.
 const BATCH_VARIABLE_BYTES: usize = 8 * 1024 * 1024;
 
+/// Rows that there is room for where nobody knows how many will come.
+const MANY_ROWS: usize = 1024;
+
+/// Bytes that there is room for in each text.
+const TEXT_BYTES: usize = 16;
+
 #[derive(Debug)]
 enum Builder {
     Text(StringBuilder),
@@ -183,7 +203,12 @@ pub enum RowETag<'a> {
 
 impl EntityColumns {
     pub fn new(columns: Arc<ScanColumns>) -> Self {
-        let builders = columns.columns.iter().map(Builder::for_column).collect();
+        Self::with_capacity(columns, MANY_ROWS)
+    }
+
+    /// With room for so many rows, which may become more.
+    pub fn with_capacity(columns: Arc<ScanColumns>, rows: usize) -> Self {
+        let builders = columns.columns.iter().map(|column| Builder::for_column(column, rows)).collect();
         Self { columns, builders, rows: 0, variable_bytes: 0 }
     }
 
@@ -308,28 +333,28 @@ fn variable_bytes(value: EdmRef<'_>) -> usize {
 }
 
 impl Builder {
-    fn for_column(column: &ScanColumn) -> Self {
+    fn for_column(column: &ScanColumn, rows: usize) -> Self {
         match column {
             ScanColumn::PartitionKey | ScanColumn::RowKey | ScanColumn::ETag | ScanColumn::EdmTypeOf(_) => {
-                Builder::Text(StringBuilder::new())
+                Builder::for_type(ColumnType::Text, rows)
             }
-            ScanColumn::Timestamp => Builder::for_type(ColumnType::DateTime),
-            ScanColumn::Property { column_type, .. } => Builder::for_type(*column_type),
+            ScanColumn::Timestamp => Builder::for_type(ColumnType::DateTime, rows),
+            ScanColumn::Property { column_type, .. } => Builder::for_type(*column_type, rows),
         }
     }
 
-    fn for_type(column_type: ColumnType) -> Self {
+    fn for_type(column_type: ColumnType, rows: usize) -> Self {
         match column_type {
-            ColumnType::Text => Builder::Text(StringBuilder::new()),
-            ColumnType::Int32 => Builder::Int32(Int32Builder::new()),
-            ColumnType::Int64 => Builder::Int64(Int64Builder::new()),
-            ColumnType::Double => Builder::Double(Float64Builder::new()),
-            ColumnType::Boolean => Builder::Boolean(BooleanBuilder::new()),
+            ColumnType::Text => Builder::Text(StringBuilder::with_capacity(rows, rows * TEXT_BYTES)),
+            ColumnType::Int32 => Builder::Int32(Int32Builder::with_capacity(rows)),
+            ColumnType::Int64 => Builder::Int64(Int64Builder::with_capacity(rows)),
+            ColumnType::Double => Builder::Double(Float64Builder::with_capacity(rows)),
+            ColumnType::Boolean => Builder::Boolean(BooleanBuilder::with_capacity(rows)),
             ColumnType::DateTime => {
-                Builder::DateTime(TimestampMicrosecondBuilder::new().with_data_type(timestamp_type()))
+                Builder::DateTime(TimestampMicrosecondBuilder::with_capacity(rows).with_data_type(timestamp_type()))
             }
-            ColumnType::Guid => Builder::Guid(FixedSizeBinaryBuilder::new(16)),
-            ColumnType::Binary => Builder::Binary(BinaryBuilder::new()),
+            ColumnType::Guid => Builder::Guid(FixedSizeBinaryBuilder::with_capacity(rows, 16)),
+            ColumnType::Binary => Builder::Binary(BinaryBuilder::with_capacity(rows, rows * TEXT_BYTES)),
         }
     }
 

@@ -9,16 +9,24 @@ mod batch;
 mod columns;
 mod commit;
 pub mod payload;
+pub mod predicate;
+mod read_only;
 mod scan;
+mod scan_plan;
 mod schema;
+mod sighting;
 mod store;
 
 pub use batch::{Batch, BatchBuilder, BatchError, IfMatch, Operation};
 pub use columns::{ColumnType, EntityColumns, RowETag, ScanColumn, ScanColumns, Unfit};
 pub use commit::{Stamps, check_disjoint};
+pub use predicate::Predicate;
+pub use read_only::ReadOnlyStore;
 pub use scan::{Direction, KeyRange, ScanRequest, ScanStats, ScanStream};
+pub use scan_plan::{RemotePlan, ScanPlan};
 pub use schema::{ObservedProperty, ObservedSchema, TypeSet};
+pub use sighting::{Counted, Sighting, SightingSource, Sightings};
 pub use store::{
-    CommitError, GroupError, Promises, Rejection, SnapshotScope, StoreError, StoreFigures, TableReader, TableSize,
-    TableStore, Written,
+    CommitError, GroupError, Parallelism, Promises, Rejection, SnapshotScope, StoreError, StoreFigures, TableReader,
+    TableSize, TableStore, Written,
 };

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arrow::record_batch::RecordBatch;
 use futures::Stream;
 
-use super::{ScanColumns, StoreError};
+use super::{Predicate, ScanColumns, StoreError};
 use crate::model::{Cut, EntityKey, Span, TableName};
 
 /// Record batches in key order, each with exactly the asked-for columns and at least one row.
@@ -25,6 +25,30 @@ impl KeyRange {
     /// The whole table.
     pub fn all() -> Self {
         Self { partitions: Span::ALL, rows: Arc::new([Span::ALL]) }
+    }
+
+    /// The keys from the first one on that are before the second; without them from the start, and to the end. Ascending and
+    /// disjoint.
+    pub fn between(from: Option<&EntityKey>, to: Option<&EntityKey>) -> Vec<Self> {
+        let of = |key: &EntityKey, rows: Span| KeyRange {
+            partitions: Span::point(key.partition.shared().clone()),
+            rows: Arc::new([rows]),
+        };
+        let rows_from = |key: &EntityKey| Span { from: Cut::Before(key.row.shared().clone()), to: Cut::Max };
+        let rows_to = |key: &EntityKey| Span { from: Cut::Min, to: Cut::Before(key.row.shared().clone()) };
+        if let (Some(from), Some(to)) = (from, to)
+            && from.partition == to.partition
+        {
+            return vec![of(from, rows_from(from).intersect(&rows_to(to)))];
+        }
+        let partitions = Span {
+            from: from.map_or(Cut::Min, |key| Cut::After(key.partition.shared().clone())),
+            to: to.map_or(Cut::Max, |key| Cut::Before(key.partition.shared().clone())),
+        };
+        let first = from.map(|key| of(key, rows_from(key)));
+        let last = to.map(|key| of(key, rows_to(key)));
+        let whole = KeyRange { partitions, rows: Arc::new([Span::ALL]) };
+        first.into_iter().chain([whole]).chain(last).filter(|range| !range.partitions.is_empty()).collect()
     }
 
     /// Whether the key lies in the range.
@@ -90,6 +114,9 @@ pub struct ScanRequest {
     /// Ascending and disjoint by partition, also for a reverse scan. No range: no rows.
     pub ranges: Arc<[KeyRange]>,
     pub columns: Arc<ScanColumns>,
+    /// Entities of which this is not true may be left out; nobody relies on it. It can ask about properties that are not
+    /// among the columns.
+    pub predicate: Option<Predicate>,
     pub direction: Direction,
     /// At most this many entities are returned, and hardly more are read.
     pub limit: Option<usize>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use thiserror::Error;
 
-use super::{Batch, ObservedSchema, ScanRequest, ScanStream, Unfit};
+use super::{Batch, KeyRange, ObservedSchema, ScanPlan, ScanRequest, ScanStream, Sightings, Unfit};
 use crate::model::limits::{CUSTOM_PROPERTIES_MAX, ENTITY_MAX_BYTES};
 use crate::model::{ETag, EdmDateTime, EntityKey, StoredEntity, TableName};
 
@@ -34,6 +34,21 @@ pub enum SnapshotScope {
     Store,
 }
 
+/// How many commits are worth having under way at once, for a caller that has many to make. Advice, not a bound: a store
+/// takes more, and lets them wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parallelism {
+    pub commits: usize,
+    /// How many of them to one partition.
+    pub commits_to_partition: usize,
+}
+
+impl Default for Parallelism {
+    fn default() -> Self {
+        Self { commits: 16, commits_to_partition: 16 }
+    }
+}
+
 /// How much is in a table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TableSize {
@@ -57,6 +72,12 @@ pub struct StoreFigures {
     pub syncs: Option<u64>,
     /// How often it merged files.
     pub compactions: Option<u64>,
+    /// Files that hold rows as columns too.
+    pub segments: Option<u64>,
+    /// What these take, among all that its files take.
+    pub segment_bytes: Option<u64>,
+    /// How many of them it made.
+    pub segments_built: Option<u64>,
 }
 
 /// A view to read from. Where the store promises [`SnapshotScope::Store`], everything read through one reader is of one
@@ -66,11 +87,18 @@ pub trait TableReader: Send + Sync + 'static {
     /// All tables, ordered by name ignoring case, spelled as they were created.
     async fn list_tables(&self) -> Result<Vec<TableName>, StoreError>;
 
-    /// What properties and types were ever seen in the table; never less than what a scan of this reader can meet.
+    /// What properties and types were ever seen in the table; never less than what a scan of this reader can meet, where
+    /// nobody writes past the store. Elsewhere a scan adds what it meets.
     ///
     /// # Errors
     /// [`StoreError::TableMissing`].
     async fn observed_schema(&self, table: &TableName) -> Result<Arc<ObservedSchema>, StoreError>;
+
+    /// How what [`TableReader::observed_schema`] says came to be known, told at once. Empty where the store sees every write.
+    fn sightings(&self, table: &TableName) -> Arc<Sightings> {
+        let _ = table;
+        Arc::default()
+    }
 
     /// About how much the table holds, told at once and without reading it. Never a promise about this reader's moment:
     /// commits that come later may be in it. While nobody writes, a store that counts says what a scan would find, also
@@ -97,12 +125,30 @@ pub trait TableReader: Send + Sync + 'static {
     /// [`StoreError::TableMissing`], here or as the stream's first item. In the stream: [`StoreError::Unfit`] for a
     /// stored value that a column cannot show.
     fn scan(&self, request: ScanRequest) -> Result<ScanStream, StoreError>;
+
+    /// What [`TableReader::scan`] would do for this request, told without doing it.
+    fn describe(&self, request: &ScanRequest) -> ScanPlan {
+        ScanPlan::of_ranges(&request.ranges)
+    }
+
+    /// Where a scan of these ranges is worth splitting into at most so many parts, of about as many entities each, that
+    /// several threads read: the keys, ascending, at which all parts but the first begin. One reader always gives the
+    /// same answer. No key: one part.
+    fn split(&self, table: &TableName, ranges: &[KeyRange], parts: usize) -> Vec<EntityKey> {
+        let _ = (table, ranges, parts);
+        Vec::new()
+    }
 }
 
 /// A store of tables: writes, and readers to read from.
 #[async_trait]
 pub trait TableStore: Send + Sync + 'static {
     fn promises(&self) -> Promises;
+
+    /// How many commits at once it makes good use of.
+    fn parallelism(&self) -> Parallelism {
+        Parallelism::default()
+    }
 
     /// A view of everything acknowledged so far.
     fn reader(&self) -> Arc<dyn TableReader>;

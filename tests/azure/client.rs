@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 use tablegate::model::SystemClock;
 use tablegate::pg::{self, PgConfig};
 use tablegate::sql::{Engine, EngineConfig};
+use tablegate::table::TableStore;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
@@ -26,10 +27,13 @@ pub async fn gateway(account: &str) -> u16 {
 
 /// The same, behind a proxy.
 pub async fn gateway_at(address: SocketAddr, account: &str) -> u16 {
-    let account = account.to_owned();
+    gateway_of(Arc::new(azurite::store(address, account)), EngineConfig::default()).await
+}
+
+/// A gateway over the store.
+pub async fn gateway_of(store: Arc<dyn TableStore>, config: EngineConfig) -> u16 {
     let started = GATEWAYS.spawn(async move {
-        let store = Arc::new(azurite::store(address, &account));
-        let engine = Engine::open(store, Arc::new(SystemClock), EngineConfig::default()).await.unwrap();
+        let engine = Engine::open(store, Arc::new(SystemClock), config).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         tokio::spawn(pg::serve(listener, engine, PgConfig::default(), CancellationToken::new()));

@@ -1,18 +1,19 @@
 //! Requests that fail, and what is told about them.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow::array::AsArray;
 use futures::TryStreamExt;
-use tablegate::model::{EdmValue, Entity, EntityKey, PropertyName, TableName};
+use tablegate::model::{EdmType, EdmValue, Entity, EntityKey, PropertyName, TableName};
 use tablegate::table::{
     Batch, ColumnType, CommitError, Direction, IfMatch, KeyRange, Operation, Rejection, ScanColumn, ScanColumns,
-    ScanRequest, ScanStats, StoreError, TableStore, Written,
+    ScanRequest, ScanStats, SightingSource, StoreError, TableStore, Written,
 };
 use tokio::task::JoinSet;
 
 use crate::azurite;
-use crate::proxy::{Fault, Plan, Proxy, SLOW};
+use crate::proxy::{Fault, Plan, Proxy};
 
 const TABLE: &str = "Orders";
 
@@ -33,10 +34,16 @@ fn single(operation: Operation) -> Batch {
 async fn stores(
     plan: impl Fn(usize) -> Fault + Send + Sync + 'static,
 ) -> (Arc<dyn TableStore>, Arc<dyn TableStore>, Proxy) {
+    stores_by_request(move |number, _| plan(number)).await
+}
+
+async fn stores_by_request(
+    plan: impl Fn(usize, &str) -> Fault + Send + Sync + 'static,
+) -> (Arc<dyn TableStore>, Arc<dyn TableStore>, Proxy) {
     let account = azurite::new_account();
     let direct = Arc::new(azurite::store(azurite::address(), &account));
     direct.create_table(&table()).await.unwrap();
-    let plan: Plan = Arc::new(move |number, _| plan(number));
+    let plan: Plan = Arc::new(plan);
     let proxy = Proxy::start(azurite::address(), plan).await;
     let behind = Arc::new(azurite::store(proxy.address, &account));
     (direct, behind, proxy)
@@ -58,6 +65,7 @@ fn request() -> ScanRequest {
         table: table(),
         ranges: Arc::new([KeyRange::all()]),
         columns: Arc::new(ScanColumns::new(vec![ScanColumn::RowKey, property])),
+        predicate: None,
         direction: Direction::Forward,
         limit: None,
         batch_rows: 1000,
@@ -155,22 +163,46 @@ async fn reads_go_on_over_failures_and_empty_pages() {
     assert_eq!(rows(&*behind).await, expected);
 }
 
+/// Reads through the same proxy: what was to be asked for before them has been asked for.
+async fn settle(store: &dyn TableStore) {
+    for _ in 0..5 {
+        store.reader().get(&table(), &EntityKey::parse("p", "0000").unwrap()).await.unwrap();
+    }
+}
+
 #[tokio::test]
 async fn read_ahead_of_slow_pages_is_bounded_and_ends_with_its_reader() {
-    let (direct, behind, proxy) = stores(|_| Fault::Slow).await;
+    let pages = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&pages);
+    let (direct, behind, proxy) = stores_by_request(move |_, request| {
+        if !request.contains("/Orders()") {
+            return Fault::None;
+        }
+        counter.fetch_add(1, Ordering::SeqCst);
+        Fault::Slow
+    })
+    .await;
+    let asked = |expected: usize| {
+        let (behind, pages) = (&behind, &pages);
+        async move {
+            while pages.load(Ordering::SeqCst) < expected {
+                tokio::task::yield_now().await;
+            }
+            settle(&**behind).await;
+            pages.load(Ordering::SeqCst)
+        }
+    };
     fill(&*direct, 5000).await;
     let mut batches = behind.reader().scan(request()).unwrap();
-    tokio::time::sleep(SLOW).await;
-    assert_eq!(proxy.requests(), 0, "nobody has asked yet");
+    assert_eq!(asked(0).await, 0, "nobody has asked yet");
+    proxy.let_go(2);
     assert_eq!(batches.try_next().await.unwrap().unwrap().num_rows(), 1000);
-    tokio::time::sleep(4 * SLOW).await;
-    assert_eq!(proxy.requests(), 2, "one page ahead, however long nobody reads");
-    batches.try_next().await.unwrap();
+    assert_eq!(asked(2).await, 2, "one page ahead, however long nobody reads");
+    assert_eq!(batches.try_next().await.unwrap().unwrap().num_rows(), 1000);
+    assert_eq!(asked(3).await, 3);
     drop(batches);
-    let asked = proxy.requests();
-    assert!(asked <= 3);
-    tokio::time::sleep(4 * SLOW).await;
-    assert_eq!(proxy.requests(), asked, "nothing is asked for once the reader is gone");
+    proxy.let_go(10);
+    assert_eq!(asked(3).await, 3, "nothing is asked for once the reader is gone");
 }
 
 #[tokio::test]
@@ -200,17 +232,22 @@ async fn a_change_under_a_version_that_never_was_is_refused() {
 
 #[tokio::test]
 async fn a_type_that_a_late_page_brings_is_told_and_known_from_then_on() {
-    let (direct, behind, _) = stores(|_| Fault::None).await;
+    let (direct, behind, _) = stores_by_request(|_, request| match request.contains("NextPartitionKey") {
+        true => Fault::NewType,
+        false => Fault::None,
+    })
+    .await;
     fill(&*direct, 2500).await;
-    let properties = [(PropertyName::parse("n").unwrap(), EdmValue::String("many".into()))].into_iter().collect();
-    let late = Entity::new(EntityKey::parse("p", "9999").unwrap(), properties);
-    direct.commit(single(Operation::Insert(late))).await.unwrap();
     let reader = behind.reader();
     let types = || async { reader.observed_schema(&table()).await.unwrap().get("n").unwrap().types };
     let sampled = types().await;
     let told = reader.scan(request()).unwrap().try_collect::<Vec<_>>().await;
     assert!(matches!(told, Err(StoreError::Unfit(_))), "{told:?}");
     assert_ne!(types().await, sampled);
+    let seen = reader.sightings(&table());
+    let source = |edm_type| seen.of("n", edm_type).map(|seen| seen.source);
+    assert_eq!(source(EdmType::Int32), Some(SightingSource::Sample));
+    assert_eq!(source(EdmType::String), Some(SightingSource::Scan));
 }
 
 #[tokio::test]

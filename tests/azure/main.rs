@@ -3,7 +3,11 @@
 #[path = "../azurite/mod.rs"]
 mod azurite;
 mod client;
+mod discovery;
 mod faults;
 mod gateways;
+mod mounts;
 mod proxy;
+mod pushdown;
+mod secrets;
 mod sql;

@@ -3,10 +3,11 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
+use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 
 /// What becomes of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,57 +25,75 @@ pub enum Fault {
     ResetAfter,
     /// The body ends in the middle.
     Truncated,
+    /// 400 InvalidInput.
+    Refused,
     /// 409 TableBeingDeleted.
     BeingDeleted,
     /// A page with nothing in it, and where it goes on.
     EmptyPage,
-    /// The answer takes its time.
+    /// The answer waits until it is let go.
     Slow,
+    /// A page whose last entity has a property that no other has.
+    NewProperty,
+    /// A page whose last entity has text where the others have numbers.
+    NewType,
     /// Every version in the answer is one that never was.
     WrongETag,
 }
-
-/// How long a slow answer takes.
-pub const SLOW: Duration = Duration::from_millis(200);
 
 /// What becomes of each request, counted from 0, by its text.
 pub type Plan = Arc<dyn Fn(usize, &str) -> Fault + Send + Sync>;
 
 pub struct Proxy {
     pub address: SocketAddr,
-    requests: Arc<AtomicUsize>,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    emulator: SocketAddr,
+    plan: Plan,
+    requests: AtomicUsize,
+    /// Slow answers that may go.
+    let_go: Semaphore,
 }
 
 impl Proxy {
     pub async fn start(emulator: SocketAddr, plan: Plan) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let requests = Arc::new(AtomicUsize::new(0));
-        let counter = Arc::clone(&requests);
+        let (requests, let_go) = (AtomicUsize::new(0), Semaphore::new(0));
+        let shared = Arc::new(Shared { emulator, plan, requests, let_go });
+        let serving = Arc::clone(&shared);
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                let (plan, counter) = (Arc::clone(&plan), Arc::clone(&counter));
-                tokio::spawn(async move { serve(client, emulator, &plan, &counter).await });
+                let shared = Arc::clone(&serving);
+                tokio::spawn(async move { serve(client, &shared).await });
             }
         });
-        Self { address, requests }
+        Self { address, shared }
     }
 
     pub fn requests(&self) -> usize {
-        self.requests.load(Ordering::SeqCst)
+        self.shared.requests.load(Ordering::SeqCst)
+    }
+
+    /// Lets so many slow answers go, those that wait and those to come.
+    pub fn let_go(&self, answers: usize) {
+        self.shared.let_go.add_permits(answers);
     }
 }
 
 /// One connection, request by request, until it or a fault ends it.
-async fn serve(mut client: TcpStream, emulator: SocketAddr, plan: &Plan, counter: &AtomicUsize) -> Option<()> {
-    let mut upstream = TcpStream::connect(emulator).await.ok()?;
+async fn serve(mut client: TcpStream, shared: &Shared) -> Option<()> {
+    let mut upstream = TcpStream::connect(shared.emulator).await.ok()?;
     loop {
         let request = read_message(&mut client).await?;
         let text = String::from_utf8_lossy(&[&*request.head, &*request.body].concat()).into_owned();
-        let fault = plan(counter.fetch_add(1, Ordering::SeqCst), &text);
+        let fault = (shared.plan)(shared.requests.fetch_add(1, Ordering::SeqCst), &text);
         let answer = match fault {
             Fault::Busy => canned("503 Server Busy", "Retry-After: 0\r\n", &error("ServerBusy")),
             Fault::FailedBefore => canned("500 Internal Server Error", "", &error("InternalError")),
+            Fault::Refused => canned("400 Bad Request", "", &error("InvalidInput")),
             Fault::BeingDeleted => canned("409 Conflict", "", &error("TableBeingDeleted")),
             Fault::EmptyPage => {
                 let token = "x-ms-continuation-NextPartitionKey: IA==\r\n";
@@ -86,6 +105,8 @@ async fn serve(mut client: TcpStream, emulator: SocketAddr, plan: &Plan, counter
             | Fault::ResetAfter
             | Fault::Truncated
             | Fault::Slow
+            | Fault::NewProperty
+            | Fault::NewType
             | Fault::WrongETag => {
                 upstream.write_all(&request.head).await.ok()?;
                 upstream.write_all(&request.body).await.ok()?;
@@ -99,9 +120,11 @@ async fn serve(mut client: TcpStream, emulator: SocketAddr, plan: &Plan, counter
                         return None;
                     }
                     Fault::Slow => {
-                        tokio::time::sleep(SLOW).await;
+                        shared.let_go.acquire().await.ok()?.forget();
                         [answer.head, answer.body].concat()
                     }
+                    Fault::NewProperty => with_last_entity(&answer, |entity| entity["late"] = true.into()),
+                    Fault::NewType => with_last_entity(&answer, |entity| entity["n"] = "many".into()),
                     Fault::WrongETag => with_other_versions([answer.head, answer.body].concat()),
                     _ => [answer.head, answer.body].concat(),
                 }
@@ -125,6 +148,34 @@ fn with_other_versions(mut answer: Vec<u8>) -> Vec<u8> {
     answer
 }
 
+/// A page with another last entity. An answer that is no page stays as it is.
+fn with_last_entity(answer: &Message, change: impl FnOnce(&mut Value)) -> Vec<u8> {
+    let body = if answer.is_chunked { joined(&answer.body) } else { answer.body.clone() };
+    let mut page: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let Some(last) = page["value"].as_array_mut().and_then(|entities| entities.last_mut()) else {
+        return [answer.head.clone(), answer.body.clone()].concat();
+    };
+    change(last);
+    let head = String::from_utf8_lossy(&answer.head).into_owned();
+    let tokens = head.lines().filter(|line| line.to_ascii_lowercase().starts_with("x-ms-continuation"));
+    let tokens: String = tokens.map(|line| format!("{line}\r\n")).collect();
+    canned("200 OK", &tokens, &page.to_string())
+}
+
+/// A body without the marks of its chunks.
+fn joined(chunks: &[u8]) -> Vec<u8> {
+    let (mut body, mut rest) = (Vec::new(), chunks);
+    while let Some(end) = rest.windows(2).position(|pair| pair == b"\r\n") {
+        let size = usize::from_str_radix(std::str::from_utf8(&rest[..end]).unwrap().trim(), 16).unwrap();
+        if size == 0 {
+            break;
+        }
+        body.extend_from_slice(&rest[end + 2..end + 2 + size]);
+        rest = &rest[end + 4 + size..];
+    }
+    body
+}
+
 fn error(code: &str) -> String {
     format!("{{\"odata.error\":{{\"code\":\"{code}\",\"message\":{{\"lang\":\"en-US\",\"value\":\"as planned\"}}}}}}")
 }
@@ -139,6 +190,7 @@ struct Message {
     head: Vec<u8>,
     /// As it came, with the marks of its chunks if it has them.
     body: Vec<u8>,
+    is_chunked: bool,
 }
 
 /// One request or answer; `None` when the connection ends.
@@ -150,7 +202,8 @@ async fn read_message(stream: &mut TcpStream) -> Option<Message> {
     let text = String::from_utf8_lossy(&head).to_ascii_lowercase();
     let header = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
     let mut body = Vec::new();
-    if header("transfer-encoding").is_some_and(|value| value.contains("chunked")) {
+    let is_chunked = header("transfer-encoding").is_some_and(|value| value.contains("chunked"));
+    if is_chunked {
         while !body.ends_with(b"0\r\n\r\n") {
             read_chunk(stream, &mut body).await?;
         }
@@ -158,7 +211,7 @@ async fn read_message(stream: &mut TcpStream) -> Option<Message> {
         body.resize(length, 0);
         stream.read_exact(&mut body).await.ok()?;
     }
-    Some(Message { head, body })
+    Some(Message { head, body, is_chunked })
 }
 
 async fn read_chunk(stream: &mut TcpStream, body: &mut Vec<u8>) -> Option<()> {

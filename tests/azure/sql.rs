@@ -1,7 +1,7 @@
 //! What SQL over an account costs, and what it does while a table is being deleted.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::azurite;
 use crate::client::{connect, gateway, gateway_at, query, rows};
@@ -58,4 +58,61 @@ async fn observe_mode_records_constraints_and_keeps_transactions_strict() {
     assert_eq!(query(&client, both).await, Err("0A000".to_owned()));
     query(&client, "ROLLBACK").await.unwrap();
     assert_eq!(query(&client, "SELECT count(*) FROM people").await, rows(&["0"]));
+}
+
+/// What is read back after a lost answer is what was written, whatever its types.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn values_of_every_type_are_known_again_when_an_answer_is_lost() {
+    let batches = AtomicUsize::new(0);
+    let plan: Plan = Arc::new(move |_, request| {
+        let is_batch = request.starts_with("POST") && request.contains("$batch HTTP");
+        let is_first = is_batch && request.contains("/kinds(") && batches.fetch_add(1, Ordering::SeqCst) == 0;
+        if is_first { Fault::ResetAfter } else { Fault::None }
+    });
+    let proxy = Proxy::start(azurite::address(), plan).await;
+    let client = connect(gateway_at(proxy.address, &azurite::new_account()).await).await;
+    let table = "CREATE TABLE kinds (part text, at timestamptz, i int, b bigint, d float8, r real, n numeric, t text,
+        yes boolean, raw bytea, id uuid, day date, PRIMARY KEY (part, at))";
+    query(&client, table).await.unwrap();
+    let insert = "INSERT INTO kinds SELECT 'p', '2024-05-06 07:08:09Z'::timestamptz + i * interval '1 hour', i, i, i, i, i,
+        'text ' || i, i > 1, '\\x0102', '6f1ed002-ab5d-4d4c-9a5e-3f3c1c5d7e11', '2024-05-06' FROM generate_series(1, 3) i";
+    query(&client, insert).await.unwrap();
+    assert_eq!(query(&client, "SELECT count(*) || ' ' || sum(d) FROM kinds").await, rows(&["3 6"]));
+}
+
+/// What goes wrong with every fifth batch of a statement that keeps many under way.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_ten_thousand_rows_of_one_statement_none_is_lost_or_doubled() {
+    const FAULTS: [Fault; 5] =
+        [Fault::Busy, Fault::FailedBefore, Fault::FailedAfter, Fault::ResetBefore, Fault::ResetAfter];
+    let batches = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&batches);
+    let plan: Plan = Arc::new(move |_, request| {
+        if !request.starts_with("POST") || !request.contains("$batch HTTP") {
+            return Fault::None;
+        }
+        let number = counter.fetch_add(1, Ordering::SeqCst);
+        if number % 5 == 4 { FAULTS[number / 5 % FAULTS.len()] } else { Fault::None }
+    });
+    let proxy = Proxy::start(azurite::address(), plan).await;
+    let client = connect(gateway_at(proxy.address, &azurite::new_account()).await).await;
+    query(&client, "CREATE TABLE items (part int, id int, n int, PRIMARY KEY (part, id))").await.unwrap();
+    // Rows of one partition are 250 apart, and 40 of each.
+    let insert = "INSERT INTO items SELECT n % 250, n / 250, n FROM generate_series(0, 9999) n";
+    query(&client, insert).await.unwrap();
+    assert!(batches.load(Ordering::SeqCst) >= 250);
+    let found = "SELECT count(*) || ' ' || count(DISTINCT n) || ' ' || sum(n) FROM items";
+    assert_eq!(query(&client, found).await, rows(&["10000 10000 49995000"]));
+    // A second time every row is there, and the first of them is told.
+    assert_eq!(query(&client, insert).await, Err("23505".to_owned()));
+    assert_eq!(query(&client, found).await, rows(&["10000 10000 49995000"]));
+}
+
+/// Nothing would keep others from changing them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_of_the_account_cannot_be_locked() {
+    let client = connect(gateway(&azurite::new_account()).await).await;
+    query(&client, "CREATE TABLE jobs (id int PRIMARY KEY)").await.unwrap();
+    assert_eq!(query(&client, "SELECT id FROM jobs FOR UPDATE").await, Err("0A000".to_owned()));
+    assert_eq!(query(&client, "SELECT id FROM jobs FOR SHARE SKIP LOCKED").await, Err("0A000".to_owned()));
 }

@@ -5,6 +5,7 @@
 
 mod alterations;
 mod power_loss;
+mod segments;
 mod sequences;
 mod sessions;
 mod writers;

@@ -10,8 +10,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use tablegate::backend::embedded::Fsync;
+use tablegate::table::TableStore;
 
-use crate::writers::{Expected, NO_SYNC, open, run_and_kill};
+use crate::writers::{COLUMNAR, Expected, NO_SYNC, open, open_columnar, run_and_kill};
 use crate::{SEED, make_folder, next_random};
 
 const ROUNDS: u64 = 15;
@@ -101,6 +102,24 @@ async fn acknowledged_batches_survive_a_loss_of_power_whole() {
         store.close().unwrap();
     }
     assert!(written > 100, "only {written} partitions were written");
+}
+
+/// Files that hold rows as columns are complete on the disk before they count, or they are found out.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn columns_are_those_of_the_rows_after_a_loss_of_power() {
+    let disk = Disk::new(Fsync::Always).await;
+    let (mut random, mut counted) = (SEED, 0);
+    for round in 0..ROUNDS {
+        random = next_random(random);
+        let after = Duration::from_micros(random % 400_000);
+        let acknowledged = disk.run_and_lose_power(round, after, &[(COLUMNAR, Path::new("1"))]);
+        let store = open_columnar(disk.folder.path(), Fsync::Always);
+        let store = store.unwrap_or_else(|error| panic!("round {round}: {error}"));
+        counted += store.figures().segments.unwrap();
+        assert_eq!(acknowledged.lost(&store).await, [] as [String; 0], "round {round}");
+        store.close().unwrap();
+    }
+    assert!(counted > 0, "none was ever complete");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -10,7 +10,7 @@ use std::time::Duration;
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
 use futures::TryStreamExt;
-use tablegate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync};
+use tablegate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync, SegmentOptions};
 use tablegate::model::{EdmValue, Entity, EntityKey, PropertyName, SystemClock, TableName};
 use tablegate::table::{
     Batch, ColumnType, Direction, KeyRange, Operation, ScanColumn, ScanColumns, ScanRequest, ScanStats, StoreError,
@@ -25,6 +25,8 @@ const FOLDER: &str = "TABLEGATE_CRASH_FOLDER";
 const ROUND: &str = "TABLEGATE_CRASH_ROUND";
 /// Set where that process shall not sync what it writes.
 pub const NO_SYNC: &str = "TABLEGATE_CRASH_NO_SYNC";
+/// Set where that process shall keep rows as columns too.
+pub const COLUMNAR: &str = "TABLEGATE_CRASH_COLUMNAR";
 
 pub fn open(folder: &Path, fsync: Fsync) -> Result<EmbeddedStore, StoreError> {
     let mut options = EmbeddedOptions { fsync, ..EmbeddedOptions::default() };
@@ -32,6 +34,14 @@ pub fn open(folder: &Path, fsync: Fsync) -> Result<EmbeddedStore, StoreError> {
         // So little memory that it is full, and written into files, many times in each round; the engine syncs then.
         options.memtable_bytes = 64 * 1024;
     }
+    EmbeddedStore::open(folder, Arc::new(SystemClock), options)
+}
+
+/// The same with the rows as columns too, made anew all the time.
+pub fn open_columnar(folder: &Path, fsync: Fsync) -> Result<EmbeddedStore, StoreError> {
+    let interval = Duration::from_millis(2);
+    let segments = SegmentOptions { interval, segment_rows: 2000, ..SegmentOptions::eager() };
+    let options = EmbeddedOptions { fsync, memtable_bytes: 64 * 1024, segments, ..EmbeddedOptions::default() };
     EmbeddedStore::open(folder, Arc::new(SystemClock), options)
 }
 
@@ -104,6 +114,7 @@ fn writers() {
     let round = round.parse().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
+        let open = if std::env::var_os(COLUMNAR).is_some() { open_columnar } else { open };
         let store = Arc::new(open(Path::new(&folder), fsync).unwrap());
         let mut tasks = tokio::task::JoinSet::new();
         for writer in 0..WRITERS {
@@ -161,15 +172,25 @@ pub fn run_and_kill(
     first.into_iter().chain(answers).collect()
 }
 
-/// For each partition: what each of its rows says, which is its stamp and how many rows belong together.
+/// For each partition: what each of its rows says, which is its stamp and how many rows belong together. Both ways give
+/// the same: forwards what is kept as columns is read as such, backwards rows are read.
 async fn contents(store: &EmbeddedStore) -> HashMap<String, Vec<(i64, i64)>> {
+    let forwards = contents_in(store, Direction::Forward).await;
+    let mut backwards = contents_in(store, Direction::Reverse).await;
+    backwards.values_mut().for_each(|rows| rows.reverse());
+    assert!(forwards == backwards, "columns and rows are not the same");
+    forwards
+}
+
+async fn contents_in(store: &EmbeddedStore, direction: Direction) -> HashMap<String, Vec<(i64, i64)>> {
     let property =
         |text: &str| ScanColumn::Property { name: PropertyName::parse(text).unwrap(), column_type: ColumnType::Int64 };
     let request = ScanRequest {
         table: table(),
         ranges: Arc::new([KeyRange::all()]),
         columns: Arc::new(ScanColumns::new(vec![ScanColumn::PartitionKey, property("stamp"), property("rows")])),
-        direction: Direction::Forward,
+        predicate: None,
+        direction,
         limit: None,
         batch_rows: 4096,
         stats: Arc::new(ScanStats::default()),

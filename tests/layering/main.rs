@@ -28,6 +28,9 @@ const LAYERS: &[(&str, &[&str])] = &[
 const CRATES: &[(&str, &[&str])] = &[
     ("arrow", &["model", "table", "backend", "sql", "pg"]),
     ("async_trait", &["table", "backend", "sql", "pg"]),
+    // Tokens of Entra ID, with the feature `entra` alone.
+    ("azure_core", &["backend/azure/entra"]),
+    ("azure_identity", &["backend/azure/entra"]),
     ("base64", &["model", "table", "backend", "sql", "pg"]),
     ("bytes", &["table", "backend", "sql", "pg", "cli/metrics"]),
     ("chrono", &["model", "table", "backend", "sql", "pg"]),
@@ -40,6 +43,8 @@ const CRATES: &[(&str, &[&str])] = &[
     ("hyper", &["cli/metrics"]),
     ("hyper_util", &["cli/metrics"]),
     ("md5", &["sql"]),
+    // Files of columns are read where they lie, without copies.
+    ("memmap2", &["backend/embedded"]),
     ("num_bigint", &["sql"]),
     ("pgwire", &["pg"]),
     ("postgres_types", &["pg"]),
@@ -54,8 +59,9 @@ const CRATES: &[(&str, &[&str])] = &[
     ("serde", &["backend", "sql", "pg/auth", "cli"]),
     ("serde_json", &["table", "backend", "sql", "pg"]),
     ("sha2", &["sql"]),
-    // Files without a name, for what collected writes do not keep in memory; files that replace others.
-    ("tempfile", &["sql/tx", "pg/auth"]),
+    // Files without a name, for what collected writes do not keep in memory; files that replace others; a folder of
+    // temporary tables.
+    ("tempfile", &["sql/tx", "pg/auth", "cli/wiring"]),
     ("strsim", &["sql"]),
     ("thiserror", &["model", "table", "backend", "sql", "pg", "cli"]),
     ("tokio", &["backend", "sql", "pg", "cli"]),

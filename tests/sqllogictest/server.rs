@@ -4,22 +4,27 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use tablegate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync};
 use tablegate::backend::memory::MemoryStore;
-use tablegate::model::SystemClock;
+use tablegate::model::{SystemClock, TableName};
 use tablegate::pg::{self, PgConfig};
-use tablegate::sql::{Engine, EngineConfig, ScratchStore};
-use tablegate::table::TableStore;
+use tablegate::sql::{Engine, EngineConfig, MountName, MountedStore, ScratchStore};
+use tablegate::table::{Batch, CommitError, GroupError, Promises, StoreError, TableReader, TableStore, Written};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+
+use crate::columnar::Columnar;
 
 /// The stores that golden files run on.
 #[derive(Debug, Clone, Copy)]
 pub enum Backend {
     Memory,
     Embedded,
+    /// On disk, every table as columns too.
+    Columns,
     /// In the emulator.
     Azure,
 }
@@ -29,7 +34,7 @@ impl Backend {
     pub fn label(self) -> &'static str {
         match self {
             Backend::Memory => "memory",
-            Backend::Embedded => "embedded",
+            Backend::Embedded | Backend::Columns => "embedded",
             Backend::Azure => "azure",
         }
     }
@@ -44,28 +49,34 @@ pub struct Server {
 }
 
 impl Server {
-    pub async fn start(backend: Backend) -> Self {
+    /// `mounts`: with two further schemas, `other` and `fixed`, over one more store; `fixed` is read-only.
+    pub async fn start(backend: Backend, mounts: bool) -> Self {
         let clock = Arc::new(SystemClock);
         let folder = tempfile::tempdir().expect("there is room for temporary files");
-        let open = |folder: &Path| -> Arc<dyn TableStore> {
-            match backend {
-                Backend::Memory => Arc::new(MemoryStore::new(clock.clone())),
-                Backend::Azure => Arc::new(crate::azurite::new_store()),
-                Backend::Embedded => {
-                    // What is tested here is SQL; what survives a crash is tested elsewhere.
-                    let options = EmbeddedOptions { fsync: Fsync::Never, ..EmbeddedOptions::default() };
-                    Arc::new(EmbeddedStore::open(folder, clock.clone(), options).expect("the store opens"))
-                }
-            }
+        let in_folder = |folder: &Path| -> Arc<dyn TableStore> {
+            // What is tested here is SQL; what survives a crash is tested elsewhere.
+            let options = EmbeddedOptions { fsync: Fsync::Never, ..EmbeddedOptions::default() };
+            Arc::new(EmbeddedStore::open(folder, clock.clone(), options).expect("the store opens"))
         };
-        let store = open(folder.path());
+        let in_memory = || Arc::new(MemoryStore::new(clock.clone()));
+        let store: Arc<dyn TableStore> = match backend {
+            Backend::Memory => in_memory(),
+            Backend::Embedded => in_folder(folder.path()),
+            Backend::Columns => Arc::new(Columnar::open(folder.path(), clock.clone()).expect("the store opens")),
+            Backend::Azure => Arc::new(crate::azurite::new_store()),
+        };
         let scratch: Arc<dyn TableStore> = match backend {
-            Backend::Azure => Arc::new(MemoryStore::new(clock.clone())),
-            Backend::Memory | Backend::Embedded => open(&folder.path().join("temp")),
+            Backend::Memory => in_memory(),
+            Backend::Columns => {
+                Arc::new(Columnar::open(&folder.path().join("temp"), clock.clone()).expect("the store opens"))
+            }
+            // In a folder also where the data is far away.
+            Backend::Embedded | Backend::Azure => in_folder(&folder.path().join("temp")),
         };
         let scratch = Some(ScratchStore(scratch));
         // Plans name the number of threads: golden ones are the same on every machine.
-        let config = EngineConfig { query_threads: 2, scratch, ..EngineConfig::default() };
+        let mounts = if mounts { mounted(backend) } else { Vec::new() };
+        let config = EngineConfig { query_threads: 2, scratch, mounts, ..EngineConfig::default() };
         let engine = Engine::open(store, clock, config).await.expect("the engine opens");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
         let address = listener.local_addr().expect("it is bound");
@@ -78,5 +89,54 @@ impl Server {
         self.stop.cancel();
         let ended = self.task.await.expect("the server does not panic");
         ended.expect("the server ends in good order");
+    }
+}
+
+/// One store under two names, as two servers would have it.
+fn mounted(backend: Backend) -> Vec<MountedStore> {
+    let store: Arc<dyn TableStore> = match backend {
+        Backend::Azure => Arc::new(crate::azurite::new_store()),
+        Backend::Memory | Backend::Embedded | Backend::Columns => {
+            Arc::new(Shared(MemoryStore::new(Arc::new(SystemClock))))
+        }
+    };
+    let mount = |name, read_only| {
+        let name = MountName::parse(name).expect("it is a name");
+        MountedStore { name, store: Arc::clone(&store), read_only }
+    };
+    vec![mount("other", false), mount("fixed", true)]
+}
+
+/// A store that others write to as well: it promises so, and its catalogue is read again.
+struct Shared(MemoryStore);
+
+#[async_trait]
+impl TableStore for Shared {
+    fn promises(&self) -> Promises {
+        Promises { sole_writer: false, atomic_groups: false, ..self.0.promises() }
+    }
+
+    fn reader(&self) -> Arc<dyn TableReader> {
+        self.0.reader()
+    }
+
+    async fn create_table(&self, table: &TableName) -> Result<(), StoreError> {
+        self.0.create_table(table).await
+    }
+
+    async fn drop_table(&self, table: &TableName) -> Result<(), StoreError> {
+        self.0.drop_table(table).await
+    }
+
+    async fn commit(&self, batch: Batch) -> Result<Vec<Written>, CommitError> {
+        self.0.commit(batch).await
+    }
+
+    async fn commit_group(&self, _: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {
+        Err(StoreError::Unsupported("several entity group transactions as one").into())
+    }
+
+    async fn analyze(&self, table: &TableName) -> Result<(), StoreError> {
+        self.0.analyze(table).await
     }
 }

@@ -7,6 +7,7 @@ use tablegate::backend::memory::MemoryStore;
 use tablegate::model::Clock;
 use tempfile::TempDir;
 
+use crate::columnar::Columnar;
 use crate::harness::{Backend, Durable, Store};
 
 /// Lives as long as the process: nothing to reopen.
@@ -44,6 +45,36 @@ impl Backend for Embedded {
 
     fn store(&self) -> &Store {
         &self.store
+    }
+}
+
+/// The same with every table kept as columns too.
+pub struct Columns {
+    store: Store,
+    folder: TempDir,
+}
+
+impl Columns {
+    fn open(folder: TempDir, clock: Arc<dyn Clock>) -> Self {
+        Self { store: Arc::new(Columnar::open(folder.path(), clock).unwrap()), folder }
+    }
+}
+
+impl Backend for Columns {
+    async fn create(clock: Arc<dyn Clock>) -> Self {
+        Self::open(tempfile::tempdir().unwrap(), clock)
+    }
+
+    fn store(&self) -> &Store {
+        &self.store
+    }
+}
+
+impl Durable for Columns {
+    async fn reopen(self, clock: Arc<dyn Clock>) -> Self {
+        let Self { store, folder } = self;
+        drop(store);
+        Self::open(folder, clock)
     }
 }
 

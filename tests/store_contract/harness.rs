@@ -12,8 +12,8 @@ use tablegate::model::{
     TableName,
 };
 use tablegate::table::{
-    Batch, ColumnType, CommitError, Direction, IfMatch, KeyRange, Operation, Rejection, ScanColumn, ScanColumns,
-    ScanRequest, ScanStats, ScanStream, StoreError, TableReader, TableStore, Written,
+    Batch, ColumnType, CommitError, Direction, IfMatch, KeyRange, Operation, Predicate, Rejection, ScanColumn,
+    ScanColumns, ScanRequest, ScanStats, ScanStream, StoreError, TableReader, TableStore, Written,
 };
 use uuid::Uuid;
 
@@ -179,6 +179,7 @@ impl Scan {
             table: table.clone(),
             ranges: Arc::new([KeyRange::all()]),
             columns,
+            predicate: None,
             direction: Direction::Forward,
             limit: None,
             batch_rows: 1000,
@@ -200,6 +201,11 @@ impl Scan {
     /// One property, as a column of this type.
     pub fn property(self, text: &str, column_type: ColumnType) -> Self {
         self.columns([property(text, column_type)])
+    }
+
+    pub fn predicate(mut self, predicate: Predicate) -> Self {
+        self.request.predicate = Some(predicate);
+        self
     }
 
     pub fn direction(mut self, direction: Direction) -> Self {

@@ -7,6 +7,8 @@
 #[path = "../azurite/mod.rs"]
 mod azurite;
 mod backends;
+#[path = "../support/segments.rs"]
+mod columnar;
 mod commits;
 mod concurrency;
 mod durability;
@@ -14,9 +16,11 @@ mod groups;
 mod harness;
 mod model;
 mod observed;
+mod predicates;
 mod projections;
 mod ranges;
 mod scans;
+mod segments;
 mod sizes;
 mod tables;
 mod values;
@@ -104,6 +108,12 @@ macro_rules! contract {
                 edm_type_of_names_the_stored_type,
                 a_value_that_does_not_fit_ends_the_scan_with_its_key,
                 a_value_that_does_not_fit_matters_only_when_read,
+            }
+            predicates {
+                no_comparison_loses_what_it_is_true_of,
+                no_list_loses_what_it_is_true_of,
+                no_combination_loses_what_it_is_true_of,
+                times_of_writing_are_compared,
             }
             observed {
                 every_name_and_type_is_recorded_in_order,
@@ -211,12 +221,26 @@ macro_rules! durable_contract {
 mod memory {
     contract!(crate::backends::Memory);
     local_contract!(crate::backends::Memory);
+
+    mod oracle {
+        tests! { crate::backends::Memory:
+            predicates {
+                what_is_not_true_is_left_out,
+            }
+        }
+    }
 }
 
 mod embedded {
     contract!(crate::backends::Embedded);
     local_contract!(crate::backends::Embedded);
     durable_contract!(crate::backends::Embedded);
+}
+
+mod columns {
+    contract!(crate::backends::Columns);
+    local_contract!(crate::backends::Columns);
+    durable_contract!(crate::backends::Columns);
 }
 
 mod azure {

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,6 +14,7 @@ use ring::hmac;
 use thiserror::Error;
 
 use super::secret::Secret;
+use super::token::TokenSource;
 
 /// The account of the emulator: where it is, and the key that its documentation publishes.
 const EMULATOR_KEY: &str = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
@@ -59,6 +61,27 @@ pub enum ServiceKind {
     Cosmos,
 }
 
+impl ServiceKind {
+    /// The service at this host. Cosmos has hosts of its own in every cloud: `a.table.cosmos.azure.com`, once
+    /// `a.table.cosmosdb.azure.com`.
+    fn of_host(host: &str) -> Self {
+        let mut labels = host.split('.').skip(1);
+        let is_table = labels.next() == Some("table");
+        match labels.next() {
+            Some("cosmos" | "cosmosdb") if is_table => ServiceKind::Cosmos,
+            _ => ServiceKind::Storage,
+        }
+    }
+
+    /// What a token of Entra ID must be for.
+    pub fn scope(self) -> &'static str {
+        match self {
+            ServiceKind::Storage => "https://storage.azure.com/.default",
+            ServiceKind::Cosmos => "https://cosmos.azure.com/.default",
+        }
+    }
+}
+
 /// What is sent along to be let in.
 #[derive(Clone)]
 pub enum Credential {
@@ -66,6 +89,8 @@ pub enum Credential {
     Key(hmac::Key),
     /// Goes into each URL.
     Sas(Secret),
+    /// Its tokens go along.
+    Token(Arc<dyn TokenSource>),
 }
 
 impl Credential {
@@ -93,6 +118,7 @@ impl fmt::Debug for Credential {
         f.write_str(match self {
             Credential::Key(_) => "Key(***)",
             Credential::Sas(_) => "Sas(***)",
+            Credential::Token(_) => "Token(***)",
         })
     }
 }
@@ -133,16 +159,17 @@ impl AzureAccount {
             }
             (None, None) => return Err(AccountError::MissingPart("AccountName or TableEndpoint")),
         };
-        let mut account = Self::new(&endpoint, credential)?;
-        if let Some(name) = name {
-            account.name = name.to_owned();
-        }
-        Ok(account)
+        Self::named(&endpoint, name, credential)
     }
 
     /// # Errors
     /// [`AccountError`]
     pub fn new(endpoint: &str, credential: Credential) -> Result<Self, AccountError> {
+        Self::named(endpoint, None, credential)
+    }
+
+    /// Of a name that the endpoint need not say: that of Cosmos' emulator does not.
+    fn named(endpoint: &str, name: Option<&str>, credential: Credential) -> Result<Self, AccountError> {
         let url = Url::parse(endpoint.trim()).map_err(|_| AccountError::BadEndpoint)?;
         let host = url.host_str().unwrap_or_default();
         let is_plain = url.username().is_empty() && url.password().is_none() && url.query().is_none();
@@ -157,9 +184,8 @@ impl AzureAccount {
         let path = url.path().trim_end_matches('/');
         let in_path = path.rsplit('/').next().filter(|name| !name.is_empty());
         let in_host = host.split('.').next().filter(|_| ip.is_none() && host.contains('.'));
-        let name = in_path.or(in_host).ok_or(AccountError::NoAccountName)?.to_owned();
-        let is_cosmos = ["table.cosmos.azure.com", "table.cosmosdb.azure.com"].iter().any(|end| host.ends_with(end));
-        let kind = if is_cosmos { ServiceKind::Cosmos } else { ServiceKind::Storage };
+        let name = name.or(in_path).or(in_host).ok_or(AccountError::NoAccountName)?.to_owned();
+        let kind = ServiceKind::of_host(host);
         let endpoint = url.as_str().trim_end_matches('/').to_owned();
         Ok(Self { name, endpoint, kind, credential })
     }
@@ -174,6 +200,11 @@ impl AzureAccount {
 
     pub fn kind(&self) -> ServiceKind {
         self.kind
+    }
+
+    /// Whether it is one of the emulator: the service has the account in the name of the host, never in the path.
+    pub fn is_emulated(&self) -> bool {
+        Url::parse(&self.endpoint).is_ok_and(|url| url.path() != "/")
     }
 
     pub(super) fn credential(&self) -> &Credential {
@@ -238,9 +269,42 @@ mod tests {
         assert_eq!((cosmos.name(), cosmos.kind()), ("a", ServiceKind::Cosmos));
         let emulator = of("UseDevelopmentStorage=true").unwrap();
         assert_eq!((emulator.name(), emulator.endpoint()), ("devstoreaccount1", EMULATOR_ENDPOINT));
+        assert!(emulator.is_emulated() && !cosmos.is_emulated());
         let sas =
             of("TableEndpoint=https://acct.table.core.windows.net/;SharedAccessSignature=sv=2019-02-02&sig=s3cret");
         assert_eq!(sas.unwrap().name(), "acct");
+    }
+
+    #[test]
+    fn cosmos_is_known_by_its_host() {
+        let kind =
+            |host: &str| of(&format!("AccountName=a;AccountKey=a2V5;TableEndpoint=https://{host}/")).unwrap().kind();
+        for host in [
+            "a.table.cosmos.azure.com:443",
+            "A.Table.Cosmos.Azure.com",
+            "a.table.cosmosdb.azure.com",
+            "a.table.cosmos.azure.us",
+        ] {
+            assert_eq!(kind(host), ServiceKind::Cosmos, "{host}");
+        }
+        for host in
+            ["a.table.core.windows.net", "cosmos.table.core.windows.net", "a.mytable.cosmos.azure.com", "10.0.0.1"]
+        {
+            assert_eq!(kind(host), ServiceKind::Storage, "{host}");
+        }
+        assert_ne!(ServiceKind::Cosmos.scope(), ServiceKind::Storage.scope());
+        let emulator = of("AccountName=localhost;AccountKey=a2V5;TableEndpoint=http://localhost:8902/").unwrap();
+        assert_eq!((emulator.name(), emulator.endpoint()), ("localhost", "http://localhost:8902"));
+    }
+
+    #[derive(Debug)]
+    struct Nobody;
+
+    #[async_trait::async_trait]
+    impl TokenSource for Nobody {
+        async fn token(&self, _: &str) -> Result<super::super::token::Token, String> {
+            Err("nobody is here".to_owned())
+        }
     }
 
     #[test]
@@ -250,6 +314,13 @@ mod tests {
         assert!(of(&format!("{plain}[::1]:10002/acct")).is_ok());
         assert_eq!(of(&format!("{plain}10.0.0.1:10002/acct")).unwrap_err(), AccountError::PlainHttp);
         assert_eq!(of(&format!("{plain}acct.table.core.windows.net")).unwrap_err(), AccountError::PlainHttp);
+        let with_sas = of("SharedAccessSignature=sig=x;TableEndpoint=http://acct.table.core.windows.net");
+        assert_eq!(with_sas.unwrap_err(), AccountError::PlainHttp);
+        let with_token = |endpoint: &str| AzureAccount::new(endpoint, Credential::Token(Arc::new(Nobody)));
+        assert_eq!(with_token("http://acct.table.core.windows.net").unwrap_err(), AccountError::PlainHttp);
+        assert!(
+            with_token("https://acct.table.core.windows.net").is_ok() && with_token("http://127.0.0.1/acct").is_ok()
+        );
     }
 
     #[test]

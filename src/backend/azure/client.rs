@@ -14,17 +14,22 @@ use super::account::{AzureAccount, Credential};
 use super::gate::Gate;
 use super::reply::{Refusal, Reply};
 use super::retry::{Backoff, RetryPolicy};
+use super::secret::Secret;
 use super::sign::{http_date, shared_key};
+use super::token::Bearer;
 use crate::model::TableName;
 use crate::table::{ScanStats, StoreError};
 
-/// The version of the protocol that is spoken.
+/// The version of the protocol that is spoken, and the first one that takes tokens.
 const API_VERSION: &str = "2019-02-02";
+const API_VERSION_FOR_TOKENS: &str = "2020-12-06";
 const MINIMAL_METADATA: &str = "application/json;odata=minimalmetadata";
 /// The service gives a request 30 seconds.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(35);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+pub(super) const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Node, which the emulator runs on, closes what is idle for 5 seconds, also as a request is on its way.
+const IDLE_TIMEOUT_OF_EMULATOR: Duration = Duration::from_secs(4);
 
 /// One request, without what all have in common.
 #[derive(Debug, Clone)]
@@ -83,6 +88,8 @@ pub(super) enum Sent {
     Throttled { after: Option<Duration>, reason: String },
     /// It did not get there.
     NoConnection(String),
+    /// It was not sent: there is no token for it.
+    NoToken(String),
     /// It may have been carried out or not.
     Unknown(String),
 }
@@ -92,6 +99,7 @@ pub(super) enum Sent {
 pub(super) struct Client {
     http: reqwest::Client,
     account: AzureAccount,
+    bearer: Option<Bearer>,
     gate: Gate,
     retry: RetryPolicy,
 }
@@ -100,19 +108,14 @@ impl Client {
     /// # Errors
     /// [`StoreError::Unavailable`] when this machine's certificates cannot be used.
     pub fn new(account: AzureAccount, options: &AzureOptions) -> Result<Self, StoreError> {
-        let http = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls()?)
-            .no_proxy()
-            .redirect(reqwest::redirect::Policy::none())
-            .tcp_nodelay(true)
-            .connect_timeout(CONNECT_TIMEOUT)
-            .timeout(options.request_timeout.unwrap_or(REQUEST_TIMEOUT))
-            .pool_idle_timeout(IDLE_TIMEOUT)
-            .referer(false)
-            .build()
-            .map_err(|error| StoreError::Unavailable(without_url(error)))?;
+        let idle = if account.is_emulated() { IDLE_TIMEOUT_OF_EMULATOR } else { IDLE_TIMEOUT };
+        let http = http(options.request_timeout.unwrap_or(REQUEST_TIMEOUT), idle)?;
+        let bearer = match account.credential() {
+            Credential::Token(source) => Some(Bearer::new(source.clone(), account.kind().scope())),
+            Credential::Key(_) | Credential::Sas(_) => None,
+        };
         let gate = Gate::new(options.requests_per_account, options.requests_per_partition);
-        Ok(Self { http, account, gate, retry: options.retry.clone() })
+        Ok(Self { http, account, bearer, gate, retry: options.retry.clone() })
     }
 
     pub fn account(&self) -> &AzureAccount {
@@ -135,6 +138,7 @@ impl Client {
                 Sent::Answer(reply) => return Ok(reply),
                 Sent::Throttled { after, reason } => (backoff.wait(after).await, StoreError::Throttled(reason)),
                 Sent::NoConnection(reason) => (backoff.wait_to_connect().await, StoreError::Unavailable(reason)),
+                Sent::NoToken(reason) => (false, StoreError::Unavailable(reason)),
                 Sent::Unknown(reason) => (backoff.wait(None).await, StoreError::Unavailable(reason)),
             };
             if !goes_on {
@@ -148,13 +152,24 @@ impl Client {
 
     /// Sends a request once.
     pub async fn send(&self, request: &Request, stats: Option<&ScanStats>) -> Sent {
+        let token = match &self.bearer {
+            None => None,
+            Some(bearer) => match bearer.token().await {
+                Ok(token) => Some(token),
+                // Who has tokens has tried several times already.
+                Err(reason) => return Sent::NoToken(format!("no token of Entra ID: {reason}")),
+            },
+        };
         let partition = request.partition.as_ref().map(|(table, key)| (table, key.as_str()));
         let _pass = self.gate.enter(partition).await;
         if let Some(stats) = stats {
             stats.add_request();
         }
-        let sent = match self.exchange(request).await {
+        let sent = match self.exchange(request, token.as_ref()).await {
             Ok(reply) => {
+                if let (401, Some(bearer), Some(token)) = (reply.status, &self.bearer, &token) {
+                    bearer.forget(token).await;
+                }
                 if let Some(stats) = stats {
                     stats.add_bytes(reply.body.len());
                 }
@@ -171,12 +186,12 @@ impl Client {
         match &sent {
             Sent::Throttled { .. } => self.gate.throttled(),
             Sent::Answer(_) => self.gate.answered(),
-            Sent::NoConnection(_) | Sent::Unknown(_) => {}
+            Sent::NoConnection(_) | Sent::NoToken(_) | Sent::Unknown(_) => {}
         }
         sent
     }
 
-    async fn exchange(&self, request: &Request) -> Result<Reply, reqwest::Error> {
+    async fn exchange(&self, request: &Request, token: Option<&Secret>) -> Result<Reply, reqwest::Error> {
         let url = self.url(request);
         let mut headers = HeaderMap::new();
         for (name, value) in &request.headers {
@@ -184,7 +199,7 @@ impl Client {
         }
         let date = http_date(Utc::now());
         insert(&mut headers, "x-ms-date", &date);
-        insert(&mut headers, "x-ms-version", API_VERSION);
+        insert(&mut headers, "x-ms-version", token.map_or(API_VERSION, |_| API_VERSION_FOR_TOKENS));
         insert(&mut headers, "DataServiceVersion", "3.0");
         insert(&mut headers, "MaxDataServiceVersion", "3.0;NetFx");
         insert(&mut headers, "Accept", MINIMAL_METADATA);
@@ -194,13 +209,17 @@ impl Client {
         }
         let builder = match &url {
             Ok(url) => {
-                if let Credential::Key(key) = self.account.credential() {
-                    let method = request.method.as_str();
-                    let signed = shared_key(key, self.account.name(), method, url, content_type, &date);
-                    if let Ok(mut value) = HeaderValue::from_str(&signed) {
-                        value.set_sensitive(true);
-                        headers.insert(AUTHORIZATION, value);
+                let authorization = match self.account.credential() {
+                    Credential::Key(key) => {
+                        let method = request.method.as_str();
+                        Some(shared_key(key, self.account.name(), method, url, content_type, &date))
                     }
+                    Credential::Token(_) => token.map(|token| format!("Bearer {}", token.expose())),
+                    Credential::Sas(_) => None,
+                };
+                if let Some(Ok(mut value)) = authorization.as_deref().map(HeaderValue::from_str) {
+                    value.set_sensitive(true);
+                    headers.insert(AUTHORIZATION, value);
                 }
                 self.http.request(request.method.clone(), url.clone())
             }
@@ -217,7 +236,7 @@ impl Client {
         let mut text = format!("{}{}", self.account.endpoint(), request.path);
         let sas = match self.account.credential() {
             Credential::Sas(sas) => sas.expose(),
-            Credential::Key(_) => "",
+            Credential::Key(_) | Credential::Token(_) => "",
         };
         for (part, separator) in [(request.query.as_str(), '?'), (sas, '&')] {
             if !part.is_empty() {
@@ -255,6 +274,24 @@ fn insert(headers: &mut HeaderMap, name: &'static str, value: &str) {
     }
 }
 
+/// The one kind of HTTP client there is. `timeout` is for a request with its answer, `idle` for connections between two.
+///
+/// # Errors
+/// [`StoreError::Unavailable`] when this machine's certificates cannot be used.
+pub(super) fn http(timeout: Duration, idle: Duration) -> Result<reqwest::Client, StoreError> {
+    reqwest::Client::builder()
+        .tls_backend_preconfigured(tls()?)
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .tcp_nodelay(true)
+        .connect_timeout(CONNECT_TIMEOUT)
+        .timeout(timeout)
+        .pool_idle_timeout(idle)
+        .referer(false)
+        .build()
+        .map_err(|error| StoreError::Unavailable(without_url(error)))
+}
+
 /// The machine's certificate authorities, and the one provider of cryptography that this program has.
 fn tls() -> Result<tokio_rustls::rustls::ClientConfig, StoreError> {
     use rustls_platform_verifier::BuilderVerifierExt;
@@ -265,7 +302,7 @@ fn tls() -> Result<tokio_rustls::rustls::ClientConfig, StoreError> {
     Ok(builder.with_platform_verifier().map_err(unusable)?.with_no_client_auth())
 }
 
-fn without_url(error: reqwest::Error) -> String {
+pub(super) fn without_url(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut text = error.to_string();
     let mut source = std::error::Error::source(&error);

@@ -4,6 +4,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use uuid::Uuid;
 
 use super::Core;
+use super::account::ServiceKind;
 use super::client::{Request, Sent};
 use super::multipart::{self, Part};
 use super::outcome::{Sign, sign, together};
@@ -51,14 +52,15 @@ pub(super) async fn commit(core: &Core, batch: &Batch) -> Result<Vec<Written>, C
             }
             Err(Sent::Throttled { after, reason }) => (backoff.wait(after).await, StoreError::Throttled(reason)),
             Err(Sent::NoConnection(reason)) => (backoff.wait_to_connect().await, StoreError::Unavailable(reason)),
+            Err(Sent::NoToken(reason)) => (false, StoreError::Unavailable(reason)),
             Err(Sent::Unknown(reason)) => {
-                match look(core, batch).await {
+                match look_until_whole(core, batch).await {
                     Ok(Found::Applied(written)) => {
                         note_written(core, batch);
                         return Ok(written);
                     }
                     Ok(Found::NotApplied) => {}
-                    Ok(Found::Unclear) | Err(_) => return Err(StoreError::OutcomeUnknown(reason).into()),
+                    found => return Err(in_doubt(batch, reason, &found)),
                 }
                 doubt = Some(reason.clone());
                 (backoff.wait(None).await, StoreError::OutcomeUnknown(reason))
@@ -80,7 +82,7 @@ fn note_written(core: &Core, batch: &Batch) {
 
 fn request(core: &Core, batch: &Batch) -> Request {
     let mut request = match batch.operations() {
-        [operation] => single(batch, operation),
+        [operation] => single(batch, operation, core.client.account().kind()),
         _ => {
             let id = Uuid::new_v4();
             let mut body = String::with_capacity(batch.payload_bytes());
@@ -96,10 +98,13 @@ fn request(core: &Core, batch: &Batch) -> Request {
     request
 }
 
-fn single(batch: &Batch, operation: &Operation) -> Request {
+fn single(batch: &Batch, operation: &Operation, kind: ServiceKind) -> Request {
     let table = batch.table();
+    let merges = matches!(operation, Operation::Merge(..) | Operation::InsertOrMerge(_));
     let method = match operation {
         Operation::Insert(_) => Method::POST,
+        // Cosmos knows no PATCH.
+        _ if merges && kind == ServiceKind::Cosmos => Method::POST,
         Operation::Merge(..) | Operation::InsertOrMerge(_) => Method::PATCH,
         Operation::Replace(..) | Operation::InsertOrReplace(_) => Method::PUT,
         Operation::Delete(..) => Method::DELETE,
@@ -109,6 +114,9 @@ fn single(batch: &Batch, operation: &Operation) -> Request {
         _ => address(table, operation.key()),
     };
     let mut request = Request::new(method, path);
+    if merges && request.method == Method::POST {
+        request.headers.push(("X-HTTP-Method", "MERGE".to_owned()));
+    }
     match operation {
         Operation::Insert(_) => request.headers.push(("Prefer", "return-no-content".to_owned())),
         Operation::Merge(_, if_match) | Operation::Replace(_, if_match) | Operation::Delete(_, if_match) => {
@@ -203,17 +211,43 @@ async fn beyond_limits(core: &Core, batch: &Batch, operation: &Operation) -> Opt
 enum Found {
     Applied(Vec<Written>),
     NotApplied,
+    Partly,
     Unclear,
 }
 
 /// An earlier try was sent without an answer, and now one is refused.
 async fn settle(core: &Core, batch: &Batch, doubt: String) -> Result<Vec<Written>, CommitError> {
-    match look(core, batch).await {
+    match look_until_whole(core, batch).await {
         Ok(Found::Applied(written)) => {
             note_written(core, batch);
             Ok(written)
         }
-        _ => Err(StoreError::OutcomeUnknown(doubt).into()),
+        found => Err(in_doubt(batch, doubt, &found)),
+    }
+}
+
+/// The error when reading back did not tell; the log says what was found.
+fn in_doubt(batch: &Batch, reason: String, found: &Result<Found, StoreError>) -> CommitError {
+    let found = match found {
+        Ok(Found::Applied(_)) => "all of it".to_owned(),
+        Ok(Found::NotApplied) => "nothing of it".to_owned(),
+        Ok(Found::Partly) => "a part of it".to_owned(),
+        Ok(Found::Unclear) => "nothing that tells".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    tracing::warn!(table = %batch.table(), found, %reason, "it is not known whether a batch was applied");
+    StoreError::OutcomeUnknown(reason).into()
+}
+
+/// Reads back what a batch was to write, until all of it is there or nothing: a part shows that the service, or an emulator
+/// that lets others look on, is still at it.
+async fn look_until_whole(core: &Core, batch: &Batch) -> Result<Found, StoreError> {
+    let mut backoff = core.client.backoff();
+    loop {
+        let found = look(core, batch).await?;
+        if !matches!(found, Found::Partly) || !backoff.wait(None).await {
+            return Ok(found);
+        }
     }
 }
 
@@ -226,6 +260,7 @@ async fn look(core: &Core, batch: &Batch) -> Result<Found, StoreError> {
     Ok(match together(signs) {
         Sign::Applied => Found::Applied(stored.into_iter().map(as_written).collect()),
         Sign::NotApplied => Found::NotApplied,
+        Sign::Partly => Found::Partly,
         Sign::Unclear => Found::Unclear,
     })
 }
@@ -234,5 +269,28 @@ fn as_written(stored: Option<StoredEntity>) -> Written {
     match stored {
         Some(stored) => Written::Entity { etag: stored.etag, timestamp: stored.timestamp },
         None => Written::Deleted,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{EntityKey, Properties, TableName};
+
+    #[test]
+    fn cosmos_is_asked_to_merge_by_a_header() {
+        let entity = || Entity::new(EntityKey::parse("p", "r").unwrap(), Properties::new());
+        let table = TableName::parse("Orders").unwrap();
+        for operation in [Operation::Merge(entity(), IfMatch::Any), Operation::InsertOrMerge(entity())] {
+            let batch = Batch::single(table.clone(), operation).unwrap();
+            let request = |kind| single(&batch, &batch.operations()[0], kind);
+            let asks =
+                |request: &Request| request.headers.iter().any(|header| *header == ("X-HTTP-Method", "MERGE".into()));
+            let (storage, cosmos) = (request(ServiceKind::Storage), request(ServiceKind::Cosmos));
+            assert_eq!((&storage.method, asks(&storage)), (&Method::PATCH, false));
+            assert_eq!((&cosmos.method, asks(&cosmos), &cosmos.path), (&Method::POST, true, &storage.path));
+        }
+        let insert = Batch::single(table, Operation::Insert(entity())).unwrap();
+        assert_eq!(single(&insert, &insert.operations()[0], ServiceKind::Cosmos).headers.len(), 1);
     }
 }

@@ -83,6 +83,18 @@ impl<'a> RawEntity<'a> {
         EntityKey::parse(&self.partition, &self.row).map_err(|error| damaged(&error))
     }
 
+    /// Shows every property with its value.
+    ///
+    /// # Errors
+    /// When a value is not what its type says.
+    pub fn each_value(&self, mut show: impl FnMut(&str, EdmRef<'_>)) -> Result<(), StoreError> {
+        let mut scratch = Vec::new();
+        for property in &self.properties {
+            show(&property.name, property.value(self, &mut scratch)?);
+        }
+        Ok(())
+    }
+
     fn timestamp(&self) -> Result<EdmDateTime, StoreError> {
         EdmDateTime::parse(&self.timestamp).ok_or_else(|| damaged(&format!("the Timestamp {:?}", self.timestamp)))
     }

@@ -1,4 +1,4 @@
-//! Key ranges as requests: points, and `$filter` expressions over PartitionKey and RowKey.
+//! Key ranges as requests: points, and `$filter` expressions over PartitionKey and RowKey, with what else is asked.
 //!
 //! The service compares keys by their UTF-16 units; here they are ordered by their UTF-8 bytes. The two agree but for
 //! characters beyond U+D7FF. A bound that has one is widened to what stands before it; whoever reads checks each key
@@ -6,11 +6,13 @@
 
 use std::sync::Arc;
 
+use super::property_filter::PropertyFilter;
+use crate::model::limits::FILTER_COMPARISONS_MAX;
 use crate::model::{Cut, EntityKey, Span};
 use crate::table::KeyRange;
 
-/// The service documents 15 comparisons in a filter; two are for the PartitionKey.
-const ROW_SPANS_MAX: usize = 6;
+/// Two comparisons are for the PartitionKey, and two for each of these.
+const ROW_SPANS_MAX: usize = (FILTER_COMPARISONS_MAX - 2) / 2;
 /// The last character before those that UTF-16 orders differently.
 const LAST_AGREED: char = '\u{d7ff}';
 
@@ -24,71 +26,86 @@ pub(super) enum Step {
 /// Entities that a filter finds, as far as they are in the range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Query {
-    /// None for the whole table.
-    pub filter: Option<String>,
+    /// Where the keys lie; None for the whole table.
+    pub keys: Option<String>,
+    /// What is asked of other values.
+    pub values: Option<String>,
     pub range: KeyRange,
 }
 
-/// The steps that read one range. A range that can hold no key has none.
-pub(super) fn steps(range: &KeyRange) -> Vec<Step> {
+impl Query {
+    /// The whole `$filter`.
+    pub fn filter(&self) -> Option<String> {
+        match (&self.keys, &self.values) {
+            (Some(keys), Some(values)) => Some(format!("{keys} and {values}")),
+            (Some(one), None) | (None, Some(one)) => Some(one.clone()),
+            (None, None) => None,
+        }
+    }
+}
+
+/// The steps that read one range, as far as the values pass. A range that can hold no key has none.
+pub(super) fn steps(range: &KeyRange, values: &PropertyFilter) -> Vec<Step> {
     let rows = || range.rows.iter().filter(|span| !span.is_empty());
     if range.partitions.is_empty() {
         return Vec::new();
     }
     let Some(partition) = range.partitions.as_point() else {
         let spans: Vec<&Span> = rows().collect();
-        return query(range.clone(), &spans).into_iter().map(Step::Query).collect();
+        return query(range.clone(), &spans, values).into_iter().map(Step::Query).collect();
     };
-    rows().filter_map(|span| in_partition(partition, &range.partitions, span)).collect()
+    rows().filter_map(|span| in_partition(partition, &range.partitions, span, values)).collect()
 }
 
-fn in_partition(partition: &Arc<str>, partitions: &Span, rows: &Span) -> Option<Step> {
+fn in_partition(partition: &Arc<str>, partitions: &Span, rows: &Span, values: &PropertyFilter) -> Option<Step> {
     match rows.as_point() {
         // What cannot be a key is not there.
         Some(row) => EntityKey::parse(partition, row).ok().map(Step::Point),
         None => {
             let range = KeyRange { partitions: partitions.clone(), rows: Arc::new([rows.clone()]) };
-            query(range, &[rows]).map(Step::Query)
+            query(range, &[rows], values).map(Step::Query)
         }
     }
 }
 
-fn query(range: KeyRange, rows: &[&Span]) -> Option<Query> {
+fn query(range: KeyRange, rows: &[&Span], values: &PropertyFilter) -> Option<Query> {
     let (first, last) = (rows.first()?, rows.last()?);
     let whole = Span { from: first.from.clone(), to: last.to.clone() };
-    let rows: Vec<String> = if rows.len() <= ROW_SPANS_MAX {
+    let rows: Vec<Vec<String>> = if rows.len() <= ROW_SPANS_MAX {
         rows.iter().map(|span| comparisons("RowKey", span)).collect()
     } else {
         vec![comparisons("RowKey", &whole)]
     };
-    let mut conditions = vec![comparisons("PartitionKey", &range.partitions)];
-    match rows.as_slice() {
-        [one] => conditions.push(one.clone()),
-        several if several.iter().any(String::is_empty) => {}
-        several => {
-            let several: Vec<String> = several.iter().map(|rows| format!("({rows})")).collect();
-            conditions.push(format!("({})", several.join(" or ")));
+    let mut conditions = comparisons("PartitionKey", &range.partitions);
+    let mut count = conditions.len();
+    // Where one of the spans is everything, so are all together.
+    if !rows.iter().any(Vec::is_empty) {
+        count += rows.iter().map(Vec::len).sum::<usize>();
+        match rows.as_slice() {
+            [one] => conditions.extend_from_slice(one),
+            several => {
+                let several: Vec<String> = several.iter().map(|rows| format!("({})", rows.join(" and "))).collect();
+                conditions.push(format!("({})", several.join(" or ")));
+            }
         }
     }
-    conditions.retain(|condition| !condition.is_empty());
-    let filter = (!conditions.is_empty()).then(|| conditions.join(" and "));
-    Some(Query { filter, range })
+    let keys = (!conditions.is_empty()).then(|| conditions.join(" and "));
+    Some(Query { keys, values: values.beside(count), range })
 }
 
-/// The span as comparisons of a key; empty for no bounds.
-fn comparisons(key: &str, span: &Span) -> String {
+/// The span as comparisons of a key; none for no bounds.
+fn comparisons(key: &str, span: &Span) -> Vec<String> {
     if let Some(point) = span.as_point().filter(|point| is_agreed(point)) {
-        return format!("{key} eq {}", literal(point));
+        return vec![format!("{key} eq {}", literal(point))];
     }
     let bounds = [lower(&span.from), upper(&span.to)];
-    let texts: Vec<String> =
-        bounds.into_iter().flatten().map(|(operator, at)| format!("{key} {operator} {}", literal(&at))).collect();
-    texts.join(" and ")
+    bounds.into_iter().flatten().map(|(operator, at)| format!("{key} {operator} {}", literal(&at))).collect()
 }
 
-type Bound = (&'static str, String);
+pub(super) type Bound = (&'static str, String);
 
-fn lower(cut: &Cut) -> Option<Bound> {
+/// The comparison that lets through what is behind a cut; `None` where that is everything.
+pub(super) fn lower(cut: &Cut) -> Option<Bound> {
     let (operator, at) = match cut {
         Cut::Min | Cut::Max => return None,
         Cut::Before(at) | Cut::After(at) | Cut::AfterPrefix(at) if !is_agreed(at) => ("ge", agreed(at).to_owned()),
@@ -102,7 +119,8 @@ fn lower(cut: &Cut) -> Option<Bound> {
     ((operator, at.as_str()) != ("ge", "")).then_some((operator, at))
 }
 
-fn upper(cut: &Cut) -> Option<Bound> {
+/// The comparison that lets through what is before a cut; `None` where that is everything.
+pub(super) fn upper(cut: &Cut) -> Option<Bound> {
     match cut {
         Cut::Min | Cut::Max => None,
         Cut::Before(at) | Cut::After(at) | Cut::AfterPrefix(at) if !is_agreed(at) => {
@@ -138,7 +156,7 @@ fn behind_prefix(prefix: &str) -> Option<String> {
     None
 }
 
-fn literal(text: &str) -> String {
+pub(super) fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
@@ -152,9 +170,9 @@ mod tests {
         let range = KeyRange { partitions, rows: rows.into_iter().collect() };
         let text = |step| match step {
             Step::Point(key) => format!("get {key}"),
-            Step::Query(query) => query.filter.unwrap_or_default(),
+            Step::Query(query) => query.filter().unwrap_or_default(),
         };
-        steps(&range).into_iter().map(text).collect()
+        steps(&range, &PropertyFilter::default()).into_iter().map(text).collect()
     }
 
     fn between(from: Cut, to: Cut) -> Span {

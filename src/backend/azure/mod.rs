@@ -2,12 +2,14 @@
 //!
 //! ```text
 //! account, secret, sign     where to, and what lets us in
+//! token, entra              tokens that let us in, and where they come from
 //! client, gate, retry       requests: sent, bounded, repeated
 //! reply, multipart          answers and refusals
 //! json, entity, page        entities from the text of an answer into columns
-//! filter, reorder, scan     key ranges as requests, their entities in our order
+//! filter, property_filter   key ranges and predicates as requests
+//! scan, reorder             their pages, and the entities in our order
 //! commit, outcome           writes, and what became of them when the answer is lost
-//! tables, observed          which tables there are, and what they have
+//! tables, observed, sample  which tables there are, and what they have
 //! ```
 //!
 //! It promises what the service does and no more: others write to it at any time, a view is that of one partition for one
@@ -17,6 +19,8 @@ mod account;
 mod client;
 mod commit;
 mod entity;
+#[cfg(feature = "entra")]
+mod entra;
 mod filter;
 mod gate;
 mod json;
@@ -24,13 +28,16 @@ mod multipart;
 mod observed;
 mod outcome;
 mod page;
+mod property_filter;
 mod reorder;
 mod reply;
 mod retry;
+mod sample;
 mod scan;
 mod secret;
 mod sign;
 mod tables;
+mod token;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,8 +45,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 pub use self::account::{AccountError, AzureAccount, Credential, ServiceKind};
+#[cfg(feature = "entra")]
+pub use self::entra::Entra;
 pub use self::retry::RetryPolicy;
 pub use self::secret::Secret;
+pub use self::token::{Token, TokenSource};
 
 use self::client::{Client, Request};
 use self::entity::RawEntity;
@@ -49,8 +59,8 @@ use self::reply::Refusal;
 use self::tables::TableList;
 use crate::model::{EntityKey, StoredEntity, TableName};
 use crate::table::{
-    Batch, CommitError, GroupError, ObservedSchema, Promises, ScanRequest, ScanStream, SnapshotScope, StoreError,
-    TableReader, TableStore, Written,
+    Batch, CommitError, GroupError, ObservedSchema, Parallelism, Promises, ScanPlan, ScanRequest, ScanStream,
+    Sightings, SnapshotScope, StoreError, TableReader, TableStore, Written,
 };
 
 /// How the account is used.
@@ -63,8 +73,8 @@ pub struct AzureOptions {
     pub requests_per_account: usize,
     pub requests_per_partition: usize,
     pub requests_per_scan: usize,
-    /// After so long a found table is sampled again.
-    pub sample_age: Duration,
+    /// A sample of a found table serves for so long; `None` until somebody asks for a new one.
+    pub sample_age: Option<Duration>,
     /// How long one request may take; the service's own bound where none is given.
     pub request_timeout: Option<Duration>,
 }
@@ -77,7 +87,7 @@ impl Default for AzureOptions {
             requests_per_account: 64,
             requests_per_partition: 16,
             requests_per_scan: 8,
-            sample_age: Duration::from_secs(60),
+            sample_age: Some(Duration::from_secs(60)),
             request_timeout: None,
         }
     }
@@ -127,6 +137,12 @@ impl TableStore for AzureStore {
         }
     }
 
+    /// What the bounds let through; how many of these the service takes now, the gate finds out.
+    fn parallelism(&self) -> Parallelism {
+        let AzureOptions { requests_per_account, requests_per_partition, .. } = self.core.options;
+        Parallelism { commits: requests_per_account, commits_to_partition: requests_per_partition }
+    }
+
     fn reader(&self) -> Arc<dyn TableReader> {
         Arc::new(AzureReader { core: Arc::clone(&self.core) })
     }
@@ -154,7 +170,7 @@ impl TableStore for AzureStore {
     }
 
     async fn analyze(&self, table: &TableName) -> Result<(), StoreError> {
-        observed::analyze(&self.core, table).await
+        sample::analyze(&self.core, table).await
     }
 }
 
@@ -175,7 +191,11 @@ impl TableReader for AzureReader {
     }
 
     async fn observed_schema(&self, table: &TableName) -> Result<Arc<ObservedSchema>, StoreError> {
-        observed::schema(&self.core, table).await
+        sample::schema(&self.core, table).await
+    }
+
+    fn sightings(&self, table: &TableName) -> Arc<Sightings> {
+        self.core.observed.sightings(table)
     }
 
     async fn get(&self, table: &TableName, key: &EntityKey) -> Result<Option<StoredEntity>, StoreError> {
@@ -184,6 +204,10 @@ impl TableReader for AzureReader {
 
     fn scan(&self, request: ScanRequest) -> Result<ScanStream, StoreError> {
         Ok(scan::scan(Arc::clone(&self.core), request))
+    }
+
+    fn describe(&self, request: &ScanRequest) -> ScanPlan {
+        scan::describe(&self.core, request)
     }
 }
 

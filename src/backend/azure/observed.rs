@@ -8,21 +8,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use futures::{StreamExt, TryStreamExt, stream};
-
-use super::Core;
-use super::entity::{Decoder, RawEntity};
-use super::filter::{Query as Filter, Step};
-use super::page::{Page, Query, Shape, fetch};
-use super::scan::no_columns;
-use crate::model::{Cut, Properties, Span, TableName};
-use crate::table::{EntityColumns, KeyRange, ObservedSchema, StoreError};
-
-/// Entities of the first page of a sample, and of each other place.
-const FIRST_PAGE: usize = 1000;
-const OTHER_PAGES: usize = 100;
-/// Where keys are likely to begin: a page from behind each of these, if there is one.
-const PLACES: [&str; 8] = ["2", "5", "8", "D", "M", "a", "h", "q"];
+use super::sample::Tally;
+use crate::model::{Clock, Properties, PropertyName, SystemClock, TableName};
+use crate::table::{Counted, ObservedProperty, ObservedSchema, Sighting, SightingSource, Sightings, TypeSet};
 
 /// What is known of all tables.
 #[derive(Debug, Default)]
@@ -31,17 +19,63 @@ pub(super) struct Observed(Mutex<HashMap<TableName, Known>>);
 #[derive(Debug, Default)]
 struct Known {
     schema: Arc<ObservedSchema>,
+    sightings: Arc<Sightings>,
     sampled: Option<Instant>,
+    /// Held by who takes a sample: one at a time.
+    sampling: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// What is known of one table, and whether that will do.
+#[derive(Debug, Clone)]
+pub(super) enum Standing {
+    Fresh(Arc<ObservedSchema>),
+    /// It still serves, and is to be renewed before it no longer does.
+    Due(Arc<ObservedSchema>),
+    Old,
+}
+
+impl Known {
+    fn standing(&self, age: Option<Duration>, now: Instant) -> Standing {
+        let Some(sampled) = self.sampled else { return Standing::Old };
+        let since = now.saturating_duration_since(sampled);
+        match age {
+            Some(age) if since >= age => Standing::Old,
+            Some(age) if since >= age / 2 => Standing::Due(Arc::clone(&self.schema)),
+            Some(_) | None => Standing::Fresh(Arc::clone(&self.schema)),
+        }
+    }
+
+    /// Adds what of this is new.
+    fn add(&mut self, met: &[ObservedProperty], source: SightingSource) {
+        for property in met {
+            let known = self.schema.get(property.name.as_str()).map(|known| known.types).unwrap_or_default();
+            if known.contains_all(property.types) {
+                continue;
+            }
+            Arc::make_mut(&mut self.schema).add(&property.name, property.types);
+            let sightings = Arc::make_mut(&mut self.sightings);
+            let first_seen = SystemClock.now();
+            sightings.each.extend(property.types.iter().filter(|edm_type| !known.contains(*edm_type)).map(
+                |edm_type| Sighting { property: property.name.clone(), edm_type, source, first_seen, entities: 0 },
+            ));
+        }
+    }
+
+    /// What was counted replaces what was counted before.
+    fn count(&mut self, tally: &Tally) {
+        let sightings = Arc::make_mut(&mut self.sightings);
+        for seen in &mut sightings.each {
+            seen.entities = tally.entities_with(seen.property.as_str(), seen.edm_type);
+        }
+        sightings.counted = Some(Counted { entities: tally.entities(), at: SystemClock.now() });
+        self.sampled = Some(Instant::now());
+    }
 }
 
 impl Observed {
-    /// Adds what was met in a table.
+    /// Adds what a scan met in a table.
     pub fn note(&self, table: &TableName, met: &ObservedSchema) {
-        let mut tables = self.tables();
-        let known = tables.entry(table.clone()).or_default();
-        if let Some(both) = known.schema.with(met) {
-            known.schema = Arc::new(both);
-        }
+        self.tables().entry(table.clone()).or_default().add(met.properties(), SightingSource::Scan);
     }
 
     /// Adds what is written to a table.
@@ -50,7 +84,9 @@ impl Observed {
         let known = tables.entry(table.clone()).or_default();
         for properties in written {
             if !known.schema.covers(properties) {
-                Arc::make_mut(&mut known.schema).observe(properties);
+                let mut news = ObservedSchema::default();
+                news.observe(properties);
+                known.add(news.properties(), SightingSource::Write);
             }
         }
     }
@@ -62,40 +98,67 @@ impl Observed {
         known.schema.properties().iter().all(|property| names.contains(&property.name.as_str()))
     }
 
+    /// The types a property was seen with, as far as anybody has looked.
+    pub fn types(&self, table: &TableName, property: &PropertyName) -> TypeSet {
+        let tables = self.tables();
+        let known = tables.get(table).and_then(|known| known.schema.get(property.as_str()));
+        known.map(|property| property.types).unwrap_or_default()
+    }
+
     /// A new table has no properties.
     pub fn created(&self, table: &TableName) {
-        self.tables().insert(table.clone(), Known { schema: Arc::default(), sampled: Some(Instant::now()) });
+        self.tables().insert(table.clone(), Known { sampled: Some(Instant::now()), ..Known::default() });
     }
 
     pub fn forget(&self, table: &TableName) {
         self.tables().remove(table);
     }
 
-    fn fresh(&self, table: &TableName, age: Duration) -> Option<Arc<ObservedSchema>> {
-        let tables = self.tables();
-        let known = tables.get(table)?;
-        known.sampled.filter(|sampled| sampled.elapsed() < age).map(|_| Arc::clone(&known.schema))
+    pub fn standing(&self, table: &TableName, age: Option<Duration>) -> Standing {
+        self.tables().get(table).map_or(Standing::Old, |known| known.standing(age, Instant::now()))
     }
 
-    fn sampled(&self, table: &TableName, found: &ObservedSchema) -> Arc<ObservedSchema> {
-        self.note(table, found);
+    /// Everything known now, however old.
+    pub fn known(&self, table: &TableName) -> Arc<ObservedSchema> {
+        self.tables().get(table).map(|known| Arc::clone(&known.schema)).unwrap_or_default()
+    }
+
+    pub fn sightings(&self, table: &TableName) -> Arc<Sightings> {
+        self.tables().get(table).map(|known| Arc::clone(&known.sightings)).unwrap_or_default()
+    }
+
+    /// To be held while the table is sampled.
+    pub fn sampling(&self, table: &TableName) -> Arc<tokio::sync::Mutex<()>> {
+        Arc::clone(&self.tables().entry(table.clone()).or_default().sampling)
+    }
+
+    pub fn sampled(&self, table: &TableName, tally: &Tally) -> Arc<ObservedSchema> {
         let mut tables = self.tables();
         let known = tables.entry(table.clone()).or_default();
-        known.sampled = Some(Instant::now());
+        known.add(&tally.properties(), SightingSource::Sample);
+        known.count(tally);
         Arc::clone(&known.schema)
     }
 
     /// A whole table was read: what it no longer has is dropped, but for what was met since `before`.
-    fn analyzed(&self, table: &TableName, before: &ObservedSchema, found: &ObservedSchema) {
+    pub fn analyzed(&self, table: &TableName, before: &ObservedSchema, tally: &Tally) {
         let mut tables = self.tables();
         let known = tables.entry(table.clone()).or_default();
-        let mut kept = known.schema.narrowed_to(found);
-        let since =
-            known.schema.properties().iter().filter(|property| before.get(property.name.as_str()) != Some(property));
-        for property in since.chain(found.properties()) {
+        let found = ObservedSchema::new(tally.properties());
+        let is_since = |property: &&ObservedProperty| before.get(property.name.as_str()) != Some(property);
+        let since: Vec<ObservedProperty> = known.schema.properties().iter().filter(is_since).cloned().collect();
+        known.add(found.properties(), SightingSource::Analysis);
+        let mut kept = known.schema.narrowed_to(&found);
+        for property in &since {
             kept.add(&property.name, property.types);
         }
-        *known = Known { schema: Arc::new(kept), sampled: Some(Instant::now()) };
+        known.schema = Arc::new(kept);
+        let schema = Arc::clone(&known.schema);
+        let is_kept = |seen: &Sighting| {
+            schema.get(seen.property.as_str()).is_some_and(|property| property.types.contains(seen.edm_type))
+        };
+        Arc::make_mut(&mut known.sightings).each.retain(is_kept);
+        known.count(tally);
     }
 
     fn tables(&self) -> MutexGuard<'_, HashMap<TableName, Known>> {
@@ -103,78 +166,75 @@ impl Observed {
     }
 }
 
-/// What is known of a table, sampled anew when that is long ago.
-///
-/// # Errors
-/// [`StoreError::TableMissing`].
-pub(super) async fn schema(core: &Core, table: &TableName) -> Result<Arc<ObservedSchema>, StoreError> {
-    if let Some(known) = core.observed.fresh(table, core.options.sample_age) {
-        return Ok(known);
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{EdmRef, EdmType, PropertyName};
+    use crate::table::TypeSet;
+
+    fn table() -> TableName {
+        TableName::parse("Orders").unwrap()
     }
-    match sample(core, table).await {
-        Ok(found) => Ok(core.observed.sampled(table, &found)),
-        Err(error) => {
-            if matches!(error, StoreError::TableMissing(_)) {
-                core.observed.forget(table);
-            }
-            Err(error)
+
+    fn schema(properties: &[(&str, EdmRef<'_>)]) -> ObservedSchema {
+        let mut schema = ObservedSchema::default();
+        for (name, value) in properties {
+            schema.add(&PropertyName::parse(name).unwrap(), TypeSet::of(*value));
         }
+        schema
     }
-}
 
-async fn sample(core: &Core, table: &TableName) -> Result<ObservedSchema, StoreError> {
-    let mut found = ObservedSchema::default();
-    let shape = |top| Shape { table: table.clone(), select: None, top, stats: None };
-    let first = fetch(core, &shape(FIRST_PAGE), from(Cut::Min)).await?;
-    let is_all = first.is_last;
-    add(&mut found, first)?;
-    if is_all {
-        return Ok(found);
+    #[test]
+    fn a_sample_is_renewed_before_it_is_too_old_to_serve() {
+        let now = Instant::now();
+        let known = Known { sampled: Some(now), ..Known::default() };
+        let at = |age: Option<u64>, seconds| match known
+            .standing(age.map(Duration::from_secs), now + Duration::from_secs(seconds))
+        {
+            Standing::Fresh(_) => "fresh",
+            Standing::Due(_) => "due",
+            Standing::Old => "old",
+        };
+        assert_eq!([0, 29, 30, 59, 60].map(|seconds| at(Some(60), seconds)), ["fresh", "fresh", "due", "due", "old"]);
+        assert_eq!(at(None, 1_000_000), "fresh");
+        assert!(matches!(Known::default().standing(None, now), Standing::Old));
     }
-    let other = shape(OTHER_PAGES);
-    let pages: Vec<_> = PLACES.iter().map(|place| fetch(core, &other, from(Cut::Before((*place).into())))).collect();
-    let pages: Vec<Page> = stream::iter(pages).buffered(PLACES.len()).try_collect().await?;
-    pages.into_iter().try_for_each(|page| add(&mut found, page))?;
-    Ok(found)
-}
 
-/// Reads a whole table to say what it has now.
-///
-/// # Errors
-/// [`StoreError::TableMissing`].
-pub(super) async fn analyze(core: &Core, table: &TableName) -> Result<(), StoreError> {
-    let known = core.observed.fresh(table, Duration::MAX).unwrap_or_default();
-    let mut found = ObservedSchema::default();
-    let shape = Shape { table: table.clone(), select: None, top: FIRST_PAGE, stats: None };
-    let mut next = Some(from(Cut::Min));
-    while let Some(query) = next {
-        let mut page = fetch(core, &shape, query).await?;
-        next = page.next.take();
-        add(&mut found, page)?;
+    #[test]
+    fn each_type_has_the_source_that_showed_it_first() {
+        let observed = Observed::default();
+        let mut tally = Tally::default();
+        for value in [EdmRef::Int32(1), EdmRef::Int32(2), EdmRef::String("x")] {
+            tally.count_entity();
+            tally.count("a", value);
+        }
+        observed.sampled(&table(), &tally);
+        observed.note(&table(), &schema(&[("a", EdmRef::Int32(1)), ("b", EdmRef::Boolean(true))]));
+        let seen = observed.sightings(&table());
+        let of = |name, edm_type| seen.of(name, edm_type).map(|seen| (seen.source, seen.entities));
+        assert_eq!(of("a", EdmType::Int32), Some((SightingSource::Sample, 2)));
+        assert_eq!(of("a", EdmType::String), Some((SightingSource::Sample, 1)));
+        assert_eq!(of("b", EdmType::Boolean), Some((SightingSource::Scan, 0)));
+        assert_eq!(of("b", EdmType::String), None);
+        assert_eq!(seen.counted.map(|counted| counted.entities), Some(3));
     }
-    core.observed.analyzed(table, &known, &found);
-    Ok(())
-}
 
-fn from(cut: Cut) -> Query {
-    let partitions = Span { from: cut, to: Cut::Max };
-    let range = KeyRange { partitions, rows: Arc::new([Span::ALL]) };
-    let steps = super::filter::steps(&range);
-    let whole = || Step::Query(Filter { filter: None, range: KeyRange::all() });
-    Query::of(steps.into_iter().next().unwrap_or_else(whole))
-}
-
-/// Adds what the entities of a page have.
-fn add(found: &mut ObservedSchema, mut page: Page) -> Result<(), StoreError> {
-    let body = page.body.clone();
-    let mut json = page.json(&body)?;
-    let (mut decoder, mut columns) = (Decoder::new(no_columns()), EntityColumns::new(no_columns()));
-    let mut entity = RawEntity::default();
-    while page.next_entity(&mut json, &mut entity)?.is_some() {
-        decoder.push(&entity, &mut columns)?;
+    #[test]
+    fn an_analysis_drops_what_is_gone_and_keeps_what_came_meanwhile() {
+        let observed = Observed::default();
+        observed.note(&table(), &schema(&[("gone", EdmRef::Int32(1)), ("a", EdmRef::String("x"))]));
+        let before = observed.known(&table());
+        observed.note(&table(), &schema(&[("late", EdmRef::Int32(1))]));
+        let mut tally = Tally::default();
+        tally.count_entity();
+        tally.count("a", EdmRef::Int32(1));
+        observed.analyzed(&table(), &before, &tally);
+        let known = observed.known(&table());
+        let names: Vec<&str> = known.properties().iter().map(|property| property.name.as_str()).collect();
+        assert_eq!(names, ["a", "late"]);
+        let seen = observed.sightings(&table());
+        assert_eq!(seen.of("a", EdmType::String), None);
+        assert_eq!(seen.of("a", EdmType::Int32).map(|seen| seen.source), Some(SightingSource::Analysis));
+        assert_eq!(seen.of("late", EdmType::Int32).map(|seen| seen.source), Some(SightingSource::Scan));
     }
-    if let Some(both) = decoder.take_news().and_then(|news| found.with(&news)) {
-        *found = both;
-    }
-    Ok(())
 }

@@ -11,6 +11,8 @@ use crate::table::{IfMatch, Operation};
 pub(super) enum Sign {
     Applied,
     NotApplied,
+    /// Of a batch: it is being applied, or somebody else was there meanwhile.
+    Partly,
     Unclear,
 }
 
@@ -55,8 +57,8 @@ pub(super) fn together(signs: impl Iterator<Item = Sign>) -> Sign {
     match (applied, not_applied) {
         (true, false) => Sign::Applied,
         (false, true) => Sign::NotApplied,
-        // Somebody else was there meanwhile.
-        _ => Sign::Unclear,
+        (true, true) => Sign::Partly,
+        (false, false) => Sign::Unclear,
     }
 }
 
@@ -102,11 +104,11 @@ mod tests {
     }
 
     #[test]
-    fn contradicting_signs_are_unclear() {
-        use Sign::{Applied, NotApplied, Unclear};
+    fn signs_are_taken_together() {
+        use Sign::{Applied, NotApplied, Partly, Unclear};
         assert_eq!(together([Unclear, Applied].into_iter()), Applied);
         assert_eq!(together([Unclear, NotApplied].into_iter()), NotApplied);
-        assert_eq!(together([Applied, NotApplied].into_iter()), Unclear);
+        assert_eq!(together([Applied, Unclear, NotApplied].into_iter()), Partly);
         assert_eq!(together([Unclear].into_iter()), Unclear);
     }
 }

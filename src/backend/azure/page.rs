@@ -31,6 +31,9 @@ pub(super) struct Shape {
 #[derive(Debug, Clone)]
 pub(super) struct Query {
     point: Option<EntityKey>,
+    /// By keys alone.
+    keys: Option<String>,
+    /// With what is asked of other values, if anything is.
     filter: Option<String>,
     range: Arc<KeyRange>,
     token: Option<Token>,
@@ -50,9 +53,12 @@ impl Query {
                 let span = |text: &Arc<str>| Span::point(text.clone());
                 let rows = Arc::new([span(key.row.shared())]);
                 let range = Arc::new(KeyRange { partitions: span(key.partition.shared()), rows });
-                Self { point: Some(key), filter: None, range, token: None }
+                Self { point: Some(key), keys: None, filter: None, range, token: None }
             }
-            Step::Query(query) => Self { point: None, filter: query.filter, range: Arc::new(query.range), token: None },
+            Step::Query(query) => {
+                let filter = query.filter();
+                Self { point: None, keys: query.keys, filter, range: Arc::new(query.range), token: None }
+            }
         }
     }
 
@@ -105,6 +111,11 @@ pub(super) struct Page {
 }
 
 impl Page {
+    /// Whether it is of one entity that was asked for by its key.
+    pub fn is_point(&self) -> bool {
+        self.is_point
+    }
+
     /// A reader of the page, which is `body`, where it is.
     ///
     /// # Errors
@@ -171,8 +182,13 @@ impl Drop for PageTask {
 ///
 /// # Errors
 /// [`StoreError::TableMissing`]; when the service cannot be reached or its answer cannot be read.
-pub(super) async fn fetch(core: &Core, shape: &Shape, query: Query) -> Result<Page, StoreError> {
-    let reply = core.client.read(&query.request(shape), shape.stats.as_deref()).await?;
+pub(super) async fn fetch(core: &Core, shape: &Shape, mut query: Query) -> Result<Page, StoreError> {
+    let mut reply = core.client.read(&query.request(shape), shape.stats.as_deref()).await?;
+    // What is asked of values only saves reading: where the service does not take it, it goes without.
+    if reply.status == 400 && query.filter != query.keys {
+        query.filter = query.keys.clone();
+        reply = core.client.read(&query.request(shape), shape.stats.as_deref()).await?;
+    }
     if !reply.is_success() {
         let refusal = Refusal::of(&reply);
         let is_missing = query.point.is_some() && refusal.status == 404 && !refusal.is_table_missing();

@@ -14,15 +14,19 @@ use futures::{StreamExt, TryFutureExt};
 use super::Core;
 use super::account::ServiceKind;
 use super::entity::{Decoder, RawEntity};
+use super::filter::Step;
 use super::json::Json;
 use super::page::{Page, PageTask, Query, Shape};
+use super::property_filter::{Dialect, PropertyFilter};
 use super::reorder::Reorder;
-use crate::table::{Direction, EntityColumns, ScanColumn, ScanColumns, ScanRequest, ScanStream, StoreError};
+use crate::table::{Direction, EntityColumns, RemotePlan, ScanPlan, ScanRequest, ScanStream, StoreError};
 
 /// Most entities in one page.
 const PAGE_MAX: usize = 1000;
 /// With more names the URL gets long; then everything is asked for.
 const SELECT_MAX: usize = 64;
+/// Filters that are told of a scan before it runs; the others are counted.
+const FILTERS_TOLD: usize = 3;
 /// Entities that a scan may hold that cannot be read in the order it is asked for in.
 const GATHERED_MAX_BYTES: usize = 256 * 1024 * 1024;
 
@@ -40,6 +44,8 @@ struct Scan {
     request: ScanRequest,
     pages: Pages,
     page: Option<Page>,
+    /// The last page was one of many entities: a batch ends with it.
+    is_paged: bool,
     reorder: Reorder,
     /// Whether everything has to be read before the first row is known.
     gathers: bool,
@@ -52,8 +58,7 @@ struct Scan {
 impl Scan {
     fn new(core: Arc<Core>, request: ScanRequest) -> Self {
         let rows_left = request.limit.unwrap_or(usize::MAX);
-        // The service reads forward only, and Cosmos in no order.
-        let gathers = request.direction == Direction::Reverse || core.client.account().kind() == ServiceKind::Cosmos;
+        let gathers = gathers(&core, &request);
         let limit = request.limit.filter(|limit| !gathers || *limit == 0);
         let shape = Arc::new(Shape {
             table: request.table.clone(),
@@ -64,7 +69,7 @@ impl Scan {
         let pages = Pages::new(Arc::clone(&core), shape, &request, limit);
         let decoder = Decoder::new(Arc::clone(&request.columns));
         let reorder = Reorder::default();
-        Self { core, request, pages, page: None, reorder, gathers, gathered: None, decoder, rows_left }
+        Self { core, request, pages, page: None, is_paged: false, reorder, gathers, gathered: None, decoder, rows_left }
     }
 
     async fn next_batch(&mut self) -> Result<Option<RecordBatch>, StoreError> {
@@ -89,6 +94,9 @@ impl Scan {
                 self.push(&json, columns)?;
             } else if self.page.is_some() {
                 self.fill_from_page(columns)?;
+            } else if self.is_paged && !columns.is_empty() {
+                // What is there may be all that is wanted.
+                break;
             } else if !self.turn_page().await? {
                 break;
             }
@@ -99,6 +107,7 @@ impl Scan {
     /// False when there are no more.
     async fn turn_page(&mut self) -> Result<bool, StoreError> {
         self.page = self.pages.next().await?;
+        self.is_paged = self.page.as_ref().is_some_and(|page| !page.is_point());
         Ok(self.page.is_some())
     }
 
@@ -197,6 +206,56 @@ impl Scan {
     }
 }
 
+/// What will be asked for, told without asking.
+pub(super) fn describe(core: &Core, request: &ScanRequest) -> ScanPlan {
+    let values = values(core, request);
+    let mut plan = ScanPlan::default();
+    let mut remote = RemotePlan {
+        select: select(core, request),
+        at_once: at_once(core, request.limit.filter(|limit| !gathers(core, request) || *limit == 0)),
+        at_once_in_partition: core.options.requests_per_partition,
+        at_once_in_all: core.options.requests_per_account,
+        reads_all_first: gathers(core, request),
+        ..RemotePlan::default()
+    };
+    for step in request.ranges.iter().flat_map(|range| super::filter::steps(range, &values)) {
+        let Step::Query(query) = step else {
+            plan.look_ups += 1;
+            continue;
+        };
+        plan.range_reads += 1;
+        match query.filter() {
+            Some(filter) if remote.filters.len() < FILTERS_TOLD => remote.filters.push(filter),
+            Some(_) => remote.more_filters += 1,
+            None => {}
+        }
+    }
+    plan.remote = Some(remote);
+    plan
+}
+
+/// What the service is asked of the values: it, and the emulator. Cosmos compares by rules of its own.
+fn values(core: &Core, request: &ScanRequest) -> PropertyFilter {
+    let account = core.client.account();
+    let dialect = if account.is_emulated() { Dialect::Emulator } else { Dialect::Service };
+    match &request.predicate {
+        Some(predicate) if account.kind() == ServiceKind::Storage => {
+            PropertyFilter::new(predicate, dialect, &|name| core.observed.types(&request.table, name))
+        }
+        _ => PropertyFilter::default(),
+    }
+}
+
+/// The service reads forward only, and Cosmos in no order.
+fn gathers(core: &Core, request: &ScanRequest) -> bool {
+    request.direction == Direction::Reverse || core.client.account().kind() == ServiceKind::Cosmos
+}
+
+/// Requests of one scan under way together: those that a limit may not need are not among them.
+fn at_once(core: &Core, limit: Option<usize>) -> usize {
+    core.options.requests_per_scan.min(limit.unwrap_or(usize::MAX)).max(1)
+}
+
 /// Puts entities into key order.
 fn sort(entities: &mut VecDeque<Bytes>) -> Result<(), StoreError> {
     let mut keyed = Vec::with_capacity(entities.len());
@@ -225,11 +284,6 @@ fn select(core: &Core, request: &ScanRequest) -> Option<String> {
     Some(names.join(","))
 }
 
-/// The columns of a scan that is after properties of all names.
-pub(super) fn no_columns() -> Arc<ScanColumns> {
-    Arc::new(ScanColumns::new(Vec::<ScanColumn>::new()))
-}
-
 /// The pages of all steps, in order.
 struct Pages {
     core: Arc<Core>,
@@ -250,9 +304,10 @@ enum More {
 impl Pages {
     fn new(core: Arc<Core>, shape: Arc<Shape>, request: &ScanRequest, limit: Option<usize>) -> Self {
         let ranges = Arc::clone(&request.ranges);
-        let steps = (0..ranges.len()).flat_map(move |index| super::filter::steps(&ranges[index]));
+        let values = values(&core, request);
+        let steps = (0..ranges.len()).flat_map(move |index| super::filter::steps(&ranges[index], &values));
         let steps = steps.take(if limit == Some(0) { 0 } else { usize::MAX });
-        let at_once = core.options.requests_per_scan.min(limit.unwrap_or(usize::MAX)).max(1);
+        let at_once = at_once(&core, limit);
         let (asking, of) = (Arc::clone(&core), Arc::clone(&shape));
         let first = stream::iter(steps)
             .map(move |step| PageTask::start(&asking, &of, Query::of(step)).map_err(lost).unwrap_or_else(Err))

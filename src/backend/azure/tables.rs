@@ -128,6 +128,7 @@ async fn change(
             Sent::Answer(reply) => return refused(Refusal::of(&reply), repeated),
             Sent::Throttled { after, reason } => (backoff.wait(after).await, StoreError::Throttled(reason)),
             Sent::NoConnection(reason) => (backoff.wait_to_connect().await, StoreError::Unavailable(reason)),
+            Sent::NoToken(reason) => (false, StoreError::Unavailable(reason)),
             Sent::Unknown(reason) => {
                 repeated = true;
                 (backoff.wait(None).await, StoreError::OutcomeUnknown(reason))

@@ -11,8 +11,10 @@ use fjall::OwnedWriteBatch;
 use super::analyze::Recorders;
 use super::engine::Engine;
 use super::key_bytes;
-use super::meta::{Live, TableMeta, Tables, put_head};
+use super::meta::{Live, TableMeta, Tables};
 use super::row::RowError;
+use super::segment::delta;
+use super::segment::install::Building;
 use super::size::{Growth, Size, put_size};
 use crate::model::{Clock, ETag, EntityKey, TableName};
 use crate::table::{Batch, CommitError, Operation, Rejection, Stamps, StoreError, TableSize, Written};
@@ -22,6 +24,7 @@ pub(super) struct Commit<'a> {
     engine: &'a Engine,
     live: &'a Live,
     recorders: &'a Recorders,
+    building: &'a Building,
     stamps: Stamps<'a>,
     writes: OwnedWriteBatch,
     /// Tables as they are after this commit, under their numbers.
@@ -54,9 +57,15 @@ impl From<Rejection> for Refusal {
 }
 
 impl<'a> Commit<'a> {
-    pub(super) fn new(engine: &'a Engine, live: &'a Live, recorders: &'a Recorders, clock: &'a dyn Clock) -> Self {
+    pub(super) fn new(
+        engine: &'a Engine,
+        live: &'a Live,
+        recorders: &'a Recorders,
+        building: &'a Building,
+        clock: &'a dyn Clock,
+    ) -> Self {
         let stamps = Stamps { clock, last: live.last };
-        Self { engine, live, recorders, stamps, writes: engine.batch(), drafts: BTreeMap::new() }
+        Self { engine, live, recorders, building, stamps, writes: engine.batch(), drafts: BTreeMap::new() }
     }
 
     /// # Errors
@@ -95,7 +104,7 @@ impl<'a> Commit<'a> {
             }
         }
         let live = Live { tables, last: self.stamps.last, ..self.live.next() };
-        put_head(live.commit, live.last, self.engine, &mut self.writes);
+        live.put_head(self.engine, &mut self.writes);
         Checked { writes: self.writes, live, sizes }
     }
 
@@ -117,6 +126,7 @@ impl<'a> Commit<'a> {
         };
         let Some(entity) = operation.into_result(properties)? else {
             growth.add(key_bytes.len(), before, None);
+            self.put_delta(table, &key_bytes, None);
             self.writes.remove(&self.engine.rows, key_bytes);
             return Ok(Written::Deleted);
         };
@@ -125,8 +135,20 @@ impl<'a> Commit<'a> {
         self.recorders.record(table.number, &entity.properties);
         let row = table.encode_row(&entity.properties, timestamp);
         growth.add(key_bytes.len(), before, Some(row.len()));
+        self.put_delta(table, &key_bytes, Some(&row));
         self.writes.insert(&self.engine.rows, key_bytes, row);
         Ok(Written::Entity { etag: ETag::of_timestamp(timestamp), timestamp })
+    }
+
+    /// Where the rows around are kept as columns too, or are about to be, the change is noted beside them.
+    fn put_delta(&mut self, table: &TableMeta, key: &[u8], row: Option<&[u8]>) {
+        let segment = table.segments.find(key);
+        if let Some(segment) = segment {
+            segment.note_write();
+        }
+        if segment.is_some() || self.building.holds(key) {
+            delta::put(key, self.live.commit + 1, row, self.engine, &mut self.writes);
+        }
     }
 }
 

@@ -49,10 +49,15 @@ impl<'a> Bytes<'a> {
         None
     }
 
+    /// Bytes behind their length.
+    pub(super) fn blob(&mut self) -> Option<&'a [u8]> {
+        let length = usize::try_from(self.varint()?).ok()?;
+        self.take(length)
+    }
+
     /// A text behind its length.
     pub(super) fn text(&mut self) -> Option<&'a str> {
-        let length = usize::try_from(self.varint()?).ok()?;
-        std::str::from_utf8(self.take(length)?).ok()
+        std::str::from_utf8(self.blob()?).ok()
     }
 }
 
@@ -69,8 +74,12 @@ pub(super) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
 }
 
 pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
-    put_varint(out, text.len() as u64);
-    out.extend_from_slice(text.as_bytes());
+    put_blob(out, text.as_bytes());
+}
+
+pub(super) fn put_blob(out: &mut Vec<u8>, bytes: &[u8]) {
+    put_varint(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
 }
 
 #[cfg(test)]

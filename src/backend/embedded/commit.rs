@@ -17,9 +17,11 @@ use super::engine::{Engine, WriteError};
 use super::guard::Folder;
 use super::key_bytes::{self, ByteSpan};
 use super::lease::Lease;
-use super::meta::{Live, TableMeta, forget, put_head};
+use super::meta::{Live, TableMeta, forget};
 use super::reader::{Published, View};
 use super::repair::Repair;
+use super::segment::install::{Building, Install, Recorded, Trim};
+use super::segment::manifest;
 use super::size::put_size;
 use crate::model::{Clock, Span, TableName};
 use crate::table::{Batch, CommitError, GroupError, Operation, StoreError, Written};
@@ -42,6 +44,10 @@ pub(super) enum Job {
     /// From now on, keep in mind what is written into the table.
     StartAnalyze(TableName, Reply<Recording>),
     FinishAnalyze(Recording, Found, Reply<()>),
+    /// From now on, what is written into the span goes to the delta too, for as long as the answer is held.
+    StartSegment(ByteSpan, Reply<Arc<Recorded>>),
+    InstallSegments(Install, Reply<()>),
+    TrimDelta(Trim, Reply<()>),
 }
 
 impl Job {
@@ -51,8 +57,12 @@ impl Job {
         match self {
             Job::Commit(batch, _) => deletes(batch),
             Job::Group(batches, _) => batches.iter().all(deletes),
-            Job::DropTable(..) => true,
-            Job::CreateTable(..) | Job::StartAnalyze(..) | Job::FinishAnalyze(..) => false,
+            Job::DropTable(..) | Job::TrimDelta(..) => true,
+            Job::CreateTable(..)
+            | Job::StartAnalyze(..)
+            | Job::FinishAnalyze(..)
+            | Job::StartSegment(..)
+            | Job::InstallSegments(..) => false,
         }
     }
 
@@ -63,9 +73,12 @@ impl Job {
         match self {
             Job::Commit(_, reply) => drop(reply.send(Err(error.into()))),
             Job::Group(_, reply) => drop(reply.send(Err(error.into()))),
-            Job::CreateTable(_, reply) | Job::DropTable(_, reply) | Job::FinishAnalyze(_, _, reply) => {
-                drop(reply.send(Err(error)));
-            }
+            Job::CreateTable(_, reply)
+            | Job::DropTable(_, reply)
+            | Job::FinishAnalyze(_, _, reply)
+            | Job::InstallSegments(_, reply)
+            | Job::TrimDelta(_, reply) => drop(reply.send(Err(error))),
+            Job::StartSegment(_, reply) => drop(reply.send(Err(error))),
             Job::StartAnalyze(_, reply) => drop(reply.send(Err(error))),
         }
     }
@@ -90,6 +103,8 @@ pub(super) struct Committer {
     lease: Arc<Lease>,
     live: Live,
     recorders: Recorders,
+    /// The span whose segment is being made. A store that is opened anew has forgotten it: the segment is then refused.
+    building: Building,
     /// How far the rows of the first dropped table are removed.
     removal: Option<ByteSpan>,
     /// Set once writing failed: what is on disk is then known only after opening anew.
@@ -104,7 +119,7 @@ impl Committer {
         live: Live,
         recorders: Recorders,
     ) -> Self {
-        Self { shared, engine, lease, live, recorders, removal: None, broken: None }
+        Self { shared, engine, lease, live, recorders, building: Building::default(), removal: None, broken: None }
     }
 
     /// Works until every sender is gone and the queue is empty.
@@ -166,12 +181,15 @@ impl Committer {
             Job::DropTable(name, reply) => answer(reply, self.drop_table(&name)),
             Job::StartAnalyze(name, reply) => answer(reply, self.start_analyze(&name)),
             Job::FinishAnalyze(recording, found, reply) => answer(reply, self.finish_analyze(&recording, &found)),
+            Job::StartSegment(span, reply) => answer(reply, self.start_segment(span)),
+            Job::InstallSegments(install, reply) => answer(reply, self.install_segments(&install)),
+            Job::TrimDelta(trim, reply) => answer(reply, self.trim_delta(&trim)),
         }
     }
 
     fn commit(&mut self, batch: Batch) -> Result<Vec<Written>, CommitError> {
         self.check_usable()?;
-        let mut commit = Commit::new(&self.engine, &self.live, &self.recorders, &*self.shared.clock);
+        let mut commit = Commit::new(&self.engine, &self.live, &self.recorders, &self.building, &*self.shared.clock);
         let written = commit.add(batch)?;
         let checked = commit.finish();
         self.write(checked)?;
@@ -180,7 +198,7 @@ impl Committer {
 
     fn commit_group(&mut self, batches: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {
         self.check_usable()?;
-        let mut commit = Commit::new(&self.engine, &self.live, &self.recorders, &*self.shared.clock);
+        let mut commit = Commit::new(&self.engine, &self.live, &self.recorders, &self.building, &*self.shared.clock);
         let mut written = Vec::with_capacity(batches.len());
         for (index, batch) in batches.into_iter().enumerate() {
             written.push(commit.add(batch).map_err(|error| error.in_group(index))?);
@@ -202,7 +220,7 @@ impl Committer {
             next.ok_or_else(|| StoreError::Unavailable("the store is out of table numbers".to_owned()))?;
         let mut writes = self.engine.batch();
         table.put_new(live.next_number, &self.engine, &mut writes);
-        put_head(live.commit, live.last, &self.engine, &mut writes);
+        live.put_head(&self.engine, &mut writes);
         Arc::make_mut(&mut live.tables).insert(name, Arc::new(table));
         self.write(Checked { writes, live, sizes: Vec::new() })
     }
@@ -213,10 +231,14 @@ impl Committer {
         let mut live = self.live.next();
         let mut writes = self.engine.batch();
         table.put_dropped(&self.engine, &mut writes);
-        put_head(live.commit, live.last, &self.engine, &mut writes);
+        manifest::put_dropped(&table, &self.engine, &mut writes);
+        live.put_head(&self.engine, &mut writes);
         Arc::make_mut(&mut live.tables).remove(name);
         live.dropped.push(table.number);
-        self.write(Checked { writes, live, sizes: Vec::new() })
+        self.write(Checked { writes, live, sizes: Vec::new() })?;
+        // Whoever still reads them keeps their files.
+        table.segments.list().iter().for_each(|segment| segment.condemn());
+        Ok(())
     }
 
     fn start_analyze(&mut self, name: &TableName) -> Result<Recording, StoreError> {
@@ -238,12 +260,30 @@ impl Committer {
         let mut writes = self.engine.batch();
         table.put_changes(before, &self.engine, &mut writes);
         let mut live = self.live.next();
-        put_head(live.commit, live.last, &self.engine, &mut writes);
+        live.put_head(&self.engine, &mut writes);
         let size = found.size_now(table.size.get());
         put_size(table.number, size, &self.engine, &mut writes);
         let sizes = vec![(Arc::clone(&table.size), size)];
         Arc::make_mut(&mut live.tables).insert(name.clone(), Arc::new(table));
         self.write(Checked { writes, live, sizes })
+    }
+
+    fn start_segment(&mut self, span: ByteSpan) -> Result<Arc<Recorded>, StoreError> {
+        self.check_usable()?;
+        Ok(self.building.start(span))
+    }
+
+    fn install_segments(&mut self, install: &Install) -> Result<(), StoreError> {
+        self.check_usable()?;
+        let checked = install.check(&self.building, &self.engine, &self.live)?;
+        self.write(checked)
+    }
+
+    /// Nobody sees it, so it needs no sync.
+    fn trim_delta(&mut self, trim: &Trim) -> Result<(), StoreError> {
+        self.check_usable()?;
+        let writes = trim.check(&self.engine)?;
+        self.engine.write(writes).map_err(|error| self.fail(error.into()))
     }
 
     /// # Errors
@@ -291,7 +331,7 @@ impl Committer {
     }
 
     fn publish(&self) {
-        let view = View::new(&self.engine, Arc::clone(&self.lease), Arc::clone(&self.live.tables));
+        let view = View::new(&self.engine, Arc::clone(&self.lease), &self.live);
         self.shared.published.set(view);
     }
 
@@ -321,7 +361,7 @@ impl Committer {
             forget(table, &self.engine, &mut writes)?;
             self.live.dropped.pop();
         }
-        self.engine.write(writes).map_err(|(WriteError::NotTried(error) | WriteError::Unknown(error))| error)
+        self.engine.write(writes).map_err(StoreError::from)
     }
 }
 

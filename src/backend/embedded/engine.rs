@@ -1,4 +1,4 @@
-//! The storage engine with this store's three keyspaces, its errors turned into this project's.
+//! The storage engine with this store's keyspaces, its errors turned into this project's.
 
 use std::io::{self, ErrorKind};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,6 +19,10 @@ pub(super) struct Engine {
     pub(super) meta: Keyspace,
     /// How much the tables hold, under the keys of [`super::size`].
     pub(super) sizes: Keyspace,
+    /// What segments there are, under the keys of [`super::segment::manifest`].
+    pub(super) segments: Keyspace,
+    /// What was written since into what they cover, under the keys of rows.
+    pub(super) delta: Keyspace,
     db: Database,
     /// Where the engine's files are.
     path: PathBuf,
@@ -41,10 +45,11 @@ impl Engine {
             };
             let (rows, meta) = (db.keyspace("rows", options)?, db.keyspace("meta", options)?);
             let sizes = db.keyspace("sizes", options)?;
-            Ok((db, rows, meta, sizes))
+            let (segments, delta) = (db.keyspace("segments", options)?, db.keyspace("delta", options)?);
+            Ok((db, rows, meta, sizes, segments, delta))
         };
-        let (db, rows, meta, sizes) = guarded(&path, || open().map_err(|e| engine_error(&path, &e)))?;
-        Ok(Self { rows, meta, sizes, db, path, fsync: options.fsync, folder })
+        let (db, rows, meta, sizes, segments, delta) = guarded(&path, || open().map_err(|e| engine_error(&path, &e)))?;
+        Ok(Self { rows, meta, sizes, segments, delta, db, path, fsync: options.fsync, folder })
     }
 
     /// Everything that was written so far.
@@ -126,8 +131,16 @@ pub(super) enum WriteError {
     Unknown(StoreError),
 }
 
+impl From<WriteError> for StoreError {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::NotTried(error) | WriteError::Unknown(error) => error,
+        }
+    }
+}
+
 /// Files that are not what was written can make the engine panic.
-fn guarded<T>(path: &Path, run: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+pub(super) fn guarded<T>(path: &Path, run: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("for no stated reason");

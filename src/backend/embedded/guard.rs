@@ -5,6 +5,7 @@
 //! FORMAT          the version of everything in the folder
 //! commit-number   the number of the last commit that was acknowledged
 //! db/             the engine's files
+//! segments/       rows as columns: made of what the engine has, and again when they are gone
 //! ```
 //!
 //! After a crash the engine drops what it finds broken at the end of its journal, without a word: right for commits
@@ -28,6 +29,7 @@ const FORMAT_VERSION: u32 = 1;
 const LOCK: &str = "LOCK";
 const COMMIT_NUMBER: &str = "commit-number";
 const ENGINE: &str = "db";
+const SEGMENTS: &str = "segments";
 
 /// A data folder that this process holds.
 #[derive(Debug)]
@@ -60,6 +62,10 @@ impl Folder {
 
     pub(super) fn engine(&self) -> PathBuf {
         self.path.join(ENGINE)
+    }
+
+    pub(super) fn segments(&self) -> PathBuf {
+        self.path.join(SEGMENTS)
     }
 
     /// # Errors

@@ -4,6 +4,8 @@
 //! no control characters, so the zero byte sorts before everything a longer PartitionKey could go on with, and byte
 //! order is the order of (PartitionKey, RowKey). The byte 0xff never occurs in UTF-8 and stands for "after everything".
 
+use std::cmp::Ordering;
+
 use crate::model::{Cut, EntityKey, Span};
 
 const END_OF_PARTITION: u8 = 0x00;
@@ -68,6 +70,21 @@ pub(super) fn parse(bytes: &[u8]) -> Option<(&str, &str)> {
     let end = keys.iter().position(|byte| *byte == END_OF_PARTITION)?;
     let (partition, row) = (keys.get(..end)?, keys.get(end + 1..)?);
     Some((std::str::from_utf8(partition).ok()?, std::str::from_utf8(row).ok()?))
+}
+
+/// Where the row lies against bytes of the same table: a row's key, or an end of a [`ByteSpan`].
+pub(super) fn compare(partition: &str, row: &str, bytes: &[u8]) -> Ordering {
+    let keys = bytes.get(4..).unwrap_or_default();
+    let Some((start, rest)) = keys.split_at_checked(partition.len()) else {
+        // The bytes end within the PartitionKey.
+        let start = partition.as_bytes().get(..keys.len()).unwrap_or_default();
+        return start.cmp(keys).then(Ordering::Greater);
+    };
+    let of_row = || match rest.split_first() {
+        None => Ordering::Greater,
+        Some((end, rest)) => END_OF_PARTITION.cmp(end).then_with(|| row.as_bytes().cmp(rest)),
+    };
+    partition.as_bytes().cmp(start).then_with(of_row)
 }
 
 /// Whether some key can have this text at all, as far as order is concerned.
@@ -174,6 +191,15 @@ mod tests {
         fn a_partition_lies_between_its_ends(key in key(), partition in text()) {
             let span = ByteSpan { from: start_of_partition(1, &partition), to: end_of_partition(1, &partition) };
             prop_assert_eq!(holds(&span, &of_entity(1, &key)), partition == key.partition.as_str());
+        }
+
+        #[test]
+        fn rows_compare_as_their_bytes(a in key(), b in key(), cut in cut()) {
+            let ends = [of_entity(7, &b), partition_cut(7, &cut), row_cut(7, b.partition.as_str(), &cut)];
+            for end in ends {
+                let (partition, row) = a.as_pair();
+                prop_assert_eq!(compare(partition, row, &end), of_entity(7, &a).cmp(&end), "{:?}", end);
+            }
         }
 
         #[test]

@@ -17,6 +17,7 @@ use fjall::OwnedWriteBatch;
 use super::bytes::{Bytes, put_text};
 use super::engine::Engine;
 use super::row::{Row, RowError, Shape, Shapes, encode, put_signature};
+use super::segment::{TableSegments, manifest};
 use super::size::{self, Size, forget_size, put_size};
 use crate::model::{EdmDateTime, Properties, PropertyName, TableName};
 use crate::table::{ObservedProperty, ObservedSchema, StoreError, TableSize, TypeSet};
@@ -35,6 +36,8 @@ pub(super) struct TableMeta {
     ordinals: Vec<u32>,
     shapes: Arc<Shapes>,
     pub(super) size: Arc<Size>,
+    /// What of its rows is kept as columns too.
+    pub(super) segments: Arc<TableSegments>,
 }
 
 /// Everything the commit thread knows, as of the last batch it wrote.
@@ -46,6 +49,8 @@ pub(super) struct Live {
     pub(super) last: EdmDateTime,
     /// Numbers of dropped tables that still have rows.
     pub(super) dropped: Vec<u32>,
+    /// There are segments, or were since the store was opened: commits say that they know of them.
+    pub(super) has_segments: bool,
 }
 
 impl Live {
@@ -57,6 +62,17 @@ impl Live {
             commit: self.commit + 1,
             last: self.last,
             dropped: self.dropped.clone(),
+            has_segments: self.has_segments,
+        }
+    }
+
+    /// What every commit writes.
+    pub(super) fn put_head(&self, engine: &Engine, batch: &mut OwnedWriteBatch) {
+        let mut value = self.commit.to_le_bytes().to_vec();
+        value.extend_from_slice(&self.last.unix_ticks().to_le_bytes());
+        batch.insert(&engine.meta, b"h".as_slice(), value);
+        if self.has_segments {
+            manifest::put_head(self.commit, engine, batch);
         }
     }
 }
@@ -64,7 +80,8 @@ impl Live {
 impl TableMeta {
     pub(super) fn new(number: u32, name: TableName) -> Self {
         let size = Arc::new(Size::new(Some(TableSize::default())));
-        Self { number, name, observed: Arc::default(), ordinals: Vec::new(), shapes: Arc::default(), size }
+        let (observed, shapes, segments) = (Arc::default(), Arc::default(), Arc::default());
+        Self { number, name, observed, ordinals: Vec::new(), shapes, size, segments }
     }
 
     /// # Errors
@@ -151,12 +168,6 @@ impl TableMeta {
     }
 }
 
-pub(super) fn put_head(commit: u64, last: EdmDateTime, engine: &Engine, batch: &mut OwnedWriteBatch) {
-    let mut value = commit.to_le_bytes().to_vec();
-    value.extend_from_slice(&last.unix_ticks().to_le_bytes());
-    batch.insert(&engine.meta, b"h".as_slice(), value);
-}
-
 /// Removes everything about a dropped table; its rows are gone already.
 pub(super) fn forget(table: u32, engine: &Engine, batch: &mut OwnedWriteBatch) -> Result<(), StoreError> {
     for kind in [b'o', b's'] {
@@ -229,7 +240,8 @@ impl Loading {
                 let observed = Arc::new(ObservedSchema::new(observed));
                 let shapes = Arc::new(self.shapes.remove(&table).unwrap_or_default());
                 let size = Arc::new(Size::new(self.sizes.remove(&table)));
-                let meta = TableMeta { number: table, name: name.clone(), observed, ordinals, shapes, size };
+                let segments = Arc::default();
+                let meta = TableMeta { number: table, name: name.clone(), observed, ordinals, shapes, size, segments };
                 self.tables.insert(name, Arc::new(meta));
                 key = Bytes::new(&[]);
             }
@@ -241,7 +253,7 @@ impl Loading {
     fn finish(self) -> Live {
         let (commit, last) = self.head.unwrap_or((0, EdmDateTime::MIN));
         let Self { next_number, dropped, tables, .. } = self;
-        Live { tables: Arc::new(tables), next_number, commit, last, dropped }
+        Live { tables: Arc::new(tables), next_number, commit, last, dropped, has_segments: false }
     }
 }
 

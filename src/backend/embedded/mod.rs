@@ -8,6 +8,8 @@
 //! reader ─> published view: the engine's snapshot, and the tables as they were with it
 //! ```
 //!
+//! Rows that are read much are kept once more as columns, in files of their own ([`segment`]).
+//!
 //! When writing fails, what is on the disk is known only after the journal was read again: [`repair`] opens the engine
 //! anew behind the readers, who have it only on [`lease`].
 
@@ -23,7 +25,9 @@ mod meta;
 mod reader;
 mod repair;
 mod row;
+mod rows;
 mod scan;
+mod segment;
 mod size;
 #[cfg(test)]
 mod tests;
@@ -44,10 +48,12 @@ use self::guard::Folder;
 use self::lease::Lease;
 use self::meta::Live;
 use self::reader::{EmbeddedReader, Published, View};
+pub use self::segment::SegmentOptions;
+use self::segment::builder::{SegmentBuilder, Workshop};
 use crate::model::{Clock, TableName};
 use crate::table::{
-    Batch, CommitError, GroupError, Promises, SnapshotScope, StoreError, StoreFigures, TableReader, TableStore,
-    Written, check_disjoint,
+    Batch, CommitError, GroupError, Parallelism, Promises, SnapshotScope, StoreError, StoreFigures, TableReader,
+    TableStore, Written, check_disjoint,
 };
 
 /// When an acknowledged commit is on the disk itself.
@@ -69,6 +75,8 @@ pub struct EmbeddedOptions {
     pub memtable_bytes: u64,
     /// Free bytes on the disk below which writes are refused, but for those that make room.
     pub reserve_bytes: u64,
+    /// What is kept as columns too.
+    pub segments: SegmentOptions,
 }
 
 impl Default for EmbeddedOptions {
@@ -79,6 +87,7 @@ impl Default for EmbeddedOptions {
             memtable_bytes: 32 * 1024 * 1024,
             // The journal's 64 MB and a merge of some tables of 64 MB: what the engine may write before it frees any.
             reserve_bytes: 256 << 20,
+            segments: SegmentOptions::default(),
         }
     }
 }
@@ -90,9 +99,20 @@ pub struct EmbeddedStore {
     jobs: Option<mpsc::Sender<Job>>,
     committer: Option<JoinHandle<()>>,
     syncs: Arc<AtomicU64>,
+    /// `None` where rows are all there is, and once the store is closed.
+    builder: Option<SegmentBuilder>,
 }
 
 impl EmbeddedStore {
+    /// What every one of them promises.
+    pub const PROMISES: Promises = Promises {
+        atomic_groups: true,
+        ordered_scans: true,
+        reverse_scans: true,
+        snapshot: SnapshotScope::Store,
+        sole_writer: true,
+    };
+
     /// Opens the folder at `path`, or makes it. Reads what was not yet in files when the store was last closed, so it
     /// takes a moment.
     ///
@@ -103,16 +123,40 @@ impl EmbeddedStore {
         let folder = Arc::new(Folder::open(path)?);
         let (engine, live) = open_engine(&folder, &options)?;
         let lease = Arc::new(Lease::new(Arc::clone(&engine)));
-        let view = View::new(&engine, Arc::clone(&lease), Arc::clone(&live.tables));
+        let view = View::new(&engine, Arc::clone(&lease), &live);
         let published = Arc::new(Published::new(view));
         let syncs = Arc::default();
-        let shared = Shared { folder, options, published: Arc::clone(&published), clock, syncs: Arc::clone(&syncs) };
+        let segments = options.segments.clone();
+        let (sync, reserve_bytes) = (options.fsync == Fsync::Always, options.reserve_bytes);
+        let shared = Shared {
+            folder: Arc::clone(&folder),
+            options,
+            published: Arc::clone(&published),
+            clock,
+            syncs: Arc::clone(&syncs),
+        };
         let (sender, receiver) = mpsc::channel(QUEUE);
         let committer = Committer::new(shared, engine, lease, live, Recorders::default());
         let thread = std::thread::Builder::new().name("tablegate-commit".to_owned());
         let thread = thread.spawn(move || committer.run(receiver));
         let committer = thread.map_err(|e| StoreError::Unavailable(format!("no thread for commits: {e}")))?;
-        Ok(Self { published, jobs: Some(sender), committer: Some(committer), syncs })
+        let mut store = Self { published, jobs: Some(sender), committer: Some(committer), syncs, builder: None };
+        if segments.enabled
+            && let Some(jobs) = store.jobs.clone()
+        {
+            let published = Arc::clone(&store.published);
+            let workshop = Workshop { published, jobs, folder, options: segments, reserve_bytes, sync };
+            store.builder = Some(SegmentBuilder::start(workshop)?);
+        }
+        Ok(store)
+    }
+
+    /// Makes now what segments are to be made, which otherwise happens by and by, and waits for it. Not to be called
+    /// where nothing may block.
+    pub fn build_segments(&self) {
+        if let Some(builder) = &self.builder {
+            builder.work_now();
+        }
     }
 
     /// Ends the store: what was handed over is committed, then the folder is free as soon as no reader is left.
@@ -124,6 +168,8 @@ impl EmbeddedStore {
     }
 
     fn stop(&mut self) -> Result<(), StoreError> {
+        // First who commits through the thread below.
+        self.builder = None;
         self.jobs = None;
         match self.committer.take().map(JoinHandle::join) {
             Some(Err(_)) => Err(StoreError::Unavailable("the commit thread ended early".to_owned())),
@@ -147,8 +193,9 @@ impl EmbeddedStore {
 /// Opens the engine in a folder that this process holds, and reads what is known about its tables.
 fn open_engine(folder: &Arc<Folder>, options: &EmbeddedOptions) -> Result<(Arc<Engine>, Live), StoreError> {
     let engine = Engine::open(Arc::clone(folder), options)?;
-    let live = meta::load(&engine)?;
+    let mut live = meta::load(&engine)?;
     folder.check_number(live.commit)?;
+    segment::manifest::load(&engine, folder, &options.segments, &mut live)?;
     Ok((Arc::new(engine), live))
 }
 
@@ -162,13 +209,12 @@ impl Drop for EmbeddedStore {
 #[async_trait]
 impl TableStore for EmbeddedStore {
     fn promises(&self) -> Promises {
-        Promises {
-            atomic_groups: true,
-            ordered_scans: true,
-            reverse_scans: true,
-            snapshot: SnapshotScope::Store,
-            sole_writer: true,
-        }
+        Self::PROMISES
+    }
+
+    /// Half of the queue: all of them share one sync, and others get in between.
+    fn parallelism(&self) -> Parallelism {
+        Parallelism { commits: QUEUE / 2, commits_to_partition: QUEUE / 2 }
     }
 
     fn reader(&self) -> Arc<dyn TableReader> {
@@ -216,6 +262,21 @@ impl TableStore for EmbeddedStore {
         // While it is opened anew there is no engine to ask.
         let engine = self.published.get().engine().map(|engine| engine.figures()).unwrap_or_default();
         let waiting = self.jobs.as_ref().map(|jobs| (jobs.max_capacity() - jobs.capacity()) as u64);
-        StoreFigures { commits_waiting: waiting, syncs: Some(self.syncs.load(Ordering::Relaxed)), ..engine }
+        let syncs = Some(self.syncs.load(Ordering::Relaxed));
+        let built = self.builder.as_ref().map(SegmentBuilder::built);
+        let (mut segments, mut bytes) = (0, 0);
+        for segment in self.published.get().tables.values().flat_map(|table| table.segments.list()) {
+            segments += 1;
+            bytes += segment.file_bytes();
+        }
+        StoreFigures {
+            disk_bytes: engine.disk_bytes.map(|rows| rows + bytes),
+            commits_waiting: waiting,
+            syncs,
+            segments: built.map(|_| segments),
+            segment_bytes: built.map(|_| bytes),
+            segments_built: built,
+            ..engine
+        }
     }
 }

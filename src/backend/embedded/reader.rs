@@ -11,20 +11,23 @@ use super::key_bytes::{self, ByteSpan};
 use super::lease::Lease;
 use super::meta::{Live, Tables};
 use super::scan::Scan;
+use super::segment::split::split;
 use crate::model::{ETag, Entity, EntityKey, StoredEntity, TableName};
-use crate::table::{ObservedSchema, ScanRequest, ScanStream, StoreError, TableReader, TableSize};
+use crate::table::{KeyRange, ObservedSchema, ScanRequest, ScanStream, StoreError, TableReader, TableSize};
 
 /// Rows and tables at one moment, all of it durable.
 pub(super) struct View {
     snapshot: Snapshot,
     lease: Arc<Lease>,
     pub(super) tables: Arc<Tables>,
+    /// The last commit that is in it.
+    pub(super) commit: u64,
 }
 
 impl View {
     /// What the engine was given so far.
-    pub(super) fn new(engine: &Engine, lease: Arc<Lease>, tables: Arc<Tables>) -> Self {
-        Self { snapshot: engine.snapshot(), lease, tables }
+    pub(super) fn new(engine: &Engine, lease: Arc<Lease>, live: &Live) -> Self {
+        Self { snapshot: engine.snapshot(), lease, tables: Arc::clone(&live.tables), commit: live.commit }
     }
 
     pub(super) fn lease(&self) -> Arc<Lease> {
@@ -41,6 +44,11 @@ impl View {
 
     pub(super) fn row(&self, engine: &Engine, key: &[u8]) -> Result<Option<Slice>, StoreError> {
         engine.guarded(|| self.snapshot.get(&engine.rows, key))
+    }
+
+    /// What was written into the spans of segments.
+    pub(super) fn delta(&self, engine: &Engine, span: &ByteSpan) -> Result<Iter, StoreError> {
+        engine.guarded(|| Ok(self.snapshot.range(&engine.delta, span.from.as_slice()..span.to.as_slice())))
     }
 
     pub(super) fn range(&self, engine: &Engine, span: &ByteSpan) -> Result<Iter, StoreError> {
@@ -75,7 +83,7 @@ impl Published {
         let mut published = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let (engine, live) = open()?;
         let lease = Arc::new(Lease::new(Arc::clone(&engine)));
-        *published = Arc::new(View::new(&engine, lease, Arc::clone(&live.tables)));
+        *published = Arc::new(View::new(&engine, lease, &live));
         Ok((Arc::clone(&published), engine, live))
     }
 }
@@ -120,5 +128,9 @@ impl TableReader for EmbeddedReader {
     fn scan(&self, request: ScanRequest) -> Result<ScanStream, StoreError> {
         let table = Arc::clone(find(&self.view.tables, &request.table)?);
         Ok(Scan::new(Arc::clone(&self.view), table, request).into_stream())
+    }
+
+    fn split(&self, table: &TableName, ranges: &[KeyRange], parts: usize) -> Vec<EntityKey> {
+        find(&self.view.tables, table).map(|table| split(table, ranges, parts)).unwrap_or_default()
     }
 }

@@ -1,46 +1,54 @@
-//! Scans: rows into record batches, one batch at a time and each on a thread that may block.
+//! Scans: rows and segments into record batches, one step at a time and each on a thread that may block.
 
-use std::collections::HashMap;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
+use arrow::array::Array as _;
 use arrow::record_batch::RecordBatch;
 use futures::stream;
 
-use super::analyze::{damaged_key, damaged_row};
-use super::key_bytes;
 use super::meta::TableMeta;
 use super::reader::View;
-use super::row::Row;
-use super::walk::Walk;
-use crate::model::{EdmRef, EntityKey, PropertyName};
-use crate::table::{ColumnType, EntityColumns, RowETag, ScanRequest, ScanStream, StoreError};
+use super::rows::RowColumns;
+use super::segment::piece::Step;
+use super::walk::{Next, Walk};
+use crate::table::{KeyRange, ScanRequest, ScanStream, StoreError};
 
-/// Scans of this many single rows or fewer are read where they are asked for: handing them to another thread would take
-/// longer than the look-ups.
-const FEW_POINTS: usize = 16;
+/// Ranges of a scan that begins where it is asked for: handing it to another thread would take longer than a few look-ups.
+const FEW_RANGES: usize = 16;
+/// Rows of a batch that there is room for at once.
+const MANY_ROWS: usize = 1024;
+/// Rows that are read there before the rest of the scan goes to a thread that may block.
+const FEW_ROWS: usize = 128;
 
 pub(super) struct Scan {
     walk: Walk,
-    table: Arc<TableMeta>,
     request: Arc<ScanRequest>,
-    projection: Projection,
-    columns: EntityColumns,
+    rows: RowColumns,
+    /// Batches that were cut out of a segment and are not handed out yet: they hold nothing of their own.
+    ready: VecDeque<RecordBatch>,
+    /// How many rows may still be read.
     rows_left: usize,
-    is_short: bool,
+    /// Rows that may still be read where the scan is asked for.
+    rows_here: usize,
     is_done: bool,
 }
 
 impl Scan {
     pub(super) fn new(view: Arc<View>, table: Arc<TableMeta>, request: ScanRequest) -> Self {
         let request = Arc::new(request);
+        // Where partitions have to be looked for, nobody knows how many there are before the first row.
+        let is_near = |range: &KeyRange| range.partitions.as_point().is_some();
+        let is_short = request.ranges.len() <= FEW_RANGES && request.ranges.iter().all(is_near);
+        let is_point = |range: &KeyRange| range.as_point().is_some();
+        let rows_at_most = if request.ranges.iter().all(is_point) { request.ranges.len() } else { usize::MAX };
+        let rows = rows_at_most.min(request.limit.unwrap_or(usize::MAX)).min(request.batch_rows).min(MANY_ROWS);
         Self {
             walk: Walk::new(view, Arc::clone(&table), Arc::clone(&request)),
-            table,
-            projection: Projection::new(&request),
-            columns: EntityColumns::new(Arc::clone(&request.columns)),
+            rows: RowColumns::with_capacity(table, Arc::clone(&request.columns), rows),
+            ready: VecDeque::new(),
             rows_left: request.limit.unwrap_or(usize::MAX),
-            is_short: request.ranges.len() <= FEW_POINTS
-                && request.ranges.iter().all(|range| range.as_point().is_some()),
+            rows_here: if is_short { FEW_ROWS } else { 0 },
             is_done: false,
             request,
         }
@@ -55,8 +63,9 @@ impl Scan {
 
     /// The next batch, and the scan unless it is at its end.
     async fn advance(mut self) -> Result<Option<(RecordBatch, Option<Self>)>, StoreError> {
-        let (scan, batch) = if self.is_short {
-            let batch = self.next_batch()?;
+        let rows_here = std::mem::take(&mut self.rows_here);
+        let (mut scan, batch) = if !self.ready.is_empty() || (rows_here > 0 && self.is_batch_here(rows_here)?) {
+            let batch = self.take_batch();
             (self, batch)
         } else {
             let read = tokio::task::spawn_blocking(move || self.next_batch().map(|batch| (self, batch))).await;
@@ -65,88 +74,73 @@ impl Scan {
                 false => StoreError::Unavailable(format!("a scan failed: {stopped}")),
             })??
         };
-        Ok(batch.map(|batch| (batch, (!scan.is_done).then_some(scan))))
+        scan.is_done |= scan.rows_left == 0;
+        let goes_on = !scan.is_done || !scan.ready.is_empty();
+        Ok(batch.map(|batch| (batch, goes_on.then_some(scan))))
     }
 
     fn next_batch(&mut self) -> Result<Option<RecordBatch>, StoreError> {
-        let engine = self.walk.engine()?;
-        while self.rows_left > 0 && !self.columns.is_full(self.request.batch_rows) {
-            let Some((key, value)) = self.walk.next_row(&engine)? else {
-                self.is_done = true;
-                break;
-            };
-            self.push(&key, &value)?;
-            self.rows_left -= 1;
-        }
-        self.is_done |= self.rows_left == 0;
-        Ok(self.columns.take())
+        self.read(usize::MAX)?;
+        Ok(self.take_batch())
     }
 
-    fn push(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
-        self.request.stats.add_entities_scanned(1);
-        self.request.stats.add_bytes(key.len() + value.len());
-        let damaged = |error| damaged_row(&self.table, key, error);
-        let (partition, row_key) = key_bytes::parse(key).ok_or_else(|| damaged_key(&self.table, key))?;
-        let row = self.table.parse_row(value).map_err(damaged)?;
-        self.columns.start(partition, row_key, row.timestamp, RowETag::FromTimestamp);
-        let plan = self.projection.plan(&row);
-        for (column, property) in plan.iter().copied() {
-            let value = row.value(property).map_err(damaged)?;
-            if let Err(expected) = self.columns.set(column, value) {
-                return Err(unfit(&self.columns, column, key, value, expected, &self.table));
+    /// Reads so many rows where the scan is asked for; false when the batch has room for more, and there may be more.
+    fn is_batch_here(&mut self, rows: usize) -> Result<bool, StoreError> {
+        self.read(rows)?;
+        Ok(self.is_done || self.rows_left == 0 || self.rows.is_full(self.request.batch_rows))
+    }
+
+    fn take_batch(&mut self) -> Option<RecordBatch> {
+        let Some(batch) = self.ready.pop_front() else { return self.rows.take() };
+        // Counted as they are handed out: nobody has touched them before.
+        self.request.stats.add_entities_scanned(batch.num_rows());
+        let bytes = batch.columns().iter().map(|column| column.to_data().get_slice_memory_size().unwrap_or_default());
+        self.request.stats.add_bytes(bytes.sum());
+        Some(batch)
+    }
+
+    /// Reads on, until there are rows for a batch or batches of a segment, or so many rows were read. Segments are left to
+    /// those who may read all there is: their pages may still be on the disk.
+    fn read(&mut self, rows: usize) -> Result<(), StoreError> {
+        let engine = self.walk.engine()?;
+        let mut read = 0;
+        while read < rows && self.rows_left > 0 && !self.rows.is_full(self.request.batch_rows) {
+            match self.walk.next(&engine)? {
+                Next::Row(key, value) => {
+                    self.request.stats.add_entities_scanned(1);
+                    self.request.stats.add_bytes(key.len() + value.len());
+                    self.rows.push(&key, &value)?;
+                    self.rows_left -= 1;
+                    read += 1;
+                }
+                // What was read of rows comes before.
+                Next::Piece(piece) if self.rows.len() > 0 || rows < usize::MAX => {
+                    self.walk.put_back(piece);
+                    return Ok(());
+                }
+                Next::Piece(mut piece) => {
+                    let (batch_rows, view) = (self.request.batch_rows, self.walk.view());
+                    match piece.step(view, &engine, &mut self.rows, batch_rows, self.rows_left)? {
+                        Step::Batches(batches) => {
+                            self.walk.put_back(piece);
+                            let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
+                            self.rows_left = self.rows_left.saturating_sub(rows);
+                            self.ready.extend(batches);
+                            return Ok(());
+                        }
+                        Step::Rows(span) => {
+                            self.walk.put_back(piece);
+                            self.walk.put_rows(span);
+                        }
+                        Step::Done => {}
+                    }
+                }
+                Next::End => {
+                    self.is_done = true;
+                    return Ok(());
+                }
             }
         }
-        self.columns.finish_row();
         Ok(())
-    }
-}
-
-/// The error for a value that does not fit its column.
-fn unfit(
-    columns: &EntityColumns,
-    column: usize,
-    key: &[u8],
-    value: EdmRef<'_>,
-    expected: ColumnType,
-    table: &TableMeta,
-) -> StoreError {
-    let entity = key_bytes::parse(key).and_then(|(partition, row)| EntityKey::parse(partition, row).ok());
-    match entity.and_then(|entity| columns.unfit(column, entity, value, expected)) {
-        Some(unfit) => unfit.into(),
-        None => damaged_key(table, key),
-    }
-}
-
-/// Which columns of a scan want which properties, and where those are in the rows of each shape.
-struct Projection {
-    wanted: Vec<(usize, PropertyName)>,
-    /// For each shape: columns, and the indexes of their properties in it.
-    plans: HashMap<u32, Plan>,
-}
-
-type Plan = Arc<[(usize, usize)]>;
-
-impl Projection {
-    fn new(request: &ScanRequest) -> Self {
-        let wanted = request.columns.properties().map(|(column, name)| (column, name.clone())).collect();
-        Self { wanted, plans: HashMap::new() }
-    }
-
-    fn plan(&mut self, row: &Row<'_>) -> Plan {
-        let Some(number) = row.shape_number() else { return self.find(row) };
-        if let Some(plan) = self.plans.get(&number) {
-            return Arc::clone(plan);
-        }
-        let plan = self.find(row);
-        self.plans.insert(number, Arc::clone(&plan));
-        plan
-    }
-
-    fn find(&self, row: &Row<'_>) -> Plan {
-        let properties = row.shape().properties();
-        let place = |(column, name): &(usize, PropertyName)| {
-            Some((*column, properties.iter().position(|property| property.name == *name)?))
-        };
-        self.wanted.iter().filter_map(place).collect()
     }
 }

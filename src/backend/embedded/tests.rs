@@ -146,6 +146,7 @@ async fn read_all(store: &EmbeddedStore) -> Result<usize, StoreError> {
         table: table(),
         ranges: Arc::new([crate::table::KeyRange::all()]),
         columns: Arc::new(crate::table::ScanColumns::new(Vec::new())),
+        predicate: None,
         direction: crate::table::Direction::Forward,
         limit: None,
         batch_rows: 1000,

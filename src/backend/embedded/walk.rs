@@ -1,18 +1,21 @@
 //! The rows of a scan, one after the other: key ranges become ranges of bytes, which are read in the scan's direction.
 //!
+//! What is kept as columns too is cut out and left to [`Piece`].
+//!
 //! Where the same row spans apply to many partitions, nobody knows which partitions there are. One look-up finds the
 //! next partition, its spans are read, and the next look-up starts behind it: rows between the spans are never read.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use fjall::{Guard, Iter, KvPair};
+use fjall::{Guard, Iter, Slice};
 
 use super::analyze::damaged_key;
 use super::engine::Engine;
 use super::key_bytes::{self, ByteSpan};
 use super::meta::TableMeta;
 use super::reader::View;
+use super::segment::piece::Piece;
 use crate::model::Span;
 use crate::table::{Direction, KeyRange, ScanRequest, StoreError};
 
@@ -31,7 +34,18 @@ pub(super) struct Walk {
 
 enum Target {
     Row(Vec<u8>),
+    /// From segments where there are some.
+    Span(ByteSpan),
     Rows(ByteSpan),
+    Piece(Box<Piece>),
+}
+
+/// What a walk comes to.
+pub(super) enum Next {
+    Row(Slice, Slice),
+    /// A span to be read from its segment, which is to be put back until it is done.
+    Piece(Box<Piece>),
+    End,
 }
 
 impl Walk {
@@ -47,30 +61,67 @@ impl Walk {
         self.view.engine()
     }
 
-    /// Key and bytes of the next row.
-    pub(super) fn next_row(&mut self, engine: &Engine) -> Result<Option<KvPair>, StoreError> {
+    pub(super) fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// The piece is what comes next.
+    pub(super) fn put_back(&mut self, piece: Box<Piece>) {
+        self.targets.push_front(Target::Piece(piece));
+    }
+
+    /// The rows of this span are what comes next.
+    pub(super) fn put_rows(&mut self, span: ByteSpan) {
+        self.targets.push_front(Target::Rows(span));
+    }
+
+    pub(super) fn next(&mut self, engine: &Engine) -> Result<Next, StoreError> {
         loop {
             if let Some(rows) = &mut self.rows {
                 let direction = self.request.direction;
                 let next = || step(rows, direction).map(Guard::into_inner).transpose();
                 match engine.guarded(next)? {
-                    Some(row) => return Ok(Some(row)),
+                    Some((key, value)) => return Ok(Next::Row(key, value)),
                     None => self.rows = None,
                 }
             } else if let Some(target) = self.targets.pop_front() {
-                self.request.stats.add_request();
                 match target {
                     Target::Row(key) => {
+                        self.request.stats.add_request();
                         if let Some(value) = self.view.row(engine, &key)? {
-                            return Ok(Some((key.into(), value)));
+                            return Ok(Next::Row(key.into(), value));
                         }
                     }
-                    Target::Rows(span) => self.rows = Some(self.view.range(engine, &span)?),
+                    Target::Span(span) => self.add_parts(span),
+                    Target::Rows(span) => {
+                        self.request.stats.add_request();
+                        self.rows = Some(self.view.range(engine, &span)?);
+                    }
+                    Target::Piece(piece) => return Ok(Next::Piece(piece)),
                 }
             } else if let Some((partitions, spans)) = self.hop.take() {
                 self.hop_on(engine, partitions, spans)?;
             } else if !self.begin_range() {
-                return Ok(None);
+                return Ok(Next::End);
+            }
+        }
+    }
+
+    /// Cuts a span where its segments begin and end. They are read forwards only.
+    fn add_parts(&mut self, span: ByteSpan) {
+        let segments = Arc::clone(&self.table.segments);
+        let parts = match self.request.direction {
+            Direction::Forward => segments.cut(&span, self.request.limit),
+            Direction::Reverse => None,
+        };
+        let Some(parts) = parts else { return self.put_rows(span) };
+        for (segment, span) in parts.into_iter().rev() {
+            match segment {
+                Some(segment) => {
+                    self.request.stats.add_request();
+                    self.put_back(Box::new(Piece::new(segment, span, self.request.predicate.clone())));
+                }
+                None => self.put_rows(span),
             }
         }
     }
@@ -94,19 +145,19 @@ impl Walk {
             return;
         }
         if range.has_all_rows() {
-            self.targets.push_back(Target::Rows(partitions));
+            self.targets.push_back(Target::Span(partitions));
         } else if let Some(partition) = range.partitions.as_point() {
-            self.add_rows(partition, &range.rows);
+            self.add_rows(partition, &range.rows, Target::Span);
         } else {
             self.hop = Some((partitions, Arc::clone(&range.rows)));
         }
     }
 
-    fn add_rows(&mut self, partition: &str, spans: &[Span]) {
+    fn add_rows(&mut self, partition: &str, spans: &[Span], target_of: fn(ByteSpan) -> Target) {
         let number = self.table.number;
         let target = |span: &Span| match span.as_point() {
             Some(row) => Some(Target::Row(key_bytes::of_row(number, partition, row))),
-            None => Some(key_bytes::of_rows(number, partition, span)).filter(|span| !span.is_empty()).map(Target::Rows),
+            None => Some(key_bytes::of_rows(number, partition, span)).filter(|span| !span.is_empty()).map(target_of),
         };
         match self.request.direction {
             Direction::Forward => self.targets.extend(spans.iter().filter_map(target)),
@@ -130,7 +181,8 @@ impl Walk {
             Direction::Forward => partitions.from = key_bytes::end_of_partition(self.table.number, partition),
             Direction::Reverse => partitions.to = key_bytes::start_of_partition(self.table.number, partition),
         }
-        self.add_rows(partition, &spans);
+        // Few rows in each of many partitions.
+        self.add_rows(partition, &spans, Target::Rows);
         self.hop = Some((partitions, spans));
         Ok(())
     }

@@ -6,6 +6,8 @@ use arrow::record_batch::RecordBatch;
 use futures::stream;
 
 use super::table::Table;
+use crate::model::{PropertyName, StoredEntity};
+use crate::table::predicate::StoredValue;
 use crate::table::{Direction, EntityColumns, KeyRange, ScanRequest, ScanStream, StoreError};
 
 pub(super) struct Scan {
@@ -50,11 +52,22 @@ impl Scan {
         })
     }
 
+    fn is_wanted(&self, stored: &StoredEntity) -> bool {
+        let properties = &stored.entity.properties;
+        let mut value = |name: &PropertyName| {
+            properties.get(name.as_str()).map_or(StoredValue::Absent, |value| StoredValue::Value(value.as_ref()))
+        };
+        self.request.predicate.as_ref().is_none_or(|predicate| predicate.may_hold(stored.timestamp, &mut value))
+    }
+
     /// Takes entities of the range until it, the batch or the limit is at its end; what is left of it is kept.
     fn fill(&mut self, columns: &mut EntityColumns, range: &KeyRange) -> Result<(), StoreError> {
         for stored in self.table.walk(range, self.request.direction) {
             self.request.stats.add_entities_scanned(1);
             self.request.stats.add_bytes(stored.entity.stored_size());
+            if !self.is_wanted(stored) {
+                continue;
+            }
             columns.push(stored)?;
             self.rows_left -= 1;
             if self.rows_left == 0 || columns.is_full(self.request.batch_rows) {

@@ -26,7 +26,9 @@ fn without_anything_the_defaults_hold() {
     let config = load(&ServeArgs::default(), &[("PATH", "/bin")]).unwrap();
     assert_eq!(config.listen.to_string(), "127.0.0.1:5433");
     let folder = "./tablegate-data".into();
-    assert_eq!(config.store, StoreConfig::Embedded { folder, fsync: FsyncWhen::Always, disk_reserve: 256 << 20 });
+    let segments = SegmentConfig { rows: Some(50_000), dirty: 1 };
+    let (fsync, disk_reserve) = (FsyncWhen::Always, 256 << 20);
+    assert_eq!(config.store, StoreConfig::Embedded { folder, fsync, disk_reserve, segments });
     assert!(config.sample);
     assert_eq!(
         (config.max_connections, config.query_memory, config.log.as_str()),
@@ -55,8 +57,10 @@ fn the_environment_names_the_file() {
 #[test]
 fn the_highest_layer_that_names_a_store_decides() {
     let (_file, mut args) = with_file("data = 'from-file'\nfsync = 'never'\n");
-    let folder =
-        |name: &str| StoreConfig::Embedded { folder: name.into(), fsync: FsyncWhen::Never, disk_reserve: 256 << 20 };
+    let folder = |name: &str| {
+        let segments = SegmentConfig { rows: Some(50_000), dirty: 1 };
+        StoreConfig::Embedded { folder: name.into(), fsync: FsyncWhen::Never, disk_reserve: 256 << 20, segments }
+    };
     assert_eq!(load(&args, &[]).unwrap().store, folder("from-file"));
     assert_eq!(load(&args, &[("TABLEGATE_MEMORY", "true")]).unwrap().store, StoreConfig::Memory);
     assert_eq!(load(&args, &[("TABLEGATE_MEMORY", "false")]).unwrap().store, folder("from-file"));
@@ -153,27 +157,48 @@ fn an_account_is_a_store_like_the_others() {
     let (_file, mut args) = with_file("data = 'from-file'\nread_only = true\n");
     args.connection_string = Some("env:MY_ACCOUNT".to_owned());
     let account = AccountConfig::ConnectionString(SecretSource::Variable("MY_ACCOUNT".to_owned()));
-    let (requests, retry) = (64, RetryPolicy::default());
-    assert_eq!(load(&args, &[]).unwrap().store, StoreConfig::Azure { account, read_only: true, requests, retry });
+    let (requests, retry, rediscover) = (64, RetryPolicy::default(), Some(Duration::from_secs(60)));
+    let store = StoreConfig::Azure { account, usage: AccountUse { read_only: true, requests, retry, rediscover } };
+    assert_eq!(load(&args, &[]).unwrap().store, store);
 
     let (_file, args) = with_file("endpoint = 'https://a.table.core.windows.net'\n");
     let StoreConfig::Azure { account, .. } = load(&args, &[("TABLEGATE_KEY", "a2V5")]).unwrap().store else { panic!() };
     assert!(matches!(account, AccountConfig::Key { key: SecretSource::Here(_), .. }));
-    assert!(message(load(&args, &[])).contains("connection_string, or endpoint with one of key and sas"));
+    assert!(message(load(&args, &[])).contains("connection_string, or endpoint with one of key, sas and entra"));
     assert!(message(load(&ServeArgs::default(), &[("TABLEGATE_READ_ONLY", "on")])).contains("only an account"));
     let two = [("TABLEGATE_MEMORY", "on"), ("TABLEGATE_CONNECTION_STRING", "env:X")];
     assert!(message(load(&ServeArgs::default(), &two)).contains("choose one"));
 }
 
 #[test]
+fn an_account_of_entra_takes_no_other_secret() {
+    let (_file, args) = with_file("endpoint = 'https://a.table.core.windows.net'\nentra = true\n");
+    let StoreConfig::Azure { account, .. } = load(&args, &[]).unwrap().store else { panic!() };
+    assert_eq!(account, AccountConfig::Entra { endpoint: "https://a.table.core.windows.net".to_owned() });
+    if cfg!(not(feature = "entra")) {
+        let told = account.open().unwrap_err().to_string();
+        assert!(told.contains("--features entra"), "{told}");
+    }
+    let both = message(load(&args, &[("TABLEGATE_KEY", "a2V5")]));
+    assert!(both.contains("one of key, sas and entra"), "{both}");
+    assert!(message(load(&args, &[("TABLEGATE_ENTRA", "maybe")])).contains("true or false"));
+}
+
+#[test]
 fn how_often_an_account_is_asked_can_be_set() {
     let (_file, args) = with_file("connection_string = 'env:X'\naccount_requests = 8\nretry_delays = '100ms 2s'\n");
     let config = load(&args, &[("TABLEGATE_RETRY_BUDGET", "5s")]).unwrap();
-    let StoreConfig::Azure { requests, retry, .. } = config.store else { panic!() };
+    let StoreConfig::Azure { usage: AccountUse { requests, retry, .. }, .. } = config.store else { panic!() };
     let delays = vec![Duration::from_millis(100), Duration::from_secs(2)];
     assert_eq!((requests, retry), (8, RetryPolicy { delays, budget: Duration::from_secs(5) }));
+    let rediscover = |text: &str| match load(&args, &[("TABLEGATE_REDISCOVER", text)]).unwrap().store {
+        StoreConfig::Azure { usage, .. } => usage.rediscover,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!((rediscover("5min"), rediscover("off")), (Some(Duration::from_secs(300)), None));
+    assert!(message(load(&args, &[("TABLEGATE_REDISCOVER", "0")])).contains("from 1s to 24h"));
     let never = load(&args, &[("TABLEGATE_RETRY_DELAYS", "off")]).unwrap().store;
-    assert!(matches!(never, StoreConfig::Azure { retry: RetryPolicy { delays, .. }, .. } if delays.is_empty()));
+    assert!(matches!(never, StoreConfig::Azure { usage, .. } if usage.retry.delays.is_empty()));
     assert!(message(load(&args, &[("TABLEGATE_RETRY_DELAYS", "2s soon")])).contains("times such as 2s 4s 10s 30s"));
     assert!(message(load(&args, &[("TABLEGATE_ACCOUNT_REQUESTS", "0")])).contains("from 1 to 1024"));
 }
@@ -185,4 +210,79 @@ fn a_secret_is_not_taken_from_the_command_line_and_never_told() {
     assert!(refused.contains("env:VARIABLE") && !refused.contains("s3cret"), "{refused}");
     let (_file, args) = with_file("connection_string = 'AccountName=a;AccountKey=s3cret'");
     assert!(!format!("{:?}", load(&args, &[]).unwrap()).contains("s3cret"));
+}
+
+fn mounted(config: &Config) -> Vec<(&'static str, bool)> {
+    config.mounts.iter().map(|mount| (mount.name.as_str(), mount.usage.read_only)).collect()
+}
+
+#[test]
+fn accounts_are_mounted_by_the_file_the_environment_and_options() {
+    let (_file, mut args) = with_file(
+        "account_requests = 8\n[mount.prod]\nendpoint = 'https://p.table.core.windows.net'\nkey = 'file:/k'\n\
+         read_only = true\nretry_budget = '5s'\n[mount.b]\nconnection_string = 'env:B'\naccount_requests = 2\n",
+    );
+    args.mount = vec!["a=env:A".to_owned()];
+    let config = load(&args, &[("TABLEGATE_MOUNT_C_1", "file:/c"), ("TABLEGATE_MOUNT_B", "env:OTHER")]).unwrap();
+    assert_eq!(mounted(&config), [("a", false), ("b", false), ("c_1", false), ("prod", true)]);
+    let [a, b, c, prod] = config.mounts.as_slice() else { panic!() };
+    let named = |name: &str| AccountConfig::ConnectionString(SecretSource::Variable(name.to_owned()));
+    assert_eq!((&a.account, &b.account), (&named("A"), &named("OTHER")));
+    assert_eq!(c.account, AccountConfig::ConnectionString(SecretSource::File("/c".into())));
+    // How accounts are asked is said once for all of them, or by each.
+    assert_eq!((a.usage.requests, b.usage.requests, prod.usage.requests), (8, 2, 8));
+    assert_eq!((a.usage.retry.budget, prod.usage.retry.budget), (Duration::from_secs(60), Duration::from_secs(5)));
+    assert!(matches!(&prod.account, AccountConfig::Key { endpoint, .. } if endpoint.contains("//p.table")));
+    // What is mounted beside it leaves the main store what it is.
+    assert!(matches!(config.store, StoreConfig::Embedded { .. }));
+}
+
+#[test]
+fn public_can_be_a_mount_too() {
+    let (_file, args) =
+        with_file("[mount.public]\nendpoint = 'https://a.table.core.windows.net'\nsas = 'env:S'\nread_only = true\n");
+    let config = load(&args, &[]).unwrap();
+    assert!(
+        matches!(&config.store, StoreConfig::Azure { account: AccountConfig::Sas { .. }, usage } if usage.read_only)
+    );
+    assert!(config.mounts.is_empty());
+    let option = ServeArgs { mount: vec!["public=env:A".to_owned()], ..ServeArgs::default() };
+    let same = ServeArgs { connection_string: Some("env:A".to_owned()), ..ServeArgs::default() };
+    assert_eq!(load(&option, &[]), load(&same, &[]));
+    let both = ServeArgs { mount: option.mount, ..same };
+    assert!(message(load(&both, &[])).contains("\"public\" is mounted twice"));
+    let folder = ServeArgs { data: Some("x".to_owned()), mount: both.mount, ..ServeArgs::default() };
+    assert!(message(load(&folder, &[])).contains("choose one"));
+}
+
+#[test]
+fn a_mount_that_cannot_be_one_is_named() {
+    let with = |mount: &str| ServeArgs { mount: vec![mount.to_owned()], ..ServeArgs::default() };
+    for (option, expected) in [
+        ("prod", "a mount is NAME=env:VARIABLE"),
+        ("pg_x=env:A", "\"pg_x\" cannot be the name of a mount: the schemas"),
+        ("information_schema=env:A", "cannot be the name of a mount"),
+        ("Prod=env:A", "begins with a lower-case letter"),
+        ("prod=AccountName=a;AccountKey=c2VjcmV0", "a secret does not belong on the command line"),
+        ("AccountName=a;AccountKey=c2VjcmV0", "a secret does not belong on the command line"),
+    ] {
+        let told = message(load(&with(option), &[]));
+        assert!(told.contains("--mount") && told.contains(expected) && !told.contains("c2VjcmV0"), "{told}");
+    }
+    let twice = ServeArgs { mount: vec!["a=env:A".to_owned(), "a=env:B".to_owned()], ..ServeArgs::default() };
+    assert!(message(load(&twice, &[])).contains("\"a\" is mounted twice"));
+    for (text, expected) in [
+        ("[mount.a]\nendpoint = 'https://a'\n", "an account takes connection_string, or endpoint with"),
+        ("[mount.a]\nread_only = true\n", "key \"mount.a.read_only\""),
+        ("[mount.a]\nlisten = 'x'\n", "unknown key \"mount.a.listen\"; a mount has connection_string"),
+        ("[mount.a]\nconnection_string = ['x']\n", "\"mount.a.connection_string\" must be a string"),
+        ("[mount.a]\nconnection_string = 'env:A'\nread_only = 'maybe'\n", "it must be true or false"),
+        ("mount = 'x'\n", "must be a table, such as [mount.prod]"),
+        ("[mount]\na = 'x'\n", "must be a table, such as [mount.prod]"),
+        ("[mount.a]\n[mount.a]\n", "line"),
+    ] {
+        let (_file, args) = with_file(text);
+        let told = message(load(&args, &[]));
+        assert!(told.contains(expected), "{told}");
+    }
 }

@@ -147,7 +147,7 @@ fn write_memory(out: &mut Writer<'_>, figures: &Figures) -> fmt::Result {
 
 /// What the store does not tell is left out.
 fn write_store(out: &mut Writer<'_>, figures: StoreFigures) -> fmt::Result {
-    let StoreFigures { disk_bytes, write_buffer_bytes, cache_bytes, commits_waiting, syncs, compactions } = figures;
+    let StoreFigures { disk_bytes, write_buffer_bytes, cache_bytes, commits_waiting, syncs, compactions, .. } = figures;
     if let Some(bytes) = disk_bytes {
         out.bytes("tablegate_store_disk", "What the store's files take", bytes)?;
     }
@@ -165,6 +165,16 @@ fn write_store(out: &mut Writer<'_>, figures: StoreFigures) -> fmt::Result {
     }
     if let Some(compactions) = compactions {
         out.counter("tablegate_store_compactions", "Times files were merged", compactions)?;
+    }
+    let StoreFigures { segments, segment_bytes, segments_built, .. } = figures;
+    if let Some(segments) = segments {
+        out.gauge("tablegate_store_segments", "Files that hold rows as columns too", segments)?;
+    }
+    if let Some(bytes) = segment_bytes {
+        out.bytes("tablegate_store_segments_disk", "What these files take, within all of the store's", bytes)?;
+    }
+    if let Some(built) = segments_built {
+        out.counter("tablegate_store_segments_built", "Files with rows as columns that were made", built)?;
     }
     Ok(())
 }

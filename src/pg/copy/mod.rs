@@ -49,7 +49,7 @@ pub(super) async fn receive(
             Frame::CopyData => take_data(connection, tuples.as_mut()).await?,
             Frame::Message { tag: b'c', .. } => break,
             Frame::Message { tag: b'f', body } => {
-                connection.session.copy_abort();
+                connection.session.copy_abort().await;
                 let reason = body::copy_fail(body)?;
                 let message = format!("COPY from stdin failed: {reason}");
                 return Err(Failure::sql(ErrorKind::QueryCanceled, message).into());
@@ -64,7 +64,10 @@ pub(super) async fn receive(
         }
     }
     if let Some(tuples) = &mut tuples {
-        let (rows, bytes) = tuples.last_batch().map_err(|error| connection.session.copy_error(error))?;
+        let (rows, bytes) = match tuples.last_batch() {
+            Ok(batch) => batch,
+            Err(error) => return Err(connection.session.copy_error(error).await.into()),
+        };
         let work = connection.session.copy_rows(rows, bytes);
         connection.interrupts.guard(&mut connection.reader, work).await??;
     }
@@ -158,7 +161,12 @@ async fn take_data(connection: &mut Connection, mut tuples: Option<&mut TupleRea
             continue;
         };
         tuples.feed(&piece);
-        while let Some((rows, bytes)) = tuples.full_batch().map_err(|error| connection.session.copy_error(error))? {
+        loop {
+            let (rows, bytes) = match tuples.full_batch() {
+                Ok(Some(batch)) => batch,
+                Ok(None) => break,
+                Err(error) => return Err(connection.session.copy_error(error).await.into()),
+            };
             let work = connection.session.copy_rows(rows, bytes);
             connection.interrupts.guard(&mut connection.reader, work).await??;
         }

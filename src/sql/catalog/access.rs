@@ -3,9 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::entry;
+use super::{entry, oids};
 use crate::model::{Entity, EntityKey, StoredEntity};
 use crate::sql::error::SqlResult;
+use crate::sql::place::Place;
 use crate::sql::privileges::{Acl, BOOTSTRAP};
 
 /// The partition of these entries.
@@ -16,6 +17,9 @@ pub(super) const ACCESSES: &str = "access";
 #[serde(deny_unknown_fields)]
 pub struct Access {
     format: u32,
+    /// The store whose catalogue keeps it.
+    #[serde(skip)]
+    pub(super) place: Place,
     pub oid: u32,
     /// The user who made it; none for what nobody did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -28,7 +32,7 @@ pub struct Access {
 impl Access {
     /// Of an object that nobody made and nothing was granted on.
     pub fn new(oid: u32) -> Self {
-        Self { format: entry::FORMAT, oid, owner: None, acl: None }
+        Self { format: entry::FORMAT, place: Place::Public, oid, owner: None, acl: None }
     }
 
     /// Of an object that a user has just made.
@@ -47,21 +51,23 @@ impl Access {
     }
 
     pub(super) fn to_entity(&self) -> SqlResult<Entity> {
-        entry::to_entity(key_of(self.oid)?, &Self { format: entry::FORMAT, ..self.clone() })
+        let oid = oids::stored(self.place, self.oid);
+        entry::to_entity(key_of(self.place, self.oid)?, &Self { format: entry::FORMAT, oid, ..self.clone() })
     }
 
     /// Reads an entry back.
     ///
     /// # Errors
     /// XX001 naming the entry when it is not one, 0A000 when a newer version wrote it.
-    pub(super) fn of_entity(stored: &StoredEntity) -> SqlResult<Self> {
-        entry::of_entity(stored)
+    pub(super) fn of_entity(place: Place, stored: &StoredEntity) -> SqlResult<Self> {
+        let access: Self = entry::of_entity(stored)?;
+        Ok(Self { place, oid: oids::shown(place, access.oid), ..access })
     }
 }
 
 /// The key of the entry of the object with this OID.
-pub(super) fn key_of(oid: u32) -> SqlResult<EntityKey> {
-    entry::entry_key(ACCESSES, &oid.to_string())
+pub(super) fn key_of(place: Place, oid: u32) -> SqlResult<EntityKey> {
+    entry::entry_key(ACCESSES, &oids::stored(place, oid).to_string())
 }
 
 #[cfg(test)]
@@ -82,6 +88,6 @@ mod tests {
         assert_eq!(texts, [EdmRef::String(expected)]);
         let timestamp = EdmDateTime::from_unix_micros(0).unwrap();
         let stored = StoredEntity { entity, timestamp, etag: ETag::of_timestamp(timestamp) };
-        assert_eq!(Access::of_entity(&stored).unwrap(), access);
+        assert_eq!(Access::of_entity(Place::Public, &stored).unwrap(), access);
     }
 }

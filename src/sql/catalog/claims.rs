@@ -10,6 +10,7 @@ use std::time::Duration;
 use tokio::sync::OwnedMutexGuard;
 
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::place::PlacedName;
 
 /// How long a change waits for another transaction's. Longer than a transaction with DDL should take, and an end to
 /// two that wait for each other.
@@ -19,17 +20,17 @@ type Name = Arc<tokio::sync::Mutex<()>>;
 
 /// The names that are taken, or were.
 #[derive(Default)]
-pub(super) struct Claims(Mutex<HashMap<String, Name>>);
+pub(super) struct Claims(Mutex<HashMap<PlacedName, Name>>);
 
 /// The right to change what a name means.
 #[derive(Debug)]
 pub(crate) struct Claim {
-    name: String,
+    name: PlacedName,
     _held: OwnedMutexGuard<()>,
 }
 
 impl Claim {
-    pub fn name(&self) -> &str {
+    pub fn name(&self) -> &PlacedName {
         &self.name
     }
 }
@@ -39,20 +40,21 @@ impl Claims {
     ///
     /// # Errors
     /// 55P03 when another transaction does not let go of it.
-    pub async fn take(&self, name: &str) -> SqlResult<Claim> {
+    pub async fn take(&self, name: &PlacedName) -> SqlResult<Claim> {
         let lock = self.lock_of(name);
         match tokio::time::timeout(PATIENCE, lock.lock_owned()).await {
-            Ok(held) => Ok(Claim { name: name.to_owned(), _held: held }),
-            Err(_) => {
-                Err(SqlError::new(ErrorKind::LockNotAvailable, format!("could not obtain lock on relation \"{name}\""))
-                    .with_detail("Another transaction changes its definition and has not ended."))
-            }
+            Ok(held) => Ok(Claim { name: name.clone(), _held: held }),
+            Err(_) => Err(SqlError::new(
+                ErrorKind::LockNotAvailable,
+                format!("could not obtain lock on relation \"{}\"", name.name),
+            )
+            .with_detail("Another transaction changes its definition and has not ended.")),
         }
     }
 
-    fn lock_of(&self, name: &str) -> Name {
+    fn lock_of(&self, name: &PlacedName) -> Name {
         let mut names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         names.retain(|_, lock| Arc::strong_count(lock) > 1);
-        names.entry(name.to_owned()).or_default().clone()
+        names.entry(name.clone()).or_default().clone()
     }
 }

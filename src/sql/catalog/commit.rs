@@ -8,6 +8,7 @@ use super::state::{DeclaredTable, State};
 use super::{Catalog, Shared, catalog_table, changed_meanwhile, duplicate_table};
 use crate::model::{ETag, EntityKey};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::place::Place;
 use crate::table::{Batch, BatchBuilder, GroupError, Operation, Rejection, Written};
 
 /// Why a transaction that changed the catalogue was not committed.
@@ -25,7 +26,7 @@ impl From<Box<SqlError>> for StagedCommitError {
 }
 
 impl Catalog {
-    /// Commits staged changes and batches of rows: all of it or nothing where the store promises groups, the changes
+    /// Commits staged changes of one place and batches of its rows: all of it or nothing where the store promises groups, the changes
     /// first where it does not. Once begun it runs to its end, even if the future is dropped. When it returns,
     /// everybody sees the changes, and stored tables that nothing needs any more are gone.
     ///
@@ -33,10 +34,12 @@ impl Catalog {
     /// 42P07 or 40001 when the catalogue changed meanwhile; what the rows meet.
     pub(crate) async fn commit(
         &self,
+        place: Place,
         staged: StagedCatalog,
         rows: Vec<Batch>,
     ) -> Result<Vec<Vec<Written>>, StagedCommitError> {
-        let shared = self.shared.clone();
+        let shared = self.part(place)?.clone();
+        shared.open_for_writing().await?;
         let committed = tokio::spawn(async move { shared.commit(&staged, rows).await }).await;
         committed.map_err(|error| SqlError::new(ErrorKind::Internal, error.to_string()))?
     }
@@ -81,8 +84,8 @@ impl Shared {
         note_versions(&mut after, versions)?;
         adopted.iter().for_each(|fresh| fresh.adopt());
         self.change_state(|state| *state = after);
-        for name in &dropped {
-            self.sweep_alone(name).await;
+        for stored in &dropped {
+            self.sweep_alone(&stored.name).await;
         }
         Ok(())
     }

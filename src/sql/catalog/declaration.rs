@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::constraint::Constraints;
-use super::entry;
+use super::{entry, oids};
 use crate::model::limits::TABLE_NAME_MAX_CHARS;
 use crate::model::{Entity, EntityKey, PropertyName, StoredEntity, TableName};
 use crate::sql::edm;
@@ -15,6 +15,7 @@ use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::key_codec::{KeyCodec, KeyColumn, PartitionScheme};
 use crate::sql::place::{Place, PlacedName, StoredTable};
 use crate::sql::relation::{ColumnSource, Identity, Relation, RelationColumn, RelationComments, RelationKind};
+use crate::sql::sequence::{default_as_kept, default_as_shown};
 use crate::sql::types::SqlType;
 
 /// The partition of the declarations; other kinds of catalogue entries get their own.
@@ -25,7 +26,7 @@ pub(super) const DECLARATIONS: &str = "table";
 #[serde(deny_unknown_fields)]
 pub struct Declaration {
     format: u32,
-    /// Only what is in the public place is kept in entries.
+    /// Not in its entry: that is in the store of its place.
     #[serde(skip)]
     pub place: Place,
     /// SQL name, in its declared spelling.
@@ -201,7 +202,11 @@ impl Declaration {
 
     /// The entity that keeps this declaration.
     pub(super) fn to_entity(&self) -> SqlResult<Entity> {
-        entry::to_entity(self.entity_key()?, &Self { format: entry::FORMAT, ..self.clone() })
+        let mut kept = Self { format: entry::FORMAT, oid: oids::stored(self.place, self.oid), ..self.clone() };
+        if self.place.is_mount() {
+            kept.rewrite_defaults(|text| default_as_kept(self.place, text));
+        }
+        entry::to_entity(self.entity_key()?, &kept)
     }
 
     pub(super) fn entity_key(&self) -> SqlResult<EntityKey> {
@@ -212,8 +217,19 @@ impl Declaration {
     ///
     /// # Errors
     /// XX001 naming the entry when it is not one, 0A000 when a newer version wrote it.
-    pub(super) fn of_entity(stored: &StoredEntity) -> SqlResult<Self> {
-        entry::of_entity(stored)
+    pub(super) fn of_entity(place: Place, stored: &StoredEntity) -> SqlResult<Self> {
+        let declaration: Self = entry::of_entity(stored)?;
+        let mut shown = Self { place, oid: oids::shown(place, declaration.oid), ..declaration };
+        if place.is_mount() {
+            shown.rewrite_defaults(|text| default_as_shown(place, text));
+        }
+        Ok(shown)
+    }
+
+    fn rewrite_defaults(&mut self, rewrite: impl Fn(&str) -> String) {
+        for text in self.columns.iter_mut().filter_map(|column| column.default.as_mut()) {
+            *text = rewrite(text);
+        }
     }
 
     /// Turns to a stored name that the table had not yet: the first with `G2`, `G3`, ...

@@ -78,6 +78,7 @@ async fn versions(reader: &dyn TableReader, table: &TableName) -> SqlResult<Vec<
         table: table.clone(),
         ranges: Arc::new([KeyRange::all()]),
         columns: Arc::new(ScanColumns::new(vec![ScanColumn::PartitionKey, ScanColumn::RowKey, ScanColumn::ETag])),
+        predicate: None,
         direction: Direction::Forward,
         limit: None,
         batch_rows: 1024,

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh64::xxh64;
 
-use super::OIDS_PER_TABLE;
 use super::declaration::{Declaration, DeclaredColumn, DeclaredKey, hidden_columns, system_column};
-use crate::model::TableName;
+use super::{OIDS_PER_TABLE, oids};
 use crate::model::limits::{TABLE_NAME_MAX_CHARS, TABLE_NAME_MIN_CHARS};
 use crate::sql::edm;
 use crate::sql::key_codec::KeyCodec;
@@ -21,7 +20,7 @@ pub(super) const FIRST_FOUND_OID: u32 = 1 << 31;
 const FOUND_OID_BLOCKS: u64 = (u32::MAX - FIRST_FOUND_OID) as u64 / OIDS_PER_TABLE as u64;
 
 /// A table nobody declared: PartitionKey, RowKey, Timestamp, then every property in order of first sight.
-pub(super) fn found_relation(stored: &TableName, schema: &ObservedSchema) -> Relation {
+pub(super) fn found_relation(stored: &StoredTable, schema: &ObservedSchema) -> Relation {
     let mut columns = vec![
         system_column("PartitionKey", SqlType::Text, ColumnSource::PartitionKey, false),
         system_column("RowKey", SqlType::Text, ColumnSource::RowKey, false),
@@ -30,9 +29,9 @@ pub(super) fn found_relation(stored: &TableName, schema: &ObservedSchema) -> Rel
     columns.extend(schema.properties().iter().map(observed_column));
     columns.extend(hidden_columns(&columns));
     Relation {
-        schema_name: "public".to_owned(),
+        schema_name: stored.place.schema().into_owned(),
         name: stored.as_str().to_owned(),
-        stored: StoredTable::public(stored.clone()),
+        stored: stored.clone(),
         oid: found_oid(stored),
         kind: RelationKind::Found,
         open: true,
@@ -76,7 +75,10 @@ pub(super) fn declaration_of(found: &Relation) -> Declaration {
         let not_null = matches!(column.source, ColumnSource::PartitionKey | ColumnSource::RowKey);
         DeclaredColumn { not_null, ..DeclaredColumn::new(&column.name, &column.sql_type) }
     });
-    Declaration::new(&found.name, &found.stored, found.oid, columns.collect(), DeclaredKey::Raw, true)
+    let mut declaration =
+        Declaration::new(&found.name, &found.stored, found.oid, columns.collect(), DeclaredKey::Raw, true);
+    declaration.place = found.place();
+    declaration
 }
 
 /// Declares the columns that an open table shows besides its declared ones, as they are now.
@@ -101,9 +103,9 @@ fn observed_column(property: &crate::table::ObservedProperty) -> RelationColumn 
 }
 
 /// A found table is not written down anywhere, so its OID is made of its name: stable across restarts and gateways.
-pub(super) fn found_oid(stored: &TableName) -> u32 {
+pub(super) fn found_oid(stored: &StoredTable) -> u32 {
     let block = xxh64(stored.folded().as_bytes(), 0) % FOUND_OID_BLOCKS;
-    FIRST_FOUND_OID + u32::try_from(block).unwrap_or(0) * OIDS_PER_TABLE
+    oids::shown(stored.place, FIRST_FOUND_OID + u32::try_from(block).unwrap_or(0) * OIDS_PER_TABLE)
 }
 
 /// Whether an OID is one that [`found_oid`] makes.
@@ -137,6 +139,7 @@ pub fn derived_table_name(sql_name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::TableName;
 
     #[test]
     fn derived_names_are_legal() {
@@ -157,7 +160,7 @@ mod tests {
 
     #[test]
     fn found_oids_ignore_case_and_leave_room() {
-        let (a, b) = (TableName::parse("Orders").unwrap(), TableName::parse("orders").unwrap());
+        let [a, b] = ["Orders", "orders"].map(|name| StoredTable::public(TableName::parse(name).unwrap()));
         assert_eq!(found_oid(&a), found_oid(&b));
         assert_eq!(found_oid(&a) % OIDS_PER_TABLE, 0);
     }

@@ -2,6 +2,7 @@
 //! say at any time.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use uuid::Uuid;
 
@@ -12,11 +13,11 @@ use super::sequence::{SEQUENCES, Sequence};
 use super::state::State;
 use super::stored::{DOOMED, doom_key, doomed_of_entity};
 use super::views::{VIEWS, View};
-use super::{OIDS_PER_TABLE, Shared, catalog_table, declaration};
-use crate::model::{Clock, EntityKey, StoredEntity, SystemClock, TableName};
+use super::{FIRST_OID, OIDS_PER_TABLE, Shared, catalog_table, declaration};
+use crate::model::{EntityKey, StoredEntity, TableName};
 use crate::sql::catalog::Declaration;
 use crate::sql::error::SqlResult;
-use crate::sql::place::StoredTable;
+use crate::sql::pg_catalog::DATABASE;
 use crate::table::{IfMatch, Operation, StoreError};
 
 /// A stored table on its way out belongs to nobody any more when its entry is that old, in microseconds: no transaction
@@ -44,6 +45,11 @@ impl Shared {
         let reader = self.store.reader();
         let stored: Vec<TableName> = reader.list_tables().await?;
         if !stored.contains(&table) {
+            // What is mounted gets a catalogue when there is something to declare.
+            if self.place.is_mount() {
+                self.start_oids_at(FIRST_OID + if self.is_alone() { 0 } else { random_offset() });
+                return Ok(());
+            }
             match self.store.create_table(&table).await {
                 // Another gateway was faster.
                 Err(StoreError::TableExists(_)) => {}
@@ -57,14 +63,18 @@ impl Shared {
         // Tables that others make and declare meanwhile are in one of the two lists only.
         let read = self.read(&entries, is_alone.then_some(&*stored))?;
         drop(entries);
-        if is_alone {
+        if is_alone && self.common.stores.check_writable(self.place).is_ok() {
             for key in read.obsolete {
                 self.write_entry(Operation::Delete(key, IfMatch::Any)).await?;
             }
         }
         let offset = if is_alone { 0 } else { random_offset() };
-        self.start_oids_at(read.state.next_oid() + offset);
+        self.start_oids_at(read.state.next_oid(self.place) + offset);
         self.change_state(|current| *current = read.state);
+        self.has_table.store(true, Ordering::Relaxed);
+        if self.common.stores.check_writable(self.place).is_err() {
+            return Ok(());
+        }
         for name in &read.doomed {
             self.sweep(name).await;
         }
@@ -85,9 +95,9 @@ impl Shared {
         let mut state = State::default();
         let (mut obsolete, mut doomed, mut rested) = (Vec::new(), Vec::new(), Vec::new());
         for entity in entries.of(declaration::DECLARATIONS) {
-            let mut declaration = Declaration::of_entity(entity)?;
+            let mut declaration = Declaration::of_entity(self.place, entity)?;
             if let Some(replaced) = declaration.doomed.take().and_then(|name| TableName::parse(&name).ok()) {
-                state.doomed.insert(replaced.clone());
+                state.doomed.insert(self.stored_as(&replaced));
                 doomed.extend(Some(replaced).filter(|_| self.is_abandoned(entity)));
             }
             let known =
@@ -103,7 +113,7 @@ impl Shared {
             }
         }
         for entity in entries.of(SEQUENCES) {
-            let (sequence, _) = Sequence::of_entity(entity)?;
+            let (sequence, _) = Sequence::of_entity(self.place, entity)?;
             if state.lacks_owner_of(&sequence) {
                 obsolete.push(entity.entity.key.clone());
                 continue;
@@ -113,19 +123,27 @@ impl Shared {
             state.sequences.insert(sequence.placed_name(), known.unwrap_or_else(|| Arc::new(sequence)));
         }
         for entity in entries.of(VIEWS) {
-            let view = View::of_entity(entity)?;
+            let view = View::of_entity(self.place, entity)?;
             state.views.insert(view.placed_name(), Arc::new(view));
         }
         for entity in entries.of(ACCESSES) {
-            let access = Access::of_entity(entity)?;
+            let access = Access::of_entity(self.place, entity)?;
+            // The database is this server's own, whatever is mounted.
+            if self.place.is_mount() && access.oid == DATABASE {
+                continue;
+            }
             state.accesses.insert(access.oid, Arc::new(access));
         }
         for entity in entries.of(COMMENTS) {
+            // Those on schemas and databases are of names that this server gives.
+            if self.place.is_mount() {
+                continue;
+            }
             state.comments = Arc::new(SharedComments::of_entity(entity)?);
         }
         for entity in entries.of(DOOMED) {
             let (name, is_dropped) = doomed_of_entity(entity)?;
-            if state.owner_of(&StoredTable::public(name.clone())).is_some() {
+            if state.owner_of(&self.stored_as(&name)).is_some() {
                 obsolete.push(doom_key(&name)?);
                 continue;
             }
@@ -133,11 +151,11 @@ impl Shared {
                 // Whatever has the name now, it is not what was dropped.
                 (true, true) => rested.push(name),
                 (false, true) => {
-                    state.doomed.insert(name.clone());
+                    state.doomed.insert(self.stored_as(&name));
                     doomed.push(name);
                 }
                 (_, false) => {
-                    state.doomed.insert(name);
+                    state.doomed.insert(self.stored_as(&name));
                 }
             }
         }
@@ -146,7 +164,7 @@ impl Shared {
 
     /// Whether nobody who wrote the entry is still at it.
     fn is_abandoned(&self, entity: &StoredEntity) -> bool {
-        self.is_alone() || entity.timestamp.unix_micros() < SystemClock.now().unix_micros() - ABANDONED_MICROS
+        self.is_alone() || entity.timestamp.unix_micros() < self.common.clock.now().unix_micros() - ABANDONED_MICROS
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Declarations are entries in a stored table of the gateway's own and cached here; the columns of found tables follow
 //! the store's observed schema. Where other gateways use the same store, their changes are read every second; two changes
-//! of one entry are told apart by its version.
+//! of one entry are told apart by its version. Each store keeps its own: that the server is for, and those that are
+//! mounted (`parts`), whose numbers are turned so that they are nobody else's here (`oids`).
 //!
 //! ```text
 //! Catalog         what is committed; makes stored tables, commits changes
@@ -23,7 +24,9 @@ mod entries;
 mod entry;
 mod found;
 mod load;
+mod oids;
 mod others;
+mod parts;
 mod scratch;
 mod sequence;
 mod session;
@@ -34,7 +37,7 @@ mod view;
 mod views;
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
@@ -43,14 +46,16 @@ use tokio::sync::mpsc;
 use self::claims::{Claim, Claims};
 use self::entries::Entries;
 use self::others::Strangers;
+use self::parts::Parts;
 use self::scratch::OwnNumbers;
 use self::state::State;
 use self::view::ObservedRelations;
-use crate::model::TableName;
+use crate::model::{Clock, TableName};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::mount::MountName;
 use crate::sql::observe::OBSERVED_TABLE;
-use crate::sql::place::{Place, Readers, StoredTable, Stores};
-use crate::table::{Batch, BatchError, CommitError, Operation, Rejection, TableStore};
+use crate::sql::place::{Place, PlacedName, Readers, StoredTable, Stores};
+use crate::table::{Batch, BatchError, CommitError, Operation, Rejection, StoreError, TableReader, TableStore};
 
 pub use access::Access;
 pub use comments::{SharedComments, set_comment};
@@ -59,6 +64,7 @@ pub use constraint::{Check, Constraints, Deferral, ReferentialAction, Unenforced
 pub use declaration::{Declaration, DeclaredColumn, DeclaredKey, DeclaredKeyColumn, DeclaredPartition, OnCommit};
 pub use entry::CATALOG_TABLE;
 pub use found::derived_table_name;
+pub use oids::schema_oid;
 pub use sequence::{Sequence, SequenceOptions, SequenceOwner, SequenceState};
 pub use session::{Search, SessionCatalog};
 pub use staged::StagedCatalog;
@@ -70,28 +76,42 @@ const FIRST_OID: u32 = 16_384;
 /// OIDs one table takes: its own, then those of its index, its row type and its other parts.
 pub const OIDS_PER_TABLE: u32 = 512;
 
-/// The catalogue of one store.
+/// The catalogues of all stores that keep one.
 pub struct Catalog {
-    shared: Arc<Shared>,
+    parts: Arc<Parts>,
+    common: Arc<Common>,
 }
 
-/// What outlives a client that leaves in the middle of a change.
+/// The catalogue of one store: what outlives a client that leaves in the middle of a change.
 struct Shared {
-    stores: Stores,
+    /// The schema of everything in it.
+    place: Place,
+    common: Arc<Common>,
     /// Where the catalogue itself is.
     store: Arc<dyn TableStore>,
+    /// Whether that has the table for it.
+    has_table: AtomicBool,
+    /// Why it could not be read yet, for a store that is mounted.
+    unreached: RwLock<Option<Arc<SqlError>>>,
     /// What was read of the store.
     entries: tokio::sync::Mutex<Entries>,
     /// What is committed.
     state: RwLock<Arc<State>>,
-    observed: ObservedRelations,
     strangers: Strangers,
     /// Names of tables that were dropped, since when.
     resting: Mutex<VecDeque<(Instant, TableName)>>,
     /// One change of entries and stored tables at a time.
     changes: tokio::sync::Mutex<()>,
-    claims: Claims,
+    /// As the store numbers its objects.
     next_oid: AtomicU32,
+}
+
+/// What the catalogues of all stores share.
+struct Common {
+    stores: Stores,
+    clock: Arc<dyn Clock>,
+    observed: ObservedRelations,
+    claims: Claims,
     /// Numbers of what only one session sees: its place, its objects, its stored tables.
     own: OwnNumbers,
     /// Stored tables of transactions that ended without committing, and those of temporary tables that are gone.
@@ -99,78 +119,140 @@ struct Shared {
 }
 
 impl Catalog {
-    /// Reads the declarations, and finishes or undoes what a crash interrupted.
+    /// Reads the declarations, and finishes or undoes what a crash interrupted. A mounted store that cannot be reached
+    /// is tried again until it can.
     ///
     /// # Errors
-    /// When the store cannot be read or an entry is damaged.
-    pub async fn load(stores: Stores) -> SqlResult<Self> {
+    /// When the store that the server is for cannot be read or an entry is damaged.
+    pub async fn load(stores: Stores, clock: Arc<dyn Clock>) -> SqlResult<Self> {
         let (discarded, received) = mpsc::unbounded_channel();
-        let shared = Arc::new(Shared {
-            store: stores.public().clone(),
+        let common = Arc::new(Common {
             stores,
-            entries: tokio::sync::Mutex::default(),
-            state: RwLock::default(),
+            clock,
             observed: ObservedRelations::default(),
-            strangers: Strangers::default(),
-            resting: Mutex::default(),
-            changes: tokio::sync::Mutex::new(()),
             claims: Claims::default(),
-            next_oid: AtomicU32::new(FIRST_OID),
             own: OwnNumbers::default(),
             discarded,
         });
-        shared.load().await?;
-        tokio::spawn(stored::sweep_discarded(Arc::downgrade(&shared), received));
-        if !shared.is_alone() {
-            tokio::spawn(others::follow_others(Arc::downgrade(&shared)));
+        let parts = Arc::new(Parts::of(&common));
+        parts.public.load().await?;
+        tokio::spawn(stored::sweep_discarded(Arc::downgrade(&parts), received));
+        if !parts.public.is_alone() {
+            tokio::spawn(others::follow_others(Arc::downgrade(&parts.public)));
         }
-        Ok(Self { shared })
+        parts.open_mounts().await;
+        Ok(Self { parts, common })
     }
 
-    /// A view of the store, and of the catalogue as a transaction with these changes sees it. The two fit: every table
+    /// A view of the stores, and of the catalogue as a transaction with these changes sees it. The two fit: every table
     /// that the one declares is in the other.
     pub fn view(&self, staged: &StagedCatalog, own: &SessionCatalog) -> (Readers, CatalogView) {
         self.moment().view(staged, own)
     }
 
-    /// The store and the catalogue as they are now.
+    /// The stores and the catalogue as they are now.
     pub fn moment(&self) -> CatalogMoment {
-        loop {
-            // A stored table is made before it is declared and dropped only after it was given up: so a reader made
-            // while the declarations did not change has them all.
-            let state = self.shared.state();
-            let reader = self.shared.store.reader();
-            if Arc::ptr_eq(&state, &self.shared.state()) {
-                return CatalogMoment { reader, state, shared: self.shared.clone() };
-            }
-        }
+        CatalogMoment::now(&self.parts)
+    }
+
+    /// The schemas of the stores that are mounted.
+    fn mounts(&self) -> Arc<[MountName]> {
+        self.common.stores.mounts().iter().map(|mount| mount.name).collect()
+    }
+
+    /// # Errors
+    /// 3F000 for a place whose store keeps no catalogue.
+    fn part(&self, place: Place) -> SqlResult<&Arc<Shared>> {
+        self.parts.at(place).ok_or_else(|| {
+            let message = format!("schema \"{}\" does not exist", place.schema());
+            SqlError::new(ErrorKind::UndefinedSchema, message)
+        })
+    }
+
+    /// The version of what is committed: see [`CatalogView::version`].
+    pub fn version(&self) -> u64 {
+        self.parts.version()
     }
 
     /// Waits until no other transaction changes what a name means.
     ///
     /// # Errors
     /// 55P03 when that takes too long.
-    pub(crate) async fn claim(&self, name: &str) -> SqlResult<Claim> {
-        self.shared.claims.take(name).await
+    pub(crate) async fn claim(&self, name: &PlacedName) -> SqlResult<Claim> {
+        self.common.claims.take(name).await
     }
 
     /// An OID that nothing had before, and all of the block behind it.
     pub(crate) fn next_oid(&self, place: Place) -> u32 {
-        match place {
-            Place::Public => self.shared.next_oid.fetch_add(OIDS_PER_TABLE, Ordering::Relaxed),
-            Place::Temporary(_) => self.shared.own.next_oid(),
+        match self.parts.at(place) {
+            Some(shared) => oids::shown(place, shared.next_oid.fetch_add(OIDS_PER_TABLE, Ordering::Relaxed)),
+            None => self.common.own.next_oid(),
         }
     }
 }
 
 impl Shared {
+    fn new(place: Place, store: Arc<dyn TableStore>, common: &Arc<Common>) -> Self {
+        Self {
+            place,
+            common: Arc::clone(common),
+            store,
+            has_table: AtomicBool::new(!place.is_mount()),
+            unreached: RwLock::default(),
+            entries: tokio::sync::Mutex::default(),
+            state: RwLock::default(),
+            strangers: Strangers::default(),
+            resting: Mutex::default(),
+            changes: tokio::sync::Mutex::new(()),
+            next_oid: AtomicU32::new(FIRST_OID),
+        }
+    }
+
+    /// The store and its catalogue as they are now.
+    fn moment(&self) -> (Arc<dyn TableReader>, Arc<State>) {
+        loop {
+            // A stored table is made before it is declared and dropped only after it was given up: so a reader made
+            // while the declarations did not change has them all.
+            let state = self.state();
+            let reader = self.store.reader();
+            if Arc::ptr_eq(&state, &self.state()) {
+                return (reader, state);
+            }
+        }
+    }
+
+    /// A table of its store.
+    fn stored_as(&self, name: &TableName) -> StoredTable {
+        StoredTable::new(self.place, name.clone())
+    }
+
+    /// To be called before anything is written: what is mounted gets its catalogue then.
+    ///
+    /// # Errors
+    /// 25006 for what is mounted read-only, 58030 for what was not reached yet; when the store fails.
+    async fn open_for_writing(&self) -> SqlResult<()> {
+        self.common.stores.check_writable(self.place)?;
+        self.check_reached()?;
+        if self.has_table.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        match self.store.create_table(&catalog_table()?).await {
+            Ok(()) | Err(StoreError::TableExists(_)) => self.has_table.store(true, Ordering::Relaxed),
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
     fn state(&self) -> Arc<State> {
         self.state.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn change_state(&self, change: impl FnOnce(&mut State)) {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        change(Arc::make_mut(&mut state));
+        let version = state.version + 1;
+        let changed = Arc::make_mut(&mut state);
+        change(changed);
+        changed.version = version;
         self.strangers.clear();
     }
 

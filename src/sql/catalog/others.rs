@@ -7,19 +7,22 @@
 //! is a *stranger*, and can be found, only when the catalogue was read after the sighting and does not know it.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::sync::{PoisonError, RwLock, Weak};
 use std::time::{Duration, Instant};
 
 use super::entries::Entries;
 use super::{Catalog, Shared, catalog_table};
 use crate::model::TableName;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::place::{Place, StoredTable};
 
 /// What another gateway changes in the catalogue is seen after so long.
 const REFRESH: Duration = Duration::from_secs(1);
 /// A read of all entries is not of one moment: while a table is given up it can miss both the doom, which is written
 /// first, and the declaration. The second one cannot.
 const READS_TO_BE_SURE: usize = 2;
+/// So long a statement waits for news of what is mounted.
+const MOUNT_PATIENCE: Duration = Duration::from_secs(3);
 
 /// Stored tables of which the catalogue is sure to know nothing, as long as it does not change.
 #[derive(Debug, Default)]
@@ -41,48 +44,61 @@ impl Strangers {
 }
 
 impl Catalog {
-    /// Takes over what other gateways have changed until now. True when something is different.
+    /// Takes over what other gateways have changed until now; [`Catalog::version`] tells whether something is different.
     ///
     /// # Errors
     /// When the store cannot be read or an entry is damaged.
-    pub(crate) async fn follow(&self) -> SqlResult<bool> {
-        if self.shared.is_alone() {
-            return Ok(false);
+    pub(crate) async fn follow(&self) -> SqlResult<()> {
+        self.parts.public.follow_now().await?;
+        for mount in &self.parts.mounts {
+            // One that is away must not keep others waiting: what is known of it is a second old.
+            match tokio::time::timeout(MOUNT_PATIENCE, mount.follow_now()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => {
+                    tracing::debug!(schema = %mount.place.schema(), %error, "the catalogue could not be read again");
+                }
+                Err(_) => tracing::debug!(schema = %mount.place.schema(), "the catalogue was not read again in time"),
+            }
         }
-        let before = self.shared.state();
-        self.shared.follow(Instant::now()).await?;
-        Ok(!Arc::ptr_eq(&before, &self.shared.state()))
+        Ok(())
     }
 
     /// Whether other gateways may change it.
     pub(crate) fn is_shared(&self) -> bool {
-        !self.shared.is_alone()
+        !self.parts.public.is_alone() || self.parts.mounts.iter().any(|mount| !mount.is_alone())
     }
 
     /// Looks once more before found tables are written to.
     ///
     /// # Errors
     /// 40001 when one of them is declared now, or was given up: its keys are not what they were taken for.
-    pub(crate) async fn check_found(&self, stored: &[TableName]) -> SqlResult<()> {
-        if stored.is_empty() || self.shared.is_alone() {
-            return Ok(());
-        }
-        self.shared.follow(Instant::now()).await?;
-        let state = self.shared.state();
-        match stored.iter().find(|name| state.knows(name)) {
-            None => Ok(()),
-            Some(name) => {
-                Err(SqlError::new(ErrorKind::SerializationFailure, "could not serialize access due to concurrent DDL")
-                    .with_detail(format!(
-                        "Stored table \"{name}\" was declared or dropped by another gateway meanwhile."
-                    ))
-                    .with_hint("Run the transaction again."))
+    pub(crate) async fn check_found(&self, stored: &[StoredTable]) -> SqlResult<()> {
+        let places: BTreeSet<Place> = stored.iter().map(|table| table.place).collect();
+        for place in places {
+            let shared = self.part(place)?;
+            if shared.is_alone() {
+                continue;
+            }
+            shared.follow(Instant::now()).await?;
+            let state = shared.state();
+            if let Some(table) = stored.iter().find(|table| table.place == place && state.knows(table)) {
+                let message = "could not serialize access due to concurrent DDL";
+                let detail = format!("Stored table \"{table}\" was declared or dropped by another gateway meanwhile.");
+                return Err(SqlError::new(ErrorKind::SerializationFailure, message)
+                    .with_detail(detail)
+                    .with_hint("Run the transaction again."));
             }
         }
+        Ok(())
     }
 }
 
 impl Shared {
+    /// Takes over what other gateways have changed until now, if there are any and it can be reached.
+    async fn follow_now(&self) -> SqlResult<()> {
+        if self.is_alone() || self.check_reached().is_err() { Ok(()) } else { self.follow(Instant::now()).await }
+    }
+
     /// Takes over what other gateways have changed before this moment.
     ///
     /// # Errors
@@ -102,7 +118,7 @@ impl Shared {
             return Ok(());
         }
         let read = self.read(entries, None)?;
-        self.raise_oids_to(read.state.next_oid());
+        self.raise_oids_to(read.state.next_oid(self.place));
         self.change_state(|current| *current = read.state);
         Ok(())
     }
@@ -123,7 +139,7 @@ impl Shared {
                 self.renew(&mut entries).await?;
             }
             let state = self.state();
-            stored.retain(|name| !state.knows(name));
+            stored.retain(|name| !state.knows(&self.stored_as(name)));
             self.strangers.add(&stored);
         }
         Ok(stored)

@@ -10,14 +10,14 @@ use tokio::sync::mpsc;
 
 use super::declaration::Declaration;
 use super::found::FIRST_FOUND_OID;
-use super::{Catalog, OIDS_PER_TABLE, Shared};
+use super::{Catalog, Common, OIDS_PER_TABLE};
 use crate::model::TableName;
 use crate::sql::error::SqlResult;
 use crate::sql::place::{Place, StoredTable};
 use crate::table::StoreError;
 
 /// OIDs of what is temporary start here: above those handed out one after another, below those of found tables.
-const FIRST_TEMPORARY_OID: u32 = FIRST_FOUND_OID / 2;
+pub(super) const FIRST_TEMPORARY_OID: u32 = FIRST_FOUND_OID / 2;
 const TEMPORARY_OID_BLOCKS: u32 = (FIRST_FOUND_OID - FIRST_TEMPORARY_OID) / OIDS_PER_TABLE;
 
 /// Whether an OID is one of a temporary object.
@@ -64,7 +64,7 @@ impl OwnNumbers {
 impl Catalog {
     /// The place of a new session's temporary objects.
     pub(super) fn own_place(&self) -> Place {
-        Place::Temporary(self.shared.own.sessions.fetch_add(1, Ordering::Relaxed).wrapping_add(1))
+        Place::Temporary(self.common.own.sessions.fetch_add(1, Ordering::Relaxed).wrapping_add(1))
     }
 
     /// Makes an empty stored table, which the declaration is then of.
@@ -72,18 +72,18 @@ impl Catalog {
     /// # Errors
     /// 0A000 without a scratch store; when that fails.
     pub(super) async fn make_scratch(&self, declaration: &mut Declaration) -> SqlResult<ScratchTable> {
-        let store = self.shared.stores.at(declaration.place)?;
-        let number = self.shared.own.stored.fetch_add(1, Ordering::Relaxed);
+        let store = self.common.stores.at(declaration.place)?;
+        let number = self.common.own.stored.fetch_add(1, Ordering::Relaxed);
         let stored = StoredTable::new(declaration.place, TableName::parse(&format!("temp{number}"))?);
         // Dropped also when the client leaves while the store is making it.
-        let scratch = ScratchTable { stored: stored.clone(), discarded: self.shared.discarded.clone() };
+        let scratch = ScratchTable { stored: stored.clone(), discarded: self.common.discarded.clone() };
         store.create_table(&stored).await?;
         stored.name.as_str().clone_into(&mut declaration.stored);
         Ok(scratch)
     }
 }
 
-impl Shared {
+impl Common {
     /// Drops a stored table that nobody knows any more.
     pub(super) async fn drop_scratch(&self, stored: &StoredTable) {
         self.observed.forget(stored);

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::entry;
+use super::{entry, oids};
 use crate::model::{EdmRef, EdmValue, Entity, EntityKey, Properties, PropertyName, StoredEntity};
 use crate::sql::error::SqlResult;
 use crate::sql::place::{Place, PlacedName};
@@ -20,7 +20,7 @@ const CALLED: &str = "Called";
 #[serde(deny_unknown_fields)]
 pub struct Sequence {
     format: u32,
-    /// Only what is in the public place is kept in entries.
+    /// Not in its entry: that is in the store of its place.
     #[serde(skip)]
     pub place: Place,
     /// SQL name, in its declared spelling.
@@ -97,15 +97,24 @@ impl Sequence {
 
     /// The definition alone: merged into the entity, it leaves the state as it is.
     pub(in crate::sql) fn definition(&self) -> SqlResult<Entity> {
-        entry::to_entity(self.entity_key()?, &Self { format: entry::FORMAT, ..self.clone() })
+        let numbered = self.numbered(|oid| oids::stored(self.place, oid));
+        entry::to_entity(self.entity_key()?, &Self { format: entry::FORMAT, ..numbered })
     }
 
     /// Reads a sequence back.
     ///
     /// # Errors
     /// XX001 naming the entry when it is not one, 0A000 when a newer version wrote it.
-    pub(in crate::sql) fn of_entity(stored: &StoredEntity) -> SqlResult<(Self, SequenceState)> {
-        Ok((entry::of_entity(stored)?, SequenceState::of_entity(stored)?))
+    pub(in crate::sql) fn of_entity(place: Place, stored: &StoredEntity) -> SqlResult<(Self, SequenceState)> {
+        let sequence: Self = entry::of_entity(stored)?;
+        let shown = Self { place, ..sequence.numbered(|oid| oids::shown(place, oid)) };
+        Ok((shown, SequenceState::of_entity(stored)?))
+    }
+
+    /// The same with other OIDs.
+    fn numbered(&self, oid: impl Fn(u32) -> u32) -> Self {
+        let owner = self.owner.clone().map(|owner| SequenceOwner { table: oid(owner.table), ..owner });
+        Self { oid: oid(self.oid), owner, ..self.clone() }
     }
 }
 
@@ -164,13 +173,13 @@ mod tests {
         let names: Vec<&str> = properties.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["Declaration", "Last", "Called"]);
         assert_eq!(properties[0].1, EdmRef::String(VERSION_3));
-        assert_eq!(Sequence::of_entity(&stored(entity)).unwrap(), (sequence(), state));
+        assert_eq!(Sequence::of_entity(Place::Public, &stored(entity)).unwrap(), (sequence(), state));
     }
 
     #[test]
     fn a_sequence_without_a_state_is_damaged() {
         let mut entity = sequence().to_entity(sequence().initial()).unwrap();
         entity.properties.remove("Last");
-        assert_eq!(Sequence::of_entity(&stored(entity)).unwrap_err().kind, ErrorKind::DataCorrupted);
+        assert_eq!(Sequence::of_entity(Place::Public, &stored(entity)).unwrap_err().kind, ErrorKind::DataCorrupted);
     }
 }

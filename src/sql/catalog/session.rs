@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::staged::StagedCatalog;
 use super::state::State;
 use super::{Catalog, declaration::Declaration};
+use crate::sql::mount::MountName;
 use crate::sql::place::{Place, PlacedName};
 
 /// The temporary objects of one session.
@@ -15,17 +16,18 @@ pub struct SessionCatalog {
     place: Place,
     state: Arc<State>,
     public_first: bool,
+    mounts: Arc<[MountName]>,
 }
 
 impl SessionCatalog {
     /// Of a new session, which has none yet.
     pub fn new(catalog: &Catalog) -> Self {
-        Self { place: catalog.own_place(), state: Arc::default(), public_first: false }
+        Self { place: catalog.own_place(), mounts: catalog.mounts(), ..Self::none() }
     }
 
     /// Of nobody.
     pub fn none() -> Self {
-        Self { place: Place::Temporary(0), state: Arc::default(), public_first: false }
+        Self { place: Place::Temporary(0), state: Arc::default(), public_first: false, mounts: Arc::default() }
     }
 
     /// Where its objects are.
@@ -66,27 +68,22 @@ impl SessionCatalog {
             return base.clone();
         }
         let mut state = State::clone(base);
-        let State { tables, sequences, views, accesses, counters, scratch, .. } = &*self.state;
-        state.tables.extend(tables.iter().map(|(name, table)| (name.clone(), table.clone())));
-        state.sequences.extend(sequences.iter().map(|(name, sequence)| (name.clone(), sequence.clone())));
-        state.views.extend(views.iter().map(|(name, view)| (name.clone(), view.clone())));
-        state.accesses.extend(accesses.iter().map(|(oid, access)| (*oid, access.clone())));
-        state.counters.extend(counters.iter().map(|(name, counter)| (name.clone(), counter.clone())));
-        state.scratch.extend(scratch.iter().map(|(name, table)| (name.clone(), table.clone())));
+        state.add_all(&self.state);
         Arc::new(state)
     }
 
     /// Where names without a schema are looked for.
     pub fn search(&self) -> Search {
-        Search { temporary: self.place, public_first: self.public_first }
+        Search { temporary: self.place, public_first: self.public_first, mounts: self.mounts.clone() }
     }
 }
 
 /// Where names without a schema are looked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Search {
     temporary: Place,
     public_first: bool,
+    mounts: Arc<[MountName]>,
 }
 
 impl Default for Search {
@@ -97,8 +94,8 @@ impl Default for Search {
 }
 
 impl Search {
-    /// The places in the order in which they are looked through.
-    pub fn places(self) -> [Place; 2] {
+    /// The places in the order in which they are looked through. What is mounted is found under its schema alone.
+    pub fn places(&self) -> [Place; 2] {
         match self.public_first {
             false => [self.temporary, Place::Public],
             true => [Place::Public, self.temporary],
@@ -106,16 +103,21 @@ impl Search {
     }
 
     /// That of temporary objects.
-    pub fn temporary(self) -> Place {
+    pub fn temporary(&self) -> Place {
         self.temporary
     }
 
+    /// Those of the stores that are mounted.
+    pub fn mounts(&self) -> impl Iterator<Item = Place> {
+        self.mounts.iter().map(|name| Place::Mount(*name))
+    }
+
     /// The place that a schema's name means; `None` where there is no such schema.
-    pub fn place_of_schema(self, schema: &str) -> Option<Place> {
+    pub fn place_of_schema(&self, schema: &str) -> Option<Place> {
         match schema {
             "public" => Some(Place::Public),
             "pg_temp" => Some(self.temporary),
-            other => (other == self.temporary.schema()).then_some(self.temporary),
+            other => self.mounts().chain([self.temporary]).find(|place| place.schema() == other),
         }
     }
 }

@@ -38,7 +38,7 @@ pub struct StagedCatalog {
     /// Owners and grants, by the OID of the object.
     accesses: BTreeMap<u32, Arc<Access>>,
     /// Found tables that are dropped or moved elsewhere.
-    given_up: BTreeSet<TableName>,
+    given_up: BTreeSet<StoredTable>,
     fresh: Vec<Arc<FreshTable>>,
     /// Stored tables of new temporary ones.
     scratch: BTreeMap<TableName, Arc<ScratchTable>>,
@@ -50,6 +50,21 @@ impl StagedCatalog {
     pub fn is_empty(&self) -> bool {
         let tables_stay = self.tables.is_empty() && self.sequences.is_empty() && self.given_up.is_empty();
         tables_stay && self.views.is_empty() && self.accesses.is_empty() && self.comments.is_none()
+    }
+
+    /// The places whose catalogues it changes, those of temporary tables not among them.
+    pub fn places(&self) -> BTreeSet<Place> {
+        let named = self.tables.keys().chain(self.sequences.keys()).chain(self.views.keys()).map(|name| name.place);
+        let granted = self.accesses.iter().filter(|(oid, _)| !is_temporary_oid(**oid)).map(|(_, access)| access.place);
+        let shared = self.comments.iter().map(|_| Place::Public);
+        let given_up = self.given_up.iter().map(|stored| stored.place);
+        named.chain(granted).chain(given_up).chain(shared).filter(|place| !place.is_temporary()).collect()
+    }
+
+    /// Whether there is nothing, neither to commit nor to give up.
+    pub fn is_untouched(&self) -> bool {
+        let has_made_nothing = self.fresh.is_empty() && self.scratch.is_empty() && self.counters.is_empty();
+        self.is_empty() && has_made_nothing && self.claims.is_empty()
     }
 
     /// Whether temporary tables are among what it changes.
@@ -98,7 +113,8 @@ impl StagedCatalog {
     }
 
     /// Says who owns an object and what is granted on it.
-    pub fn put_access(&mut self, access: Access) {
+    pub fn put_access(&mut self, place: Place, mut access: Access) {
+        access.place = place;
         self.accesses.insert(access.oid, Arc::new(access));
     }
 
@@ -114,7 +130,7 @@ impl StagedCatalog {
     }
 
     /// A found table is no more what its name means.
-    pub fn give_up(&mut self, stored: TableName) {
+    pub fn give_up(&mut self, stored: StoredTable) {
         self.given_up.insert(stored);
     }
 
@@ -131,7 +147,7 @@ impl StagedCatalog {
     /// Whether a stored table was made for this transaction.
     pub fn has_made(&self, stored: &StoredTable) -> bool {
         match stored.place {
-            Place::Public => self.fresh.iter().any(|fresh| *fresh.name() == stored.name),
+            Place::Public | Place::Mount(_) => self.fresh.iter().any(|fresh| fresh.stored() == stored),
             Place::Temporary(_) => self.scratch.contains_key(&stored.name),
         }
     }
@@ -143,7 +159,7 @@ impl StagedCatalog {
 
     /// Whether nobody else can change what the name means. What is temporary is nobody else's.
     pub fn holds(&self, name: &PlacedName) -> bool {
-        name.place.is_temporary() || self.claims.iter().any(|claim| claim.name() == name.name)
+        name.place.is_temporary() || self.claims.iter().any(|claim| claim.name() == name)
     }
 
     /// What the transaction sees over what is committed.
@@ -208,12 +224,10 @@ impl StagedCatalog {
     }
 
     /// Stored tables that the transaction makes superfluous.
-    fn dropped(&self, base: &State, after: &State) -> Vec<TableName> {
+    fn dropped(&self, base: &State, after: &State) -> Vec<StoredTable> {
         let replaced = self.tables.keys().filter_map(|name| base.tables.get(name)).map(|t| t.relation.stored.clone());
-        let replaced = replaced.filter(|stored| stored.place == Place::Public);
-        let given_up = self.given_up.iter().cloned().map(StoredTable::public);
-        let unowned = replaced.chain(given_up).filter(|stored| after.owner_of(stored).is_none());
-        unowned.map(|stored| stored.name).collect()
+        let replaced = replaced.filter(|stored| !stored.place.is_temporary());
+        replaced.chain(self.given_up.iter().cloned()).filter(|stored| after.owner_of(stored).is_none()).collect()
     }
 
     /// What committing this means for entries and stored tables.
@@ -224,16 +238,17 @@ impl StagedCatalog {
         let mut after = self.applied_to(base);
         let dropped = self.dropped(base, &after);
         let adopted: Vec<Arc<FreshTable>> =
-            self.fresh.iter().filter(|fresh| is_owned(&after, fresh.name())).cloned().collect();
+            self.fresh.iter().filter(|fresh| after.owner_of(fresh.stored()).is_some()).cloned().collect();
         for fresh in &adopted {
-            after.doomed.remove(fresh.name());
+            after.doomed.remove(fresh.stored());
         }
-        let dooms = dropped.iter().map(|stored| Ok(Operation::InsertOrReplace(doom_entity(stored)?)));
-        let reprieves = adopted.iter().map(|fresh| Ok(Operation::Delete(doom_key(fresh.name())?, IfMatch::Any)));
+        let dooms = dropped.iter().map(|stored| Ok(Operation::InsertOrReplace(doom_entity(&stored.name)?)));
+        let reprieves =
+            adopted.iter().map(|fresh| Ok(Operation::Delete(doom_key(&fresh.stored().name)?, IfMatch::Any)));
         let mut steps =
             [dooms.collect::<SqlResult<Vec<_>>>()?, self.declared(base)?, reprieves.collect::<SqlResult<_>>()?];
-        for oid in base.accesses.keys().filter(|oid| !after.accesses.contains_key(oid)) {
-            steps[0].push(Operation::Delete(access::key_of(*oid)?, IfMatch::Any));
+        for (oid, access) in base.accesses.iter().filter(|(oid, _)| !after.accesses.contains_key(oid)) {
+            steps[0].push(Operation::Delete(access::key_of(access.place, *oid)?, IfMatch::Any));
         }
         for oid in self.accesses.keys() {
             if let Some(access) = after.accesses.get(oid) {
@@ -290,10 +305,6 @@ impl StagedCatalog {
     }
 }
 
-fn is_owned(state: &State, stored: &TableName) -> bool {
-    state.owner_of(&StoredTable::public(stored.clone())).is_some()
-}
-
 fn apply<T>(all: &mut BTreeMap<PlacedName, Arc<T>>, staged: &BTreeMap<PlacedName, Option<Arc<T>>>) {
     for (name, entry) in staged {
         match entry {
@@ -312,5 +323,5 @@ pub(super) struct Changes {
     /// Stored tables that are declared from now on.
     pub adopted: Vec<Arc<FreshTable>>,
     /// Stored tables that nothing needs any more.
-    pub dropped: Vec<TableName>,
+    pub dropped: Vec<StoredTable>,
 }

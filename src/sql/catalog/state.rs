@@ -11,15 +11,17 @@ use super::scratch::ScratchTable;
 use super::sequence::Sequence;
 use super::staged::OwnCounter;
 use super::views::View;
-use super::{FIRST_OID, OIDS_PER_TABLE};
+use super::{FIRST_OID, OIDS_PER_TABLE, oids};
 use crate::model::{ETag, TableName};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::place::{PlacedName, StoredTable};
+use crate::sql::place::{Place, PlacedName, StoredTable};
 use crate::sql::relation::Relation;
 
 /// Everything declared, and the stored tables that nobody is to see.
 #[derive(Debug, Default, Clone)]
 pub(super) struct State {
+    /// Of what is committed: another number after each change.
+    pub version: u64,
     pub tables: BTreeMap<PlacedName, Arc<DeclaredTable>>,
     pub sequences: BTreeMap<PlacedName, Arc<Sequence>>,
     pub views: BTreeMap<PlacedName, Arc<View>>,
@@ -27,7 +29,7 @@ pub(super) struct State {
     pub accesses: BTreeMap<u32, Arc<Access>>,
     pub comments: Arc<SharedComments>,
     /// Stored tables that wait to be dropped, and those of transactions that have not committed.
-    pub doomed: BTreeSet<TableName>,
+    pub doomed: BTreeSet<StoredTable>,
     /// Where the sequences stand that count in one session alone.
     pub counters: BTreeMap<PlacedName, OwnCounter>,
     /// The stored tables of temporary ones: each is there as long as a state knows it.
@@ -87,8 +89,22 @@ impl State {
     }
 
     /// Whether a stored table is somebody's, or on its way in or out: then it is not to be found.
-    pub fn knows(&self, stored: &TableName) -> bool {
-        self.doomed.contains(stored) || self.owner_of(&StoredTable::public(stored.clone())).is_some()
+    pub fn knows(&self, stored: &StoredTable) -> bool {
+        self.doomed.contains(stored) || self.owner_of(stored).is_some()
+    }
+
+    /// With what another store's catalogue declares.
+    pub fn add_all(&mut self, other: &Self) {
+        // Each only grows, so their sum is another number after a change of either.
+        self.version += other.version;
+        let Self { version: _, tables, sequences, views, accesses, comments: _, doomed, counters, scratch } = other;
+        self.tables.extend(tables.iter().map(|(name, table)| (name.clone(), table.clone())));
+        self.sequences.extend(sequences.iter().map(|(name, sequence)| (name.clone(), sequence.clone())));
+        self.views.extend(views.iter().map(|(name, view)| (name.clone(), view.clone())));
+        self.accesses.extend(accesses.iter().map(|(oid, access)| (*oid, access.clone())));
+        self.doomed.extend(doomed.iter().cloned());
+        self.counters.extend(counters.iter().map(|(name, counter)| (name.clone(), counter.clone())));
+        self.scratch.extend(scratch.iter().map(|(name, table)| (name.clone(), table.clone())));
     }
 
     pub fn table_by_oid(&self, oid: u32) -> Option<&Arc<DeclaredTable>> {
@@ -116,13 +132,15 @@ impl State {
         sequence.owner.as_ref().is_some_and(|owner| self.table_by_oid(owner.table).is_none())
     }
 
-    /// The first OID that nothing has. Found tables have theirs elsewhere, and keep them when they are declared.
-    pub fn next_oid(&self) -> u32 {
-        let tables = self.tables.values().map(|t| t.declaration.oid).filter(|oid| !is_found_oid(*oid));
+    /// The first OID that nothing in this place's store has. Found tables have theirs elsewhere, and keep them when they
+    /// are declared.
+    pub fn next_oid(&self, place: Place) -> u32 {
+        let tables = self.tables.values().map(|t| t.declaration.oid);
         // What was granted on something that is gone must not be found by what comes after it.
-        let granted = self.accesses.keys().copied().filter(|oid| *oid >= FIRST_OID && !is_found_oid(*oid));
-        let views = self.views.values().map(|v| v.oid);
-        let last = tables.chain(self.sequences.values().map(|s| s.oid)).chain(views).chain(granted).max();
+        let granted = self.accesses.keys().copied();
+        let others = self.views.values().map(|v| v.oid).chain(self.sequences.values().map(|s| s.oid));
+        let stored = tables.chain(granted).chain(others).map(|oid| oids::stored(place, oid));
+        let last = stored.filter(|oid| *oid >= FIRST_OID && !is_found_oid(*oid)).max();
         last.map_or(FIRST_OID, |oid| oid + OIDS_PER_TABLE)
     }
 }

@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 use super::declaration::Declaration;
 use super::scratch::ScratchTable;
 use super::view::CatalogView;
-use super::{Catalog, Shared, duplicate_stored, entry, is_hidden};
+use super::{Catalog, Parts, Shared, duplicate_stored, entry, is_hidden};
 use crate::model::{Entity, EntityKey, StoredEntity, TableName};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::place::{Place, Readers, StoredTable};
@@ -45,7 +45,7 @@ struct Doomed {
 /// A stored table made for a transaction: dropped again unless the transaction commits.
 #[derive(Debug)]
 pub(crate) struct FreshTable {
-    name: TableName,
+    stored: StoredTable,
     is_adopted: AtomicBool,
     discarded: mpsc::UnboundedSender<StoredTable>,
 }
@@ -58,8 +58,8 @@ pub(crate) enum MadeTable {
 }
 
 impl FreshTable {
-    pub fn name(&self) -> &TableName {
-        &self.name
+    pub fn stored(&self) -> &StoredTable {
+        &self.stored
     }
 
     /// From now on the catalogue owns it.
@@ -72,7 +72,7 @@ impl Drop for FreshTable {
     fn drop(&mut self) {
         if !self.is_adopted.load(Ordering::Relaxed) {
             // Nobody listens any more once the engine is gone: then the next start drops the table.
-            let _ = self.discarded.send(StoredTable::public(self.name.clone()));
+            let _ = self.discarded.send(self.stored.clone());
         }
     }
 }
@@ -93,10 +93,12 @@ impl Catalog {
             return self.make_scratch(declaration).await.map(MadeTable::Scratch);
         }
         let stored = declaration.stored_name()?;
-        if is_hidden(&stored) || view.stored_as(readers, &StoredTable::public(stored.clone())).await?.is_some() {
+        if is_hidden(&stored)
+            || view.stored_as(readers, &StoredTable::new(declaration.place, stored.clone())).await?.is_some()
+        {
             return Err(duplicate_stored(&declaration.name, &stored));
         }
-        match self.make(stored).await? {
+        match self.make(declaration.place, stored).await? {
             Some(fresh) => Ok(MadeTable::Fresh(fresh)),
             None => self.make_next(declaration).await,
         }
@@ -112,15 +114,16 @@ impl Catalog {
         }
         loop {
             declaration.move_to_next_generation()?;
-            if let Some(fresh) = self.make(declaration.stored_name()?).await? {
+            if let Some(fresh) = self.make(declaration.place, declaration.stored_name()?).await? {
                 return Ok(MadeTable::Fresh(fresh));
             }
         }
     }
 
     /// Makes a doomed stored table; `None` when there is a table of this name. Runs to its end even if nobody waits.
-    async fn make(&self, name: TableName) -> SqlResult<Option<FreshTable>> {
-        let shared = self.shared.clone();
+    async fn make(&self, place: Place, name: TableName) -> SqlResult<Option<FreshTable>> {
+        let shared = self.part(place)?.clone();
+        shared.open_for_writing().await?;
         let made = tokio::spawn(async move { shared.make(name).await }).await;
         made.map_err(|error| SqlError::new(ErrorKind::Internal, error.to_string()))?
     }
@@ -130,14 +133,14 @@ impl Shared {
     async fn make(&self, name: TableName) -> SqlResult<Option<FreshTable>> {
         let _one_at_a_time = self.changes.lock().await;
         let stored = self.store.reader().list_tables().await?;
-        if stored.contains(&name) || self.state().doomed.contains(&name) {
+        if stored.contains(&name) || self.state().doomed.contains(&self.stored_as(&name)) {
             return Ok(None);
         }
-        let discarded = self.discarded.clone();
-        let fresh = FreshTable { name: name.clone(), is_adopted: AtomicBool::new(false), discarded };
+        let discarded = self.common.discarded.clone();
+        let fresh = FreshTable { stored: self.stored_as(&name), is_adopted: AtomicBool::new(false), discarded };
         self.write_entry(Operation::InsertOrReplace(doom_entity(&name)?)).await?;
         self.change_state(|state| {
-            state.doomed.insert(name.clone());
+            state.doomed.insert(self.stored_as(&name));
         });
         match self.store.create_table(&name).await {
             Ok(()) => Ok(Some(fresh)),
@@ -170,13 +173,13 @@ impl Shared {
             Ok(()) | Err(StoreError::TableMissing(_)) => {}
             Err(error) => return Err(error.into()),
         }
-        self.observed.forget(&StoredTable::public(name.clone()));
+        self.common.observed.forget(&self.stored_as(name));
         if self.is_alone() {
             return self.reprieve(name).await;
         }
         self.write_entry(Operation::InsertOrReplace(doomed_entity(name, true)?)).await?;
         self.change_state(|state| {
-            state.doomed.insert(name.clone());
+            state.doomed.insert(self.stored_as(name));
         });
         self.resting().push_back((Instant::now(), name.clone()));
         Ok(())
@@ -208,19 +211,19 @@ impl Shared {
     pub(super) async fn reprieve(&self, name: &TableName) -> SqlResult<()> {
         self.write_entry(Operation::Delete(doom_key(name)?, IfMatch::Any)).await?;
         self.change_state(|state| {
-            state.doomed.remove(name);
+            state.doomed.remove(&self.stored_as(name));
         });
         Ok(())
     }
 }
 
 /// Drops what transactions leave behind that end without committing.
-pub(super) async fn sweep_discarded(shared: Weak<Shared>, mut discarded: mpsc::UnboundedReceiver<StoredTable>) {
+pub(super) async fn sweep_discarded(parts: Weak<Parts>, mut discarded: mpsc::UnboundedReceiver<StoredTable>) {
     while let Some(stored) = discarded.recv().await {
-        let Some(shared) = Weak::upgrade(&shared) else { return };
-        match stored.place {
-            Place::Public => shared.sweep(&stored.name).await,
-            Place::Temporary(_) => shared.drop_scratch(&stored).await,
+        let Some(parts) = Weak::upgrade(&parts) else { return };
+        match parts.at(stored.place) {
+            Some(shared) => shared.sweep(&stored.name).await,
+            None => parts.common().drop_scratch(&stored).await,
         }
     }
 }

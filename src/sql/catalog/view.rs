@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use super::access::Access;
 use super::comments::SharedComments;
 use super::declaration::Declaration;
 use super::found;
+use super::parts::Parts;
 use super::sequence::Sequence;
 use super::session::{Search, SessionCatalog};
 use super::staged::{OwnCounter, StagedCatalog};
@@ -15,24 +17,47 @@ use super::views::View;
 use super::{Shared, is_hidden};
 use crate::model::TableName;
 use crate::sql::error::SqlResult;
-use crate::sql::place::{Place, PlacedName, Readers, StoredTable};
+use crate::sql::place::{MountReaders, Place, PlacedName, Readers, StoredTable};
 use crate::sql::relation::{Relation, RelationKind};
-use crate::table::{ObservedSchema, TableReader};
+use crate::table::{ObservedSchema, StoreError, TableReader};
 
-/// The store and the catalogue of one moment, which fit: every table that the one declares is in the other.
+/// So long the tables of all schemas are waited for where one is mounted and away.
+const LISTING_PATIENCE: Duration = Duration::from_secs(3);
+
+/// The stores and the catalogue of one moment, which fit: every table that the one declares is in the others.
 #[derive(Clone)]
 pub struct CatalogMoment {
-    pub(super) reader: Arc<dyn TableReader>,
-    pub(super) state: Arc<State>,
-    pub(super) shared: Arc<Shared>,
+    reader: Arc<dyn TableReader>,
+    mounts: MountReaders,
+    state: Arc<State>,
+    parts: Arc<Parts>,
 }
 
 impl CatalogMoment {
+    pub(super) fn now(parts: &Arc<Parts>) -> Self {
+        let (reader, public) = parts.public.moment();
+        let (mut mounts, mut states) = (MountReaders::new(), Vec::new());
+        for mount in &parts.mounts {
+            let (reader, state) = mount.moment();
+            if let Place::Mount(name) = mount.place {
+                mounts.push((name, reader));
+            }
+            states.push(state);
+        }
+        Self { reader, mounts, state: parts.joined(public, states), parts: Arc::clone(parts) }
+    }
+
+    /// The version of what was committed then: see [`CatalogView::version`].
+    pub fn version(&self) -> u64 {
+        self.state.version
+    }
+
     /// What a transaction with these changes sees of it.
     pub fn view(&self, staged: &StagedCatalog, own: &SessionCatalog) -> (Readers, CatalogView) {
         let state = staged.over(own.over(&self.state));
-        let catalog = CatalogView::new(state, self.shared.clone(), own.search());
-        (Readers::new(self.reader.clone(), self.shared.stores.clone()), catalog)
+        let is_committed = Arc::ptr_eq(&state, &self.state);
+        let catalog = CatalogView { is_committed, ..CatalogView::new(state, self.parts.clone(), own.search()) };
+        (Readers::new(self.reader.clone(), self.mounts.clone(), self.parts.common().stores.clone()), catalog)
     }
 }
 
@@ -40,14 +65,22 @@ impl CatalogMoment {
 #[derive(Clone)]
 pub struct CatalogView {
     state: Arc<State>,
-    shared: Arc<Shared>,
+    parts: Arc<Parts>,
     search: Search,
     written: BTreeMap<StoredTable, Arc<ObservedSchema>>,
+    /// Nothing of a transaction or a session lies over what is committed.
+    is_committed: bool,
 }
 
 impl CatalogView {
-    pub(super) fn new(state: Arc<State>, shared: Arc<Shared>, search: Search) -> Self {
-        Self { state, shared, search, written: BTreeMap::new() }
+    pub(super) fn new(state: Arc<State>, parts: Arc<Parts>, search: Search) -> Self {
+        Self { state, parts, search, written: BTreeMap::new(), is_committed: false }
+    }
+
+    /// The version of what is committed, where nothing else is seen: what is declared, and what names mean, is the same
+    /// in all views of one version.
+    pub fn version(&self) -> Option<u64> {
+        self.is_committed.then_some(self.state.version)
     }
 
     /// Over what the transaction has written to found and open tables: their columns hold its values too.
@@ -80,8 +113,8 @@ impl CatalogView {
     }
 
     /// Where names without a schema are looked for.
-    pub fn search(&self) -> Search {
-        self.search
+    pub fn search(&self) -> &Search {
+        &self.search
     }
 
     /// Where temporary objects of this session are.
@@ -102,9 +135,11 @@ impl CatalogView {
         if let Some(table) = self.state.find(name)? {
             return self.relation_of(readers, table).await.map(Some);
         }
-        match TableName::parse(&name.name) {
-            Ok(stored) if name.place == Place::Public => self.found(readers, &stored).await,
-            Ok(_) | Err(_) => Ok(None),
+        match (TableName::parse(&name.name), self.parts.at(name.place)) {
+            (Ok(stored), Some(part)) => self.found(readers, part, &stored).await,
+            // What is in a store that nobody has read may have any name.
+            (Err(_), Some(part)) => part.check_reached().map(|()| None),
+            (_, None) => Ok(None),
         }
     }
 
@@ -126,15 +161,39 @@ impl CatalogView {
     /// When the store cannot be read.
     pub async fn relations(&self, readers: &Readers) -> SqlResult<Vec<Arc<Relation>>> {
         let mut relations = Vec::new();
-        for table in self.state.tables.values() {
+        for (_, table) in self.state.tables.iter().filter(|(name, _)| name.place.is_temporary()) {
             relations.push(self.relation_of(readers, table).await?);
         }
-        let mut stored = readers.public().list_tables().await?;
-        stored.retain(|stored| self.can_be_found(stored));
-        for stored in self.shared.strangers_among(stored).await? {
-            relations.push(self.observed_relation(readers, &StoredTable::public(stored), None).await?);
+        relations.extend(self.relations_in(readers, &self.parts.public).await?);
+        for part in &self.parts.mounts {
+            // One that is away does not hide the others.
+            let schema = part.place.schema();
+            match self.relations_of_mount(readers, part).await {
+                Ok(found) => relations.extend(found),
+                Err(error) => tracing::warn!(%schema, %error, "the tables of what is mounted cannot be listed"),
+            }
         }
         relations.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(relations)
+    }
+
+    async fn relations_of_mount(&self, readers: &Readers, part: &Arc<Shared>) -> SqlResult<Vec<Arc<Relation>>> {
+        part.check_reached()?;
+        let listed = tokio::time::timeout(LISTING_PATIENCE, readers.at(part.place)?.list_tables()).await;
+        listed.map_err(|_| StoreError::Unavailable(format!("no answer within {LISTING_PATIENCE:?}")))??;
+        self.relations_in(readers, part).await
+    }
+
+    async fn relations_in(&self, readers: &Readers, part: &Arc<Shared>) -> SqlResult<Vec<Arc<Relation>>> {
+        let mut relations = Vec::new();
+        for (_, table) in self.state.tables.iter().filter(|(name, _)| name.place == part.place) {
+            relations.push(self.relation_of(readers, table).await?);
+        }
+        let mut stored = readers.at(part.place)?.list_tables().await?;
+        stored.retain(|stored| self.can_be_found(&part.stored_as(stored)));
+        for stored in part.strangers_among(stored).await? {
+            relations.push(self.observed_relation(readers, &part.stored_as(&stored), None).await?);
+        }
         Ok(relations)
     }
 
@@ -143,10 +202,10 @@ impl CatalogView {
     /// # Errors
     /// When the store cannot be read.
     pub async fn stored_as(&self, readers: &Readers, stored: &StoredTable) -> SqlResult<Option<Arc<Relation>>> {
-        match self.state.owner_of(stored) {
-            Some(table) => self.relation_of(readers, table).await.map(Some),
-            None if stored.place == Place::Public => self.found(readers, &stored.name).await,
-            None => Ok(None),
+        match (self.state.owner_of(stored), self.parts.at(stored.place)) {
+            (Some(table), _) => self.relation_of(readers, table).await.map(Some),
+            (None, Some(part)) => self.found(readers, part, &stored.name).await,
+            (None, None) => Ok(None),
         }
     }
 
@@ -221,23 +280,29 @@ impl CatalogView {
         self.state.has_name(name)
     }
 
-    async fn found(&self, readers: &Readers, stored: &TableName) -> SqlResult<Option<Arc<Relation>>> {
-        if !self.can_be_found(stored) {
+    async fn found(
+        &self,
+        readers: &Readers,
+        part: &Arc<Shared>,
+        stored: &TableName,
+    ) -> SqlResult<Option<Arc<Relation>>> {
+        part.check_reached()?;
+        if !self.can_be_found(&part.stored_as(stored)) {
             return Ok(None);
         }
         // The store keeps the spelling the table was created with; the name asked for may differ in case.
-        let Some(stored) = readers.public().list_tables().await?.into_iter().find(|t| t == stored) else {
+        let Some(stored) = readers.at(part.place)?.list_tables().await?.into_iter().find(|t| t == stored) else {
             return Ok(None);
         };
-        match self.shared.strangers_among(vec![stored]).await?.pop() {
-            Some(stored) => self.observed_relation(readers, &StoredTable::public(stored), None).await.map(Some),
+        match part.strangers_among(vec![stored]).await?.pop() {
+            Some(stored) => self.observed_relation(readers, &part.stored_as(&stored), None).await.map(Some),
             // Somebody else's since this view was taken: a later one has it under its declared name.
             None => Ok(None),
         }
     }
 
     /// Whether a stored table shows under its own name: it is nobody's, and not on its way out.
-    fn can_be_found(&self, stored: &TableName) -> bool {
+    fn can_be_found(&self, stored: &StoredTable) -> bool {
         !is_hidden(stored) && !self.state.knows(stored)
     }
 
@@ -251,7 +316,7 @@ impl CatalogView {
         match self.written.get(stored).and_then(|written| schema.with(written)) {
             // What nobody else sees is not kept for them.
             Some(own) => Ok(relation_showing(stored, declared, &own)),
-            None => Ok(self.shared.observed.relation(stored, declared, schema)),
+            None => Ok(self.parts.common().observed.relation(stored, declared, schema)),
         }
     }
 

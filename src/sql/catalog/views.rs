@@ -2,21 +2,24 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::entry;
+use super::{entry, oids};
 use crate::model::{Entity, EntityKey, StoredEntity};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::place::{Place, PlacedName};
 use crate::sql::types::SqlType;
+use crate::sql::views;
 
 /// The partition of the views' entries.
 pub(super) const VIEWS: &str = "view";
+/// The schema of all that is in a store, as its own catalogue says it.
+const PUBLIC: &str = "public";
 
 /// One view.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct View {
     format: u32,
-    /// Only what is in the public place is kept in entries.
+    /// Not in its entry: that is in the store of its place.
     #[serde(skip)]
     pub place: Place,
     /// SQL name, in its declared spelling.
@@ -108,13 +111,26 @@ impl View {
     }
 
     pub(super) fn to_entity(&self) -> SqlResult<Entity> {
-        entry::to_entity(self.entity_key()?, &Self { format: entry::FORMAT, ..self.clone() })
+        let stored = self.in_schema(&self.place.schema(), PUBLIC, |oid| oids::stored(self.place, oid))?;
+        entry::to_entity(self.entity_key()?, &Self { format: entry::FORMAT, ..stored })
     }
 
     /// # Errors
     /// XX001 naming the entry when it is not one, 0A000 when a newer version wrote it.
-    pub(super) fn of_entity(stored: &StoredEntity) -> SqlResult<Self> {
-        entry::of_entity(stored)
+    pub(super) fn of_entity(place: Place, stored: &StoredEntity) -> SqlResult<Self> {
+        let view = Self { place, ..entry::of_entity(stored)? };
+        view.in_schema(PUBLIC, &place.schema(), |oid| oids::shown(place, oid))
+    }
+
+    /// The same where the schema of what it reads has another name, and OIDs are others. What is in a mounted store has
+    /// the names there that it has for a server of that store: in its entry, the schema is `public`.
+    fn in_schema(&self, from: &str, to: &str, oid: impl Fn(u32) -> u32) -> SqlResult<Self> {
+        if from == to {
+            return Ok(self.clone());
+        }
+        let uses = self.uses.iter().map(|used| ViewUse { relation: oid(used.relation), ..used.clone() });
+        let (oid, uses) = (oid(self.oid), uses.collect());
+        Ok(Self { oid, uses, query: views::in_schema(self, from, to)?, ..self.clone() })
     }
 }
 
@@ -135,6 +151,6 @@ mod tests {
         assert_eq!(entity.properties.get("Declaration").map(|value| value.as_ref()), Some(EdmRef::String(WRITTEN)));
         let timestamp = EdmDateTime::from_unix_micros(0).unwrap();
         let stored = StoredEntity { entity, timestamp, etag: ETag::of_timestamp(timestamp) };
-        assert_eq!(View::of_entity(&stored).unwrap(), view);
+        assert_eq!(View::of_entity(Place::Public, &stored).unwrap(), view);
     }
 }

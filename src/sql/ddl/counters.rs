@@ -29,7 +29,7 @@ impl Counters<'_> {
     /// None in practice: the defaults of a sequence fit.
     pub fn serial(&mut self, column: &str, sql_type: &SqlType) -> SqlResult<String> {
         let name = self.add(column, sql_type, &GivenOptions::default(), false)?;
-        Ok(sequence::next_call(&name))
+        Ok(sequence::next_call(self.table.place, &name))
     }
 
     /// The sequence of an identity column.

@@ -44,7 +44,7 @@ pub(crate) fn declare(
     let mut notices = Vec::new();
     let options = table_options(&create.table_options, &mut notices)?;
     let stored = match placed.place {
-        Place::Public => stored_name(&name, &options, &mut notices)?,
+        Place::Public | Place::Mount(_) => stored_name(&name, &options, &mut notices)?,
         Place::Temporary(_) => unnamed(&options)?,
     };
     let (key_name, primary_key) = primary_key(create)?;
@@ -60,7 +60,9 @@ pub(crate) fn declare(
     let columns = columns(&typed, &primary_key, is_raw, &mut counters)?;
     let sequences = counters.sequences;
     let key_columns = if is_raw { ["PartitionKey", "RowKey"].map(str::to_owned).to_vec() } else { primary_key };
-    let mut recorder = Recorder { mode, table: &name, columns: &columns, key: &key_columns, notices: &mut notices };
+    let (columns_of, place) = (columns.as_slice(), placed.place);
+    let mut recorder =
+        Recorder { mode, table: &name, place, columns: columns_of, key: &key_columns, notices: &mut notices };
     let constraints = constraints(create, key_name, &mut recorder)?;
     let mut declaration = Declaration::new(&name, &stored, 0, columns, key, options.open);
     declaration.constraints = constraints;

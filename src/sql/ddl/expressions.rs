@@ -52,7 +52,7 @@ pub(crate) fn check_expressions(planner: &Planner<'_>, declaration: &Declaration
         if let Some(text) = &column.default {
             let expression = parse_expression(text)?;
             check_value(planner, &relation, column, &expression, Place::Default)?;
-            check_sequences(planner, expression, own)?;
+            check_sequences(planner, declaration.place, expression, own)?;
         }
         if let Some(text) = &column.generated {
             let expression = parse_expression(text)?;
@@ -155,12 +155,21 @@ pub(crate) fn plan_condition(
 /// The sequences that a DEFAULT counts with must be there.
 ///
 /// # Errors
-/// 42P01 and 42809 where one is not, 0A000 for one that is not named by a constant.
-pub(crate) fn check_sequences(planner: &Planner<'_>, mut expression: Expr, own: &[Sequence]) -> SqlResult<()> {
+/// 42P01 and 42809 where one is not, 0A000 for one that is not named by a constant, or is in another store.
+pub(crate) fn check_sequences(
+    planner: &Planner<'_>,
+    place: crate::sql::place::Place,
+    mut expression: Expr,
+    own: &[Sequence],
+) -> SqlResult<()> {
     for named in take_next_calls(&mut expression, |_| "next".into())? {
         let is_own = split_name(&named).pop().is_some_and(|name| own.iter().any(|sequence| sequence.name == name));
         if !is_own {
-            planner.system.sequences()?.find(&named)?;
+            let found = planner.system.sequences()?.find(&named)?.place;
+            if found != place && (found.is_mount() || place.is_mount()) {
+                return Err(SqlError::not_supported("a default that counts with a sequence in another schema")
+                    .with_hint("Each schema is a store of its own: make the sequence in the schema of the table."));
+            }
         }
     }
     Ok(())

@@ -18,8 +18,8 @@ mod type_names;
 mod unenforced;
 
 pub(super) use alter::{
-    Alteration, Computed, Origin, Renaming, Rewrite, RowCheck, alter, drops_with_cascade, is_about_columns, renaming,
-    without_storage_actions,
+    Alteration, Computed, Origin, Renaming, Rewrite, RowCheck, TakenActions, alter, drops_with_cascade,
+    is_about_columns, renaming, without_storage_actions,
 };
 pub(super) use column_names::names_column;
 pub(super) use counters::{counting_with, counts_with};

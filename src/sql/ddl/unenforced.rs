@@ -26,6 +26,8 @@ use crate::sql::statement::fold;
 pub(crate) struct Recorder<'a> {
     pub mode: EgtMode,
     pub table: &'a str,
+    /// Where the table is.
+    pub place: Place,
     pub columns: &'a [DeclaredColumn],
     /// The columns of the primary key; none without one.
     pub key: &'a [String],
@@ -92,8 +94,14 @@ impl Recorder<'_> {
         }
         let missing = |column: &str| format!("column \"{column}\" referenced in foreign key constraint does not exist");
         let columns = self.named(listed, missing)?;
+        let (schema, table) = schema_and_table(&key.foreign_table)?;
+        if schema.is_some_and(|schema| schema != self.place.schema() && !self.place.is_temporary()) {
+            return Err(SqlError::not_supported("a foreign key to a table in another schema").with_hint(
+                "Each schema is a store of its own: leave the constraint out and check in the application.",
+            ));
+        }
         let kind = UnenforcedKind::ForeignKey {
-            table: schema_and_table(&key.foreign_table)?.1,
+            table,
             referenced: key.referred_columns.iter().map(fold).collect(),
             on_update: action(key.on_update),
             on_delete: action(key.on_delete),

@@ -56,8 +56,9 @@ impl ChangedRows {
     ///
     /// # Errors
     /// What constant parts of the table's expressions meet when they are evaluated.
-    pub fn bind(&self, moment: &ExecutionProps) -> SqlResult<BoundChanges<'_>> {
-        Ok(BoundChanges { plan: self, generated: self.generated.bind(moment)?, checks: self.checks.bind(moment)? })
+    pub fn bind(&self, planner: &Planner<'_>) -> SqlResult<BoundChanges<'_>> {
+        let moment = if self.need_whole_rows() { planner.moment() } else { ExecutionProps::new() };
+        Ok(BoundChanges { plan: self, generated: self.generated.bind(&moment)?, checks: self.checks.bind(&moment)? })
     }
 
     /// The change of one row's properties. NULL removes one; in a NOT NULL column it is left to the caller to say so,

@@ -247,7 +247,7 @@ impl UpdateExisting {
         let before = relation_rows(self.rows.relation(), &stored)?;
         let tables = conflict_tables(&before, &pick(incoming, &rows)?)?;
         let planned = planner.plan_with(&self.query, &tables, &self.planned.parameters).await?;
-        let changes = self.rows.changes.bind(&planner.moment())?;
+        let changes = self.rows.changes.bind(planner)?;
         let mut batches = planner.run(&planned, parameters).await?;
         let mut after = Vec::new();
         while let Some(batch) = batches.next().await {

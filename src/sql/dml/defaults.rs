@@ -23,7 +23,7 @@ use crate::sql::pg_catalog::split_name;
 use crate::sql::place::Place;
 use crate::sql::plan::Planner;
 use crate::sql::relation::{Relation, RelationColumn};
-use crate::sql::sequence::{SessionSequences, next_call, take_next_calls};
+use crate::sql::sequence::{SessionSequences, called, next_call, take_next_calls};
 use crate::sql::statement::parse_expression;
 use crate::sql::style::Reading;
 use crate::sql::types::SqlType;
@@ -88,6 +88,11 @@ impl Defaults {
         Ok(Self { columns, sequences, schema, expressions })
     }
 
+    /// Whether there is nothing to evaluate.
+    pub fn is_plain(&self) -> bool {
+        self.expressions.is_none()
+    }
+
     /// The columns that have one.
     pub fn columns(&self) -> impl Iterator<Item = usize> {
         self.columns.iter().map(|column| column.index)
@@ -146,8 +151,9 @@ impl BoundDefaults {
 
 /// The name of a default's sequence as its table means it: a temporary one does not take its place.
 fn meant_by(relation: &Relation, text: &str) -> String {
-    match relation.place() {
-        Place::Public if split_name(text).len() == 1 => format!("public.{text}"),
+    match (relation.place(), split_name(text).as_slice()) {
+        (Place::Public, [_]) => format!("public.{text}"),
+        (place, [name]) => called(place, name),
         _ => text.to_owned(),
     }
 }
@@ -163,7 +169,7 @@ fn value_name(n: usize) -> String {
 /// None in practice: it parsed when it was declared.
 pub(crate) fn default_of(column: &RelationColumn) -> SqlResult<Option<Expr>> {
     if let Some(identity) = &column.identity {
-        return parse_expression(&next_call(&identity.sequence)).map(Some);
+        return parse_expression(&next_call(Place::Public, &identity.sequence)).map(Some);
     }
     column.default.as_deref().map(parse_expression).transpose()
 }

@@ -123,6 +123,10 @@ impl PreparedInsert {
         }
     }
 
+    pub fn is_of_values(&self) -> bool {
+        matches!(self.source, Source::Values(_))
+    }
+
     /// Whether ON CONFLICT may change the keys of rows.
     pub fn assigns_key(&self) -> bool {
         self.conflict.assigns_key()

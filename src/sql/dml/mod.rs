@@ -37,10 +37,11 @@ use datafusion::common::ScalarValue;
 use datafusion::sql::sqlparser::ast::Statement;
 
 use self::returning::Returning;
+use super::engine::Engine;
 use super::error::{Notice, SqlError, SqlResult};
 use super::outcome::{ResultColumn, RowStream, RowsTag};
 use super::plan::{PlannedQuery, Planner};
-use super::relation::Relation;
+use super::relation::{Relation, RelationKind};
 use super::statement::{Command, InsertCommand};
 use super::types::SqlType;
 
@@ -203,6 +204,18 @@ impl PreparedDml {
         }
     }
 
+    /// What it does, in SQL's word.
+    pub fn verb(&self) -> &'static str {
+        match self.tag() {
+            RowsTag::Insert => "INSERT",
+            RowsTag::Update => "UPDATE",
+            RowsTag::Delete => "DELETE",
+            RowsTag::Merge => "MERGE",
+            // WITH a change whose rows a query reads.
+            RowsTag::Select | RowsTag::Fetch | RowsTag::Explain | RowsTag::Show => "SELECT",
+        }
+    }
+
     /// Whether it may delete a row under one key and insert it under another.
     pub fn moves_rows(&self) -> bool {
         match self {
@@ -238,6 +251,24 @@ impl PreparedDml {
         }
     }
 
+    /// Whether it means the same with constants as with parameters in their places, and is soon done: rows that are
+    /// inserted, or changed by their keys, in a table whose columns are all declared.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn can_be_repeated(&self, engine: &Engine) -> SqlResult<bool> {
+        let relation = self.relation();
+        if relation.kind == RelationKind::Found || relation.open {
+            return Ok(false);
+        }
+        match self {
+            PreparedDml::Insert(insert) => Ok(insert.is_of_values()),
+            PreparedDml::Update(update) => update.input().may_read_directly(engine),
+            PreparedDml::Delete(delete) => delete.input().may_read_directly(engine),
+            PreparedDml::Merge(_) | PreparedDml::With(_) => Ok(false),
+        }
+    }
+
     /// What EXPLAIN shows.
     pub fn outline(&self) -> Outline<'_> {
         let (verb, query) = match self {
@@ -262,10 +293,10 @@ impl PreparedDml {
     ) -> SqlResult<Changed> {
         match self {
             PreparedDml::Insert(insert) => insert.run(planner, parameters, writes).await,
-            PreparedDml::Update(update) => update.run(planner, parameters, writes).await,
-            PreparedDml::Delete(delete) => delete.run(planner, parameters, writes).await,
-            PreparedDml::Merge(merge) => merge.run(planner, parameters, writes).await,
-            PreparedDml::With(with) => with.run(planner, parameters, writes).await,
+            PreparedDml::Update(update) => Box::pin(update.run(planner, parameters, writes)).await,
+            PreparedDml::Delete(delete) => Box::pin(delete.run(planner, parameters, writes)).await,
+            PreparedDml::Merge(merge) => Box::pin(merge.run(planner, parameters, writes)).await,
+            PreparedDml::With(with) => Box::pin(with.run(planner, parameters, writes)).await,
         }
     }
 }

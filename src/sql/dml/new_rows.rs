@@ -7,6 +7,7 @@ use std::sync::Arc;
 use arrow::array::ArrayRef;
 use arrow::datatypes::Schema;
 use arrow::record_batch::RecordBatch;
+use datafusion::logical_expr::execution_props::ExecutionProps;
 
 use super::checks::{BadRow, BoundChecks, RowChecks, RowValues, batch_of};
 use super::defaults::{BoundDefaults, Defaults};
@@ -63,7 +64,8 @@ impl NewRows {
     /// # Errors
     /// What constant parts of the table's expressions meet when they are evaluated.
     pub fn bind(self: &Arc<Self>, planner: &Planner<'_>) -> SqlResult<BoundRows> {
-        let moment = planner.moment();
+        let is_plain = self.defaults.is_plain() && self.generated.is_empty() && !self.checks.need_whole_rows();
+        let moment = if is_plain { ExecutionProps::new() } else { planner.moment() };
         Ok(BoundRows {
             plan: self.clone(),
             defaults: self.defaults.bind(&moment, planner.system.sequences()?)?,

@@ -65,10 +65,11 @@ impl RowsToWrite {
     /// # Errors
     /// What the values' checks refuse.
     pub fn entity(&self, row: usize) -> SqlResult<Entity> {
-        let mut properties = Properties::new();
+        let mut properties = Properties::with_capacity(self.properties.len());
         for column in &self.properties {
             if let Some(value) = edm::to_edm(&column.values, &column.sql_type, row)? {
-                properties.set(column.name.clone(), value);
+                // A statement gives each column once.
+                properties.add(column.name.clone(), value);
             }
         }
         let entity = Entity::new(self.keys[row].clone(), properties);

@@ -122,7 +122,7 @@ impl PreparedUpdate {
         if self.returning.as_ref().is_some_and(Returning::shows_versions) {
             writes.keep_versions();
         }
-        let changes = self.rows.changes.bind(&planner.moment())?;
+        let changes = self.rows.changes.bind(planner)?;
         let mut rows = 0;
         let mut kept = KeptRows::new(planner, "rows of RETURNING");
         let whole = self.returning.is_some() || self.rows.need_whole_rows();

@@ -41,7 +41,8 @@ pub(crate) async fn is_there_row(planner: &Planner<'_>, relation: &Relation, con
 
 fn from(relation: &Relation) -> TableWithJoins {
     let name = Ident::with_quote('"', &relation.name);
-    table_as(ObjectName(vec![ObjectNamePart::Identifier(name.clone())]), &name)
+    let schema = Ident::with_quote('"', relation.place().schema());
+    table_as(ObjectName(vec![ObjectNamePart::Identifier(schema), ObjectNamePart::Identifier(name.clone())]), &name)
 }
 
 /// A NULL in a stored row where there must be none (23502).

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::changed_keys::ChangedKeys;
 use crate::model::{ETag, EdmDateTime, Entity, EntityKey, PartitionKey, Properties, PropertyName, StoredEntity};
 use crate::sql::engine::Engine;
-use crate::sql::error::SqlResult;
+use crate::sql::error::{SqlError, SqlResult};
 use crate::sql::observe::Footprint;
 use crate::sql::reads::Reads;
 use crate::sql::relation::Relation;
@@ -114,6 +114,30 @@ impl<'a> Writes<'a> {
         match &mut self.mode {
             WriteMode::Direct(writer) => writer.take_footprint(),
             WriteMode::Block(_) | WriteMode::OneEgt(_) | WriteMode::Implicit(_) => None,
+        }
+    }
+
+    /// Says where in the statement's input the next row is: its line, say.
+    pub fn set_position(&mut self, position: u64) {
+        if let WriteMode::Direct(writer) = &mut self.mode {
+            writer.set_position(position);
+        }
+    }
+
+    /// Where the row was that the last error was about, as far as that is known of rows committed as they come.
+    pub fn failed_at(&self) -> Option<u64> {
+        match &self.mode {
+            WriteMode::Direct(writer) => writer.failed_at(),
+            WriteMode::Block(_) | WriteMode::OneEgt(_) | WriteMode::Implicit(_) => None,
+        }
+    }
+
+    /// The statement fails with this error: what is committed as it comes goes no further. Gives the error to tell, which
+    /// says what is committed already.
+    pub async fn give_up(&mut self, error: Box<SqlError>) -> Box<SqlError> {
+        match &mut self.mode {
+            WriteMode::Direct(writer) => writer.give_up(error).await,
+            WriteMode::Block(_) | WriteMode::OneEgt(_) | WriteMode::Implicit(_) => error,
         }
     }
 

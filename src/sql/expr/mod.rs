@@ -39,7 +39,7 @@ mod syntax;
 mod typed;
 
 pub(super) use aggregates::{FIRST_OF, ITEMS_OF, ONLY_OF, find as find_aggregate};
-pub(super) use fold::{constants, folded, is_foldable, is_immutable_cast, unaliased};
+pub(super) use fold::{constants, folded, has_constant_part, is_foldable, is_immutable_cast, unaliased};
 pub(super) use function::refused as refused_call;
 pub(super) use parameters::{Parameters, index as parameter_number};
 pub(super) use pass::typed as type_plan;

@@ -6,7 +6,7 @@ use crate::model::Span;
 use crate::table::KeyRange;
 
 /// The keys in both lists, each ascending and disjoint by partition; so is the result.
-pub(super) fn ranges(a: &[KeyRange], b: &[KeyRange]) -> Vec<KeyRange> {
+pub(in crate::sql) fn ranges(a: &[KeyRange], b: &[KeyRange]) -> Vec<KeyRange> {
     let mut common = Vec::new();
     let (mut i, mut j) = (0, 0);
     while let (Some(left), Some(right)) = (a.get(i), b.get(j)) {

@@ -85,6 +85,39 @@ pub(super) enum Operand {
     Unknown,
 }
 
+/// What a LIKE pattern asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::sql) enum Pattern {
+    /// This text and no other.
+    Text(String),
+    /// Texts that start with this; unless `exact`, more is asked of them.
+    Prefix { prefix: String, exact: bool },
+}
+
+impl Pattern {
+    /// `None` for a pattern that readers disagree about.
+    pub fn read(pattern: &str, escape: char) -> Option<Self> {
+        let mut prefix = String::new();
+        let mut rest = pattern.chars();
+        while let Some(c) = rest.next() {
+            if c == '%' || c == '_' {
+                let exact = c == '%' && rest.all(|c| c == '%');
+                return Some(Pattern::Prefix { prefix, exact });
+            }
+            if c != escape {
+                prefix.push(c);
+                continue;
+            }
+            match rest.next() {
+                // Whether an escape before an ordinary character stays is read differently by different readers.
+                Some(escaped) if escaped == '%' || escaped == '_' || escaped == escape => prefix.push(escaped),
+                _ => return None,
+            }
+        }
+        Some(Pattern::Text(prefix))
+    }
+}
+
 impl KeyPredicate {
     pub const UNKNOWN: KeyPredicate = KeyPredicate::Other { may_be_null: true };
 
@@ -160,24 +193,13 @@ impl KeyPredicate {
         let (Operand::Column { column, .. }, Some(Some(pattern))) = (tested, pattern.try_as_str()) else {
             return KeyPredicate::UNKNOWN;
         };
-        let mut prefix = String::new();
-        let mut rest = pattern.chars();
-        while let Some(c) = rest.next() {
-            if c == '%' || c == '_' {
-                let exact = c == '%' && rest.all(|c| c == '%');
-                return KeyPredicate::Prefix { column: *column, prefix, exact };
+        match Pattern::read(pattern, escape) {
+            Some(Pattern::Text(text)) => {
+                KeyPredicate::Compare { column: *column, op: CompareOp::Eq, value: ScalarValue::Utf8(Some(text)) }
             }
-            if c != escape {
-                prefix.push(c);
-                continue;
-            }
-            match rest.next() {
-                // Whether an escape before an ordinary character stays is read differently by different readers.
-                Some(escaped) if escaped == '%' || escaped == '_' || escaped == escape => prefix.push(escaped),
-                _ => return KeyPredicate::UNKNOWN,
-            }
+            Some(Pattern::Prefix { prefix, exact }) => KeyPredicate::Prefix { column: *column, prefix, exact },
+            None => KeyPredicate::UNKNOWN,
         }
-        KeyPredicate::Compare { column: *column, op: CompareOp::Eq, value: ScalarValue::Utf8(Some(prefix)) }
     }
 
     /// `starts_with(tested, prefix)`.

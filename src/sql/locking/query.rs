@@ -36,14 +36,10 @@ pub(super) struct LockedTable {
 
 impl LockingQuery {
     /// # Errors
-    /// Whatever is wrong with the query; 0A000 where PostgreSQL allows no locking clause, and for stores that others
-    /// write to.
+    /// Whatever is wrong with the query; 0A000 where PostgreSQL allows no locking clause, and for tables that others
+    /// write to past this server.
     pub async fn prepare(planner: &Planner<'_>, query: &Query, declared: &[SqlType]) -> SqlResult<Self> {
-        if !planner.engine.stores().public().promises().sole_writer {
-            let clause = query.locks.first().map(ToString::to_string).unwrap_or_default();
-            return Err(SqlError::not_supported(clause)
-                .with_hint("Leave it out: a row that changes before COMMIT is refused then (40001)."));
-        }
+        let clause = query.locks.first().map(ToString::to_string).unwrap_or_default();
         let is_aggregate = |name: &str| planner.engine.state().aggregate_functions().contains_key(name);
         let chosen = targets::targets(query, &is_aggregate)?;
         let mut query = query.clone();
@@ -55,6 +51,11 @@ impl LockingQuery {
             None => None,
         };
         let targets = add_keys(planner, &mut query, chosen, shown.columns.len()).await?;
+        let binds = |target: &LockedTable| planner.engine.stores().has_sole_writer(target.relation.place());
+        if !targets.iter().all(binds) {
+            return Err(SqlError::not_supported(clause)
+                .with_hint("Leave it out: a row that changes before COMMIT is refused then (40001)."));
+        }
         let input = planner.plan(&query, &shown.parameters).await?;
         if input.columns.get(..shown.columns.len()) != Some(&*shown.columns) {
             // The columns of `*` that a join has merged come twice when keys are asked for.

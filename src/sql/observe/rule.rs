@@ -72,6 +72,11 @@ impl Observed {
         }
     }
 
+    /// Whether nothing was seen.
+    pub fn is_untouched(&self) -> bool {
+        self.breaches.is_empty() && self.statements.is_empty()
+    }
+
     /// The writing statements, each shape once, in the order of their first run.
     pub fn statements(&self) -> &[Arc<SeenStatement>] {
         &self.statements

@@ -74,6 +74,7 @@ fn request(partition: &str, columns: Vec<ScanColumn>, direction: Direction, limi
         table: table()?,
         ranges: Arc::new([KeyRange { partitions: Span::point(partition), rows: Arc::new([Span::ALL]) }]),
         columns: Arc::new(ScanColumns::new(columns)),
+        predicate: None,
         direction,
         limit: Some(limit),
         batch_rows: 1024,

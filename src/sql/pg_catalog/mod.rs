@@ -13,6 +13,7 @@ mod functions;
 mod granted;
 mod layout;
 mod objects;
+mod origins;
 mod quoting;
 mod recorded;
 mod references;
@@ -37,6 +38,7 @@ pub(super) use self::functions::{name_of, oid_of};
 pub(in crate::sql) use self::granted::Granted;
 use self::objects::Objects;
 pub(super) use self::objects::{DATABASE, PUBLIC, table_row};
+pub(in crate::sql) use self::origins::Origins;
 pub(super) use self::quoting::{quote_ident, split_name};
 pub(super) use self::routines::{printed as printed_function, read_reference as read_function};
 pub(in crate::sql) use self::sizes::Sizes;
@@ -62,6 +64,7 @@ pub struct CatalogSnapshot {
     observations: Arc<Observations>,
     granted: Arc<Granted>,
     sizes: Arc<Sizes>,
+    origins: Arc<Origins>,
 }
 
 impl CatalogSnapshot {
@@ -72,14 +75,20 @@ impl CatalogSnapshot {
         comments: Arc<SharedComments>,
     ) -> Self {
         let objects = Objects::new(relations, sequences).with_views(views).with_comments(comments);
-        let (observations, granted, sizes) = Default::default();
-        Self { objects: Arc::new(objects), observations, granted, sizes }
+        let (observations, granted, sizes, origins) = Default::default();
+        Self { objects: Arc::new(objects), observations, granted, sizes, origins }
     }
 
     /// With how much the tables hold.
     #[must_use]
     pub(in crate::sql) fn with_sizes(self, sizes: Sizes) -> Self {
         Self { sizes: Arc::new(sizes), ..self }
+    }
+
+    /// With how their columns came to be known.
+    #[must_use]
+    pub(in crate::sql) fn with_origins(self, origins: Origins) -> Self {
+        Self { origins: Arc::new(origins), ..self }
     }
 
     /// With the order in which names without a schema are looked for.
@@ -255,10 +264,8 @@ impl SystemCatalog {
     }
 
     fn context(&self) -> FunctionContext {
-        let (objects, granted, sizes) = match self.seen.get() {
-            Some(snapshot) => (snapshot.objects.clone(), snapshot.granted.clone(), snapshot.sizes.clone()),
-            None => (Arc::new(Objects::new(Vec::new(), Vec::new())), Arc::default(), Arc::default()),
-        };
+        let nothing = || CatalogSnapshot::new(Vec::new(), Vec::new(), Vec::new(), Arc::default());
+        let CatalogSnapshot { objects, granted, sizes, origins, .. } = self.seen.get().cloned().unwrap_or_else(nothing);
         FunctionContext {
             objects,
             database: self.database.clone(),
@@ -267,6 +274,7 @@ impl SystemCatalog {
             handles: self.handles.clone(),
             granted,
             sizes,
+            origins,
             observations: Arc::default(),
             copies: self.copies.clone(),
             cursors: self.cursors.clone(),

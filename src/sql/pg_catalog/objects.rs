@@ -8,7 +8,7 @@ use super::functions::FunctionContext;
 use super::layout::{self, Layout};
 use super::quoting::{quote_ident, split_name};
 use super::view_definitions;
-use crate::sql::catalog::{Search, Sequence, SharedComments, View};
+use crate::sql::catalog::{Search, Sequence, SharedComments, View, schema_oid};
 use crate::sql::place::{Place, StoredTable};
 use crate::sql::relation::{Relation, RelationColumn, column_numbers};
 use crate::sql::types::TableRow;
@@ -205,7 +205,7 @@ impl Objects {
     /// The types of the rows of all tables and views.
     pub fn row_types(&self) -> impl Iterator<Item = RowType<'_>> {
         let tables = self.tables.iter().map(|table| (table.oid, table.name.as_str(), table.schema_name.as_str()));
-        let views = self.views.iter().map(|view| (view.oid, view.name.as_str(), "public"));
+        let views = self.views.iter().map(|view| (view.oid, view.name.as_str(), schema_of(view)));
         tables.chain(views).map(|(relation, name, schema)| RowType { relation, name, schema })
     }
 
@@ -239,7 +239,7 @@ impl Objects {
         path
     }
 
-    /// Every schema with its OID: the fixed ones, then that of temporary tables.
+    /// Every schema with its OID: the fixed ones, those that are mounted, then that of temporary tables.
     pub fn schemas(&self) -> Vec<(u32, String)> {
         let mut schemas = vec![
             (PG_CATALOG, "pg_catalog".to_owned()),
@@ -247,6 +247,7 @@ impl Objects {
             (PUBLIC, "public".to_owned()),
             (INFORMATION_SCHEMA, "information_schema".to_owned()),
         ];
+        schemas.extend(self.search.mounts().map(|place| (schema_oid(place), place.schema().into_owned())));
         schemas.extend(self.temporary_schema().map(|schema| (TEMPORARY_SCHEMA, schema)));
         schemas
     }
@@ -256,6 +257,14 @@ impl Objects {
             return self.temporary_schema().map(|_| TEMPORARY_SCHEMA);
         }
         self.schemas().into_iter().find(|(_, n)| n == name).map(|(oid, _)| oid)
+    }
+}
+
+/// The schema that the type of a view's rows is listed in.
+fn schema_of(view: &View) -> &'static str {
+    match view.place {
+        Place::Mount(name) => name.as_str(),
+        Place::Public | Place::Temporary(_) => "public",
     }
 }
 

@@ -13,14 +13,18 @@ use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchemaRef, Result, ScalarValue};
 use datafusion::datasource::source_as_provider;
 use datafusion::execution::SessionState;
+use datafusion::logical_expr::execution_props::ExecutionProps;
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::{Expr, FetchType, LogicalPlan, SkipType, SortExpr, TableScan, Volatility};
 use datafusion::physical_expr::expressions::Column;
-use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr};
+use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr, create_physical_expr};
 use futures::StreamExt;
+use futures::stream::BoxStream;
 
+use super::assigned::Receiver;
 use crate::sql::error::SqlResult;
-use crate::sql::expr::{is_foldable, parameter_number, unaliased};
-use crate::sql::key_range::KeyPlan;
+use crate::sql::expr::{has_constant_part, is_foldable, parameter_number, unaliased};
+use crate::sql::key_range::{KeyPlan, PointPredicate};
 use crate::sql::outcome::RowStream;
 use crate::sql::reads::Reads;
 use crate::sql::scan::{DirectScan, RelationProvider};
@@ -31,6 +35,8 @@ use crate::table::Direction;
 pub(super) struct DirectRead {
     scan: DirectScan,
     filters: Vec<Expr>,
+    /// The key that the filters name, where they name one.
+    point: Option<PointPredicate>,
     /// What comes out, over the scan's columns; `None` for these columns as they are.
     outputs: Option<Outputs>,
     order: Vec<PhysicalSortExpr>,
@@ -40,8 +46,18 @@ pub(super) struct DirectRead {
 
 #[derive(Debug)]
 struct Outputs {
-    exprs: Arc<[Arc<dyn PhysicalExpr>]>,
+    exprs: OutputExprs,
     schema: SchemaRef,
+}
+
+type Exprs = Arc<[Arc<dyn PhysicalExpr>]>;
+
+#[derive(Debug)]
+enum OutputExprs {
+    /// The same at each run.
+    Ready(Exprs),
+    /// With parameters in them, over these columns.
+    WithParameters(Vec<Expr>, DFSchemaRef),
 }
 
 impl DirectRead {
@@ -49,12 +65,12 @@ impl DirectRead {
     ///
     /// # Errors
     /// None in practice: what the optimizer refuses it also refuses on the long way.
-    pub fn of(plan: &LogicalPlan, state: &SessionState) -> SqlResult<Option<Self>> {
+    pub fn of(plan: &LogicalPlan, receivers: &[Receiver], state: &SessionState) -> SqlResult<Option<Self>> {
         if !is_candidate(plan)? || is_foldable(plan)? {
             return Ok(None);
         }
         let optimized = state.optimize(plan)?;
-        Ok(Shape::of(&optimized).map(|shape| shape.read(state)).transpose()?.flatten())
+        Ok(Shape::of(&optimized).map(|shape| shape.read(receivers, state)).transpose()?.flatten())
     }
 
     /// The rows with these parameters; `None` when their keys do not say all about which ones.
@@ -62,6 +78,16 @@ impl DirectRead {
     /// # Errors
     /// None in practice; in the stream, what the run meets.
     pub fn rows(&self, parameters: &[ScalarValue], reads: &Arc<Reads>) -> SqlResult<Option<RowStream>> {
+        let outputs = match &self.outputs {
+            None => None,
+            Some(outputs) => match outputs.ready(parameters)? {
+                Some(exprs) => Some((exprs, Arc::clone(&outputs.schema))),
+                None => return Ok(None),
+            },
+        };
+        if let Some(row) = self.row(parameters, reads)? {
+            return Ok(Some(with_outputs(row, outputs)));
+        }
         let filters = self.filters.iter().map(|filter| bound(filter, parameters)).collect::<Result<Vec<_>>>()?;
         let plan = KeyPlan::from_filters(&self.scan.relation, &filters);
         if !plan.is_exact() {
@@ -74,10 +100,47 @@ impl DirectRead {
             direction
         };
         let rows = self.scan.rows(plan, direction, self.fetch, Arc::clone(reads), self.batch_rows);
-        let Some(outputs) = &self.outputs else { return Ok(Some(Box::pin(rows.map(|batch| Ok(batch?))))) };
-        let (exprs, schema) = (Arc::clone(&outputs.exprs), Arc::clone(&outputs.schema));
-        Ok(Some(Box::pin(rows.map(move |batch| Ok(evaluated(&exprs, &schema, &batch?)?)))))
+        Ok(Some(with_outputs(rows, outputs)))
     }
+
+    /// The row of the one key that the filters name; `None` when they do not, or more has to be looked at.
+    fn row(
+        &self,
+        parameters: &[ScalarValue],
+        reads: &Arc<Reads>,
+    ) -> Result<Option<BoxStream<'static, Result<RecordBatch>>>> {
+        let Some(point) = self.point.as_ref().filter(|_| self.fetch != Some(0)) else { return Ok(None) };
+        match point.range(&self.scan.relation, parameters) {
+            Some(key) => self.scan.row(&key, reads),
+            None => Ok(None),
+        }
+    }
+}
+
+impl Outputs {
+    /// The expressions with these parameters; `None` where they leave something that is computed before any row is read.
+    fn ready(&self, parameters: &[ScalarValue]) -> Result<Option<Exprs>> {
+        let (exprs, read) = match &self.exprs {
+            OutputExprs::Ready(exprs) => return Ok(Some(Arc::clone(exprs))),
+            OutputExprs::WithParameters(exprs, read) => (exprs, read),
+        };
+        let mut ready = Vec::with_capacity(exprs.len());
+        for expr in exprs {
+            let expr = bound(expr, parameters)?;
+            if has_constant_part(&expr)? {
+                return Ok(None);
+            }
+            let (props, planning) = (ExecutionProps::new(), PhysicalPlanningContext::default());
+            ready.push(create_physical_expr(&expr, read, &props, &planning)?);
+        }
+        Ok(Some(ready.into()))
+    }
+}
+
+/// The rows, or expressions over them.
+fn with_outputs(rows: BoxStream<'static, Result<RecordBatch>>, outputs: Option<(Exprs, SchemaRef)>) -> RowStream {
+    let Some((exprs, schema)) = outputs else { return Box::pin(rows.map(|batch| Ok(batch?))) };
+    Box::pin(rows.map(move |batch| Ok(evaluated(&exprs, &schema, &batch?)?)))
 }
 
 fn evaluated(exprs: &[Arc<dyn PhysicalExpr>], schema: &SchemaRef, rows: &RecordBatch) -> Result<RecordBatch> {
@@ -113,10 +176,8 @@ fn is_candidate(plan: &LogicalPlan) -> Result<bool> {
     let mut scans = 0;
     plan.apply(|node| {
         is_candidate = match node {
-            LogicalPlan::Filter(_) => has_lasting_expressions(node, true)?,
-            LogicalPlan::Projection(_) | LogicalPlan::Sort(_) | LogicalPlan::Limit(_) => {
-                has_lasting_expressions(node, false)?
-            }
+            LogicalPlan::Filter(_) | LogicalPlan::Projection(_) => has_lasting_expressions(node, true)?,
+            LogicalPlan::Sort(_) | LogicalPlan::Limit(_) => has_lasting_expressions(node, false)?,
             LogicalPlan::SubqueryAlias(_) => true,
             LogicalPlan::TableScan(_) => {
                 scans += 1;
@@ -201,7 +262,7 @@ impl<'p> Shape<'p> {
         }
     }
 
-    fn read(&self, state: &SessionState) -> Result<Option<DirectRead>> {
+    fn read(&self, receivers: &[Receiver], state: &SessionState) -> Result<Option<DirectRead>> {
         let provider = source_as_provider(&self.scan.source)?;
         let Some(provider) = provider.downcast_ref::<RelationProvider>() else { return Ok(None) };
         let relation = Arc::clone(provider.relation());
@@ -215,18 +276,24 @@ impl<'p> Shape<'p> {
         let outputs = match self.exprs {
             None => None,
             Some(exprs) => {
-                let exprs = exprs.iter().map(|expr| state.create_physical_expr(expr.clone(), self.read));
-                let schema = Arc::clone(self.plan.schema().inner());
-                Some(Outputs { exprs: exprs.collect::<Result<_>>()?, schema })
+                let is_parameter = |expr: &Expr| matches!(unaliased(expr), Expr::Placeholder(_));
+                // Whether a column takes a value that is said to have a type is found out before any row is read.
+                if receivers.iter().any(|r| !r.untyped && exprs.get(r.place).is_none_or(is_parameter)) {
+                    return Ok(None);
+                }
+                let has_parameters = |expr: &Expr| expr.exists(|part| Ok(matches!(part, Expr::Placeholder(_))));
+                let exprs = if exprs.iter().any(|expr| has_parameters(expr).unwrap_or(true)) {
+                    OutputExprs::WithParameters(exprs.to_vec(), Arc::clone(self.read))
+                } else {
+                    let exprs = exprs.iter().map(|expr| state.create_physical_expr(expr.clone(), self.read));
+                    OutputExprs::Ready(exprs.collect::<Result<_>>()?)
+                };
+                Some(Outputs { exprs, schema: Arc::clone(self.plan.schema().inner()) })
             }
         };
         Ok(Some(DirectRead {
-            scan: DirectScan {
-                relation,
-                columns,
-                schema: Arc::clone(self.read.inner()),
-                reversible: provider.reversible(),
-            },
+            point: PointPredicate::of(&relation, &self.scan.filters),
+            scan: DirectScan::new(relation, columns, Arc::clone(self.read.inner()), provider.reversible()),
             filters: self.scan.filters.clone(),
             outputs,
             order,

@@ -8,6 +8,7 @@
 mod around;
 mod assigned;
 mod changes;
+mod constant;
 mod context;
 mod direct;
 mod earliest;
@@ -32,7 +33,7 @@ pub(super) use assigned::Receiver;
 pub(super) use edm_types::column_name as edm_type_column;
 pub(super) use labels::{label_of, shown_labels};
 pub(super) use names::{Source, resolve_column};
-pub(super) use planner::{PlannedQuery, Planner};
+pub(super) use planner::{CurrentIn, PlannedQuery, Planner};
 pub(super) use row_value::row_of_query;
 pub(super) use settings_in_turn::SETTING_BY_ROW;
 pub(super) use tables::{Mentions, TableEntry, Tables, placed_name, schema_and_table};

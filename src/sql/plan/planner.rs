@@ -1,5 +1,6 @@
 //! Hands queries to DataFusion: its SQL planner sees only the tables and functions given here.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use datafusion::catalog::TableProvider;
@@ -10,10 +11,11 @@ use datafusion::logical_expr::execution_props::ExecutionProps;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::sql::planner::{ParserOptions, PlannerContext, SqlToRel};
 use datafusion::sql::sqlparser::ast::{ObjectName, Query, Statement};
-use futures::StreamExt;
+use futures::{StreamExt, stream};
 
 use super::around::Around;
 use super::assigned::{Receiver, check_constants, check_types};
+use super::constant::constant_row;
 use super::context::StatementContext;
 use super::direct::DirectRead;
 use super::names::Source;
@@ -21,7 +23,7 @@ use super::tables::{Mentions, TableEntry, Tables, schema_and_table};
 use super::views::ViewQueries;
 use super::{changes, earliest, edm_types, frames, in_turn, list_order, multisets, names, origins};
 use super::{settings_in_turn, unnest};
-use crate::sql::catalog::{Sequence, View};
+use crate::sql::catalog::{CatalogView, Sequence, View};
 use crate::sql::engine::Engine;
 use crate::sql::error::{SqlError, SqlResult};
 use crate::sql::expr::{self, Parameters};
@@ -29,9 +31,10 @@ use crate::sql::functions;
 use crate::sql::outcome::{ResultColumn, RowStream};
 use crate::sql::pg_catalog::{CatalogSnapshot, SystemCatalog, table_row};
 use crate::sql::reads::Reads;
-use crate::sql::relation::Relation;
+use crate::sql::relation::{Relation, RelationKind};
 use crate::sql::scan::RelationProvider;
 use crate::sql::sequence::{self, values_as_selects};
+use crate::sql::settings::Settings;
 use crate::sql::style::{Reading, Style};
 use crate::sql::types::SqlType;
 use crate::table::{Promises, TableSize};
@@ -56,6 +59,33 @@ pub(crate) struct PlannedQuery {
     style: Style,
     /// The read that it is, if it needs no optimizer. Found out when it first runs.
     direct: OnceLock<Option<DirectRead>>,
+    current_in: CurrentIn,
+}
+
+/// The version of the catalogue in which something was found to be current last.
+#[derive(Debug)]
+pub(crate) struct CurrentIn(AtomicU64);
+
+impl Default for CurrentIn {
+    /// None.
+    fn default() -> Self {
+        Self(AtomicU64::new(u64::MAX))
+    }
+}
+
+impl CurrentIn {
+    pub fn is(&self, version: Option<u64>) -> bool {
+        version == Some(self.0.load(Ordering::Relaxed))
+    }
+
+    /// What depends on these relations is current in this version. Columns that are observed change without the catalogue.
+    pub fn set<'r>(&self, version: Option<u64>, mut relations: impl Iterator<Item = &'r Arc<Relation>>) {
+        if let Some(version) = version
+            && relations.all(|relation| relation.kind != RelationKind::Found && !relation.open)
+        {
+            self.0.store(version, Ordering::Relaxed);
+        }
+    }
 }
 
 impl PlannedQuery {
@@ -66,6 +96,49 @@ impl PlannedQuery {
     pub fn assigned_to(self, receivers: Vec<Receiver>) -> SqlResult<Self> {
         check_types(&self.plan, &receivers, self.style)?;
         Ok(Self { receivers, ..self })
+    }
+
+    /// Whether it was found to be current in what this view shows.
+    pub fn is_known_current(&self, catalog: &CatalogView) -> bool {
+        self.current_in.is(catalog.version())
+    }
+
+    /// The rows of a query that is a read by key, and no more.
+    ///
+    /// # Errors
+    /// None in practice; in the stream, what the run meets.
+    pub fn read_directly(
+        &self,
+        engine: &Engine,
+        settings: &Settings,
+        parameters: &[ScalarValue],
+        reads: &Arc<Reads>,
+    ) -> SqlResult<Option<RowStream>> {
+        if !settings.direct_reads() {
+            return Ok(None);
+        }
+        let Some(read) = self.direct(engine)? else { return Ok(None) };
+        check_constants(&self.plan, &self.receivers, self.style)?;
+        read.rows(parameters, reads)
+    }
+
+    /// Whether it may be a read by key, and no more: that depends on its parameters too.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn may_read_directly(&self, engine: &Engine) -> SqlResult<bool> {
+        Ok(self.direct(engine)?.is_some())
+    }
+
+    fn direct(&self, engine: &Engine) -> SqlResult<Option<&DirectRead>> {
+        if self.reads_system_catalog {
+            return Ok(None);
+        }
+        if let Some(read) = self.direct.get() {
+            return Ok(read.as_ref());
+        }
+        let read = DirectRead::of(&self.plan, &self.receivers, engine.state())?;
+        Ok(self.direct.get_or_init(|| read).as_ref())
     }
 
     /// Takes over the types of the parameters that the query names, where they were not known before.
@@ -126,8 +199,9 @@ impl<'a> Planner<'a> {
     }
 
     /// The same planner with these tables before any others.
-    pub fn with(&self, given: Tables) -> Self {
-        Self { given, ..self.clone() }
+    #[must_use]
+    pub fn with(self, given: Tables) -> Self {
+        Self { given, ..self }
     }
 }
 
@@ -228,6 +302,7 @@ impl Planner<'_> {
             receivers: Vec::new(),
             style: self.style(),
             direct: OnceLock::new(),
+            current_in: CurrentIn::default(),
         })
     }
 
@@ -271,9 +346,12 @@ impl Planner<'_> {
         query: &PlannedQuery,
         parameters: &[ScalarValue],
     ) -> SqlResult<(SessionState, Arc<dyn ExecutionPlan>)> {
-        let plan = self.bound(query, parameters)?;
+        self.physical_of(&self.bound(query, parameters)?).await
+    }
+
+    async fn physical_of(&self, plan: &LogicalPlan) -> SqlResult<(SessionState, Arc<dyn ExecutionPlan>)> {
         let state = self.engine.state_with(self.reads.clone());
-        let plan = state.optimize(&plan)?;
+        let plan = state.optimize(plan)?;
         let physical = state.query_planner().create_physical_plan(&plan, &state).await?;
         Ok((state, in_turn::keep_order(physical)?))
     }
@@ -313,7 +391,11 @@ impl Planner<'_> {
         if let Some(rows) = self.read_directly(query, parameters)? {
             return Ok(rows);
         }
-        let (state, physical) = self.physical(query, parameters).await?;
+        let plan = self.bound(query, parameters)?;
+        if let Some(row) = constant_row(&plan) {
+            return Ok(Box::pin(stream::iter([Ok(row)])));
+        }
+        let (state, physical) = self.physical_of(&plan).await?;
         let stream = execute_stream(physical, state.task_ctx())?;
         Ok(Box::pin(stream.map(|batch| batch.map_err(Into::into))))
     }
@@ -326,19 +408,8 @@ impl Planner<'_> {
         Ok(self.read_directly(query, parameters)?.is_some())
     }
 
-    /// The rows of a query that is a read by key, and no more.
     fn read_directly(&self, query: &PlannedQuery, parameters: &[ScalarValue]) -> SqlResult<Option<RowStream>> {
-        if !query.receivers.is_empty() || query.reads_system_catalog || !self.system.settings().direct_reads() {
-            return Ok(None);
-        }
-        let read = match query.direct.get() {
-            Some(read) => read,
-            None => {
-                let read = DirectRead::of(&query.plan, self.engine.state())?;
-                query.direct.get_or_init(|| read)
-            }
-        };
-        read.as_ref().map_or(Ok(None), |read| read.rows(parameters, &self.reads))
+        query.read_directly(self.engine, self.system.settings(), parameters, &self.reads)
     }
 
     /// Whether a planned query still means the same on this planner's snapshot.
@@ -346,6 +417,9 @@ impl Planner<'_> {
     /// # Errors
     /// When the catalogue cannot be read.
     pub async fn is_current(&self, query: &PlannedQuery) -> SqlResult<bool> {
+        if query.is_known_current(&self.reads.catalog) {
+            return Ok(true);
+        }
         for relation in &query.relations {
             if !self.is_unchanged(relation).await? {
                 return Ok(false);
@@ -356,7 +430,11 @@ impl Planner<'_> {
             let name = view.placed_name();
             catalog.view(&name) == Some(view) && catalog.is_visible(&name)
         };
-        Ok(!query.reads_system_catalog && query.views.iter().all(is_same))
+        let is_current = !query.reads_system_catalog && query.views.iter().all(is_same);
+        if is_current {
+            query.current_in.set(catalog.version(), query.relations.iter());
+        }
+        Ok(is_current)
     }
 
     /// Whether a relation is still the table it was, with at least the columns it had, and what its bare name means.
@@ -415,8 +493,9 @@ impl Planner<'_> {
                 }
             } else if let Some(relation) = self.relation(schema.as_deref(), &table).await? {
                 let size = self.reads.readers.size_of(&relation.stored);
+                let splits = self.reads.readers.splits(&relation.stored);
                 let promises = self.engine.stores().at(relation.stored.place)?.promises();
-                tables.insert(&used_name, relation_entry(&relation, mentions, size, promises));
+                tables.insert(&used_name, relation_entry(&relation, mentions, size, promises, splits));
             } else if let Some(sequence) = self.sequence(schema.as_deref(), &table) {
                 let provider = sequence::provider(self.system.sequences()?, &sequence).await?;
                 let key = format!("{}.{table}", sequence.place.schema());
@@ -473,6 +552,7 @@ fn relation_entry(
     mentions: &Mentions,
     size: Option<TableSize>,
     promises: Promises,
+    splits: bool,
 ) -> TableEntry {
     let shown = match (mentions.hidden, mentions.edm_types) {
         (_, true) => Arc::new(relation.with_edm_types()),
@@ -484,8 +564,9 @@ fn relation_entry(
         key: format!("{}.{}", relation.schema_name, relation.name),
         visible: names(false),
         hidden: names(true),
-        provider: Arc::new(RelationProvider::new(shown.clone(), size.map(|size| size.entities), promises))
-            as Arc<dyn TableProvider>,
+        provider: Arc::new(
+            RelationProvider::new(shown.clone(), size.map(|size| size.entities), promises).splits(splits),
+        ) as Arc<dyn TableProvider>,
         relation: Some(relation.clone()),
         oid: Some(relation.oid),
         row_type: Some(table_row(relation)),

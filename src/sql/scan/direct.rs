@@ -4,30 +4,71 @@ use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
-use datafusion::common::Result;
+use datafusion::common::{DataFusionError, Result};
 use datafusion::physical_expr::PhysicalSortExpr;
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
+use futures::StreamExt;
 use futures::stream::BoxStream;
 
+use super::layout::RowLayout;
 use super::order;
-use super::run::{GroupScan, ScanRun};
+use super::run::{GroupScan, ScanRun, external};
 use crate::sql::key_range::KeyPlan;
 use crate::sql::reads::Reads;
 use crate::sql::relation::Relation;
-use crate::table::Direction;
+use crate::table::{Direction, KeyRange, ScanRequest};
 
 /// The columns of a relation that a query reads, and nothing about which rows.
 #[derive(Debug)]
 pub(in crate::sql) struct DirectScan {
     pub relation: Arc<Relation>,
-    pub columns: Arc<[usize]>,
+    columns: Arc<[usize]>,
     /// Of these columns.
-    pub schema: SchemaRef,
+    schema: SchemaRef,
     /// Whether the store reads backwards as well as forwards.
-    pub reversible: bool,
+    reversible: bool,
+    layout: Arc<RowLayout>,
 }
 
 impl DirectScan {
+    pub fn new(relation: Arc<Relation>, columns: Arc<[usize]>, schema: SchemaRef, reversible: bool) -> Self {
+        let layout = Arc::new(RowLayout::new(&relation, &columns, false));
+        Self { relation, columns, schema, reversible, layout }
+    }
+
+    /// The row of one key; `None` where the transaction has written to the table, which [`DirectScan::rows`] knows about.
+    ///
+    /// # Errors
+    /// When the table cannot be read.
+    pub fn row(&self, key: &KeyRange, reads: &Arc<Reads>) -> Result<Option<BoxStream<'static, Result<RecordBatch>>>> {
+        if reads.own_writes(&self.relation.stored).is_some() {
+            return Ok(None);
+        }
+        let ranges: Arc<[KeyRange]> = [key.clone()].into();
+        reads.note_scan(&self.relation.stored, &ranges);
+        let request = ScanRequest {
+            table: self.relation.stored.name.clone(),
+            ranges,
+            columns: Arc::clone(self.layout.scan_columns()),
+            direction: Direction::Forward,
+            limit: Some(1),
+            batch_rows: 1,
+            predicate: None,
+            stats: Arc::default(),
+        };
+        let reader = reads.readers.at(self.relation.place()).map_err(|error| DataFusionError::External(error))?;
+        let scan = reader.scan(request).map_err(external)?;
+        let (layout, reads) = (Arc::clone(&self.layout), Arc::clone(reads));
+        Ok(Some(
+            scan.map(move |scanned| {
+                let scanned = scanned.map_err(external)?;
+                reads.count_entities(scanned.num_rows(), scanned.num_rows());
+                layout.assemble(&scanned).map_err(|error| DataFusionError::External(error))
+            })
+            .boxed(),
+        ))
+    }
+
     /// The direction in which the rows of these keys come in a wanted order; `None` when neither gives it.
     ///
     /// # Errors
@@ -55,9 +96,11 @@ impl DirectScan {
         batch_rows: usize,
     ) -> BoxStream<'static, Result<RecordBatch>> {
         debug_assert!(plan.is_exact(), "rows are not filtered here");
-        let groups =
-            plan.groups.iter().map(|g| GroupScan { ranges: g.ranges.clone().into(), residual: None }).collect();
+        let group =
+            |ranges: &Vec<KeyRange>| GroupScan { ranges: ranges.clone().into(), residual: None, predicate: None };
+        let groups = plan.groups.iter().map(|g| group(&g.ranges)).collect();
         let run = ScanRun {
+            part: (0, 1),
             relation: Arc::clone(&self.relation),
             reads,
             read: Arc::clone(&self.columns),

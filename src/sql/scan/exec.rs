@@ -24,11 +24,14 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Pla
 
 use super::layout::RowLayout;
 use super::run::{GroupScan, ScanRun};
-use super::{estimate, order};
+use super::{estimate, order, pushdown};
 use crate::sql::key_range::KeyPlan;
 use crate::sql::reads::Reads;
 use crate::sql::relation::Relation;
-use crate::table::{Direction, ScanStats};
+use crate::table::{Direction, KeyRange, Predicate, ScanPlan, ScanStats};
+
+/// Tables with fewer rows are read by one thread: another one would hardly have begun.
+const SPLIT_ROWS: u64 = 50_000;
 
 /// Scans the ranges of a [`KeyPlan`], group by group.
 #[derive(Debug, Clone)]
@@ -48,6 +51,10 @@ pub(in crate::sql) struct EntityScanExec {
     dynamic: Vec<Arc<dyn PhysicalExpr>>,
     /// How many rows the table had about when the scan was planned.
     table_rows: Option<u64>,
+    /// The store splits scans of the table.
+    splits: bool,
+    /// How many parts it is read in, side by side; each in order, and before the next.
+    parts: usize,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
     stats: Arc<ScanStats>,
@@ -67,12 +74,13 @@ impl EntityScanExec {
         let layout = RowLayout::new(&relation, &read, false);
         let schema = DFSchema::try_from(layout.schema().as_ref().clone())?;
         let groups = plan.groups.iter().map(|group| {
+            let predicate = group.residual.as_ref().and_then(|filter| pushdown::predicate(&relation, filter));
             let residual = group.residual.clone().map(|e| session.create_physical_expr(e, &schema)).transpose()?;
-            Ok(GroupScan { ranges: group.ranges.clone().into(), residual })
+            Ok(GroupScan { ranges: group.ranges.clone().into(), residual, predicate })
         });
         let groups: Arc<[GroupScan]> = groups.collect::<Result<Vec<_>>>()?.into();
         let output: SchemaRef = Arc::new(layout.schema().project(&(0..projection.len()).collect::<Vec<_>>())?);
-        let properties = plan_properties(&relation, &projection, &output, &plan, Direction::Forward)?;
+        let properties = plan_properties(&relation, &projection, &output, &plan, Direction::Forward, 1)?;
         Ok(Self {
             relation,
             projection: projection.into(),
@@ -84,6 +92,8 @@ impl EntityScanExec {
             fetch,
             dynamic: Vec::new(),
             table_rows: None,
+            splits: false,
+            parts: 1,
             properties,
             metrics: ExecutionPlanMetricsSet::new(),
             stats: Arc::default(),
@@ -99,6 +109,17 @@ impl EntityScanExec {
     #[must_use]
     pub fn reversible(self, reversible: bool) -> Self {
         Self { reversible, ..self }
+    }
+
+    /// Whether several threads may share it, each reading a part that the store tells.
+    #[must_use]
+    pub fn splits(self, splits: bool) -> Self {
+        Self { splits, ..self }
+    }
+
+    /// How many parts it is read in.
+    pub fn parts(&self) -> usize {
+        self.parts
     }
 
     pub fn relation(&self) -> &Relation {
@@ -123,9 +144,40 @@ impl EntityScanExec {
         &self.dynamic
     }
 
+    /// What the store is told that it may leave out, for each group of ranges that has something.
+    pub fn predicates(&self) -> impl Iterator<Item = &Predicate> {
+        self.groups.iter().filter_map(|group| group.predicate.as_ref())
+    }
+
+    /// What the store will do when it runs on these snapshots.
+    ///
+    /// # Errors
+    /// 0A000 for a place that this server has no store for.
+    pub fn scan_plan(&self, reads: Arc<Reads>, batch_rows: usize) -> Result<ScanPlan> {
+        self.run(reads, batch_rows, BaselineMetrics::new(&ExecutionPlanMetricsSet::new(), 0), 0).plan()
+    }
+
     /// What the run cost so far.
     pub fn stats(&self) -> &ScanStats {
         &self.stats
+    }
+
+    fn run(&self, reads: Arc<Reads>, batch_rows: usize, metrics: BaselineMetrics, part: usize) -> ScanRun {
+        ScanRun {
+            relation: Arc::clone(&self.relation),
+            reads,
+            read: Arc::clone(&self.read),
+            projection: Arc::clone(&self.projection),
+            plan: Arc::clone(&self.plan),
+            groups: Arc::clone(&self.groups),
+            dynamic: self.dynamic.clone(),
+            direction: self.direction,
+            fetch: self.fetch,
+            batch_rows,
+            part: (part, self.parts),
+            stats: Arc::clone(&self.stats),
+            metrics,
+        }
     }
 
     fn reversed(&self) -> Result<Self> {
@@ -133,8 +185,20 @@ impl EntityScanExec {
             Direction::Forward => Direction::Reverse,
             Direction::Reverse => Direction::Forward,
         };
-        let properties = plan_properties(&self.relation, &self.projection, &self.schema(), &self.plan, direction)?;
-        Ok(Self { direction, properties, ..self.clone() })
+        self.planned(direction, self.parts)
+    }
+
+    /// In this direction, and in so many parts.
+    fn planned(&self, direction: Direction, parts: usize) -> Result<Self> {
+        let properties =
+            plan_properties(&self.relation, &self.projection, &self.schema(), &self.plan, direction, parts)?;
+        Ok(Self { direction, parts, properties, ..self.clone() })
+    }
+
+    /// Whether it reads many rows, all there are in a range of keys.
+    fn is_long(&self) -> bool {
+        let is_large = self.table_rows.is_some_and(|rows| rows >= SPLIT_ROWS);
+        is_large && self.fetch.is_none() && self.plan.ranges().any(KeyRange::has_all_rows)
     }
 }
 
@@ -159,9 +223,10 @@ fn plan_properties(
     output: &SchemaRef,
     plan: &KeyPlan,
     direction: Direction,
+    parts: usize,
 ) -> Result<Arc<PlanProperties>> {
     let order = order::properties(relation, projection, output, plan, direction)?;
-    let partitioning = Partitioning::UnknownPartitioning(1);
+    let partitioning = Partitioning::UnknownPartitioning(parts);
     Ok(Arc::new(PlanProperties::new(order, partitioning, EmissionType::Incremental, Boundedness::Bounded)))
 }
 
@@ -203,20 +268,8 @@ impl ExecutionPlan for EntityScanExec {
         let Some(reads) = context.session_config().get_extension::<Reads>() else {
             return internal_err!("a scan was started without a snapshot to read from");
         };
-        let run = ScanRun {
-            relation: Arc::clone(&self.relation),
-            reads,
-            read: Arc::clone(&self.read),
-            projection: Arc::clone(&self.projection),
-            plan: Arc::clone(&self.plan),
-            groups: Arc::clone(&self.groups),
-            dynamic: self.dynamic.clone(),
-            direction: self.direction,
-            fetch: self.fetch,
-            batch_rows: context.session_config().batch_size(),
-            stats: Arc::clone(&self.stats),
-            metrics: BaselineMetrics::new(&self.metrics, partition),
-        };
+        let batch_rows = context.session_config().batch_size();
+        let run = self.run(reads, batch_rows, BaselineMetrics::new(&self.metrics, partition), partition);
         Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), run.into_stream())))
     }
 
@@ -224,8 +277,20 @@ impl ExecutionPlan for EntityScanExec {
         Some(self.metrics.clone_inner())
     }
 
-    fn partition_statistics(&self, _partition: Option<usize>) -> Result<Arc<Statistics>> {
-        Ok(Arc::new(estimate::statistics(&self.plan, self.table_rows, self.fetch, &self.schema())))
+    fn partition_statistics(&self, partition: Option<usize>) -> Result<Arc<Statistics>> {
+        let mut statistics = estimate::statistics(&self.plan, self.table_rows, self.fetch, &self.schema());
+        if partition.is_some() {
+            statistics.num_rows = statistics.num_rows.map(|rows| rows.div_ceil(self.parts));
+        }
+        Ok(Arc::new(statistics))
+    }
+
+    /// More threads than one pay for many rows only, and where the store says where to split.
+    fn repartitioned(&self, parts: usize, _config: &ConfigOptions) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        if !self.splits || parts <= self.parts || !self.is_long() {
+            return Ok(None);
+        }
+        Ok(Some(Arc::new(self.planned(self.direction, parts)?)))
     }
 
     fn supports_limit_pushdown(&self) -> bool {
@@ -233,7 +298,10 @@ impl ExecutionPlan for EntityScanExec {
     }
 
     fn with_fetch(&self, fetch: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
-        Some(Arc::new(Self { fetch, ..self.clone() }))
+        // A few rows are read by one, which stops when it has them.
+        let parts = if fetch.is_some() { 1 } else { self.parts };
+        let scan = self.planned(self.direction, parts).ok()?;
+        Some(Arc::new(Self { fetch, ..scan }))
     }
 
     fn fetch(&self) -> Option<usize> {

@@ -7,6 +7,7 @@
 //!     estimate   how many rows to expect
 //!     order      what order a scan's rows have
 //!     run        groups of ranges, one after the other, as record batches
+//!     pushdown   filters -> a hint for the store
 //!     overlay    the transaction's own writes, merged in
 //!     layout     stored columns -> the relation's columns
 //! ```
@@ -18,6 +19,7 @@ mod layout;
 mod order;
 mod overlay;
 mod provider;
+mod pushdown;
 mod run;
 
 pub(super) use direct::DirectScan;

@@ -22,13 +22,21 @@ pub(in crate::sql) struct RelationProvider {
     constraints: Constraints,
     /// How many rows there are about, where the store counts them.
     rows: Option<u64>,
+    /// The store splits scans of it.
+    splits: bool,
 }
 
 impl RelationProvider {
     pub fn new(relation: Arc<Relation>, rows: Option<u64>, promises: Promises) -> Self {
         let key = relation.key_columns();
         let keys = if key.is_empty() { Vec::new() } else { vec![Constraint::PrimaryKey(key)] };
-        Self { relation, promises, constraints: Constraints::new_unverified(keys), rows }
+        Self { relation, promises, constraints: Constraints::new_unverified(keys), rows, splits: false }
+    }
+
+    /// Whether scans of it may be split.
+    #[must_use]
+    pub fn splits(self, splits: bool) -> Self {
+        Self { splits, ..self }
     }
 
     pub fn relation(&self) -> &Arc<Relation> {
@@ -72,6 +80,7 @@ impl TableProvider for RelationProvider {
         let all = || (0..self.relation.columns.len()).collect();
         let projection = projection.cloned().unwrap_or_else(all);
         let scan = EntityScanExec::try_new(Arc::clone(&self.relation), projection, plan, limit, session)?;
-        Ok(Arc::new(scan.with_table_rows(self.rows).reversible(self.promises.reverse_scans)))
+        let scan = scan.with_table_rows(self.rows).reversible(self.promises.reverse_scans);
+        Ok(Arc::new(scan.splits(self.splits)))
     }
 }

@@ -14,10 +14,11 @@ use futures::{StreamExt, TryStreamExt};
 use super::layout::RowLayout;
 use super::overlay;
 use crate::sql::error::SqlError;
-use crate::sql::key_range::KeyPlan;
+use crate::sql::key_range::{KeyPlan, in_both};
 use crate::sql::reads::Reads;
 use crate::sql::relation::Relation;
-use crate::table::{Direction, KeyRange, ScanRequest, ScanStats, StoreError};
+use crate::sql::tx::OwnWrites;
+use crate::table::{Direction, KeyRange, Predicate, ScanPlan, ScanRequest, ScanStats, StoreError, TableReader};
 
 /// Ranges with what is left to filter in them.
 #[derive(Debug, Clone)]
@@ -26,6 +27,8 @@ pub(super) struct GroupScan {
     pub ranges: Arc<[KeyRange]>,
     /// Over the columns that are read.
     pub residual: Option<Arc<dyn PhysicalExpr>>,
+    /// What the store may leave out by it: no row that the residual is true of.
+    pub predicate: Option<Predicate>,
 }
 
 /// Everything a running scan needs.
@@ -40,6 +43,8 @@ pub(super) struct ScanRun {
     pub direction: Direction,
     pub fetch: Option<usize>,
     pub batch_rows: usize,
+    /// Which part of it this is, and of how many.
+    pub part: (usize, usize),
     pub stats: Arc<ScanStats>,
     pub metrics: BaselineMetrics,
 }
@@ -62,7 +67,10 @@ impl ScanRun {
     }
 
     fn start(self) -> BoxStream<'static, Result<RecordBatch>> {
-        let groups = self.narrowed_groups();
+        let groups = match self.groups_of_part() {
+            Ok(groups) => groups,
+            Err(error) => return stream::once(async { Err(error) }).boxed(),
+        };
         let run = Arc::new(self);
         let in_order: Vec<GroupScan> = match run.direction {
             Direction::Forward => groups,
@@ -78,20 +86,49 @@ impl ScanRun {
         let Some(within) = self.plan.narrowed_by(&self.relation, &self.dynamic, &self.output_names()) else {
             return self.groups.to_vec();
         };
-        let narrowed = self
-            .groups
-            .iter()
-            .zip(within)
-            .map(|(group, ranges)| GroupScan { ranges: ranges.into(), residual: group.residual.clone() });
+        let narrowed =
+            self.groups.iter().zip(within).map(|(group, ranges)| GroupScan { ranges: ranges.into(), ..group.clone() });
         narrowed.filter(|group| !group.ranges.is_empty()).collect()
+    }
+
+    /// The narrowed groups, cut down to the keys of this part.
+    fn groups_of_part(&self) -> Result<Vec<GroupScan>> {
+        let (narrowed, (part, parts)) = (self.narrowed_groups(), self.part);
+        if parts == 1 {
+            return Ok(narrowed);
+        }
+        // By what every part knows alike: run-time filters may have said less when another part began.
+        let all: Vec<KeyRange> = self.plan.ranges().cloned().collect();
+        let keys = self.reader()?.split(&self.relation.stored.name, &all, parts);
+        if part > keys.len() {
+            return Ok(Vec::new());
+        }
+        let own = KeyRange::between(part.checked_sub(1).and_then(|before| keys.get(before)), keys.get(part));
+        let cut = |group: GroupScan| GroupScan { ranges: in_both(&group.ranges, &own).into(), ..group };
+        Ok(narrowed.into_iter().map(cut).filter(|group| !group.ranges.is_empty()).collect())
     }
 
     fn output_names(&self) -> Vec<&str> {
         self.projection.iter().map(|&index| self.relation.columns[index].name.as_str()).collect()
     }
 
-    fn group(&self, group: &GroupScan) -> Result<BoxStream<'static, Result<RecordBatch>>> {
-        self.reads.note_scan(&self.relation.stored, &group.ranges);
+    /// What the stores will do for it, as far as that is known before it runs.
+    ///
+    /// # Errors
+    /// 0A000 for a place that this server has no store for.
+    pub fn plan(&self) -> Result<ScanPlan> {
+        let mut plan = ScanPlan::default();
+        for group in self.groups.iter() {
+            plan.add(self.reader()?.describe(&self.ask(group).request));
+        }
+        Ok(plan)
+    }
+
+    fn reader(&self) -> Result<&dyn TableReader> {
+        self.reads.readers.at(self.relation.place()).map_err(|error| DataFusionError::External(error))
+    }
+
+    fn ask(&self, group: &GroupScan) -> Asked<'_> {
         let own = self.reads.own_writes(&self.relation.stored);
         // Entities the transaction has changed can hide some of those the store returns.
         let hidden = own.map_or(0, |own| own.count_at_most(&group.ranges));
@@ -102,15 +139,22 @@ impl ScanRun {
             table: self.relation.stored.name.clone(),
             ranges: Arc::clone(&group.ranges),
             columns: Arc::clone(layout.scan_columns()),
+            predicate: group.predicate.clone().filter(|_| self.reads.pushes_filters()),
             direction: self.direction,
             limit,
             batch_rows: limit.map_or(self.batch_rows, |limit| limit.clamp(1, self.batch_rows)),
             stats: Arc::clone(&self.stats),
         };
-        let reader = self.reads.readers.at(self.relation.place()).map_err(|error| DataFusionError::External(error))?;
-        let scan = reader.scan(request).map_err(external)?;
+        Asked { request, layout, own }
+    }
+
+    fn group(&self, group: &GroupScan) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+        self.reads.note_scan(&self.relation.stored, &group.ranges);
+        let Asked { request, layout, own } = self.ask(group);
+        let scan = self.reader()?.scan(request).map_err(external)?;
         let scan = match own {
             None => scan.map_err(external).boxed(),
+            // The store may leave out versions that the transaction has overwritten: its own stand for them.
             Some(own) => {
                 overlay::merge(scan, own, &group.ranges, layout.scan_columns(), self.direction, self.batch_rows)
             }
@@ -126,6 +170,14 @@ impl ScanRun {
         });
         Ok(rows.try_filter(|batch| futures::future::ready(batch.num_rows() > 0)).boxed())
     }
+}
+
+/// What one group asks the store for.
+struct Asked<'a> {
+    request: ScanRequest,
+    layout: RowLayout,
+    /// The transaction's own writes to lay over it.
+    own: Option<&'a OwnWrites>,
 }
 
 /// The relation's rows, filtered, with only the columns that come out.

@@ -7,14 +7,15 @@ use super::counting::{advance, advance_by, check_within, exhausted};
 use crate::model::{Entity, StoredEntity, TableName};
 use crate::sql::catalog::{CATALOG_TABLE, Sequence, SequenceOptions, SequenceState};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::table::{Batch, CommitError, IfMatch, Operation, Rejection, TableStore};
+use crate::sql::place::Stores;
+use crate::table::{Batch, CommitError, IfMatch, Operation, Rejection};
 
 /// Values reserved at once, unless CACHE or a statement asks for more: so many are lost by a crash.
 const BLOCK: u64 = 64;
 
-/// The sequences of one store, shared by all sessions.
+/// The sequences that are kept in stores, shared by all sessions.
 pub(in crate::sql) struct Sequences {
-    store: Arc<dyn TableStore>,
+    stores: Stores,
     /// What is reserved and not given out yet, by the sequence's OID.
     blocks: Mutex<HashMap<u32, Arc<BlockCell>>>,
 }
@@ -42,8 +43,8 @@ impl Block {
 }
 
 impl Sequences {
-    pub fn new(store: Arc<dyn TableStore>) -> Self {
-        Self { store, blocks: Mutex::default() }
+    pub fn new(stores: Stores) -> Self {
+        Self { stores, blocks: Mutex::default() }
     }
 
     /// The next values of a sequence.
@@ -51,6 +52,7 @@ impl Sequences {
     /// # Errors
     /// 2200H at the sequence's end, 42P01 when it was dropped meanwhile, and what the store meets.
     pub async fn next_values(&self, sequence: &Arc<Sequence>, count: usize) -> SqlResult<Vec<i64>> {
+        self.stores.check_writable(sequence.place)?;
         let cell = self.cell(sequence);
         let mut block = cell.lock().await;
         if block.as_ref().is_some_and(|block| !Arc::ptr_eq(&block.sequence, sequence)) {
@@ -76,6 +78,7 @@ impl Sequences {
     /// # Errors
     /// 22003 for a value outside the sequence's bounds, and as [`Sequences::next_values`].
     pub async fn set(&self, sequence: &Arc<Sequence>, state: SequenceState) -> SqlResult<()> {
+        self.stores.check_writable(sequence.place)?;
         let cell = self.cell(sequence);
         let mut block = cell.lock().await;
         let (definition, _, _) = self.stored(sequence).await?;
@@ -147,9 +150,10 @@ impl Sequences {
     }
 
     async fn stored(&self, sequence: &Sequence) -> SqlResult<(Sequence, SequenceState, StoredEntity)> {
-        let stored = self.store.reader().get(&TableName::parse(CATALOG_TABLE)?, &sequence.entity_key()?).await?;
+        let reader = self.stores.at(sequence.place)?.reader();
+        let stored = reader.get(&TableName::parse(CATALOG_TABLE)?, &sequence.entity_key()?).await?;
         let stored = stored.ok_or_else(|| missing(sequence))?;
-        let (definition, state) = Sequence::of_entity(&stored)?;
+        let (definition, state) = Sequence::of_entity(sequence.place, &stored)?;
         // Another sequence of the same name is not this one.
         if definition.oid == sequence.oid { Ok((definition, state, stored)) } else { Err(missing(sequence)) }
     }
@@ -157,7 +161,7 @@ impl Sequences {
     /// Whether it was done; not when the entry changed meanwhile.
     async fn commit(&self, sequence: &Sequence, operation: Operation) -> SqlResult<bool> {
         let batch = Batch::single(TableName::parse(CATALOG_TABLE)?, operation)?;
-        match self.store.commit(batch).await {
+        match self.stores.at(sequence.place)?.commit(batch).await {
             Ok(_) => Ok(true),
             Err(CommitError::Rejected { reason: Rejection::ETagMismatch, .. }) => Ok(false),
             Err(CommitError::Rejected { .. }) => Err(missing(sequence)),

@@ -9,12 +9,65 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::functions;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::pg_catalog::quote_ident;
-use crate::sql::statement::{Command, fold, parse};
+use crate::sql::pg_catalog::{quote_ident, split_name};
+use crate::sql::place::Place;
+use crate::sql::statement::{Command, fold, parse, parse_expression};
 
 /// The DEFAULT of a column that a sequence counts, as PostgreSQL prints it.
-pub(in crate::sql) fn next_call(sequence: &str) -> String {
-    format!("nextval('{}'::regclass)", quote_ident(sequence).replace('\'', "''"))
+pub(in crate::sql) fn next_call(place: Place, sequence: &str) -> String {
+    format!("nextval('{}'::regclass)", called(place, sequence).replace('\'', "''"))
+}
+
+/// A sequence as the defaults of a table beside it name it. What is mounted is found under its schema alone.
+pub(in crate::sql) fn called(place: Place, sequence: &str) -> String {
+    match place {
+        Place::Mount(schema) => format!("{schema}.{}", quote_ident(sequence)),
+        Place::Public | Place::Temporary(_) => quote_ident(sequence),
+    }
+}
+
+/// A default of a mounted store's table as the store's own catalogue has it, where its sequences have no schema.
+pub(in crate::sql) fn default_as_kept(place: Place, text: &str) -> String {
+    let schema = place.schema();
+    renamed(text, |parts| match parts {
+        [of, name] if **of == *schema => Some(quote_ident(name)),
+        _ => None,
+    })
+}
+
+/// The way back: `public` is what the store's own catalogue calls its schema.
+pub(in crate::sql) fn default_as_shown(place: Place, text: &str) -> String {
+    renamed(text, |parts| match parts {
+        [name] => Some(called(place, name)),
+        [of, name] if of == "public" => Some(called(place, name)),
+        _ => None,
+    })
+}
+
+/// An expression whose calls of `nextval` name their sequences anew, where there is a new name.
+fn renamed(text: &str, rename: impl Fn(&[String]) -> Option<String>) -> String {
+    struct Rename<F> {
+        rename: F,
+    }
+    impl<F: Fn(&[String]) -> Option<String>> VisitorMut for Rename<F> {
+        type Break = ();
+        fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+            if let Expr::Function(function) = expr
+                && let Some(sequence) = sequence_in(function)
+                && let Some(name) = (self.rename)(&split_name(sequence))
+            {
+                *sequence = name;
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    // Most defaults count nothing, and stay as they were written.
+    if !text.to_ascii_lowercase().contains("nextval") {
+        return text.to_owned();
+    }
+    let Ok(mut expression) = parse_expression(text) else { return text.to_owned() };
+    let _ = VisitMut::visit(&mut expression, &mut Rename { rename });
+    expression.to_string()
 }
 
 /// Replaces the calls of `nextval` in an expression by the columns that `column` names for them; gives the texts that
@@ -30,11 +83,11 @@ pub(in crate::sql) fn take_next_calls(expr: &mut Expr, column: impl Fn(usize) ->
     impl<F: Fn(usize) -> Ident> VisitorMut for Take<F> {
         type Break = Box<SqlError>;
         fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
-            let Expr::Function(function) = &*expr else { return ControlFlow::Continue(()) };
+            let Expr::Function(function) = &mut *expr else { return ControlFlow::Continue(()) };
             if !functions::waits(&name_of(function)) {
                 return ControlFlow::Continue(());
             }
-            let Some(sequence) = sequence_of(function) else {
+            let Some(sequence) = sequence_in(function).cloned() else {
                 let what = format!("{expr} in a DEFAULT expression");
                 return ControlFlow::Break(
                     SqlError::new(ErrorKind::FeatureNotSupported, format!("{what} is not supported"))
@@ -54,19 +107,19 @@ pub(in crate::sql) fn take_next_calls(expr: &mut Expr, column: impl Fn(usize) ->
 }
 
 /// The text in `nextval('s')` and `nextval('s'::regclass)`.
-fn sequence_of(function: &Function) -> Option<String> {
-    let FunctionArguments::List(list) = &function.args else { return None };
-    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] = list.args.as_slice() else { return None };
+fn sequence_in(function: &mut Function) -> Option<&mut String> {
     if name_of(function) != "nextval" {
         return None;
     }
+    let FunctionArguments::List(list) = &mut function.args else { return None };
+    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] = list.args.as_mut_slice() else { return None };
     let literal = match argument {
-        Expr::Cast { expr, kind: CastKind::DoubleColon | CastKind::Cast, .. } => &**expr,
+        Expr::Cast { expr, kind: CastKind::DoubleColon | CastKind::Cast, .. } => &mut **expr,
         other => other,
     };
     match literal {
-        Expr::Value(value) => match &value.value {
-            Value::SingleQuotedString(text) => Some(text.clone()),
+        Expr::Value(value) => match &mut value.value {
+            Value::SingleQuotedString(text) => Some(text),
             _ => None,
         },
         _ => None,
@@ -160,7 +213,7 @@ mod tests {
         let mut computed = parse_expression("nextval('s' || 't')").unwrap();
         let error = take_next_calls(&mut computed, |_| Ident::new("n")).unwrap_err();
         assert_eq!(error.kind, ErrorKind::FeatureNotSupported);
-        assert_eq!(taken(&next_call("My's")).1, ["\"My's\""]);
+        assert_eq!(taken(&next_call(Place::Public, "My's")).1, ["\"My's\""]);
     }
 
     #[test]

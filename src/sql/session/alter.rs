@@ -12,6 +12,7 @@ use crate::sql::ddl::{self, Alteration, Renaming, RowCheck};
 use crate::sql::dml::{contains_nulls, is_there_row};
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
 use crate::sql::outcome::{CommandTag, Outcome};
+use crate::sql::place::Place;
 use crate::sql::plan::{placed_name, schema_and_table};
 use crate::sql::reads::Reads;
 use crate::sql::relation::Relation;
@@ -30,6 +31,7 @@ impl Session {
             self.claim(&placed).await?;
             // Whoever had the name may have changed what it means.
             if let Some(view) = self.reads().catalog.view(&placed).cloned() {
+                self.check_stays(placed.place, command)?;
                 self.alter_view(&view, command).await?;
                 self.settle(position).await?;
                 return Ok(done_of(command));
@@ -48,15 +50,30 @@ impl Session {
             }
             Err(error) => return Err(error),
         };
+        self.check_stays(relation.place(), command)?;
         match ddl::renaming(&alter.operations)? {
             Some(renaming) => self.rename(&relation, &renaming).await?,
             None => self.alter(&relation, command).await?,
         }
-        for what in &command.ignored {
+        for what in &command.taken.ignored {
             self.notice(Notice::info(format!("{what} has no meaning here and is ignored")));
         }
         self.settle(position).await?;
         Ok(done)
+    }
+
+    /// SET SCHEMA: what is there stays there.
+    ///
+    /// # Errors
+    /// 3F000 for a schema that there is not, 0A000 for another one.
+    fn check_stays(&self, place: Place, command: &AlterCommand) -> SqlResult<()> {
+        let Some(schema) = &command.taken.schema else { return Ok(()) };
+        match self.reads().catalog.place_of_schema(schema) {
+            None => Err(SqlError::new(ErrorKind::UndefinedSchema, format!("schema \"{schema}\" does not exist"))),
+            Some(to) if to == place => Ok(()),
+            Some(_) => Err(SqlError::not_supported("ALTER ... SET SCHEMA to another store")
+                .with_hint("Make the table there, and copy it with INSERT INTO ... SELECT.")),
+        }
     }
 
     async fn rename(&mut self, relation: &Arc<Relation>, renaming: &Renaming) -> SqlResult<()> {
@@ -164,7 +181,7 @@ impl Session {
             let state = sequence.initial();
             let owner = self.reads().catalog.access(alteration.after.oid);
             let staged = self.transaction.catalog_mut();
-            staged.put_access(Access::made_by(owner.owner(), sequence.oid));
+            staged.put_access(sequence.place, Access::made_by(owner.owner(), sequence.oid));
             staged.start_sequence(sequence, state);
         }
         Ok(())

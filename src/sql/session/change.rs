@@ -13,7 +13,9 @@ use super::prepare::{Plan, plan};
 use super::{Position, Session};
 use crate::sql::dml::{Changed, PreparedDml, WriteMode, Writes};
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
-use crate::sql::plan::Tables;
+use crate::sql::place::Place;
+use crate::sql::plan::{CurrentIn, Tables};
+use crate::sql::progress::{Report, Writer};
 use crate::sql::relation::{Relation, RelationKind};
 use crate::sql::settings::Autocommit;
 use crate::sql::statement::Command;
@@ -31,6 +33,8 @@ pub(super) struct Change<'a> {
     pub declared: &'a [SqlType],
     /// Its locking sub-queries, if it has some.
     pub around: Option<&'a LockingStatement>,
+    /// Where its plan was found to be current, if that is remembered.
+    pub current_in: Option<&'a CurrentIn>,
 }
 
 /// What came of running a change once.
@@ -65,7 +69,7 @@ impl Session {
             let unit = self.unit(change.dml, position);
             self.lock_target(change.dml, unit, &mut claims).await?;
             let given = match change.around {
-                Some(statement) => self.lock_sub_queries(statement, parameters, claims.as_mut()).await?,
+                Some(statement) => Box::pin(self.lock_sub_queries(statement, parameters, claims.as_mut())).await?,
                 None => Some(Tables::default()),
             };
             let Some(given) = given else {
@@ -75,7 +79,7 @@ impl Session {
             if change.dml.targets().iter().any(|relation| relation.kind == RelationKind::Found) {
                 Box::pin(self.engine.catalog().follow()).await?;
             }
-            let fresh = self.refreshed(change, given.clone()).await?;
+            let fresh = Box::pin(self.refreshed(change, given.clone())).await?;
             let dml = fresh.as_ref().unwrap_or(change.dml);
             self.check_target(dml).await?;
             match self.change_once(dml, given, parameters, unit, claims.take()).await? {
@@ -123,6 +127,7 @@ impl Session {
             Unit::Block | Unit::OneEgt | Unit::Implicit => self.transaction.claims_mut(),
         };
         for relation in dml.targets() {
+            self.engine.stores().check_writable(relation.place())?;
             claims.lock_table(relation, TableMode::RowExclusive).await?;
         }
         Ok(())
@@ -149,8 +154,11 @@ impl Session {
     /// The statement planned anew when one of its tables or views changed since it was prepared, or to read what its
     /// sub-queries locked.
     async fn refreshed(&self, change: &Change<'_>, given: Tables) -> SqlResult<Option<PreparedDml>> {
+        let Change { dml, command, declared, around, current_in } = change;
+        if around.is_none() && current_in.is_some_and(|current_in| current_in.is(self.catalog_version())) {
+            return Ok(None);
+        }
         let planner = self.planner().with(given);
-        let Change { dml, command, declared, around } = change;
         let mut is_current = around.is_none();
         for target in dml.targets() {
             is_current = is_current && planner.is_unchanged(target).await?;
@@ -159,6 +167,10 @@ impl Session {
             is_current = is_current && Box::pin(planner.is_current(input)).await?;
         }
         if is_current {
+            if let Some(current_in) = current_in {
+                let read = dml.inputs().into_iter().flat_map(|input| &input.relations);
+                current_in.set(planner.reads.catalog.version(), dml.targets().into_iter().chain(read));
+            }
             return Ok(None);
         }
         match plan(&planner, command, declared).await? {
@@ -188,11 +200,15 @@ impl Session {
             Unit::Implicit => WriteMode::Implicit(&mut self.transaction),
             Unit::Direct => {
                 let claims = claims.unwrap_or_else(|| self.transaction.take_claims());
-                WriteMode::Direct(Box::new(self.direct_writer(dml.relation())?.with_claims(claims)))
+                let writer = self.direct_writer(dml.relation(), dml.verb())?;
+                WriteMode::Direct(Box::new(writer.with_claims(claims)))
             }
         };
         let mut writes = Writes::new(&engine, dml.relation().clone(), reads, mode);
-        let result = dml.run(&planner, parameters, &mut writes).await;
+        let result = match dml.run(&planner, parameters, &mut writes).await {
+            Ok(changed) => Ok(changed),
+            Err(error) => Err(writes.give_up(error).await),
+        };
         let (stale, committed, footprint) = (writes.is_stale(), writes.committed(), writes.take_footprint());
         let claims = writes.into_claims();
         self.transaction.end_statement();
@@ -214,13 +230,19 @@ impl Session {
     ///
     /// # Errors
     /// 0A000 for a table of a place without a store.
-    pub(super) fn direct_writer(&self, relation: &Arc<Relation>) -> SqlResult<EgtWriter> {
+    pub(super) fn direct_writer(&self, relation: &Arc<Relation>, command: &'static str) -> SqlResult<EgtWriter> {
         let store = self.engine.stores().at(relation.place())?.clone();
-        let mut writer = EgtWriter::new(store, relation.clone());
-        if self.transaction.observed_statement().is_some() {
+        let mut writer = EgtWriter::new(store, relation.clone()).with_report(self.report(relation, command));
+        if self.transaction.observed_statement().is_some() && relation.place() == Place::Public {
             writer.keep_footprint();
         }
         Ok(writer)
+    }
+
+    /// Where a statement that writes much shows how far it is.
+    pub(super) fn report(&self, relation: &Relation, command: &'static str) -> Report {
+        let writer = Writer { process: self.login.process, relation: relation.oid, command };
+        Report { to: self.engine.long_writes().clone(), writer }
     }
 
     pub(super) fn tell_about_split(&mut self, committed: EgtCount) {

@@ -121,6 +121,12 @@ impl Session {
             {
                 comments.schemas.insert(name.clone(), text.unwrap_or_default());
             }
+            // Its name is one that this server gives: so is what is said of it.
+            CommentSubject::Schema(name)
+                if self.reads().catalog.place_of_schema(name).is_some_and(|place| place.is_mount()) =>
+            {
+                set_comment(&mut comments.schemas, name, text);
+            }
             CommentSubject::Schema(name) => {
                 let message = format!("schema \"{name}\" does not exist");
                 return Err(SqlError::new(ErrorKind::UndefinedSchema, message));

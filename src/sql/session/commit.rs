@@ -5,6 +5,7 @@ use crate::sql::catalog::StagedCatalog;
 use crate::sql::error::SqlResult;
 use crate::sql::observe::{Footprint, Observed, Outcome};
 use crate::sql::tx::{Collected, CommitGroup, EgtCount, EgtWriter, WriteSet};
+use crate::table::Operation;
 
 impl Session {
     /// Commits a block, all or nothing: one EGT, as the rules have seen to, or in observe mode a group of them.
@@ -61,11 +62,11 @@ impl Session {
                 continue;
             }
             let store = self.engine.stores().at(relation.place())?.clone();
-            let mut writer = EgtWriter::new(store, relation);
-            for operation in operations {
-                writer.push(operation?).await?;
+            let report = self.report(&relation, "COMMIT");
+            let mut writer = EgtWriter::new(store, relation).with_report(report);
+            if let Err(error) = write_all(&mut writer, operations).await {
+                return Err(writer.give_up(error).await);
             }
-            writer.finish().await?;
             total.egts += writer.committed().egts;
             total.rows += writer.committed().rows;
         }
@@ -77,4 +78,11 @@ impl Session {
         self.tell_about_split(total);
         Ok(())
     }
+}
+
+async fn write_all(writer: &mut EgtWriter, operations: impl Iterator<Item = SqlResult<Operation>>) -> SqlResult<()> {
+    for operation in operations {
+        writer.push(operation?).await?;
+    }
+    writer.finish().await.map(drop)
 }

@@ -77,11 +77,16 @@ impl Session {
     /// Commits what a block or an implicit transaction has collected, and ends it.
     pub(super) async fn commit_and_finish(&mut self, collected: Collected, is_block: bool) -> SqlResult<()> {
         let committed = self.commit_collected(collected, is_block).await;
-        self.transaction.finish();
-        self.settings.end_transaction(committed.is_ok());
-        self.end_parts(committed.is_ok());
-        self.cursors.end_transaction();
+        self.finish_transaction(committed.is_ok());
         committed
+    }
+
+    /// What was to be committed is, or is forgotten: ends the transaction.
+    pub(super) fn finish_transaction(&mut self, committed: bool) {
+        self.transaction.finish();
+        self.settings.end_transaction(committed);
+        self.end_parts(committed);
+        self.cursors.end_transaction();
     }
 
     /// What belongs to the session besides its tables ends with the transaction: notifications are sent or forgotten,
@@ -180,7 +185,7 @@ impl Session {
                 }
                 let modes = self.modes();
                 let collected = self.transaction.end();
-                self.commit_and_finish(collected, true).await?;
+                Box::pin(self.commit_and_finish(collected, true)).await?;
                 if chain {
                     self.transaction.begin(modes, self.engine.now())?;
                 }

@@ -75,13 +75,13 @@ impl Session {
         let owner = self.rights.user().to_owned();
         let staged = self.transaction.catalog_mut();
         staged.keep(fresh);
-        staged.put_access(Access::made_by(&owner, table));
+        staged.put_access(place, Access::made_by(&owner, table));
         staged.put(declaration)?;
         for mut sequence in sequences {
             sequence.oid = catalog.next_oid(place);
             sequence.owner.iter_mut().for_each(|owner| owner.table = table);
             let state = sequence.initial();
-            staged.put_access(Access::made_by(&owner, sequence.oid));
+            staged.put_access(place, Access::made_by(&owner, sequence.oid));
             staged.start_sequence(sequence, state);
         }
         self.notices.extend(notices);
@@ -150,7 +150,7 @@ impl Session {
         self.transaction.writes_mut().forget(&relation.stored);
         let staged = self.transaction.catalog_mut();
         if relation.kind == RelationKind::Found {
-            staged.give_up(relation.stored.name.clone());
+            staged.give_up(relation.stored.clone());
             return;
         }
         staged.remove(relation.placed_name());
@@ -204,7 +204,7 @@ impl Session {
         let staged = self.transaction.catalog_mut();
         staged.keep(fresh);
         if relation.kind == RelationKind::Found {
-            staged.give_up(relation.stored.name.clone());
+            staged.give_up(relation.stored.clone());
         }
         for sequence in reads.catalog.sequences_of(relation.oid).filter(|_| restart_identity) {
             staged.start_sequence(Sequence::clone(sequence), sequence.initial());
@@ -225,9 +225,13 @@ impl Session {
     }
 
     /// Waits for the right to change what a name means; it ends with the transaction.
+    ///
+    /// # Errors
+    /// 25006 for a name in a store that is mounted read-only, 55P03 when it takes too long.
     pub(super) async fn claim(&mut self, name: &PlacedName) -> SqlResult<()> {
+        self.engine.stores().check_writable(name.place)?;
         if !self.transaction.catalog().holds(name) {
-            let claim = self.engine.catalog().claim(&name.name).await?;
+            let claim = self.engine.catalog().claim(name).await?;
             self.transaction.catalog_mut().hold(claim);
         }
         Ok(())
@@ -261,6 +265,7 @@ impl Session {
 
     /// The end of a statement that changed the catalogue: outside a block that commits it, unless more follow.
     pub(super) async fn settle(&mut self, position: Position) -> SqlResult<()> {
+        self.transaction.check_one_store()?;
         if position == Position::Last { self.finish_implicit().await } else { Ok(()) }
     }
 }

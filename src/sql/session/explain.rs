@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use datafusion::common::ScalarValue;
+use datafusion::execution::SessionState;
 use datafusion::physical_plan::execute_stream;
 use datafusion::sql::sqlparser::ast::{Expr, UtilityOption, Value};
 use futures::StreamExt;
@@ -19,6 +20,7 @@ use crate::sql::locking::LockingQuery;
 use crate::sql::observe::SeenStatement;
 use crate::sql::outcome::{Outcome, ResultColumn, RowsTag};
 use crate::sql::plan::PlannedQuery;
+use crate::sql::reads::Reads;
 use crate::sql::settings::parse_bool;
 use crate::sql::statement::{ExplainCommand, Statement, fold};
 use crate::sql::types::SqlType;
@@ -77,7 +79,7 @@ impl Session {
             }
             elapsed = Some(started.elapsed());
         }
-        Ok(render(Shown::of(physical, is_direct), elapsed, options))
+        Ok(render(Shown::of(physical, reads(&state), is_direct), elapsed, options))
     }
 
     /// What a locking query reads; with ANALYZE its rows are locked, as in PostgreSQL.
@@ -89,14 +91,14 @@ impl Session {
         parameters: &[ScalarValue],
         options: &ExplainOptions,
     ) -> SqlResult<Vec<String>> {
-        let physical = self.planner().physical(query.input(), parameters).await?.1;
+        let (state, physical) = self.planner().physical(query.input(), parameters).await?;
         let mut elapsed = None;
         if options.analyze {
             let started = Instant::now();
             self.run_locking(&statement.command, declared, query, parameters).await?;
             elapsed = Some(started.elapsed());
         }
-        let shown = Shown { title: Some("LockRows".to_owned()), plan: Some(physical), ..Shown::default() };
+        let shown = Shown { title: Some("LockRows".to_owned()), ..Shown::of(physical, reads(&state), false) };
         Ok(render(shown, elapsed, &not_analyzed(options)))
     }
 
@@ -122,15 +124,18 @@ impl Session {
 
     /// The physical plans of a statement's queries.
     async fn shown(&self, outline: Outline<'_>, parameters: &[ScalarValue]) -> SqlResult<Shown> {
-        let plan = match outline.query {
-            Some(query) => Some(self.planner().physical(query, parameters).await?.1),
-            None => None,
+        let mut shown = match outline.query {
+            Some(query) => {
+                let (state, physical) = self.planner().physical(query, parameters).await?;
+                Shown::of(physical, reads(&state), false)
+            }
+            None => Shown::default(),
         };
-        let mut parts = Vec::new();
+        shown.title = outline.title;
         for (name, part) in outline.parts {
-            parts.push((format!("CTE {name}"), Box::pin(self.shown(part, parameters)).await?));
+            shown.parts.push((format!("CTE {name}"), Box::pin(self.shown(part, parameters)).await?));
         }
-        Ok(Shown { title: outline.title, plan, parts, is_direct: false })
+        Ok(shown)
     }
 
     /// EXPLAIN ANALYZE of a change carries it out, as in PostgreSQL.
@@ -144,9 +149,14 @@ impl Session {
     ) -> SqlResult<()> {
         self.check_writable(super::run::command_name(&statement.command))?;
         self.start_statement(|| Arc::new(SeenStatement::new(&statement.text))).await?;
-        let change = Change { dml, command: &statement.command, declared, around: None };
+        let change = Change { dml, command: &statement.command, declared, around: None, current_in: None };
         self.change(&change, parameters, position).await.map(|_| ())
     }
+}
+
+/// What a query would read from.
+fn reads(state: &SessionState) -> Option<Arc<Reads>> {
+    state.config().get_extension::<Reads>()
 }
 
 fn not_analyzed(options: &ExplainOptions) -> ExplainOptions {

@@ -2,9 +2,9 @@
 
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
 
-use super::privileges::{DATABASE, Object, SCHEMA, UNKNOWN, object_named};
+use super::privileges::{DATABASE, Object, UNKNOWN, object_named};
 use super::{Position, Session};
-use crate::sql::catalog::Access;
+use crate::sql::catalog::{Access, CatalogView};
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
 use crate::sql::outcome::{CommandTag, Outcome};
 use crate::sql::place::{Place, PlacedName};
@@ -70,7 +70,7 @@ impl Session {
                 }
             }
             On::AllTables(schemas) => {
-                check_schemas(schemas)?;
+                let places = places_of(&reads.catalog, schemas)?;
                 let table = |r: &std::sync::Arc<crate::sql::relation::Relation>| Object {
                     kind: ObjectKind::Table,
                     oid: r.oid,
@@ -78,8 +78,8 @@ impl Session {
                     name: r.name.clone(),
                 };
                 let relations = reads.relations().await?;
-                objects.extend(relations.iter().filter(|r| r.place() == Place::Public).map(table));
-                objects.extend(reads.catalog.views().filter(|v| v.place == Place::Public).map(|v| Object {
+                objects.extend(relations.iter().filter(|r| places.contains(&r.place())).map(table));
+                objects.extend(reads.catalog.views().filter(|v| places.contains(&v.place)).map(|v| Object {
                     kind: ObjectKind::Table,
                     oid: v.oid,
                     place: v.place,
@@ -87,8 +87,8 @@ impl Session {
                 }));
             }
             On::AllSequences(schemas) => {
-                check_schemas(schemas)?;
-                let sequences = reads.catalog.sequences().filter(|s| s.place == Place::Public);
+                let places = places_of(&reads.catalog, schemas)?;
+                let sequences = reads.catalog.sequences().filter(|s| places.contains(&s.place));
                 objects.extend(sequences.map(|s| Object {
                     kind: ObjectKind::Sequence,
                     oid: s.oid,
@@ -97,14 +97,7 @@ impl Session {
                 }));
             }
             On::Schemas(schemas) => {
-                check_schemas(schemas)?;
-                let schema = |name: &String| Object {
-                    kind: ObjectKind::Schema,
-                    oid: SCHEMA,
-                    place: Place::Public,
-                    name: name.clone(),
-                };
-                objects.extend(schemas.iter().map(schema));
+                objects.extend(places_of(&reads.catalog, schemas)?.into_iter().map(Object::schema));
             }
             On::Databases(names) => {
                 for name in names {
@@ -169,7 +162,7 @@ impl Session {
             }
         }
         access.acl = Some(acl);
-        self.transaction.catalog_mut().put_access(access);
+        self.transaction.catalog_mut().put_access(object.place, access);
         Ok(())
     }
 }
@@ -200,20 +193,22 @@ fn claimed_name(object: &Object) -> PlacedName {
         ObjectKind::Table | ObjectKind::Sequence => PlacedName::new(object.place, &object.name),
         // No table has such a name.
         ObjectKind::Schema | ObjectKind::Database => {
-            PlacedName::public(&format!("\u{1}{} {}", object.kind.noun(), object.name))
+            PlacedName::new(object.place, &format!("\u{1}{} {}", object.kind.noun(), object.name))
         }
     }
 }
 
-fn check_schemas(schemas: &[String]) -> SqlResult<()> {
-    match schemas.iter().find(|schema| *schema != "public") {
-        None => Ok(()),
-        Some(schema) if matches!(schema.as_str(), "pg_catalog" | "information_schema") => {
+/// The places of schemas whose privileges are kept.
+fn places_of(catalog: &CatalogView, schemas: &[String]) -> SqlResult<Vec<Place>> {
+    let place_of = |schema: &String| match catalog.place_of_schema(schema) {
+        Some(place) if !place.is_temporary() => Ok(place),
+        _ if matches!(schema.as_str(), "pg_catalog" | "information_schema") => {
             Err(SqlError::not_supported("a privilege on a system schema")
                 .with_hint("Everybody may read what is in it."))
         }
-        Some(schema) => Err(SqlError::new(ErrorKind::UndefinedSchema, format!("schema \"{schema}\" does not exist"))),
-    }
+        _ => Err(SqlError::new(ErrorKind::UndefinedSchema, format!("schema \"{schema}\" does not exist"))),
+    };
+    schemas.iter().map(place_of).collect()
 }
 
 /// PostgreSQL's warning where the user may not hand on everything.

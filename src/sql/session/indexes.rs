@@ -51,6 +51,7 @@ impl Session {
         let mut recorder = Recorder {
             mode: if is_harmless { EgtMode::Observe } else { self.settings.egt_mode() },
             table: &relation.name,
+            place: relation.place(),
             columns: &declaration.columns,
             key: if relation.generated_partition.is_some() { &[] } else { &key },
             notices: &mut notices,

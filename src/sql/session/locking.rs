@@ -35,7 +35,7 @@ impl LockingStatement {
         let mut declared = declared.to_vec();
         let taken = LockingSubQueries::prepare(planner, command, &mut declared).await?;
         let Some((sub_queries, command)) = taken else { return Ok(None) };
-        let around = planner.with(sub_queries.empty_tables()?);
+        let around = planner.clone().with(sub_queries.empty_tables()?);
         let plan = Box::pin(plan(&around, &command, &declared)).await?;
         Ok(Some(Self { sub_queries, command, plan, declared }))
     }

@@ -24,6 +24,7 @@ mod portals;
 mod prepare;
 mod privileges;
 mod references;
+mod repeated;
 mod rewrite;
 mod roles;
 mod run;
@@ -45,6 +46,8 @@ pub use self::copy::CopiedRows;
 use self::copy::CopyInProgress;
 use self::prepare::Known;
 pub use self::prepare::Prepared;
+pub use self::repeated::Repeated;
+use self::repeated::RepeatedTexts;
 pub(super) use self::set_config::SetConfig;
 pub use self::statements::{NamedStatement, NamedStatements};
 use super::activity::Presence;
@@ -126,6 +129,7 @@ pub struct Session {
     sequences: Arc<SessionSequences>,
     cursors: Cursors,
     statements: NamedStatements,
+    repeated: RepeatedTexts,
 }
 
 impl Session {
@@ -157,6 +161,7 @@ impl Session {
             statistics: engine.statistics().clone(),
             counters: engine.counters().clone(),
             commits: engine.commits().clone(),
+            long_writes: engine.long_writes().clone(),
         };
         let transaction = Transaction::new(engine.new_claims(login.process), engine.write_space().clone());
         Ok(Self {
@@ -180,6 +185,7 @@ impl Session {
             told_about_timestamp: false,
             cursors: Cursors::default(),
             statements,
+            repeated: RepeatedTexts::default(),
         })
     }
 
@@ -209,14 +215,17 @@ impl Session {
         self.begin_statement(&statement).await;
         let source = statement.source.clone();
         let known = Known { settings: &self.settings, cursors: &self.cursors, statements: &self.statements };
-        let again = self.engine.catalog().is_shared().then(|| statement.clone());
-        let mut prepared = Prepared::prepare(&self.planner(), statement, declared, &known).await;
-        if let (Err(error), Some(statement)) = (&prepared, again)
+        let catalog = self.engine.catalog();
+        let again = catalog.is_shared().then(|| (statement.clone(), catalog.version()));
+        let mut prepared = Box::pin(Prepared::prepare(&self.planner(), statement, declared, &known)).await;
+        if let (Err(error), Some((statement, version))) = (&prepared, again)
             && error.kind == ErrorKind::UndefinedTable
-            && Box::pin(self.engine.catalog().follow()).await?
         {
-            // Another gateway has made it since the catalogue was last read.
-            prepared = Box::pin(Prepared::prepare(&self.planner(), statement, declared, &known)).await;
+            Box::pin(catalog.follow()).await?;
+            // Another gateway has made it since the catalogue was last read, by this session or behind its back.
+            if catalog.version() != version {
+                prepared = Box::pin(Prepared::prepare(&self.planner(), statement, declared, &known)).await;
+            }
         }
         prepared.map_err(|error| source.located(error))
     }
@@ -235,7 +244,9 @@ impl Session {
         self.begin_transacting();
         self.check_not_failed(prepared.statement())?;
         self.begin_measure(prepared);
-        Box::pin(self.follow_role()).await?;
+        if self.engine.config().accounts.is_some() {
+            Box::pin(self.follow_role()).await?;
+        }
         if prepared.is_decided_when_it_runs() && prepared.statement().takes_snapshot() {
             // A change of the catalogue is made to what it is now, whoever changed it last.
             Box::pin(self.engine.catalog().follow()).await?;
@@ -268,8 +279,8 @@ impl Session {
     }
 
     /// What is wrong with COPY input that the front-end reads, with what is committed already.
-    pub fn copy_error(&self, error: Box<SqlError>) -> Box<SqlError> {
-        self.copy_failed(error)
+    pub async fn copy_error(&mut self, error: Box<SqlError>) -> Box<SqlError> {
+        self.copy_failed(error).await
     }
 
     /// The input is complete: commits what is left.
@@ -281,8 +292,8 @@ impl Session {
     }
 
     /// The client gave up (CopyFail) or the input was bad: forgets what is not committed.
-    pub fn copy_abort(&mut self) {
-        self.forget_copy();
+    pub async fn copy_abort(&mut self) {
+        self.give_up_copy().await;
     }
 
     /// Sync, or the end of a simple query: commits an implicit transaction that is still open.
@@ -293,8 +304,13 @@ impl Session {
         if self.transaction.in_block() {
             return Ok(());
         }
+        if self.own.is_empty() && self.transaction.has_collected_nothing() {
+            let committed = self.handles.listener.check_commit();
+            self.finish_transaction(committed.is_ok());
+            return committed;
+        }
         let collected = self.transaction.take_implicit();
-        self.commit_and_finish(collected, false).await
+        Box::pin(self.commit_and_finish(collected, false)).await
     }
 
     /// An error went to the client: an implicit transaction is dropped, a block becomes failed.
@@ -390,6 +406,13 @@ impl Session {
     }
 
     fn reads(&self) -> Arc<Reads> {
+        let reads = self.reads_of_rows();
+        self.sequences.begin_statement(&reads.catalog, &self.rights, self.is_read_only());
+        reads
+    }
+
+    /// The same for what calls no functions, which may count with sequences.
+    fn reads_of_rows(&self) -> Arc<Reads> {
         let own = self.transaction.writes().own_writes();
         let written = own.iter().map(|(table, own)| (table.clone(), own.observed().clone())).collect();
         let staged = self.transaction.catalog();
@@ -397,14 +420,17 @@ impl Session {
         let Some(Snapshot { moment, serial }) = self.transaction.snapshot() else {
             let (readers, catalog) = self.engine.catalog().view(staged, &self.own);
             let catalog = catalog.with_written(written);
-            self.sequences.begin_statement(&catalog, &self.rights, self.is_read_only());
-            return Arc::new(Reads::new(readers, catalog, own, moments).metered(self.meter.clone()));
+            return self.watched(Reads::new(readers, catalog, own, moments));
         };
         let (readers, catalog) = moment.view(staged, &self.own);
         let catalog = catalog.with_written(written);
-        self.sequences.begin_statement(&catalog, &self.rights, self.is_read_only());
         let log = serial.as_ref().map(|serial| serial.reads().clone());
-        Arc::new(Reads::new(readers, catalog, own, moments).noted_in(log).metered(self.meter.clone()))
+        self.watched(Reads::new(readers, catalog, own, moments).noted_in(log))
+    }
+
+    /// Counted, and as the settings want it.
+    fn watched(&self, reads: Reads) -> Arc<Reads> {
+        Arc::new(reads.metered(self.meter.clone()).pushing_filters(self.settings.filter_pushdown()))
     }
 
     /// What the texts of parameters are read with. A transaction that has not begun does so now.

@@ -12,7 +12,7 @@ impl Session {
     /// Schemas belong to whoever owns the server's tables; a dump gives them an owner all the same.
     fn keep_owner_of_schema(&mut self, change: &OwnerChange) -> SqlResult<()> {
         let name = change.name.last().map_or("", String::as_str);
-        if name != "public" {
+        if self.reads().catalog.place_of_schema(name).is_none_or(|place| place.is_temporary()) {
             return Err(SqlError::new(ErrorKind::UndefinedSchema, format!("schema \"{name}\" does not exist")));
         }
         self.notice(Notice::info(format!("the owner of schema \"{name}\" is not kept, and stays")));
@@ -69,7 +69,7 @@ impl Session {
                 acl.change_owner(&from, &to);
             }
             access.owner = Some(to.clone());
-            self.transaction.catalog_mut().put_access(access);
+            self.transaction.catalog_mut().put_access(object.place, access);
         }
         self.settle(position).await?;
         Ok(done)

@@ -10,7 +10,7 @@ use crate::sql::error::SqlResult;
 use crate::sql::locking::LockingQuery;
 use crate::sql::observe::SeenStatement;
 use crate::sql::outcome::ResultColumn;
-use crate::sql::plan::{PlannedQuery, Planner};
+use crate::sql::plan::{CurrentIn, PlannedQuery, Planner};
 use crate::sql::settings::Settings;
 use crate::sql::statement::{Command, Statement};
 use crate::sql::statistics::normalized;
@@ -33,6 +33,8 @@ pub struct Prepared {
     restyled: Mutex<Option<Arc<Prepared>>>,
     /// Without constants, made when it first runs.
     normalized: OnceLock<Arc<str>>,
+    /// Where its change was found to be current.
+    pub(super) current_in: CurrentIn,
     /// Made when observe mode asks first.
     seen: OnceLock<Arc<SeenStatement>>,
 }
@@ -124,6 +126,7 @@ impl Prepared {
             style: planner.style(),
             restyled: Mutex::default(),
             normalized: OnceLock::new(),
+            current_in: CurrentIn::default(),
             seen: OnceLock::new(),
         })
     }
@@ -149,6 +152,10 @@ impl Prepared {
         matches!(self.plan, Plan::Query(_))
     }
 
+    pub(super) fn is_insert(&self) -> bool {
+        matches!(self.statement.command, Command::Insert(_))
+    }
+
     /// The statement as observe mode remembers it.
     pub(super) fn seen(&self) -> Arc<SeenStatement> {
         self.seen.get_or_init(|| Arc::new(SeenStatement::new(&self.statement.text))).clone()
@@ -157,6 +164,11 @@ impl Prepared {
     /// The statement without its constants.
     pub(super) fn normalized(&self) -> Arc<str> {
         self.normalized.get_or_init(|| normalized(&self.statement.text).into()).clone()
+    }
+
+    /// Counts it as another statement is counted, which differs in constants only.
+    pub(super) fn count_as(&self, text: &str) {
+        let _ = self.normalized.set(normalized(text).into());
     }
 
     /// The statement as the client wrote it.

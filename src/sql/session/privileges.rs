@@ -7,12 +7,12 @@ use datafusion::sql::sqlparser::ast::ObjectName;
 
 use super::Session;
 use super::indexes::{index_of, placed_index};
-use crate::sql::catalog::{Access, CatalogView, SessionCatalog, StagedCatalog};
+use crate::sql::catalog::{Access, CatalogView, SessionCatalog, StagedCatalog, schema_oid};
 use crate::sql::engine::Engine;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::login::Role;
-/// The OIDs of the database, and of the one schema.
-pub(super) use crate::sql::pg_catalog::{DATABASE, PUBLIC as SCHEMA};
+/// The OID of the database.
+pub(super) use crate::sql::pg_catalog::DATABASE;
 use crate::sql::place::Place;
 use crate::sql::plan::schema_and_table;
 use crate::sql::privileges::{Demand, ObjectKind, Privileges, Rights, Wanted, demands, not_owned};
@@ -31,12 +31,18 @@ pub(super) struct Object {
     pub name: String,
 }
 
+impl Object {
+    /// The schema of a place.
+    pub fn schema(place: Place) -> Self {
+        Self { kind: ObjectKind::Schema, oid: schema_oid(place), place, name: place.schema().into_owned() }
+    }
+}
+
 impl Session {
     /// # Errors
     /// 42501 naming what the user lacks.
     pub(super) async fn check_privileges(&self, command: &Command) -> SqlResult<()> {
-        // Whoever may only read reads everything, and is kept from writing by the transaction's mode.
-        if self.rights.owns_everything() || self.login.role == Role::ReadOnly {
+        if self.may_read_everything() {
             return Ok(());
         }
         let demands = demands(command);
@@ -48,8 +54,8 @@ impl Session {
             match demand {
                 Demand::On(name, wanted) => {
                     if let Some(object) = object_named(&reads, name).await? {
-                        if object.place == Place::Public {
-                            self.check_schema(&now, Privileges::USAGE)?;
+                        if !object.place.is_temporary() {
+                            self.check_schema(&now, object.place, Privileges::USAGE)?;
                         }
                         self.check_object(&now, &object, *wanted)?;
                     } else {
@@ -67,16 +73,19 @@ impl Session {
                 }
                 // Both belong to those who own everything.
                 Demand::OwnShared(kind, name) => return Err(kind.not_owned(name)),
-                Demand::Create(name, temporary) => {
-                    if self.name_to_make(name, *temporary)?.place.is_temporary() {
-                        self.check_temporary(&now)?;
-                    } else {
-                        self.check_schema(&now, Privileges::CREATE)?;
-                    }
-                }
+                Demand::Create(name, temporary) => match self.name_to_make(name, *temporary)?.place {
+                    Place::Temporary(_) => self.check_temporary(&now)?,
+                    place => self.check_schema(&now, place, Privileges::CREATE)?,
+                },
             }
         }
         Ok(())
+    }
+
+    /// Whether no privileges need to be looked up. Whoever may only read reads everything, and is kept from writing by the
+    /// transaction's mode.
+    pub(super) fn may_read_everything(&self) -> bool {
+        self.rights.owns_everything() || self.login.role == Role::ReadOnly
     }
 
     /// What only shows while a statement runs.
@@ -118,10 +127,8 @@ impl Session {
         Err(SqlError::new(ErrorKind::InsufficientPrivilege, message))
     }
 
-    fn check_schema(&self, now: &CatalogView, privileges: Privileges) -> SqlResult<()> {
-        let (place, name) = (Place::Public, "public".to_owned());
-        let schema = Object { kind: ObjectKind::Schema, oid: SCHEMA, place, name };
-        self.check_object(now, &schema, Wanted::All(privileges))
+    fn check_schema(&self, now: &CatalogView, place: Place, privileges: Privileges) -> SqlResult<()> {
+        self.check_object(now, &Object::schema(place), Wanted::All(privileges))
     }
 
     fn check_object(&self, now: &CatalogView, object: &Object, wanted: Wanted) -> SqlResult<()> {

@@ -26,7 +26,8 @@ impl Session {
             return Ok(rows);
         }
         let system = self.system_catalog();
-        system.see(&self.engine.catalog_snapshot(&self.reads(), system.rights()).await?);
+        let reads = self.reads();
+        system.see(&Box::pin(self.engine.catalog_snapshot(&reads, system.rights())).await?);
         Ok(Box::pin(rows.map(move |batch| numbered(&system, &batch?, &wanted))))
     }
 }

@@ -37,7 +37,7 @@ impl Session {
     ) -> SqlResult<()> {
         let fresh = self.engine.catalog().make_next(declaration).await?;
         let after = declaration.relation()?;
-        let mut loader = TableLoader::new(self.engine.stores(), &after.stored)?;
+        let mut loader = TableLoader::new(self.engine.stores(), &after.stored, self.report(before, "ALTER TABLE"))?;
         let planner = self.planner();
         let query = keys_and(before, rewrite.computed.iter().map(|c| c.value.expr.clone()));
         let planned = planner.plan(&query, &[]).await?;
@@ -52,7 +52,7 @@ impl Session {
         let staged = self.transaction.catalog_mut();
         staged.keep(fresh);
         if before.kind == RelationKind::Found {
-            staged.give_up(before.stored.name.clone());
+            staged.give_up(before.stored.clone());
         }
         Ok(())
     }

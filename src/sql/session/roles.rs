@@ -6,9 +6,11 @@
 use std::sync::Arc;
 
 use super::Session;
+use crate::sql::catalog::schema_oid;
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
 use crate::sql::login::{AccountChange, Accounts, AccountsError, Login, Role};
 use crate::sql::outcome::{CommandTag, Outcome};
+use crate::sql::place::Place;
 use crate::sql::privileges::{Grantee, Rights, RoleCommand, RoleOptions, Roles, unknown_role};
 
 impl Session {
@@ -137,7 +139,10 @@ impl Session {
                 let found = reads.catalog.sequences().find(|s| s.oid == access.oid);
                 found.map(|s| format!("sequence {}", s.name))
             };
-            let schema = || (access.oid == super::privileges::SCHEMA).then(|| "schema public".to_owned());
+            let schema = || {
+                let mut places = [Place::Public].into_iter().chain(reads.catalog.search().mounts());
+                places.find(|place| schema_oid(*place) == access.oid).map(|place| format!("schema {}", place.schema()))
+            };
             let object = table.or_else(sequence).or_else(schema).unwrap_or_else(|| "the database".to_owned());
             let is_owner = access.owner() == name;
             lines.push(if is_owner { format!("owner of {object}") } else { format!("privileges for {object}") });

@@ -35,9 +35,9 @@ impl Session {
         made.owner = owner(&reads.catalog, &create.options, placed.place)?.flatten();
         made.oid = self.engine.catalog().next_oid(made.place);
         let state = made.initial();
-        let access = Access::made_by(self.rights.user(), made.oid);
+        let (place, access) = (made.place, Access::made_by(self.rights.user(), made.oid));
         let staged = self.transaction.catalog_mut();
-        staged.put_access(access);
+        staged.put_access(place, access);
         staged.start_sequence(made, state);
         self.settle(position).await?;
         Ok(done)

@@ -11,6 +11,7 @@ use crate::sql::outcome::{CommandTag, Outcome};
 use crate::sql::plan::schema_and_table;
 use crate::sql::relation::Relation;
 use crate::sql::utility_syntax::{Maintained, ReindexKind, UtilityCommand};
+use crate::table::StoreError;
 
 /// The one language that every PostgreSQL has, so scripts make sure of it.
 const PLPGSQL: &str = "plpgsql";
@@ -115,7 +116,11 @@ impl Session {
             self.notice(Notice::warning(format!("skipping \"{name}\" --- only table or database owner can {verb} it")));
         }
         for relation in relations.iter().filter(|_| counts) {
-            self.engine.stores().at(relation.place())?.analyze(&relation.stored).await?;
+            match self.engine.stores().at(relation.place())?.analyze(&relation.stored).await {
+                // Dropped meanwhile, and nobody asked for it by name.
+                Err(StoreError::TableMissing(_)) if given.tables.is_empty() => {}
+                analyzed => analyzed?,
+            }
         }
         Ok(())
     }
@@ -156,9 +161,10 @@ impl Session {
     }
 
     fn create_schema(&mut self, name: &str, if_not_exists: bool) -> SqlResult<()> {
-        if name != PUBLIC {
-            return Err(SqlError::not_supported(format!("CREATE SCHEMA {name}"))
-                .with_hint("All tables are in schema public: use a prefix in their names, or another gateway."));
+        if self.reads().catalog.place_of_schema(name).is_none_or(|place| place.is_temporary()) {
+            return Err(SqlError::not_supported(format!("CREATE SCHEMA {name}")).with_hint(
+                "A schema is a store: public, and those that the server mounts. Use a prefix in names of tables.",
+            ));
         }
         let message = format!("schema \"{name}\" already exists");
         if !if_not_exists {
@@ -179,6 +185,11 @@ impl Session {
     ) -> SqlResult<()> {
         for name in names {
             let message = format!("{what} \"{name}\" does not exist");
+            let place = self.reads().catalog.place_of_schema(name);
+            if what == "schema" && place.is_some_and(|place| place.is_mount()) {
+                return Err(SqlError::not_supported(format!("DROP SCHEMA {name}"))
+                    .with_hint("It is there as long as the server mounts it; what is in it stays in its store."));
+            }
             if name == only {
                 return Err(SqlError::not_supported(format!("DROP {} {name}", what.to_uppercase())));
             }

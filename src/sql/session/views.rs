@@ -1,5 +1,6 @@
 //! Running CREATE VIEW, DROP VIEW and what ALTER does with views.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast::{CreateTableOptions, CreateView, Ident, Query};
@@ -22,7 +23,7 @@ impl Session {
         refuse_clauses(create)?;
         let mut placed = self.name_to_make(&create.name, create.temporary)?;
         let given: Vec<String> = create.columns.iter().map(|c| fold(&c.name)).collect();
-        let mut view = self.planned_view(&placed.name, &create.query, &given).await?;
+        let (mut view, places) = self.planned_view(&placed.name, &create.query, &given).await?;
         let reads = self.reads();
         if !placed.place.is_temporary() && reads_temporary(&reads.catalog, &view) {
             if create.name.0.len() > 1 {
@@ -31,6 +32,9 @@ impl Session {
             }
             placed.place = self.own.place();
             self.notice(Notice::info(format!("view \"{}\" will be a temporary view", placed.name)));
+        }
+        if !placed.place.is_temporary() {
+            check_one_place(placed.place, &places)?;
         }
         view.place = placed.place;
         self.claim(&placed).await?;
@@ -54,7 +58,7 @@ impl Session {
             None => {
                 view.oid = self.engine.catalog().next_oid(view.place);
                 let access = Access::made_by(self.rights.user(), view.oid);
-                self.transaction.catalog_mut().put_access(access);
+                self.transaction.catalog_mut().put_access(view.place, access);
             }
         }
         check_levels(&reads.catalog, &view)?;
@@ -63,8 +67,13 @@ impl Session {
         Ok(Outcome::Done(CommandTag::Plain("CREATE VIEW")))
     }
 
-    /// The view that a query makes; its tables stay as they are until the transaction ends.
-    async fn planned_view(&mut self, name: &str, query: &Query, given: &[String]) -> SqlResult<View> {
+    /// The view that a query makes, and the places it reads; its tables stay as they are until the transaction ends.
+    async fn planned_view(
+        &mut self,
+        name: &str,
+        query: &Query,
+        given: &[String],
+    ) -> SqlResult<(View, BTreeSet<Place>)> {
         let planned = self.planner().plan(query, &[]).await?;
         for relation in &planned.relations {
             self.lock_table(relation, TableMode::AccessShare).await?;
@@ -85,7 +94,7 @@ impl Session {
             return Err(SqlError::not_supported("this form of query in a view")
                 .with_detail(format!("It would be kept as: {}", view.query)));
         }
-        Ok(view)
+        Ok((view, planned.relations.iter().map(|relation| relation.place()).collect()))
     }
 
     pub(super) async fn drop_views(&mut self, drop: &DropObjects, position: Position) -> SqlResult<Outcome> {
@@ -228,6 +237,18 @@ pub(super) fn check_types_free(catalog: &CatalogView, relation: u32, columns: &[
         }
     }
     Ok(())
+}
+
+/// A view is kept in the store of what it reads: another server over that store could do nothing with other names.
+///
+/// # Errors
+/// 0A000 where it reads what is elsewhere.
+fn check_one_place(own: Place, read: &BTreeSet<Place>) -> SqlResult<()> {
+    let Some(other) = read.iter().find(|place| **place != own) else { return Ok(()) };
+    let (own, other) = (own.schema(), other.schema());
+    Err(SqlError::not_supported(format!("a view in schema \"{own}\" of a table in schema \"{other}\""))
+        .with_detail("Each schema is a store of its own, and a view is kept in the store of what it reads.")
+        .with_hint("Use CREATE TEMPORARY VIEW, which can read from all of them."))
 }
 
 fn refuse_clauses(create: &CreateView) -> SqlResult<()> {

@@ -6,6 +6,7 @@
 mod checks;
 mod definitions;
 mod egt;
+mod often;
 mod unit;
 mod value;
 mod values;
@@ -17,6 +18,8 @@ use self::definitions::{Context, Kind, place};
 pub(in crate::sql) use self::definitions::{DEFINITIONS, Definition, List};
 pub(in crate::sql) use self::egt::Autocommit;
 pub use self::egt::EgtMode;
+use self::often::Often;
+pub(in crate::sql) use self::often::PlanCache;
 use self::value::Value;
 pub(in crate::sql) use self::value::parse_bool;
 pub(in crate::sql) use self::values::Source;
@@ -52,7 +55,8 @@ struct State {
     modes: TransactionModes,
     /// The user may not write, whatever the session asks for.
     reads_only: bool,
-    style: Style,
+    /// Of the current values.
+    often: Often,
 }
 
 /// A setting as `pg_settings` shows it.
@@ -72,6 +76,7 @@ impl Settings {
         }
         let values = Arc::new(values);
         Self(Arc::new(Mutex::new(State {
+            often: Often::of(&values),
             current: values.clone(),
             session: values.clone(),
             before: values.clone(),
@@ -80,7 +85,6 @@ impl Settings {
             told: None,
             modes: TransactionModes { isolation: Isolation::ReadCommitted, read_only: false, deferrable: false },
             reads_only: false,
-            style: Style::PLAIN,
         })))
     }
 
@@ -246,7 +250,7 @@ impl Settings {
 
     /// How values are written and read.
     pub fn style(&self) -> Style {
-        self.lock().style
+        self.often().style
     }
 
     pub fn application_name(&self) -> String {
@@ -254,71 +258,64 @@ impl Settings {
     }
 
     pub fn egt_mode(&self) -> EgtMode {
-        if self.text("egt.mode") == EgtMode::Observe.name() { EgtMode::Observe } else { EgtMode::Strict }
+        self.often().egt_mode
     }
 
     pub fn autocommit(&self) -> Autocommit {
-        if self.text("egt.autocommit") == "strict" { Autocommit::Strict } else { Autocommit::Split }
+        self.often().autocommit
     }
 
     /// Whether reads by key go without the optimizer.
     pub fn direct_reads(&self) -> bool {
-        self.lock().value("tablegate.direct_reads") == Value::Bool(true)
+        self.often().direct_reads
+    }
+
+    pub fn plan_cache(&self) -> PlanCache {
+        self.often().plan_cache
+    }
+
+    /// Whether stores are told what filters say about stored values.
+    pub fn filter_pushdown(&self) -> bool {
+        self.lock().value("tablegate.filter_pushdown") == Value::Bool(true)
     }
 
     pub fn statement_timeout(&self) -> Option<Duration> {
-        self.duration("statement_timeout")
+        self.often().statement_timeout
     }
 
     /// How long the client may be silent outside a block.
     pub fn idle_session_timeout(&self) -> Option<Duration> {
-        self.duration("idle_session_timeout")
+        self.often().idle_session_timeout
     }
 
     /// How long the client may be silent inside a block.
     pub fn idle_in_transaction_timeout(&self) -> Option<Duration> {
-        self.duration("idle_in_transaction_session_timeout")
+        self.often().idle_in_transaction_timeout
     }
 
     /// How long a statement waits for each lock.
     pub fn lock_timeout(&self) -> Option<Duration> {
-        self.duration("lock_timeout")
+        self.often().lock_timeout
     }
 
     /// How long a statement may take before the log is told of it; `None` for any time.
     pub fn slow_statement(&self) -> Option<Duration> {
-        match self.lock().value("log_min_duration_statement") {
-            Value::Integer(millis) => u64::try_from(millis).ok().map(Duration::from_millis),
-            Value::Bool(_) | Value::Real(_) | Value::Text(_) => None,
-        }
+        self.often().slow_statement
     }
 
     /// Whether `search_path` names the schema of temporary tables, and behind `public`. Unnamed it is the first.
     pub fn looks_for_temporary_last(&self) -> bool {
-        let path = self.text("search_path");
-        let mut schemas = path.split(',').map(|schema| schema.trim().trim_matches('"'));
-        schemas.find(|schema| matches!(*schema, "public" | "pg_temp")) == Some("public")
-            && schemas.any(|schema| schema == "pg_temp")
+        self.often().looks_for_temporary_last
     }
 
     /// The least severity that reaches the client.
     pub fn min_severity(&self) -> Option<Severity> {
-        match self.text("client_min_messages").as_str() {
-            "error" => None,
-            "warning" => Some(Severity::Warning),
-            _ => Some(Severity::Notice),
-        }
+        self.often().min_severity
     }
 
     /// The modes of a transaction that names none.
     pub fn default_modes(&self) -> TransactionModes {
-        let state = self.lock();
-        TransactionModes {
-            isolation: Isolation::named(state.value("default_transaction_isolation").as_text())
-                .unwrap_or(Isolation::ReadCommitted),
-            read_only: state.value(READ_ONLY) == Value::Bool(true),
-            deferrable: state.value("default_transaction_deferrable") == Value::Bool(true),
-        }
+        self.often().default_modes
     }
 
     /// Shows the modes of the open transaction.
@@ -326,12 +323,8 @@ impl Settings {
         self.lock().modes = modes;
     }
 
-    /// A duration; `None` when it is 0.
-    fn duration(&self, name: &str) -> Option<Duration> {
-        match self.lock().value(name) {
-            Value::Integer(millis) => u64::try_from(millis).ok().filter(|m| *m > 0).map(Duration::from_millis),
-            Value::Bool(_) | Value::Real(_) | Value::Text(_) => None,
-        }
+    fn often(&self) -> Often {
+        self.lock().often
     }
 
     fn text(&self, name: &str) -> String {
@@ -373,7 +366,7 @@ impl State {
         let definition = &DEFINITIONS[place];
         self.check_allowed(definition)?;
         let (value, source) = match text {
-            Some(text) => (checks::checked(definition, text, self.style, self.reset_dates())?, source),
+            Some(text) => (checks::checked(definition, text, self.often.style, self.reset_dates())?, source),
             None => (self.reset.get(place).clone(), self.reset.source(place)),
         };
         if self.reads_only && definition.name == READ_ONLY && value == Value::Bool(false) {
@@ -439,6 +432,9 @@ impl State {
 
     /// Goes back to other values.
     fn go_to(&mut self, mut values: Arc<Values>) {
+        if Arc::ptr_eq(&values, &self.current) {
+            return;
+        }
         let has_more = self.current.customs().any(|(name, _)| values.custom(name).is_none());
         if has_more {
             Arc::make_mut(&mut values).keep_customs_of(&self.current);
@@ -447,9 +443,9 @@ impl State {
         self.refresh();
     }
 
-    /// The style follows the values.
+    /// What is asked for often follows the values.
     fn refresh(&mut self) {
-        self.style = checks::style(|name| self.value(name));
+        self.often = Often::of(&self.current);
     }
 
     /// The DateStyle that DEFAULT means.

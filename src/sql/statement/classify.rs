@@ -9,6 +9,7 @@ use super::{
     NotifyCommand, Statement, Truncate, dotted, fold, is_significant, keyword,
 };
 use crate::sql::create_as_syntax::of_select_into;
+use crate::sql::ddl::TakenActions;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::sequence::SequenceCommand;
 use crate::sql::session::SetConfig;
@@ -38,7 +39,7 @@ pub(super) fn classify(statement: ast::Statement) -> SqlResult<Command> {
             Command::AlterTable(Box::new(AlterCommand {
                 alter,
                 identities: Vec::new(),
-                ignored: Vec::new(),
+                taken: TakenActions::default(),
                 of_view: false,
             }))
         }

@@ -7,6 +7,7 @@ use super::{Statement, TransactionCommand};
 use crate::sql::comment_syntax::CommentCommand;
 use crate::sql::create_as_syntax::CreateAsCommand;
 use crate::sql::cursor::CursorCommand;
+use crate::sql::ddl::TakenActions;
 use crate::sql::dml::changes_rows;
 use crate::sql::like_syntax::LikeClause;
 use crate::sql::overriding::Overriding;
@@ -89,8 +90,8 @@ pub(in crate::sql) struct AlterCommand {
     pub alter: ast::AlterTable,
     /// The options of each new identity, in the order of the text.
     pub identities: Vec<GivenOptions>,
-    /// Actions without a meaning here, which sqlparser does not read.
-    pub ignored: Vec<&'static str>,
+    /// Actions that sqlparser does not read.
+    pub taken: TakenActions,
     /// ALTER VIEW: it must be one.
     pub of_view: bool,
 }

@@ -7,11 +7,13 @@
 //!     parse          a text -> its statements: what sqlparser does not read is taken off first
 //!     classify       a parsed statement -> its kind, or its refusal
 //!     command        the kinds
+//!     lifted         a text without its constants: what it was planned as before
 //!     syntax_error   what is wrong with a text, as PostgreSQL says it
 //! ```
 
 mod classify;
 mod command;
+mod lifted;
 mod parse;
 mod syntax_error;
 
@@ -23,6 +25,7 @@ pub(super) use self::command::{
     AlterCommand, Command, CopyCommand, CreateTableCommand, DropObjects, ExecuteCommand, ExplainCommand, InsertCommand,
     NotifyCommand, Truncate,
 };
+pub(super) use self::lifted::{Constant, Lifted, lifted};
 pub(super) use self::parse::{parse, parse_expression, parse_tokens_of_expression};
 use super::cursor::CursorCommand;
 use super::source::SourceText;

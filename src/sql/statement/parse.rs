@@ -110,7 +110,7 @@ fn parse_one(sql: &SourceText, tokens: &[TokenWithSpan]) -> SqlResult<Statement>
         .map_err(|unexpected| unexpected_token(sql, unexpected.as_ref(), &significant))?;
     let of_view = take_alter_view(&mut tokens);
     let create_as = CreateAs::take(&mut tokens)?;
-    let (tokens, ignored) = without_storage_actions(tokens)?;
+    let (tokens, taken) = without_storage_actions(tokens)?;
     let mut command = match parse_tokens(tokens).map_err(told)? {
         Parsed::Statement(statement) => classify(*statement)?,
         Parsed::Sequence(command) => classify_sequence(*command)?,
@@ -125,7 +125,7 @@ fn parse_one(sql: &SourceText, tokens: &[TokenWithSpan]) -> SqlResult<Statement>
         }
         Command::CreateTable(create) => (create.identities, create.likes) = (identities, likes),
         Command::AlterTable(alter) => {
-            (alter.identities, alter.ignored, alter.of_view) = (identities, ignored, of_view);
+            (alter.identities, alter.taken, alter.of_view) = (identities, taken, of_view);
         }
         other => Overriding::set(overriding, other)?,
     }

@@ -9,9 +9,10 @@ use async_trait::async_trait;
 
 use super::counter::Counter;
 use crate::model::TableName;
+use crate::sql::place::{Place, StoredTable};
 use crate::table::{
-    Batch, CommitError, GroupError, Operation, Promises, Rejection, StoreError, StoreFigures, TableReader, TableStore,
-    Written,
+    Batch, CommitError, GroupError, Operation, Parallelism, Promises, Rejection, StoreError, StoreFigures, TableReader,
+    TableStore, Written,
 };
 
 /// What was committed since the store was opened.
@@ -21,7 +22,7 @@ pub(in crate::sql) struct Commits {
     rejected: [Counter; REJECTIONS.len()],
     /// Batches that the store could not commit, for reasons of its own.
     pub failed: Counter,
-    tables: RwLock<HashMap<TableName, Arc<Changes>>>,
+    tables: RwLock<HashMap<StoredTable, Arc<Changes>>>,
     /// Of all tables, those among them that are gone.
     pub all: Changes,
 }
@@ -56,18 +57,18 @@ impl Commits {
     }
 
     /// What was written into a table.
-    pub fn of_table(&self, table: &TableName) -> Option<Arc<Changes>> {
+    pub fn of_table(&self, table: &StoredTable) -> Option<Arc<Changes>> {
         self.tables.read().unwrap_or_else(PoisonError::into_inner).get(table).cloned()
     }
 
-    fn changes(&self, table: &TableName) -> Arc<Changes> {
+    fn changes(&self, table: &StoredTable) -> Arc<Changes> {
         self.of_table(table).unwrap_or_else(|| {
             let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
             tables.entry(table.clone()).or_default().clone()
         })
     }
 
-    fn forget(&self, table: &TableName) {
+    fn forget(&self, table: &StoredTable) {
         self.tables.write().unwrap_or_else(PoisonError::into_inner).remove(table);
     }
 
@@ -98,13 +99,13 @@ impl Changes {
 
 /// What a batch is to do, told before it is handed over.
 struct Tally {
-    table: TableName,
+    table: StoredTable,
     /// Inserts, updates, deletes, upserts.
     operations: [u64; 4],
 }
 
 impl Tally {
-    fn of(batch: &Batch) -> Self {
+    fn of(place: Place, batch: &Batch) -> Self {
         let mut operations = [0; 4];
         for operation in batch.operations() {
             operations[match operation {
@@ -114,19 +115,20 @@ impl Tally {
                 Operation::InsertOrMerge(_) | Operation::InsertOrReplace(_) => 3,
             }] += 1;
         }
-        Self { table: batch.table().clone(), operations }
+        Self { table: StoredTable::new(place, batch.table().clone()), operations }
     }
 }
 
 /// Counts for a store what it commits.
 pub(in crate::sql) struct CountedStore {
+    place: Place,
     store: Arc<dyn TableStore>,
     commits: Arc<Commits>,
 }
 
 impl CountedStore {
-    pub fn new(store: Arc<dyn TableStore>, commits: Arc<Commits>) -> Self {
-        Self { store, commits }
+    pub fn new(place: Place, store: Arc<dyn TableStore>, commits: Arc<Commits>) -> Self {
+        Self { place, store, commits }
     }
 }
 
@@ -134,6 +136,10 @@ impl CountedStore {
 impl TableStore for CountedStore {
     fn promises(&self) -> Promises {
         self.store.promises()
+    }
+
+    fn parallelism(&self) -> Parallelism {
+        self.store.parallelism()
     }
 
     fn reader(&self) -> Arc<dyn TableReader> {
@@ -146,12 +152,12 @@ impl TableStore for CountedStore {
 
     async fn drop_table(&self, table: &TableName) -> Result<(), StoreError> {
         self.store.drop_table(table).await?;
-        self.commits.forget(table);
+        self.commits.forget(&StoredTable::new(self.place, table.clone()));
         Ok(())
     }
 
     async fn commit(&self, batch: Batch) -> Result<Vec<Written>, CommitError> {
-        let tally = Tally::of(&batch);
+        let tally = Tally::of(self.place, &batch);
         let committed = self.store.commit(batch).await;
         match &committed {
             Ok(_) => self.commits.add(&tally),
@@ -162,7 +168,7 @@ impl TableStore for CountedStore {
     }
 
     async fn commit_group(&self, batches: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {
-        let tallies: Vec<Tally> = batches.iter().map(Tally::of).collect();
+        let tallies: Vec<Tally> = batches.iter().map(|batch| Tally::of(self.place, batch)).collect();
         let committed = self.store.commit_group(batches).await;
         match &committed {
             Ok(_) => tallies.iter().for_each(|tally| self.commits.add(tally)),

@@ -17,6 +17,7 @@ pub use self::counters::StatementFigures;
 pub(in crate::sql) use self::counters::{Counters, OpenCursor};
 pub use self::figures::{Figures, LockFigures, Memory};
 pub(in crate::sql) use self::kind::Kind;
+pub(in crate::sql) use self::lexemes::{Lexeme, Lexemes};
 pub(in crate::sql) use self::measure::{Measure, Meter};
 pub(in crate::sql) use self::normal::normalized;
 pub use self::table::Statistics;

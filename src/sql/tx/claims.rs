@@ -42,6 +42,11 @@ impl Claims {
         Self { held: held.of_next_transaction(), stores, timeout: *timeout, keeps_snapshot: *keeps_snapshot }
     }
 
+    /// Whether rows are locked, not tables alone.
+    pub fn holds_rows(&self) -> bool {
+        self.held.holds_rows()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.held.is_empty()
     }

@@ -3,11 +3,12 @@
 //! What fits one entity group transaction is committed as one, which every store can do. Several batches need a store
 //! that promises groups; only observe mode, and a block with changes of its own in the catalogue, come to that.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::WriteSet;
 use super::egt_writer::{commit_error, pack};
+use super::rules::check_one_store;
 use crate::sql::catalog::{Catalog, StagedCatalog, StagedCommitError};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::place::{Place, StoredTable, Stores};
@@ -62,21 +63,26 @@ impl CommitGroup {
 
     /// Commits everything, with the transaction's changes of the catalogue: what is in one store durably, or nothing.
     ///
-    /// No two stores commit together. That of the catalogue is the first: it can refuse, and then nothing was done. Of
+    /// No two stores commit together. That of the catalogue is the first: it can refuse, and then nothing was done; what
+    /// is in another store that others see is refused before. Of
     /// the scratch store's tables this session alone has written, so only a failing disk can keep that from following;
     /// the session ends then, and the tables with it, before anybody sees half a transaction.
     ///
     /// # Errors
-    /// 23505 or 40001 for what changed meanwhile, 42P01 for a table that is gone, 42P07 and 40001 when the catalogue
+    /// 0A000 for two stores that others see; 23505 or 40001 for what changed meanwhile, 42P01 for a table that is gone, 42P07 and 40001 when the catalogue
     /// changed meanwhile, and what the stores fail with; XX000 that ends the session where a part is committed.
     pub async fn commit(mut self, stores: &Stores, catalog: &Catalog, staged: StagedCatalog) -> SqlResult<()> {
-        let public = self.batches.remove(&Place::Public).unwrap_or_default();
-        let mut is_begun = self.is_begun || !public.is_empty();
+        let written = self.batches.keys().copied().filter(|place| !place.is_temporary());
+        let places: BTreeSet<Place> = written.chain(staged.places()).collect();
+        check_one_store(&places)?;
+        let place = places.first().copied().unwrap_or_default();
+        let shared = self.batches.remove(&place).unwrap_or_default();
+        let mut is_begun = self.is_begun || !shared.is_empty();
         if staged.is_empty() {
-            self.commit_at(Place::Public, &**stores.public(), public).await?;
+            self.commit_at(place, &**stores.at(place)?, shared).await?;
         } else {
             is_begun = true;
-            self.commit_with(catalog, staged, public).await?;
+            self.commit_with(catalog, place, staged, shared).await?;
         }
         for (place, batches) in std::mem::take(&mut self.batches) {
             let store = stores.at(place)?;
@@ -99,12 +105,18 @@ impl CommitGroup {
         committed.map(|_| ()).map_err(|error| self.rejected(place, Some(&table), error))
     }
 
-    async fn commit_with(&self, catalog: &Catalog, staged: StagedCatalog, batches: Vec<Batch>) -> SqlResult<()> {
-        let tables = tables_of(Place::Public, &batches);
-        let committed = catalog.commit(staged, batches).await;
+    async fn commit_with(
+        &self,
+        catalog: &Catalog,
+        place: Place,
+        staged: StagedCatalog,
+        batches: Vec<Batch>,
+    ) -> SqlResult<()> {
+        let tables = tables_of(place, &batches);
+        let committed = catalog.commit(place, staged, batches).await;
         committed.map(|_| ()).map_err(|error| match error {
             StagedCommitError::Catalog(error) => error,
-            StagedCommitError::Rows(error) => self.group_rejected(Place::Public, &tables, error),
+            StagedCommitError::Rows(error) => self.group_rejected(place, &tables, error),
         })
     }
 

@@ -1,31 +1,25 @@
 //! Commits operations as the entity group transactions they fit into.
 //!
-//! Used outside blocks: what fits one EGT is atomic, what does not becomes several, in key order, each atomic. Several
-//! are in flight at once so that they share the store's fsync; how many were committed is counted for the NOTICE and,
-//! when one fails, for the error's DETAIL. With [`Claims`], the rows are locked in key order just before they are
+//! Used outside blocks: what fits one EGT is atomic, what does not becomes several, each atomic, many of them under way
+//! at once while the statement goes on ([`InFlight`]). How many were committed is counted for the NOTICE and, when the
+//! statement fails, for the error's DETAIL. With [`Claims`], the rows are locked in key order just before they are
 //! committed, and free again when they are.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use futures::stream::{FuturesUnordered, StreamExt};
-
 use super::claims::{Claims, Found, changed_since_snapshot};
+use super::in_flight::{Egt, Failure, InFlight};
 use super::locks::{Mark, RowStrength};
-use crate::model::{ETag, EntityKey, TableName};
+use super::window::Window;
+use crate::model::{EntityKey, TableName};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::observe::Footprint;
+use crate::sql::progress::{Report, Shown};
 use crate::sql::relation::Relation;
 use crate::table::{
     Batch, BatchBuilder, CommitError, IfMatch, Operation, Rejection, StoreError, TableStore, Written, payload,
 };
-
-/// Operations collected before they are committed: enough to fill 100 EGTs, so that even scattered keys share them.
-const BUFFERED_OPERATIONS: usize = 10_000;
-/// Bytes of entities collected before they are committed.
-const BUFFERED_BYTES: usize = 32 * 1024 * 1024;
-/// EGTs handed to the store before the first answer is awaited.
-const IN_FLIGHT: usize = 64;
 
 /// What was committed so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -36,15 +30,19 @@ pub(crate) struct EgtCount {
 
 /// Collects operations on one table and commits them.
 pub(crate) struct EgtWriter {
-    store: Arc<dyn TableStore>,
     relation: Arc<Relation>,
-    buffer: BTreeMap<EntityKey, Operation>,
-    buffered_bytes: usize,
-    committed: EgtCount,
-    /// The new versions, kept only when RETURNING asks for them.
-    written: Option<BTreeMap<EntityKey, Written>>,
+    window: Window,
+    in_flight: InFlight,
+    /// Where in the statement's input the next operation is.
+    position: u64,
+    /// Where the row was that the error is about.
+    failed_at: Option<u64>,
+    /// An error was given out that says what is committed.
+    has_told: bool,
     /// What the statement writes, kept only for observe mode.
     footprint: Option<Footprint>,
+    report: Option<Report>,
+    shown: Option<Shown>,
     /// The locks of a statement on its own.
     claims: Option<Claims>,
     /// Those it began with: they stay to its end.
@@ -53,15 +51,16 @@ pub(crate) struct EgtWriter {
 
 impl EgtWriter {
     pub fn new(store: Arc<dyn TableStore>, relation: Arc<Relation>) -> Self {
-        let committed = EgtCount::default();
         Self {
-            store,
             relation,
-            buffer: BTreeMap::new(),
-            buffered_bytes: 0,
-            committed,
-            written: None,
+            window: Window::default(),
+            in_flight: InFlight::new(store),
+            position: 0,
+            failed_at: None,
+            has_told: false,
             footprint: None,
+            report: None,
+            shown: None,
             claims: None,
             outset: Mark::default(),
         }
@@ -72,6 +71,13 @@ impl EgtWriter {
     pub fn with_claims(mut self, claims: Claims) -> Self {
         self.outset = claims.mark();
         self.claims = Some(claims);
+        self
+    }
+
+    /// Shows how far it is, once it is more than one EGT.
+    #[must_use]
+    pub fn with_report(mut self, report: Report) -> Self {
+        self.report = Some(report);
         self
     }
 
@@ -89,7 +95,7 @@ impl EgtWriter {
 
     /// Keeps the new version of every entity, for RETURNING.
     pub fn keep_versions(&mut self) {
-        self.written = Some(BTreeMap::new());
+        self.in_flight.keep_versions();
     }
 
     /// Keeps the extent of what is written, for observe mode.
@@ -97,37 +103,80 @@ impl EgtWriter {
         self.footprint = Some(Footprint::new());
     }
 
-    /// Takes an operation; commits what was collected when the buffer is full or the key is in it already.
+    /// Says where in the input the next operation is; each one further than the one before. Without it they are counted.
+    pub fn set_position(&mut self, position: u64) {
+        self.position = position;
+    }
+
+    /// The position of the row that an error of this writer was about.
+    pub fn failed_at(&self) -> Option<u64> {
+        self.failed_at
+    }
+
+    /// Takes an operation; hands over what was collected when that is enough or the key is in it already.
     ///
     /// # Errors
-    /// The first commit that failed.
+    /// A commit that failed: of those under way the one whose row came first; DETAIL says how much was committed.
     pub async fn push(&mut self, operation: Operation) -> SqlResult<()> {
+        if self.in_flight.has_stopped() {
+            self.drain().await?;
+        }
         // A key given twice fails before its first row is committed, so that a statement of one EGT stays atomic.
-        let collected = self.buffer.get(operation.key());
+        let collected = self.window.get(operation.key());
+        let is_there = collected.is_some();
         if matches!(operation, Operation::Insert(_)) && collected.is_some_and(|c| !matches!(c, Operation::Delete(..))) {
+            self.failed_at = Some(self.position);
             return Err(self.relation.duplicate_key(operation.key()));
         }
-        let full = self.buffer.len() >= BUFFERED_OPERATIONS || self.buffered_bytes >= BUFFERED_BYTES;
-        if full || self.buffer.contains_key(operation.key()) {
+        if is_there || self.window.is_full() {
             self.flush().await?;
         }
-        self.buffered_bytes += operation.entity().map_or(0, crate::model::Entity::stored_size);
-        self.buffer.insert(operation.key().clone(), operation);
+        self.window.push(self.position, operation);
+        self.position += 1;
         Ok(())
     }
 
     /// Commits what is left.
     ///
     /// # Errors
-    /// The first commit that failed; DETAIL says how much was committed before.
+    /// As [`EgtWriter::push`].
     pub async fn finish(&mut self) -> SqlResult<BTreeMap<EntityKey, Written>> {
-        self.flush().await?;
-        Ok(self.written.take().unwrap_or_default())
+        let egts = self.collected()?;
+        if egts.len() > 1 {
+            self.show();
+        }
+        if self.binds_everybody() && !egts.is_empty() {
+            self.commit_locked(egts).await?;
+        } else if self.in_flight.is_running() {
+            self.in_flight.send(egts).await;
+            self.drain().await?;
+        } else {
+            self.in_flight.run(egts).await.map_err(|failure| self.told(failure))?;
+        }
+        Ok(self.in_flight.take_versions().into_iter().collect())
+    }
+
+    /// The statement fails with this error: starts no further commit, and waits for those under way. Gives the error to
+    /// tell, with what is committed in its DETAIL: that of a commit, whose row came before, goes first.
+    pub async fn give_up(&mut self, error: Box<SqlError>) -> Box<SqlError> {
+        if self.has_told {
+            return error;
+        }
+        let told_of = self.failed_at.take();
+        self.in_flight.stop();
+        match self.in_flight.drain().await {
+            Err(failure) => self.told(failure),
+            Ok(()) => {
+                self.has_told = true;
+                self.failed_at = told_of;
+                with_committed(error, self.committed())
+            }
+        }
     }
 
     /// What was committed so far.
     pub fn committed(&self) -> EgtCount {
-        self.committed
+        self.in_flight.committed()
     }
 
     /// The extent of what was handed to the store, where it is kept.
@@ -135,41 +184,93 @@ impl EgtWriter {
         self.footprint.take()
     }
 
+    /// Hands over what was collected, and goes on.
     async fn flush(&mut self) -> SqlResult<()> {
-        self.buffered_bytes = 0;
-        let operations = std::mem::take(&mut self.buffer);
-        // ON CONFLICT has locked some of the rows already.
-        let mark = self.claims.as_ref().map(Claims::mark).unwrap_or_default();
-        let early = if mark > self.outset { operations.keys().cloned().collect() } else { Vec::new() };
-        let unsure = self.lock(&operations).await?;
-        let batches = pack(&self.relation.stored, operations.into_values().map(Ok))?;
-        // A single one that has to fail does so before anything is committed. Of several, some would be.
-        if batches.len() > 1 {
-            self.compare(&unsure).await?;
+        let mut egts = self.collected()?;
+        self.show();
+        if self.binds_everybody() {
+            let Some(claims) = self.claims.as_ref().filter(|claims| !claims.holds_rows()) else {
+                return self.commit_locked(egts).await;
+            };
+            // Locks of its own, which go with the window: what is collected meanwhile waits for nobody with them in hand.
+            let mut claims = claims.of_next_transaction();
+            self.lock(&mut claims, &egts).await?;
+            let claims = Arc::new(claims);
+            egts.iter_mut().for_each(|egt| egt.locks = Some(claims.clone()));
         }
+        self.in_flight.send(egts).await;
+        if self.in_flight.has_stopped() { self.drain().await } else { Ok(()) }
+    }
+
+    /// What was collected.
+    fn collected(&mut self) -> SqlResult<Vec<Egt>> {
+        let egts = self.window.take(&self.relation.stored)?;
         if let Some(footprint) = &mut self.footprint {
-            for batch in &batches {
+            for Egt { batch, .. } in &egts {
                 let bytes = batch.payload_bytes() - payload::ENVELOPE_BYTES;
                 footprint.add(&self.relation, batch.partition(), batch.operations().len(), bytes);
             }
         }
-        self.commit(batches).await?;
-        if let Some(claims) = &mut self.claims {
+        Ok(egts)
+    }
+
+    fn binds_everybody(&self) -> bool {
+        self.claims.as_ref().is_some_and(|claims| claims.bind_everybody(self.relation.place()))
+    }
+
+    /// Commits these to their end, under the statement's own locks: for the next run it keeps them if that fails.
+    async fn commit_locked(&mut self, egts: Vec<Egt>) -> SqlResult<()> {
+        self.drain().await?;
+        let Some(mut claims) = self.claims.take() else {
+            return self.in_flight.run(egts).await.map_err(|failure| self.told(failure));
+        };
+        let mark = claims.mark();
+        // ON CONFLICT has locked some of the rows already.
+        let mut early: Vec<EntityKey> = match mark > self.outset {
+            true => egts.iter().flat_map(|egt| egt.batch.operations()).map(Operation::key).cloned().collect(),
+            false => Vec::new(),
+        };
+        early.sort_unstable();
+        let mut done = self.lock(&mut claims, &egts).await;
+        if done.is_ok() {
+            done = self.in_flight.run(egts).await.map_err(|failure| self.told(failure));
+        }
+        if done.is_ok() {
             claims.held().release_to(mark);
             if !early.is_empty() {
                 claims.held().release_rows_since(self.outset, |key| early.binary_search(key).is_ok());
             }
         }
-        Ok(())
+        self.claims = Some(claims);
+        done
     }
 
-    /// Locks the rows of these operations; gives those that may have changed since they were read.
-    async fn lock(&mut self, operations: &BTreeMap<EntityKey, Operation>) -> SqlResult<Vec<(EntityKey, ETag)>> {
+    /// Waits for all that was handed over.
+    async fn drain(&mut self) -> SqlResult<()> {
+        self.in_flight.drain().await.map_err(|failure| self.told(failure))
+    }
+
+    fn told(&mut self, failure: Failure) -> Box<SqlError> {
+        self.has_told = true;
+        self.failed_at = failure.position;
+        with_committed(commit_error(&self.relation, failure.error), self.committed())
+    }
+
+    fn show(&mut self) {
+        if let Some(report) = self.report.take() {
+            self.shown = Some(report.begin(self.in_flight.tally()));
+        }
+    }
+
+    /// Locks the rows of these operations in key order.
+    ///
+    /// # Errors
+    /// When one cannot be locked; 40001 when one of several has changed since it was read.
+    async fn lock(&self, claims: &mut Claims, egts: &[Egt]) -> SqlResult<()> {
         let mut unsure = Vec::new();
-        let Some(claims) = self.claims.as_mut().filter(|claims| claims.bind_everybody(self.relation.place())) else {
-            return Ok(unsure);
-        };
-        for (key, operation) in operations {
+        let mut operations: Vec<&Operation> = egts.iter().flat_map(|egt| egt.batch.operations()).collect();
+        operations.sort_unstable_by(|one, other| one.key().cmp(other.key()));
+        for operation in operations {
             let (strength, version) = match operation {
                 Operation::Merge(_, IfMatch::ETag(version)) | Operation::Replace(_, IfMatch::ETag(version)) => {
                     (RowStrength::NoKeyUpdate, Some(version))
@@ -177,70 +278,23 @@ impl EgtWriter {
                 Operation::Delete(_, IfMatch::ETag(version)) => (RowStrength::Update, Some(version)),
                 _ => (RowStrength::Update, None),
             };
-            let unchanged = claims.lock(&self.relation, key, strength).await?;
+            let unchanged = claims.lock(&self.relation, operation.key(), strength).await?;
             if let Some(version) = version.filter(|_| !unchanged) {
-                unsure.push((key.clone(), version.clone()));
+                unsure.push((operation.key(), version));
             }
         }
-        Ok(unsure)
-    }
-
-    /// # Errors
-    /// 40001 when one of these rows is not in this version any more.
-    async fn compare(&self, rows: &[(EntityKey, ETag)]) -> SqlResult<()> {
-        let Some(claims) = &self.claims else { return Ok(()) };
-        for (key, version) in rows {
+        // A single one that has to fail does so before anything is committed. Of several, some would be.
+        for (key, version) in unsure.into_iter().filter(|_| egts.len() > 1) {
             let found = claims.compare(&self.relation, key, version).await?;
             if found != Found::Unchanged {
-                let error = changed_since_snapshot(&self.relation, key, found);
-                return Err(with_committed(error, self.committed));
+                return Err(changed_since_snapshot(&self.relation, key, found));
             }
         }
         Ok(())
     }
-
-    async fn commit(&mut self, batches: Vec<Batch>) -> SqlResult<()> {
-        let mut batches = batches.into_iter();
-        let mut in_flight = FuturesUnordered::new();
-        let mut failed: Option<Box<SqlError>> = None;
-        loop {
-            while failed.is_none()
-                && in_flight.len() < IN_FLIGHT
-                && let Some(batch) = batches.next()
-            {
-                in_flight.push(commit(self.store.clone(), batch));
-            }
-            match in_flight.next().await {
-                None => break,
-                Some(Ok(written)) => self.count(written),
-                Some(Err(error)) => {
-                    let error = commit_error(&self.relation, error);
-                    failed.get_or_insert(error);
-                }
-            }
-        }
-        match failed {
-            None => Ok(()),
-            Some(error) => Err(with_committed(error, self.committed)),
-        }
-    }
-
-    fn count(&mut self, written: Vec<(EntityKey, Written)>) {
-        self.committed.egts += 1;
-        self.committed.rows += written.len() as u64;
-        if let Some(versions) = &mut self.written {
-            versions.extend(written);
-        }
-    }
 }
 
-async fn commit(store: Arc<dyn TableStore>, batch: Batch) -> Result<Vec<(EntityKey, Written)>, CommitError> {
-    let keys: Vec<EntityKey> = batch.operations().iter().map(|o| o.key().clone()).collect();
-    let written = store.commit(batch).await?;
-    Ok(keys.into_iter().zip(written).collect())
-}
-
-/// Packs operations, given in key order, into as few EGTs as they fit.
+/// Packs operations, those of a partition one after the other, into as few EGTs as they fit.
 ///
 /// # Errors
 /// When an entity breaks a limit, and the first error among the operations.

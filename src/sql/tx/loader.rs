@@ -1,21 +1,21 @@
 //! Fills a stored table that nobody else sees yet.
 //!
 //! No statement's atomicity depends on which entities go together, so they are written as fast as the store takes them:
-//! many entity group transactions in one durable write, where it promises groups.
+//! many entity group transactions in one durable write where it promises groups, many at a time elsewhere.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tokio::task::JoinHandle;
+
 use super::egt_writer::pack;
+use super::in_flight::{Egt, Failure, InFlight};
+use super::window::{BYTES_MAX, OPERATIONS_MAX};
 use crate::model::{Entity, EntityKey, TableName};
 use crate::sql::error::{SqlError, SqlResult};
 use crate::sql::place::{StoredTable, Stores};
-use crate::table::{CommitError, GroupError, Operation, Rejection, TableStore};
-
-/// Entities collected before they are written.
-const BUFFERED_ENTITIES: usize = 10_000;
-/// Bytes of entities collected before they are written.
-const BUFFERED_BYTES: usize = 32 * 1024 * 1024;
+use crate::sql::progress::{Report, Shown};
+use crate::table::{Batch, CommitError, GroupError, Operation, Rejection, StoreError, TableStore};
 
 /// Writes entities into a new stored table.
 pub(crate) struct TableLoader {
@@ -23,6 +23,11 @@ pub(crate) struct TableLoader {
     table: TableName,
     buffer: BTreeMap<EntityKey, Operation>,
     buffered_bytes: usize,
+    in_flight: InFlight,
+    /// The group that is being written, while the next one is collected.
+    group: Option<JoinHandle<Result<(), GroupError>>>,
+    report: Option<Report>,
+    shown: Option<Shown>,
 }
 
 /// Why entities were not written.
@@ -39,11 +44,22 @@ impl From<Box<SqlError>> for LoadError {
 }
 
 impl TableLoader {
+    /// Shows how far it is, once it is more than one EGT.
+    ///
     /// # Errors
     /// 0A000 for a table of a place without a store.
-    pub fn new(stores: &Stores, table: &StoredTable) -> SqlResult<Self> {
+    pub fn new(stores: &Stores, table: &StoredTable, report: Report) -> SqlResult<Self> {
         let store = stores.at(table.place)?.clone();
-        Ok(Self { store, table: table.name.clone(), buffer: BTreeMap::new(), buffered_bytes: 0 })
+        Ok(Self {
+            in_flight: InFlight::new(store.clone()),
+            store,
+            table: table.name.clone(),
+            buffer: BTreeMap::new(),
+            buffered_bytes: 0,
+            group: None,
+            report: Some(report),
+            shown: None,
+        })
     }
 
     /// Takes an entity; writes what was collected when that is enough.
@@ -52,13 +68,13 @@ impl TableLoader {
     /// What the entity's limits or the store refuse.
     pub async fn push(&mut self, entity: Entity) -> Result<(), LoadError> {
         entity.check().map_err(|error| LoadError::Other(error.into()))?;
+        if self.buffer.len() >= OPERATIONS_MAX || self.buffered_bytes >= BYTES_MAX {
+            self.flush().await?;
+        }
         let key = entity.key.clone();
         self.buffered_bytes += entity.stored_size();
         if self.buffer.insert(key.clone(), Operation::Insert(entity)).is_some() {
             return Err(LoadError::Duplicate(key));
-        }
-        if self.buffer.len() >= BUFFERED_ENTITIES || self.buffered_bytes >= BUFFERED_BYTES {
-            self.flush().await?;
         }
         Ok(())
     }
@@ -68,7 +84,9 @@ impl TableLoader {
     /// # Errors
     /// As [`TableLoader::push`].
     pub async fn finish(mut self) -> Result<(), LoadError> {
-        self.flush().await
+        self.flush().await?;
+        self.group_written().await?;
+        self.in_flight.drain().await.map_err(failed)
     }
 
     async fn flush(&mut self) -> Result<(), LoadError> {
@@ -77,14 +95,44 @@ impl TableLoader {
         if batches.is_empty() {
             return Ok(());
         }
+        if batches.len() > 1
+            && let Some(report) = self.report.take()
+        {
+            self.shown = Some(report.begin(self.in_flight.tally()));
+        }
         if self.store.promises().atomic_groups {
-            return self.store.commit_group(batches).await.map(|_| ()).map_err(refused);
+            self.group_written().await?;
+            self.group = Some(self.write_group(batches));
+            return Ok(());
         }
-        for batch in batches {
-            self.store.commit(batch).await.map_err(|error: CommitError| refused(error.in_group(0)))?;
-        }
-        Ok(())
+        self.in_flight.send(batches.into_iter().map(as_egt).collect()).await;
+        if self.in_flight.has_stopped() { self.in_flight.drain().await.map_err(failed) } else { Ok(()) }
     }
+
+    fn write_group(&self, batches: Vec<Batch>) -> JoinHandle<Result<(), GroupError>> {
+        let (store, tally) = (self.store.clone(), self.in_flight.tally().clone());
+        tokio::spawn(async move {
+            let written = store.commit_group(batches).await?;
+            written.iter().for_each(|batch| tally.add(batch.len()));
+            Ok(())
+        })
+    }
+
+    async fn group_written(&mut self) -> Result<(), LoadError> {
+        let Some(group) = self.group.take() else { return Ok(()) };
+        let ended_early = |_| Err(StoreError::OutcomeUnknown("the task that commits ended early".to_owned()).into());
+        group.await.unwrap_or_else(ended_early).map_err(refused)
+    }
+}
+
+/// The rows of a new table have no order that anybody is told of.
+fn as_egt(batch: Batch) -> Egt {
+    Egt { positions: (0..batch.operations().len() as u64).collect(), batch, locks: None }
+}
+
+fn failed(failure: Failure) -> LoadError {
+    let error: CommitError = failure.error;
+    refused(error.in_group(0))
 }
 
 fn refused(error: GroupError) -> LoadError {

@@ -3,12 +3,14 @@
 //! A block collects its writes in a [`WriteSet`] and commits them as one EGT; [`rules`] refuses the statement that
 //! would make that impossible, or in observe mode notes it. The set may be large: [`layers`] shares its past with readers
 //! and savepoints, [`spill`] puts what memory has no room for into a file. [`CommitGroup`] is where the batches of a
-//! transaction come together. Outside a block, [`EgtWriter`] commits as many EGTs as a statement needs, each atomic. Where
-//! nobody else writes to the store, rows are locked as in PostgreSQL: [`claims`] on top of [`locks`].
+//! transaction come together. Outside a block, [`EgtWriter`] commits as many EGTs as a statement needs, each atomic:
+//! [`window`] collects the rows of each, [`in_flight`] keeps many under way. Where nobody else writes to the store, rows are
+//! locked as in PostgreSQL: [`claims`] on top of [`locks`].
 
 mod claims;
 mod commit_group;
 mod egt_writer;
+mod in_flight;
 mod layers;
 mod loader;
 mod locks;
@@ -20,6 +22,7 @@ mod serial;
 mod spill;
 mod transaction;
 mod values;
+mod window;
 mod write_set;
 
 pub(super) use claims::{Claims, Found, changed_since_snapshot};

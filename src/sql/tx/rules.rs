@@ -4,11 +4,14 @@
 //! the rule, the DETAIL what the transaction already holds, the HINT how to stay within it. Observe mode asks the same
 //! question and only notes the answer, so both modes mean the same by a rule.
 
+use std::collections::BTreeSet;
+
 use super::WriteSet;
 use crate::model::PartitionKey;
 use crate::model::limits::{EGT_MAX_BYTES, EGT_MAX_OPERATIONS};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::observe::{Rule, broken_by_size};
+use crate::sql::place::Place;
 use crate::sql::relation::Relation;
 use crate::table::payload;
 
@@ -32,6 +35,21 @@ pub(super) fn check(writes: &mut WriteSet, what: Unit) -> SqlResult<()> {
         None => Ok(()),
         Some(rule) => Err(refusal(rule, writes, what)),
     }
+}
+
+/// Whether these are places of one store.
+///
+/// # Errors
+/// 0A000 naming two schemas.
+pub(in crate::sql) fn check_one_store(places: &BTreeSet<Place>) -> SqlResult<()> {
+    let mut schemas = places.iter().map(|place| place.schema());
+    let (Some(one), Some(other)) = (schemas.next(), schemas.next()) else { return Ok(()) };
+    Err(SqlError::new(
+        ErrorKind::FeatureNotSupported,
+        format!("a transaction cannot write to two stores: schemas \"{one}\" and \"{other}\""),
+    )
+    .with_detail("Each mounted schema is a store of its own, and no two stores commit together.")
+    .with_hint("Write to one schema in each transaction; reading from several is free."))
 }
 
 /// Refuses to move a row to another partition: its delete and its insert would not be in one EGT.

@@ -13,6 +13,7 @@ use crate::model::{EdmDateTime, PartitionKey};
 use crate::sql::catalog::{CatalogMoment, StagedCatalog};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::observe::{Footprint, Observed, Rule, SeenStatement};
+use crate::sql::place::Place;
 use crate::sql::relation::Relation;
 
 /// Where a session stands.
@@ -227,6 +228,12 @@ impl Transaction {
         !self.implicit.writes.is_empty() || !self.implicit.catalog.is_empty()
     }
 
+    /// Whether nothing at all was collected outside a block, be it only to be forgotten at the commit.
+    pub fn has_collected_nothing(&self) -> bool {
+        let Collected { writes, catalog, observed } = &self.implicit;
+        writes.is_untouched() && catalog.is_untouched() && observed.is_untouched()
+    }
+
     /// Whether there is something that is still to be committed or rolled back.
     pub fn is_open(&self) -> bool {
         self.in_block() || self.has_implicit_writes()
@@ -291,11 +298,31 @@ impl Transaction {
     /// # Errors
     /// 0A000 or 54000, naming the rule, unless observe mode just notes it.
     pub fn check_block_rules(&mut self) -> SqlResult<()> {
+        self.check_one_store()?;
         match self.statement {
-            Some(_) => self.note_rules(),
-            None => rules::check(self.writes_mut(), Unit::Block)?,
+            Some(_) if self.is_observable() => self.note_rules(),
+            _ => rules::check(self.writes_mut(), Unit::Block)?,
         }
         Ok(())
+    }
+
+    /// Whether all that is written goes to one store: no two of them commit together. What is temporary may come besides.
+    ///
+    /// # Errors
+    /// 0A000 naming two schemas.
+    pub fn check_one_store(&self) -> SqlResult<()> {
+        let (writes, catalog) = (self.writes(), self.catalog());
+        if catalog.is_empty() && !writes.has_several_tables() {
+            return Ok(());
+        }
+        let mut places = writes.places();
+        places.extend(catalog.places());
+        rules::check_one_store(&places)
+    }
+
+    /// Whether observe mode can carry out what is written: it looks on at the store that the server is for.
+    fn is_observable(&self) -> bool {
+        self.writes().places().iter().all(|place| *place == Place::Public)
     }
 
     /// After a row of a statement under `egt.autocommit = strict`, which observe mode leaves in force.
@@ -311,7 +338,7 @@ impl Transaction {
     /// In observe mode, notes the statement and the rules that the collected writes break.
     pub fn note_rules(&mut self) {
         let Some(statement) = self.statement.clone() else { return };
-        if self.writes().operations() == 0 {
+        if self.writes().operations() == 0 || !self.is_observable() {
             return;
         }
         let is_noted = std::mem::replace(&mut self.is_noted, true);
@@ -327,7 +354,8 @@ impl Transaction {
     /// # Errors
     /// 0A000, unless observe mode just notes it.
     pub fn check_move(&mut self, relation: &Relation, from: &PartitionKey, to: &PartitionKey) -> SqlResult<()> {
-        let Some(statement) = self.statement.clone() else { return Err(rules::moved_row(relation, from, to)) };
+        let statement = self.statement.clone().filter(|_| relation.place() == Place::Public);
+        let Some(statement) = statement else { return Err(rules::moved_row(relation, from, to)) };
         self.collected().observed.broke(Rule::MovedRow, &statement);
         Ok(())
     }

@@ -5,7 +5,7 @@
 //! ever copies it: readers and savepoints share its past ([`Layers`]), and values without room in memory are in a file
 //! ([`WriteSpace`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::OwnWrites;
@@ -13,10 +13,10 @@ use super::layers::{Layers, Moment};
 use super::net_write::{NetWrite, operation};
 use super::serial::WrittenKeys;
 use super::spill::{Keeper, Kept, Values, WriteSpace};
-use crate::model::{ETag, EdmDateTime, Entity, EntityKey, PartitionKey, Properties, StoredEntity, TableName};
+use crate::model::{ETag, EdmDateTime, Entity, EntityKey, PartitionKey, Properties, StoredEntity};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::observe::Footprint;
-use crate::sql::place::StoredTable;
+use crate::sql::place::{Place, StoredTable};
 use crate::sql::relation::{Relation, RelationKind};
 use crate::table::{ObservedSchema, Operation, payload};
 
@@ -107,6 +107,11 @@ impl WriteSet {
         self.totals.operations + self.totals.free_operations == 0
     }
 
+    /// Whether nothing was ever collected.
+    pub fn is_untouched(&self) -> bool {
+        self.tables.is_empty()
+    }
+
     /// Operations that the commit would have of tables with rules.
     pub fn operations(&self) -> usize {
         self.totals.operations
@@ -156,9 +161,19 @@ impl WriteSet {
     }
 
     /// The found tables that are written.
-    pub fn found_tables(&self) -> Vec<TableName> {
+    pub fn found_tables(&self) -> Vec<StoredTable> {
         let found = self.tables.values().map(|table| &table.relation).filter(|r| r.kind == RelationKind::Found);
-        found.map(|relation| relation.stored.name.clone()).collect()
+        found.map(|relation| relation.stored.clone()).collect()
+    }
+
+    /// The places of tables with rules that are written.
+    pub fn places(&self) -> BTreeSet<Place> {
+        match &self.totals.home {
+            // Nearly always: one table.
+            Some((table, _)) if self.totals.other_tables == 0 => BTreeSet::from([table.place]),
+            Some(_) => self.tables().map(|table| table.place()).collect(),
+            None => BTreeSet::new(),
+        }
     }
 
     /// The partitions written in a table, in order.

@@ -12,7 +12,7 @@ mod scope;
 
 pub(super) use dependents::{Dependent, Needed, cascades, dependents_of, needed_by_views};
 pub(super) use fixed::{ColumnRenaming, fix};
-pub(super) use renaming::{label, rename_relation};
+pub(super) use renaming::{in_schema, label, rename_relation};
 
 use datafusion::sql::sqlparser::ast::{Ident, Query};
 

@@ -3,16 +3,47 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    ObjectName, Query, SelectItem, SetExpr, TableAlias, TableFactor, VisitMut, VisitorMut,
+    ObjectName, ObjectNamePart, Query, SelectItem, SetExpr, TableAlias, TableFactor, VisitMut, VisitorMut,
 };
 
-use super::ident;
+use super::{ident, query_of, text_of};
+use crate::sql::catalog::View;
+use crate::sql::error::SqlResult;
 use crate::sql::place::PlacedName;
 use crate::sql::statement::fold;
 
 /// Lets a query that is spelled out follow a relation's new name. Its columns stay behind the old one as an alias.
 pub(crate) fn rename_relation(query: &mut Query, from: &PlacedName, to: &str) {
     let _ = query.visit(&mut Relations { from, to });
+}
+
+/// The text of a view's query, with all that it reads of one schema in another one.
+///
+/// # Errors
+/// XX001 when its text is no query.
+pub(crate) fn in_schema(view: &View, from: &str, to: &str) -> SqlResult<String> {
+    let mut query = query_of(view)?;
+    let _ = query.visit(&mut Schemas { from, to });
+    Ok(text_of(&query))
+}
+
+struct Schemas<'a> {
+    from: &'a str,
+    to: &'a str,
+}
+
+impl VisitorMut for Schemas<'_> {
+    type Break = ();
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
+        if let TableFactor::Table { name, args: None, .. } = factor
+            && let [schema, table] = name.0.as_slice()
+            && schema.as_ident().map(fold).as_deref() == Some(self.from)
+        {
+            *name = ObjectName(vec![ObjectNamePart::Identifier(ident(self.to)), table.clone()]);
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 struct Relations<'a> {

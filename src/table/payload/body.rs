@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use uuid::Uuid;
 
 use super::json;
-use crate::model::{EntityKey, TableName};
+use crate::model::{EdmRef, EntityKey, TableName};
 use crate::table::{Batch, IfMatch, Operation};
 
 /// The endpoint that lengths are counted with: account names have 3 to 24 characters, this one has 24.
@@ -14,10 +14,40 @@ pub const WIDEST_ENDPOINT: &str = "https://aaaaaaaaaaaaaaaaaaaaaaaa.table.core.w
 /// Bytes around the operations: the opening and closing boundaries. A test holds it to what is written.
 pub const ENVELOPE_BYTES: usize = 236;
 
+/// Bytes of an operation without its keys, table, version and properties, rounded up.
+const FRAME_BYTES_MAX: usize = 640;
+/// Bytes of a property without its name twice and without a text, rounded up: a Double has up to 24 digits and signs.
+const PROPERTY_BYTES_MAX: usize = 80;
+
 /// Bytes one operation adds to the body.
 pub fn operation_bytes(table: &TableName, operation: &Operation) -> usize {
     let frame = Frame { endpoint: WIDEST_ENDPOINT, id: Uuid::nil(), table };
     length(|out| frame.write_part(out, 0, operation))
+}
+
+/// Never less than [`operation_bytes`], and told without writing anything: each byte as long as it can become.
+pub fn operation_bytes_at_most(table: &TableName, operation: &Operation) -> usize {
+    /// `%27%27`, and in JSON `\u001f`.
+    const LONGEST_BYTE: usize = 6;
+    let key = operation.key();
+    let keys = LONGEST_BYTE * (key.partition.as_str().len() + key.row.as_str().len());
+    let version = match operation {
+        Operation::Merge(_, IfMatch::ETag(etag))
+        | Operation::Replace(_, IfMatch::ETag(etag))
+        | Operation::Delete(_, IfMatch::ETag(etag)) => etag.as_str().len(),
+        _ => 0,
+    };
+    let frame = FRAME_BYTES_MAX + table.as_str().len() + version + keys;
+    let Some(entity) = operation.entity() else { return frame };
+    let values = entity.properties.iter().map(|(name, value)| {
+        let text = match value {
+            EdmRef::String(text) => LONGEST_BYTE * text.len(),
+            EdmRef::Binary(bytes) => 2 * bytes.len(),
+            _ => 0,
+        };
+        PROPERTY_BYTES_MAX + 2 * name.as_str().len() + text
+    });
+    frame + keys + values.sum::<usize>()
 }
 
 /// Writes the body, which belongs under the header `Content-Type: multipart/mixed; boundary=batch_<id>`.

@@ -201,6 +201,10 @@ proptest! {
         let mut body = String::new();
         write_body(&mut body, WIDEST_ENDPOINT, Uuid::from_u128(id), &batch).unwrap();
         prop_assert_eq!(batch.payload_bytes(), body.len());
+        for operation in batch.operations() {
+            let (bytes, most) = (operation_bytes(batch.table(), operation), operation_bytes_at_most(batch.table(), operation));
+            prop_assert!(bytes <= most, "{} bytes, at most {}", bytes, most);
+        }
     }
 
     #[test]

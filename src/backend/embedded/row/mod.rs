@@ -22,6 +22,6 @@ mod tests;
 
 pub(super) use decode::{Row, RowError};
 pub(super) use encode::encode;
-pub(super) use shape::{Shape, Shapes, put_signature};
+pub(super) use shape::{Shape, ShapeProperty, Shapes, put_signature};
 
 const VERSION: u8 = 1;

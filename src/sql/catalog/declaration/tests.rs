@@ -99,7 +99,7 @@ fn version_2() -> Declaration {
 #[test]
 fn version_2_is_frozen() {
     let declaration = version_2();
-    let read = Declaration::of_entity(&stored(VERSION_2)).unwrap();
+    let read = Declaration::of_entity(Place::Public, &stored(VERSION_2)).unwrap();
     assert_eq!(Declaration { format: declaration.format, ..read }, declaration);
     // It is written as the version of today.
     assert_eq!(text_of(&declaration), VERSION_2.replacen("\"format\":2", "\"format\":3", 1));
@@ -114,7 +114,7 @@ const VERSION_3: &str = r#"{"format":3,"name":"t","stored":"tTable","oid":16384,
 
 #[test]
 fn version_3_is_frozen() {
-    let declaration = Declaration::of_entity(&stored(VERSION_3)).unwrap();
+    let declaration = Declaration::of_entity(Place::Public, &stored(VERSION_3)).unwrap();
     assert_eq!(text_of(&declaration), VERSION_3);
     let relation = declaration.relation().unwrap();
     assert_eq!(relation.comments.table.as_deref(), Some("a table"));
@@ -124,7 +124,7 @@ fn version_3_is_frozen() {
 
 #[test]
 fn version_1_is_still_read() {
-    let declaration = Declaration::of_entity(&stored(VERSION_1)).unwrap();
+    let declaration = Declaration::of_entity(Place::Public, &stored(VERSION_1)).unwrap();
     assert!(declaration.constraints.is_empty());
     assert_eq!(declaration.doomed.as_deref(), Some("orderItemsG1"));
     assert_eq!(declaration.relation().unwrap().columns[1].sql_type, SqlType::Varchar(Some(10)));
@@ -141,6 +141,6 @@ fn other_formats_are_refused() {
         (VERSION_2.replacen("\"oid\"", "\"iod\"", 1), ErrorKind::DataCorrupted),
         ("{}".to_owned(), ErrorKind::DataCorrupted),
     ] {
-        assert_eq!(Declaration::of_entity(&stored(&text)).unwrap_err().kind, kind, "{text}");
+        assert_eq!(Declaration::of_entity(Place::Public, &stored(&text)).unwrap_err().kind, kind, "{text}");
     }
 }

@@ -40,7 +40,7 @@ impl Alteration<'_> {
         }
         let (text, origin) = match (&declared.generated, &declared.identity, &declared.default) {
             (Some(text), ..) => (Some(text.clone()), Origin::Generated),
-            (None, Some(identity), _) => (Some(next_call(&identity.sequence)), Origin::Default),
+            (None, Some(identity), _) => (Some(next_call(self.after.place, &identity.sequence)), Origin::Default),
             (None, None, text) => (text.clone(), Origin::Default),
         };
         if let Some(text) = text {

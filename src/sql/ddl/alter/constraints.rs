@@ -26,6 +26,7 @@ impl Alteration<'_> {
         let mut recorder = Recorder {
             mode: self.mode,
             table: &self.after.name,
+            place: self.after.place,
             columns: &self.after.columns,
             key: &key,
             notices: &mut self.notices,

@@ -29,7 +29,7 @@ use crate::sql::statement::fold;
 
 pub(crate) use passes::alter;
 pub(crate) use rename::{Renaming, renaming};
-pub(in crate::sql) use tokens::without_storage_actions;
+pub(in crate::sql) use tokens::{TakenActions, without_storage_actions};
 
 /// A table's definition while one ALTER TABLE changes it.
 pub(crate) struct Alteration<'a> {

@@ -6,7 +6,7 @@
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::error::{SqlError, SqlResult};
 
 /// An action that stands for no action: the parser wants one.
 const NOTHING: &str = "OWNER TO CURRENT_USER";
@@ -17,22 +17,34 @@ enum Reading {
     Parsed,
     /// It has no meaning here; with a name to tell of, where that is news.
     Ignored(Option<&'static str>),
+    /// SET SCHEMA.
+    ToSchema(String),
 }
 
-/// An ALTER TABLE without the actions that have no meaning here, and the names of those.
+/// What was taken out of an ALTER TABLE.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(in crate::sql) struct TakenActions {
+    /// Names of actions without a meaning here, where that is news.
+    pub ignored: Vec<&'static str>,
+    /// Where the table is to be.
+    pub schema: Option<String>,
+}
+
+/// An ALTER TABLE without the actions that have no meaning here, and what those were.
 ///
 /// # Errors
-/// 0A000 for actions that are not done here, 3F000 for a schema that there is not.
+/// 0A000 for actions that are not done here.
 pub(in crate::sql) fn without_storage_actions(
     tokens: Vec<TokenWithSpan>,
-) -> SqlResult<(Vec<TokenWithSpan>, Vec<&'static str>)> {
-    let Some(start) = start_of_actions(&tokens) else { return Ok((tokens, Vec::new())) };
-    let mut ignored = Vec::new();
+) -> SqlResult<(Vec<TokenWithSpan>, TakenActions)> {
+    let mut taken = TakenActions::default();
+    let Some(start) = start_of_actions(&tokens) else { return Ok((tokens, taken)) };
     let mut kept: Vec<&[TokenWithSpan]> = Vec::new();
     for action in split_at_commas(&tokens[start..]) {
         match read(action)? {
             Reading::Parsed => kept.push(action),
-            Reading::Ignored(name) => ignored.extend(name),
+            Reading::Ignored(name) => taken.ignored.extend(name),
+            Reading::ToSchema(name) => taken.schema = Some(name),
         }
     }
     let head = tokens[..start].iter().cloned();
@@ -42,7 +54,7 @@ pub(in crate::sql) fn without_storage_actions(
         let comma = [TokenWithSpan::wrap(Token::Comma)];
         kept.join(comma.as_slice())
     };
-    Ok((head.chain(actions).collect(), ignored))
+    Ok((head.chain(actions).collect(), taken))
 }
 
 fn nothing() -> Vec<TokenWithSpan> {
@@ -102,7 +114,7 @@ fn read(action: &[TokenWithSpan]) -> SqlResult<Reading> {
         ["SET", "TABLESPACE", ..] => Ok(Reading::Ignored(Some("SET TABLESPACE"))),
         ["SET", "ACCESS", "METHOD", ..] => Ok(Reading::Ignored(Some("SET ACCESS METHOD"))),
         ["RESET", ..] => Ok(Reading::Ignored(Some("RESET of storage parameters"))),
-        ["SET", "SCHEMA", _] => to_schema(words[2]),
+        ["SET", "SCHEMA", _] => Ok(Reading::ToSchema(name_in(words[2]))),
         ["ALTER", "COLUMN", _, rest @ ..] | ["ALTER", _, rest @ ..] => of_column(rest),
         ["INHERIT", ..] => refused("INHERIT"),
         ["NO", "INHERIT", ..] => refused("NO INHERIT"),
@@ -127,15 +139,11 @@ fn of_column(rest: &[&str]) -> SqlResult<Reading> {
     }
 }
 
-fn to_schema(schema: &TokenWithSpan) -> SqlResult<Reading> {
-    let name = match &schema.token {
+fn name_in(token: &TokenWithSpan) -> String {
+    match &token.token {
         Token::Word(word) if word.quote_style.is_some() => word.value.clone(),
         other => other.to_string().to_lowercase(),
-    };
-    if name == "public" {
-        return Ok(Reading::Ignored(None));
     }
-    Err(SqlError::new(ErrorKind::UndefinedSchema, format!("schema \"{name}\" does not exist")))
 }
 
 fn refused(what: &str) -> SqlResult<Reading> {
@@ -153,17 +161,18 @@ fn keyword(token: &TokenWithSpan) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sql::error::ErrorKind;
 
-    fn read_all(sql: &str) -> SqlResult<(String, Vec<&'static str>)> {
+    fn read_all(sql: &str) -> SqlResult<(String, TakenActions)> {
         let tokens = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize_with_location().unwrap();
-        let (tokens, ignored) = without_storage_actions(tokens)?;
+        let (tokens, taken) = without_storage_actions(tokens)?;
         let text: Vec<String> = tokens.iter().map(|t| t.token.to_string()).collect();
-        Ok((text.concat(), ignored))
+        Ok((text.concat(), taken))
     }
 
     #[test]
     fn storage_is_taken_out() {
-        let only = |sql: &str| read_all(sql).unwrap();
+        let only = |sql: &str| read_all(sql).map(|(text, taken)| (text, taken.ignored)).unwrap();
         assert_eq!(
             only("ALTER TABLE ONLY public.t ALTER COLUMN \"a\" SET STATISTICS 5"),
             ("ALTER TABLE ONLY public.t OWNER TO CURRENT_USER".to_owned(), vec!["SET STATISTICS"])
@@ -183,10 +192,11 @@ mod tests {
         for (sql, kind) in [
             ("ALTER TABLE t INHERIT p", ErrorKind::FeatureNotSupported),
             ("ALTER TABLE t ALTER a DROP IDENTITY IF EXISTS", ErrorKind::FeatureNotSupported),
-            ("ALTER TABLE t SET SCHEMA other", ErrorKind::UndefinedSchema),
         ] {
             assert_eq!(read_all(sql).unwrap_err().kind, kind, "{sql}");
         }
-        assert!(read_all("ALTER TABLE t SET SCHEMA public").unwrap().1.is_empty());
+        let schema = |sql: &str| read_all(sql).unwrap().1.schema;
+        assert_eq!(schema("ALTER TABLE t SET SCHEMA Public").as_deref(), Some("public"));
+        assert_eq!(schema("ALTER TABLE t SET SCHEMA \"Other\"").as_deref(), Some("Other"));
     }
 }

@@ -105,13 +105,12 @@ impl PreparedMerge {
         parameters: &[ScalarValue],
         writes: &mut Writes<'_>,
     ) -> SqlResult<Changed> {
-        let moment = planner.moment();
         let mut bound = Vec::with_capacity(self.clauses.len());
         for clause in &self.clauses {
             bound.push(match &clause.action {
                 Action::Nothing => Bound::Nothing,
                 Action::Delete => Bound::Delete,
-                Action::Update(rows) => Bound::Update(rows.changes.bind(&moment)?),
+                Action::Update(rows) => Bound::Update(rows.changes.bind(planner)?),
                 Action::Insert { rows, .. } => Bound::Insert(Box::new(rows.bind(planner)?)),
             });
         }

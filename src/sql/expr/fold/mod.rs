@@ -34,6 +34,17 @@ pub(in crate::sql) fn is_foldable(plan: &LogicalPlan) -> SqlResult<bool> {
     Ok(ripe::has_ripe_expression(plan)?)
 }
 
+/// Whether the expression has constant parts to compute; a value on its own is none.
+///
+/// # Errors
+/// None in practice.
+pub(in crate::sql) fn has_constant_part(expr: &Expr) -> Result<bool> {
+    match unaliased(expr) {
+        Expr::Literal(..) => Ok(false),
+        other => ripe::has_ripe_part(other),
+    }
+}
+
 /// Computes the constant parts of a plan whose expressions are typed and whose parameters are values.
 ///
 /// # Errors

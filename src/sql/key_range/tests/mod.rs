@@ -1,6 +1,7 @@
 //! Key plans against brute force, and the plans of single statements.
 
 mod brute_force;
+mod points;
 mod statements;
 
 use std::sync::Arc;

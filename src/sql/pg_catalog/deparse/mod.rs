@@ -14,9 +14,10 @@ pub(super) use self::index::IndexShape;
 use self::read::Reader;
 use super::built_ins::type_oid;
 use super::objects::visible_columns;
-use super::quoting::quote_ident;
+use crate::sql::catalog::Sequence;
 use crate::sql::ddl::names_column;
 use crate::sql::relation::{Relation, RelationColumn};
+use crate::sql::sequence::called;
 use crate::sql::statement::parse_expression;
 
 /// The default or generation expression of a column, printed in full.
@@ -38,8 +39,9 @@ pub(super) fn columns_in(table: &Relation, source: &str) -> Vec<i32> {
 }
 
 /// Whether an expression, printed in full, takes values of the sequence.
-pub(super) fn counts_with(printed: &str, sequence: &str) -> bool {
-    printed.contains(&format!("'{}'::regclass", quote_ident(sequence).replace('\'', "''")))
+pub(super) fn counts_with(printed: &str, sequence: &Sequence) -> bool {
+    let name = called(sequence.place, &sequence.name);
+    printed.contains(&format!("'{}'::regclass", name.replace('\'', "''")))
 }
 
 /// What was printed in full, so again or pretty: with only the parentheses that it needs.

@@ -39,6 +39,7 @@ pub(in crate::sql) use self::naming::{name_of, oid_of};
 use super::cells::{Cell, array_of};
 use super::granted::Granted;
 use super::objects::Objects;
+use super::origins::Origins;
 use super::sizes::Sizes;
 use crate::sql::copies::Copies;
 use crate::sql::cursor::ShownCursor;
@@ -60,6 +61,7 @@ pub(super) struct FunctionContext {
     pub handles: Handles,
     pub granted: Arc<Granted>,
     pub sizes: Arc<Sizes>,
+    pub origins: Arc<Origins>,
     /// What observe mode saw, for the statements that read it.
     pub observations: Arc<Observations>,
     /// The COPY statements under way, of all sessions.
@@ -80,6 +82,7 @@ impl FunctionContext {
             handles: Handles::for_tests(),
             granted: Arc::new(Granted::for_tests("u")),
             sizes: Arc::default(),
+            origins: Arc::default(),
             observations: Arc::default(),
             copies: Arc::default(),
             cursors: Arc::default(),

@@ -75,7 +75,7 @@ fn of_default(objects: &Objects, table: &Relation, number: i32, described: &Rela
         }
     }
     for sequence in &objects.sequences {
-        if sequence.place == table.place() && deparse::counts_with(&source, &sequence.name) {
+        if sequence.place == table.place() && deparse::counts_with(&source, sequence) {
             push(rows, own, Object(PG_CLASS, sequence.oid, 0), NORMAL);
         }
     }

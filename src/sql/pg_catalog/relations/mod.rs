@@ -4,6 +4,7 @@ mod activity;
 mod attributes;
 mod classes;
 mod cluster;
+mod column_origins;
 mod constraint_views;
 mod dependencies;
 mod descriptions;
@@ -78,6 +79,7 @@ fn fill_of(layout: &Layout) -> Option<Fill> {
         ("pg_catalog", "pg_rewrite") => view_rows::rules,
         ("information_schema", "views") => view_rows::standard_views,
         ("pg_catalog", "pg_constraint") => keys::constraints,
+        ("pg_catalog", "column_origins") => column_origins::column_origins,
         ("pg_catalog", "schema_findings") => findings::schema_findings,
         ("pg_catalog", "pg_sequence") => sequences::sequences,
         ("pg_catalog", "pg_depend") => dependencies::dependencies,
@@ -97,6 +99,7 @@ fn fill_of(layout: &Layout) -> Option<Fill> {
         ("pg_catalog", "pg_stat_activity") => activity::sessions,
         ("pg_catalog", "pg_locks") => activity::locks,
         ("pg_catalog", "statement_statistics") => statement_statistics::statements,
+        ("pg_catalog", "statement_progress") => progress::statements,
         ("pg_catalog", "pg_prepared_statements") => prepared::prepared_statements,
         ("pg_catalog", "pg_cursors") => prepared::cursors,
         ("pg_catalog", "pg_stat_progress_copy") => progress::copies,

@@ -1,4 +1,4 @@
-//! `pg_stat_progress_copy`: how far the COPY statements of all sessions have come.
+//! `pg_stat_progress_copy` and `statement_progress`: how far the statements of all sessions have come.
 
 use super::Rows;
 use crate::sql::copies::CopyDirection;
@@ -7,7 +7,6 @@ use crate::sql::pg_catalog::functions::FunctionContext;
 use crate::sql::pg_catalog::objects::DATABASE;
 
 pub(super) fn copies(context: &FunctionContext, rows: &mut Rows) {
-    let number = |n: u64| Cell::Int(i64::try_from(n).unwrap_or(i64::MAX));
     for copy in context.copies.states() {
         rows.push([
             ("pid", copy.process.into()),
@@ -30,4 +29,22 @@ pub(super) fn copies(context: &FunctionContext, rows: &mut Rows) {
             ("tuples_excluded", number(copy.excluded)),
         ]);
     }
+}
+
+/// Statements that write many entity group transactions.
+pub(super) fn statements(context: &FunctionContext, rows: &mut Rows) {
+    for (writer, tally) in context.handles.long_writes.all() {
+        rows.push([
+            ("pid", writer.process.into()),
+            ("relid", writer.relation.into()),
+            ("command", writer.command.into()),
+            ("rows_committed", number(tally.rows())),
+            ("egts_committed", number(tally.egts())),
+            ("egts_under_way", number(tally.under_way())),
+        ]);
+    }
+}
+
+fn number(n: u64) -> Cell {
+    Cell::Int(i64::try_from(n).unwrap_or(i64::MAX))
 }

@@ -28,9 +28,12 @@ impl Fields {
     /// A field's content, `None` for NULL. `record` is what was split last.
     pub fn get<'a>(&'a self, record: &'a str, index: usize) -> Option<&'a str> {
         let field = self.fields.get(index).filter(|f| !f.null)?;
-        let bytes = if field.decoded { &self.decoded } else { record.as_bytes() };
+        if !field.decoded {
+            // Fields are cut at ASCII characters.
+            return Some(record.get(field.start..field.end).unwrap_or_default());
+        }
         // Split has checked that decoded fields are UTF-8.
-        Some(std::str::from_utf8(&bytes[field.start..field.end]).unwrap_or_default())
+        Some(std::str::from_utf8(&self.decoded[field.start..field.end]).unwrap_or_default())
     }
 
     /// # Errors

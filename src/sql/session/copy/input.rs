@@ -18,7 +18,7 @@ use crate::sql::outcome::{CommandTag, CopyFormat, CopyIn, Outcome};
 use crate::sql::plan::schema_and_table;
 use crate::sql::relation::{ColumnSource, Relation};
 use crate::sql::session::{Position, Session};
-use crate::sql::tx::{EgtCount, Isolation, TableMode};
+use crate::sql::tx::{Isolation, TableMode};
 use crate::sql::types::SqlType;
 
 /// A COPY FROM STDIN whose input is still arriving.
@@ -33,16 +33,8 @@ pub(in crate::sql::session) struct CopyInProgress {
     encoding: Encoding,
     /// Where rows are committed as they come; `None` when the open transaction collects them.
     direct: Option<Writes<'static>>,
-    /// The rows handed on last, not all of them committed yet.
-    last: Option<HandedOn>,
     rows: u64,
     progress: CopyProgress,
-}
-
-/// Rows that were handed on to be committed, and their lines.
-struct HandedOn {
-    entities: RowsToWrite,
-    lines: Vec<u64>,
 }
 
 impl Session {
@@ -54,6 +46,7 @@ impl Session {
         condition: &[Token],
     ) -> SqlResult<Outcome> {
         let relation = self.copy_target(table).await?;
+        self.engine.stores().check_writable(relation.place())?;
         self.lock_table(&relation, TableMode::RowExclusive).await?;
         let planner = self.planner();
         let targets = targets(&relation, columns)?;
@@ -81,7 +74,7 @@ impl Session {
             None
         } else {
             let claims = self.transaction.take_claims();
-            let writer = self.direct_writer(&relation)?.with_claims(claims);
+            let writer = self.direct_writer(&relation, "COPY FROM")?.with_claims(claims);
             let mode = WriteMode::Direct(Box::new(writer));
             Some(Writes::new(&self.engine, relation.clone(), self.reads(), mode))
         };
@@ -99,7 +92,6 @@ impl Session {
             reader,
             encoding,
             direct,
-            last: None,
             rows: 0,
             progress,
         });
@@ -125,32 +117,46 @@ impl Session {
         // After an error the rest of the input is of no use: the COPY is over.
         let mut copy = self.copy.take().ok_or_else(no_copy)?;
         let fed = self.feed(&mut copy, data).await;
-        self.go_on(copy, fed)
+        self.go_on(copy, fed).await
     }
 
     pub(in crate::sql::session) async fn copy_read(&mut self, rows: CopiedRows, bytes: usize) -> SqlResult<()> {
         let mut copy = self.copy.take().ok_or_else(no_copy)?;
         copy.progress.add_bytes(bytes);
         let written = self.write_copied(&mut copy, &rows).await;
-        self.go_on(copy, written)
+        self.go_on(copy, written).await
     }
 
-    fn go_on(&mut self, mut copy: CopyInProgress, done: SqlResult<()>) -> SqlResult<()> {
-        match &done {
-            Ok(()) => self.copy = Some(copy),
-            Err(_) => self.record_copied(&mut copy, true),
+    async fn go_on(&mut self, mut copy: CopyInProgress, done: SqlResult<()>) -> SqlResult<()> {
+        match done {
+            Ok(()) => {
+                self.copy = Some(copy);
+                Ok(())
+            }
+            Err(error) => {
+                let error = copy.failed(error).await;
+                self.record_copied(&mut copy, true);
+                Err(error)
+            }
         }
-        done
     }
 
     async fn feed(&mut self, copy: &mut CopyInProgress, data: &[u8]) -> SqlResult<()> {
         copy.progress.add_bytes(data.len());
         let text = copy.encoding.decode(data);
-        copy.text_reader()?.feed(&text).map_err(|e| copy.with_committed(e))?;
-        while let Some(rows) = copy.text_reader()?.full_batch().map_err(|e| copy.with_committed(e))? {
+        copy.text_reader()?.feed(&text)?;
+        while let Some(rows) = copy.text_reader()?.full_batch()? {
             self.write_copied(copy, &rows).await?;
         }
         Ok(())
+    }
+
+    /// The client gave up: nothing further is committed, and what is under way has been when this returns.
+    pub(in crate::sql::session) async fn give_up_copy(&mut self) {
+        if let Some(copy) = &mut self.copy {
+            copy.failed(SqlError::new(ErrorKind::QueryCanceled, "COPY from stdin failed")).await;
+        }
+        self.forget_copy();
     }
 
     /// The client gave up, or an error ended the COPY.
@@ -160,9 +166,9 @@ impl Session {
         }
     }
 
-    pub(in crate::sql::session) fn copy_failed(&self, error: Box<SqlError>) -> Box<SqlError> {
-        match &self.copy {
-            Some(copy) => copy.with_committed(error),
+    pub(in crate::sql::session) async fn copy_failed(&mut self, error: Box<SqlError>) -> Box<SqlError> {
+        match &mut self.copy {
+            Some(copy) => copy.failed(error).await,
             None => error,
         }
     }
@@ -175,23 +181,22 @@ impl Session {
 
     pub(in crate::sql::session) async fn copy_finish(&mut self, position: Position) -> SqlResult<CommandTag> {
         let mut copy = self.copy.take().ok_or_else(no_copy)?;
-        let finished = self.finish_copy(&mut copy, position).await;
+        let finished = match self.finish_copy(&mut copy, position).await {
+            Ok(tag) => Ok(tag),
+            Err(error) => Err(copy.failed(error).await),
+        };
         self.record_copied(&mut copy, finished.is_err());
         finished
     }
 
     async fn finish_copy(&mut self, copy: &mut CopyInProgress, position: Position) -> SqlResult<CommandTag> {
         if let Some(reader) = &mut copy.reader {
-            let rows = reader.last_batch().map_err(|e| copy.with_committed(e))?;
+            let rows = reader.last_batch()?;
             self.write_copied(copy, &rows).await?;
         }
         match &mut copy.direct {
             Some(writes) => {
-                let last = copy.last.as_ref();
-                writes.finish().await.map_err(|error| match last {
-                    Some(last) => last.placed(error, &copy.relation),
-                    None => error,
-                })?;
+                writes.finish().await?;
                 let committed = writes.committed();
                 self.tell_about_split(committed);
             }
@@ -208,21 +213,15 @@ impl Session {
         let batch = match copy.new_rows.finish(&batch) {
             Ok(batch) => batch,
             Err(BadRow { row, error }) => {
-                let error = match rows.place_with_text(&copy.relation.name, row) {
+                return Err(match rows.place_with_text(&copy.relation.name, row) {
                     Some(place) if error.context.is_none() => error.with_context(place),
                     _ => error,
-                };
-                return Err(copy.with_committed(error));
+                });
             }
         };
-        let entities =
-            RowsToWrite::new(&copy.relation, copy.new_rows.targets(), &batch).map_err(|e| copy.with_committed(e))?;
-        let handed = HandedOn { entities, lines: rows.lines.clone() };
-        let written = match &mut copy.direct {
-            Some(writes) => {
-                let written = handed.insert(writes, &copy.relation).await;
-                written.map_err(|error| copy.last.iter().fold(error, |error, last| last.placed(error, &copy.relation)))
-            }
+        let entities = RowsToWrite::new(&copy.relation, copy.new_rows.targets(), &batch)?;
+        match &mut copy.direct {
+            Some(writes) => insert(&entities, &rows.lines, writes).await?,
             None => {
                 let reads = self.reads();
                 let mode = if self.transaction.in_block() {
@@ -231,16 +230,15 @@ impl Session {
                     WriteMode::Implicit(&mut self.transaction)
                 };
                 let mut writes = Writes::new(&self.engine, copy.relation.clone(), reads, mode);
-                let written = handed.insert(&mut writes, &copy.relation).await;
+                let written = insert(&entities, &rows.lines, &mut writes).await;
                 self.transaction.end_statement();
-                written
+                written?;
             }
-        };
-        let count = u64::try_from(handed.entities.len()).unwrap_or(u64::MAX);
+        }
+        let count = u64::try_from(entities.len()).unwrap_or(u64::MAX);
         copy.rows += count;
         copy.progress.add_rows(count);
-        copy.last = Some(handed);
-        written
+        Ok(())
     }
 
     fn tell_about_copied_timestamp(&mut self, copy: &CopyInProgress) {
@@ -262,10 +260,10 @@ impl CopyInProgress {
 
     /// The rows with their defaults that WHERE lets through; and their lines, where these are not all.
     async fn chosen(&self, rows: &CopiedRows) -> SqlResult<(RecordBatch, Option<CopiedRows>)> {
-        let filled = self.new_rows.fill(&rows.batch).await.map_err(|e| self.with_committed(e))?;
+        let filled = self.new_rows.fill(&rows.batch).await?;
         let Some(condition) = &self.condition else { return Ok((filled, None)) };
         let shown = self.new_rows.visible(&filled)?;
-        let held = condition.of(&shown).map_err(|e| self.with_committed(e))?;
+        let held = condition.of(&shown)?;
         let excluded = held.len() - held.true_count();
         if excluded == 0 {
             return Ok((filled, None));
@@ -274,62 +272,35 @@ impl CopyInProgress {
         Ok((kept(&filled, &held)?, Some(rows.kept(&held)?)))
     }
 
-    fn with_committed(&self, error: Box<SqlError>) -> Box<SqlError> {
-        with_committed(error, self.direct.as_ref().map_or(EgtCount::default(), Writes::committed))
+    /// The error to tell: one of a commit under way goes first; with its line, and what is committed already.
+    async fn failed(&mut self, error: Box<SqlError>) -> Box<SqlError> {
+        let Some(writes) = &mut self.direct else { return error };
+        let error = writes.give_up(error).await;
+        placed(error, &self.relation.name, writes.failed_at())
     }
 }
 
-/// Says in an error's DETAIL what is committed already.
-fn with_committed(mut error: Box<SqlError>, committed: EgtCount) -> Box<SqlError> {
-    if committed.egts == 0 {
-        return error;
+/// Hands on the rows from these lines.
+async fn insert(entities: &RowsToWrite, lines: &[u64], writes: &mut Writes<'_>) -> SqlResult<()> {
+    let is_direct = writes.is_direct();
+    let table = writes.relation.clone();
+    for row in 0..entities.len() {
+        let line = lines.get(row).copied();
+        let entity = entities.entity(row).map_err(|error| placed(error, &table.name, line))?;
+        writes.set_position(line.unwrap_or_default());
+        // Of what is committed directly the store tells later which row it does not take.
+        writes
+            .insert(entity)
+            .await
+            .map_err(|error| if is_direct { error } else { placed(error, &table.name, line) })?;
     }
-    let note = format!(
-        "{} rows in {} entity group transactions were committed before the error.",
-        committed.rows, committed.egts
-    );
-    error.detail = Some(match error.detail.take() {
-        Some(detail) => format!("{detail} {note}"),
-        None => note,
-    });
-    error
+    Ok(())
 }
 
-impl HandedOn {
-    async fn insert(&self, writes: &mut Writes<'_>, relation: &Relation) -> SqlResult<()> {
-        for row in 0..self.entities.len() {
-            let placed = |error| self.placed_at(error, relation, row);
-            let entity = self.entities.entity(row).map_err(|e| with_committed(placed(e), writes.committed()))?;
-            let direct = writes.is_direct();
-            let inserted = writes.insert(entity).await;
-            inserted.map_err(|error| if direct { self.placed(error, relation) } else { placed(error) })?;
-        }
-        Ok(())
-    }
-
-    fn placed_at(&self, error: Box<SqlError>, relation: &Relation, row: usize) -> Box<SqlError> {
-        match self.lines.get(row) {
-            Some(line) if error.context.is_none() => error.with_context(place(&relation.name, *line)),
-            _ => error,
-        }
-    }
-
-    /// What is committed directly is asked of the store for many rows at once: the row of a key that is there already
-    /// is looked for, the later one where two rows have it.
-    fn placed(&self, error: Box<SqlError>, relation: &Relation) -> Box<SqlError> {
-        let Some(detail) = error.detail.as_deref().filter(|_| error.kind == ErrorKind::UniqueViolation) else {
-            return error;
-        };
-        let names = |row: &usize| {
-            detail.starts_with(&format!("{} already exists.", relation.key_text(self.entities.key(*row))))
-        };
-        let mut found = (0..self.entities.len()).filter(names);
-        let first = found.next();
-        let row = found.next().or(first);
-        match row {
-            Some(row) => self.placed_at(error, relation, row),
-            None => error,
-        }
+fn placed(error: Box<SqlError>, table: &str, line: Option<u64>) -> Box<SqlError> {
+    match line {
+        Some(line) if error.context.is_none() => error.with_context(place(table, line)),
+        _ => error,
     }
 }
 

@@ -89,7 +89,7 @@ impl Session {
         if !dml.parameters().is_empty() {
             return Err(SqlError::new(ErrorKind::UndefinedParameter, "there is no parameter $1"));
         }
-        let change = Change { dml: &dml, command: &command, declared: &[], around: None };
+        let change = Change { dml: &dml, command: &command, declared: &[], around: None, current_in: None };
         let changed = self.change(&change, &[], position).await?;
         let rows: RowStream = match changed.returned {
             Some((_, rows)) => rows,

@@ -74,6 +74,10 @@ impl HeldLocks {
         self.lock(Target::Table(oid), Mode::Table(mode), wait).await.map(|_| ())
     }
 
+    pub fn holds_rows(&self) -> bool {
+        self.held.iter().any(|held| matches!(held.target, Target::Row(..)))
+    }
+
     pub fn is_empty(&self) -> bool {
         self.held.is_empty()
     }

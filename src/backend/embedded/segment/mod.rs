@@ -1,0 +1,226 @@
+//! Columnar segments: the rows of a range of keys once more, as columns, for scans that read many of them.
+//!
+//! Rows stay the truth; segments are made of them, in the background ([`builder`]), and may be lost at any time.
+//!
+//! ```text
+//! segments/ID.arrow   a file in Arrow's IPC format, never changed: the rows of a span of keys as of one commit, sorted
+//! manifest            in the engine: which files count, their spans, commits, batches with checksums, least and greatest
+//! delta               in the engine: what was written into these spans since, under the same keys, with its commit
+//! ```
+//!
+//! A scan takes a span's segment and lays over it the delta's entries that are younger than it ([`piece`]), all in the
+//! snapshot of its view; where a segment cannot show what is asked for, or its file is damaged, it reads the rows. Batches
+//! without a row that the scan is for are not read ([`prune`]), and several threads share a scan ([`split`]).
+//!
+//! What is written into a span goes to the delta in the batch that writes the row, from the moment on when the
+//! building of its segment begins ([`install`]). A file is complete on the disk, and its folder too, before one batch puts
+//! it into the manifest. A crash before that leaves a file that nobody names, which is deleted at the next start; a
+//! crash after it leaves delta entries that the segment holds already, which scans skip by their commit and which are
+//! removed piece by piece.
+
+mod assemble;
+pub(super) mod builder;
+pub(super) mod delta;
+mod file;
+mod folder;
+pub(super) mod install;
+pub(super) mod manifest;
+pub(super) mod piece;
+mod prune;
+pub(super) mod split;
+#[cfg(test)]
+mod tests;
+mod write;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use arrow::array::ArrayRef;
+
+use self::file::SegmentFile;
+use self::manifest::SegmentMeta;
+use super::key_bytes::ByteSpan;
+
+/// When rows are kept as columns too.
+#[derive(Debug, Clone)]
+pub struct SegmentOptions {
+    pub enabled: bool,
+    /// Rows without a segment that are worth making one.
+    pub min_rows: u64,
+    /// In percent of a segment's rows: what may be written into its span before it is made anew.
+    pub dirty_percent: u64,
+    /// Most rows in a segment, which is what is made anew at a time.
+    pub segment_rows: u64,
+    /// Most rows in a batch of a segment.
+    pub batch_rows: usize,
+    /// Scans that return no more than this read rows: a few of them cost less there.
+    pub few_rows: usize,
+    /// How often is looked for something to do.
+    pub interval: Duration,
+}
+
+impl Default for SegmentOptions {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            min_rows: 50_000,
+            dirty_percent: 1,
+            segment_rows: 1 << 20,
+            batch_rows: 1 << 16,
+            few_rows: 1024,
+            interval: Duration::from_secs(1),
+        }
+    }
+}
+
+impl SegmentOptions {
+    /// Rows only.
+    pub fn off() -> Self {
+        Self { enabled: false, ..Self::default() }
+    }
+
+    /// For tests: a segment for whatever there is, of many small batches, and anew after each change. It is made when
+    /// it is asked for ([`super::EmbeddedStore::build_segments`]).
+    pub fn eager() -> Self {
+        Self {
+            enabled: true,
+            min_rows: 1,
+            dirty_percent: 0,
+            segment_rows: 500,
+            batch_rows: 64,
+            few_rows: 0,
+            interval: Duration::from_secs(3600),
+        }
+    }
+}
+
+/// A span of keys as columns. Its file goes with the last one who holds a segment that was condemned.
+#[derive(Debug)]
+pub(super) struct Segment {
+    pub(super) meta: SegmentMeta,
+    file: SegmentFile,
+    /// How often its span was written to since it was made, at most; [`UNKNOWN`] until somebody has counted.
+    dirty: AtomicU64,
+}
+
+/// More than any number of writes.
+const UNKNOWN: u64 = u64::MAX / 2;
+
+impl Segment {
+    fn new(file: SegmentFile, meta: SegmentMeta) -> Self {
+        Self { meta, file, dirty: AtomicU64::new(UNKNOWN) }
+    }
+
+    /// A row of its span is written.
+    pub(super) fn note_write(&self) {
+        self.dirty.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A good part of its rows was written since.
+    fn is_overwritten(&self) -> bool {
+        let dirty = self.dirty.load(Ordering::Relaxed);
+        dirty < UNKNOWN && dirty > self.meta.rows / 4
+    }
+
+    /// The physical column of a batch; `None` when the file is not what was written.
+    fn array(&self, batch: usize, column: usize) -> Option<&ArrayRef> {
+        self.file.array(&self.meta, batch, column)
+    }
+
+    /// Its file is not what was written.
+    fn is_damaged(&self) -> bool {
+        self.file.is_damaged()
+    }
+
+    pub(super) fn file_bytes(&self) -> u64 {
+        self.meta.file_bytes
+    }
+
+    /// From now on it is in no view that is published: the file is deleted when nobody reads it any more.
+    pub(super) fn condemn(&self) {
+        self.file.condemn();
+    }
+}
+
+/// A part of a span, and its segment.
+type Part<'a> = (Option<&'a Arc<Segment>>, ByteSpan);
+
+/// The segments of one table: their spans are disjoint and ascend.
+#[derive(Debug, Default)]
+pub(super) struct TableSegments {
+    list: Vec<Arc<Segment>>,
+    few_rows: usize,
+}
+
+impl TableSegments {
+    fn new(list: Vec<Arc<Segment>>, few_rows: usize) -> Self {
+        Self { list, few_rows }
+    }
+
+    pub(super) fn list(&self) -> &[Arc<Segment>] {
+        &self.list
+    }
+
+    /// The segment whose span holds this key of a row.
+    pub(super) fn find(&self, key: &[u8]) -> Option<&Arc<Segment>> {
+        let behind = self.list.partition_point(|segment| segment.meta.span.from.as_slice() <= key);
+        let segment = self.list.get(behind.checked_sub(1)?)?;
+        (key < segment.meta.span.to.as_slice()).then_some(segment)
+    }
+
+    fn rows(&self) -> u64 {
+        self.list.iter().map(|segment| segment.meta.rows).sum()
+    }
+
+    /// Where the rows begin that are behind every segment.
+    fn end(&self) -> Option<&[u8]> {
+        self.list.last().map(|segment| segment.meta.span.to.as_slice())
+    }
+
+    /// With other segments in the place of one, or with further ones.
+    fn with(&self, removed: Option<&Arc<Segment>>, added: &[Arc<Segment>], few_rows: usize) -> Self {
+        let is_kept = |segment: &&Arc<Segment>| removed.is_none_or(|removed| !Arc::ptr_eq(segment, removed));
+        let mut list: Vec<_> = self.list.iter().filter(is_kept).chain(added).cloned().collect();
+        list.sort_by(|a, b| a.meta.span.from.cmp(&b.meta.span.from));
+        Self { list, few_rows }
+    }
+
+    /// The parts of a span that have segments, and those that have none, in order. `None` when rows are the better way
+    /// to read it.
+    pub(super) fn cut(&self, span: &ByteSpan, limit: Option<usize>) -> Option<Vec<Part<'_>>> {
+        if limit.is_some_and(|limit| limit <= self.few_rows) {
+            return None;
+        }
+        let mut parts = Vec::new();
+        let mut from = span.from.as_slice();
+        for segment in &self.list {
+            let own = &segment.meta.span;
+            if own.to.as_slice() <= from || own.from >= span.to {
+                continue;
+            }
+            if from < own.from.as_slice() {
+                parts.push((None, ByteSpan { from: from.to_vec(), to: own.from.clone() }));
+                from = &own.from;
+            }
+            let to = own.to.as_slice().min(&span.to);
+            // Laying so much over it takes longer than reading rows.
+            let segment = Some(segment).filter(|segment| self.few_rows == 0 || !segment.is_overwritten());
+            parts.push((segment, ByteSpan { from: from.to_vec(), to: to.to_vec() }));
+            from = to;
+        }
+        if parts.iter().all(|(segment, _)| segment.is_none()) || (self.few_rows > 0 && is_in_one_batch(&parts)) {
+            return None;
+        }
+        if from < span.to.as_slice() {
+            parts.push((None, ByteSpan { from: from.to_vec(), to: span.to.clone() }));
+        }
+        Some(parts)
+    }
+}
+
+/// Whether all of it lies within one batch: most such spans are of a few rows of one partition.
+fn is_in_one_batch(parts: &[Part<'_>]) -> bool {
+    let [(Some(segment), span)] = parts else { return false };
+    segment.meta.batches.iter().any(|batch| batch.first < span.from && span.to <= batch.last)
+}

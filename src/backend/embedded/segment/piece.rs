@@ -1,0 +1,302 @@
+//! A span of keys read from a segment, with what was written since laid over it.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, MutableArrayData, make_array};
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+
+use super::super::engine::Engine;
+use super::super::key_bytes::ByteSpan;
+use super::super::reader::View;
+use super::super::rows::RowColumns;
+use super::assemble::{Keys, assemble};
+use super::delta::Delta;
+use super::{Segment, prune};
+use crate::table::{Predicate, StoreError};
+
+/// A span within the span of one segment.
+pub(in crate::backend::embedded) struct Piece {
+    segment: Arc<Segment>,
+    span: ByteSpan,
+    /// What the scan is for: batches of which it is not true are left out.
+    predicate: Option<Predicate>,
+    /// The batch that is read next, or is being read.
+    batch: usize,
+    /// Behind the last batch up to which everything written since was taken: those from here on were left out.
+    taken: usize,
+    /// What was written since; made when the piece is first read.
+    delta: Option<Delta>,
+    current: Option<Current>,
+}
+
+/// A batch that is being read.
+struct Current {
+    columns: Vec<ArrayRef>,
+    /// Where the columns begin in the batch.
+    start: usize,
+    /// The rows that are still to come, as rows of the batch.
+    rows: Range<usize>,
+    /// Where something was written between its rows.
+    keys: Option<Keys>,
+}
+
+/// What comes next.
+pub(in crate::backend::embedded) enum Step {
+    /// These batches, none of them empty.
+    Batches(Vec<RecordBatch>),
+    /// What the rows of this span hold.
+    Rows(ByteSpan),
+    Done,
+}
+
+impl Piece {
+    pub(in crate::backend::embedded) fn new(
+        segment: &Arc<Segment>,
+        span: ByteSpan,
+        predicate: Option<Predicate>,
+    ) -> Self {
+        let batch = segment.meta.batches.partition_point(|batch| batch.last < span.from);
+        Self { segment: Arc::clone(segment), span, predicate, batch, taken: batch, delta: None, current: None }
+    }
+
+    /// Goes on. Batches have at most `batch_rows` rows; what is beyond `rows_left` in all is not asked for.
+    /// `written` builds the rows that were written since, and is empty before and after.
+    ///
+    /// # Errors
+    /// As [`crate::table::TableReader::scan`]'s stream.
+    pub(in crate::backend::embedded) fn step(
+        &mut self,
+        view: &View,
+        engine: &Engine,
+        written: &mut RowColumns,
+        batch_rows: usize,
+        rows_left: usize,
+    ) -> Result<Step, StoreError> {
+        if self.delta.is_none() {
+            self.delta = Some(Delta::new(view, engine, &self.span, self.segment.meta.number)?);
+        }
+        loop {
+            if self.current.is_none() {
+                match self.begin_batch(engine, written)? {
+                    Begun::Batch => {}
+                    Begun::Rows(span) => return Ok(Step::Rows(span)),
+                    Begun::NoBatch => return self.rest(engine, written, batch_rows.min(rows_left)),
+                }
+            }
+            let Some(current) = &mut self.current else { continue };
+            if current.keys.is_none() {
+                let batches = current.cut_all(written.schema(), batch_rows, rows_left);
+                self.end_batch();
+                if !batches.is_empty() {
+                    return Ok(Step::Batches(batches));
+                }
+                continue;
+            }
+            if let Some(merged) = self.merge(engine, written, batch_rows.min(rows_left))? {
+                return Ok(Step::Batches(vec![merged]));
+            }
+        }
+    }
+
+    /// Looks up what is to be read of the next batch.
+    fn begin_batch(&mut self, engine: &Engine, written: &RowColumns) -> Result<Begun, StoreError> {
+        let segment = Arc::clone(&self.segment);
+        let delta = self.delta.as_mut().expect("made before the first batch is begun");
+        let (meta, is_written) = loop {
+            let Some(meta) = segment.meta.batches.get(self.batch).filter(|meta| meta.first < self.span.to) else {
+                return Ok(Begun::NoBatch);
+            };
+            let is_written = delta.peek(engine)?.is_some_and(|entry| *entry.key <= *meta.last);
+            if self.predicate.as_ref().is_none_or(|predicate| prune::may_hold(&segment.meta, meta, predicate)) {
+                break (meta, is_written);
+            }
+            // What was written between its rows comes with the next batch that is read, or at the end.
+            self.batch += 1;
+            if !is_written {
+                self.taken = self.batch;
+            }
+        };
+        let is_cut = meta.first < self.span.from || self.span.to <= meta.last;
+        let keys = match is_written || is_cut {
+            true => match Keys::of(&segment, self.batch) {
+                None => return Ok(Begun::Rows(self.rows_instead(engine)?)),
+                keys => keys,
+            },
+            false => None,
+        };
+        let rows = match &keys {
+            Some(keys) => {
+                let from = keys.at_end(0..meta.rows, &self.span.from);
+                from..keys.at_end(from..meta.rows, &self.span.to)
+            }
+            None => 0..meta.rows,
+        };
+        let Some(columns) = assemble(&segment, self.batch, written.columns(), &rows) else {
+            return Ok(Begun::Rows(self.rows_instead(engine)?));
+        };
+        self.current = Some(Current { columns, start: rows.start, rows, keys: keys.filter(|_| is_written) });
+        Ok(Begun::Batch)
+    }
+
+    fn end_batch(&mut self) {
+        self.current = None;
+        self.batch += 1;
+        self.taken = self.batch;
+    }
+
+    /// The part of the span that ends with this batch and begins behind the last one that was done with: rows hold what was
+    /// written there too.
+    fn rows_instead(&mut self, engine: &Engine) -> Result<ByteSpan, StoreError> {
+        let behind = |key: &Vec<u8>| [key.as_slice(), &[0]].concat();
+        let batches = &self.segment.meta.batches;
+        let before = self.taken.checked_sub(1).and_then(|index| batches.get(index));
+        let from = before.map(|batch| behind(&batch.last)).unwrap_or_default().max(self.span.from.clone());
+        let last = batches.get(self.batch).map(|batch| behind(&batch.last));
+        let to = last.unwrap_or_else(|| self.span.to.clone()).min(self.span.to.clone());
+        let delta = self.delta.as_mut().expect("made before the first batch is begun");
+        while delta.peek(engine)?.is_some_and(|entry| *entry.key < *to) {
+            delta.take();
+        }
+        self.batch += 1;
+        self.taken = self.batch;
+        Ok(ByteSpan { from, to })
+    }
+
+    /// The next rows of the batch with what was written between them; `None` when nothing of that is left.
+    fn merge(
+        &mut self,
+        engine: &Engine,
+        written: &mut RowColumns,
+        most: usize,
+    ) -> Result<Option<RecordBatch>, StoreError> {
+        let (Some(current), Some(delta)) = (&mut self.current, &mut self.delta) else { return Ok(None) };
+        let last = &self.segment.meta.batches[self.batch].last;
+        let keys = current.keys.as_ref().expect("something was written there");
+        let mut runs = Runs::default();
+        let mut is_at_end = false;
+        while runs.rows < most && !written.is_full(most) {
+            let entry = delta.peek(engine)?.filter(|entry| *entry.key <= **last);
+            let is_last = entry.is_none();
+            let (at, is_there) = match entry {
+                Some(entry) => keys.at_key(current.rows.clone(), entry.keys()?),
+                None => (current.rows.end, false),
+            };
+            let taken = (at - current.rows.start).min(most - runs.rows);
+            runs.take(Side::Segment, current.rows.start - current.start, taken);
+            current.rows.start += taken;
+            if current.rows.start < at || runs.rows == most {
+                break;
+            }
+            let Some(entry) = (if is_last { None } else { delta.take() }) else {
+                is_at_end = true;
+                break;
+            };
+            // The new version stands for the one in the segment.
+            current.rows.start += usize::from(is_there);
+            if let Some(row) = entry.row() {
+                runs.take(Side::Written, written.len(), 1);
+                written.push(&entry.key, row)?;
+            }
+        }
+        let batch = runs.assemble(current, written)?;
+        if is_at_end {
+            self.end_batch();
+        }
+        Ok(batch)
+    }
+
+    /// What was written behind the last row of the segment.
+    fn rest(&mut self, engine: &Engine, written: &mut RowColumns, most: usize) -> Result<Step, StoreError> {
+        let Some(delta) = &mut self.delta else { return Ok(Step::Done) };
+        while written.len() < most && !written.is_full(most) && delta.peek(engine)?.is_some() {
+            if let Some(entry) = delta.take()
+                && let Some(row) = entry.row()
+            {
+                written.push(&entry.key, row)?;
+            }
+        }
+        Ok(written.take().map_or(Step::Done, |batch| Step::Batches(vec![batch])))
+    }
+}
+
+enum Begun {
+    Batch,
+    Rows(ByteSpan),
+    NoBatch,
+}
+
+impl Current {
+    /// All that is left, in batches: no value is copied.
+    fn cut_all(&mut self, schema: &SchemaRef, batch_rows: usize, rows_left: usize) -> Vec<RecordBatch> {
+        let end = self.rows.end.min(self.rows.start.saturating_add(rows_left));
+        let starts = (self.rows.start..end).step_by(batch_rows.max(1));
+        let cut = |start: usize| {
+            let rows = (end - start).min(batch_rows.max(1));
+            let columns = self.columns.iter().map(|column| column.slice(start - self.start, rows)).collect();
+            record_batch(schema, columns, rows)
+        };
+        starts.map(cut).collect()
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Segment,
+    Written,
+}
+
+/// Which rows follow each other, from which side.
+#[derive(Default)]
+struct Runs {
+    list: Vec<(Side, Range<usize>)>,
+    rows: usize,
+}
+
+impl Runs {
+    fn take(&mut self, side: Side, start: usize, rows: usize) {
+        if rows == 0 {
+            return;
+        }
+        self.rows += rows;
+        match self.list.last_mut() {
+            Some((last, range)) if *last == side && range.end == start => range.end += rows,
+            _ => self.list.push((side, start..start + rows)),
+        }
+    }
+
+    fn assemble(&self, current: &Current, written: &mut RowColumns) -> Result<Option<RecordBatch>, StoreError> {
+        let (schema, written) = (Arc::clone(written.schema()), written.take());
+        let columns = match (self.list.as_slice(), &written) {
+            ([], _) => return Ok(None),
+            ([(Side::Segment, rows)], _) => {
+                current.columns.iter().map(|column| column.slice(rows.start, rows.len())).collect()
+            }
+            ([(Side::Written, _)], Some(written)) => written.columns().to_vec(),
+            (runs, _) => {
+                let of_written = |index| written.as_ref().map(|written: &RecordBatch| written.column(index).to_data());
+                let interleave = |(index, column): (usize, &ArrayRef)| {
+                    let sources = [Some(column.to_data()), of_written(index)];
+                    let sources: Vec<_> = sources.iter().flatten().collect();
+                    let mut rows = MutableArrayData::new(sources, false, self.rows);
+                    for (side, range) in runs {
+                        rows.try_extend(usize::from(*side == Side::Written), range.start, range.end)?;
+                    }
+                    Ok(make_array(rows.freeze()))
+                };
+                let columns = current.columns.iter().enumerate().map(interleave).collect::<Result<_, ArrowError>>();
+                // Both sides end long before their offsets do.
+                columns.map_err(|error| StoreError::Unavailable(format!("rows were not merged: {error}")))?
+            }
+        };
+        Ok(Some(record_batch(&schema, columns, self.rows)))
+    }
+}
+
+fn record_batch(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> RecordBatch {
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    let batch = RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options);
+    batch.expect("the columns were made for the schema, all of one length")
+}

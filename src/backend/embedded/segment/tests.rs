@@ -1,0 +1,528 @@
+//! What segments show is what rows hold, whatever happens to their files.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use arrow::ipc::reader::FileReader;
+use futures::TryStreamExt as _;
+use proptest::prelude::*;
+
+use super::super::{EmbeddedOptions, EmbeddedStore, Fsync, key_bytes};
+use super::*;
+use crate::model::{
+    Cut, EdmDateTime, EdmValue, Entity, EntityKey, Properties, PropertyName, Span, SystemClock, TableName,
+};
+use crate::table::predicate::{CompareOp, PredicateColumn, StoredValue};
+use crate::table::{
+    Batch, ColumnType, Direction, IfMatch, KeyRange, Operation, Predicate, ScanColumn, ScanColumns, ScanRequest,
+    StoreError, TableReader, TableStore,
+};
+
+fn table() -> TableName {
+    TableName::parse("Orders").unwrap()
+}
+
+fn open_with(path: &Path, segments: SegmentOptions) -> EmbeddedStore {
+    let options = EmbeddedOptions { fsync: Fsync::Never, reserve_bytes: 0, segments, ..EmbeddedOptions::default() };
+    EmbeddedStore::open(path, Arc::new(SystemClock), options).unwrap()
+}
+
+fn open(path: &Path) -> EmbeddedStore {
+    open_with(path, SegmentOptions { batch_rows: 8, segment_rows: 50, ..SegmentOptions::eager() })
+}
+
+async fn write(store: &EmbeddedStore, operation: Operation) {
+    store.commit(Batch::single(table(), operation).unwrap()).await.unwrap();
+}
+
+fn entity<const N: usize>(partition: &str, row: &str, values: [(&str, EdmValue); N]) -> Entity {
+    let named = |(name, value): (&str, EdmValue)| (PropertyName::parse(name).unwrap(), value);
+    let properties: Properties = values.into_iter().map(named).collect();
+    Entity::new(EntityKey::parse(partition, row).unwrap(), properties)
+}
+
+/// A store with rows of several partitions in segments.
+async fn filled(path: &Path, rows: i32) -> EmbeddedStore {
+    let store = open(path);
+    store.create_table(&table()).await.unwrap();
+    for row in 0..rows {
+        let values = [("n", EdmValue::Int32(row)), ("text", EdmValue::string(format!("value {row}")))];
+        let new = entity(&format!("p{}", row / 30), &format!("{row:04}"), values);
+        write(&store, Operation::Insert(new)).await;
+    }
+    store.build_segments();
+    store
+}
+
+fn column(name: &str, column_type: ColumnType) -> ScanColumn {
+    ScanColumn::Property { name: PropertyName::parse(name).unwrap(), column_type }
+}
+
+fn all_columns() -> Vec<ScanColumn> {
+    let keys = [ScanColumn::PartitionKey, ScanColumn::RowKey, ScanColumn::Timestamp, ScanColumn::ETag];
+    let values = [column("n", ColumnType::Int32), column("n", ColumnType::Double), column("text", ColumnType::Text)];
+    keys.into_iter().chain(values).collect()
+}
+
+/// What a scan gives as printed rows, or why it fails. Backwards it reads rows.
+async fn scan(
+    reader: &dyn TableReader,
+    ranges: &[KeyRange],
+    columns: Vec<ScanColumn>,
+    direction: Direction,
+    batch_rows: usize,
+) -> Result<Vec<String>, String> {
+    scan_for(reader, ranges, columns, direction, batch_rows, None).await
+}
+
+/// The same, told what it is for.
+async fn scan_for(
+    reader: &dyn TableReader,
+    ranges: &[KeyRange],
+    columns: Vec<ScanColumn>,
+    direction: Direction,
+    batch_rows: usize,
+    predicate: Option<Predicate>,
+) -> Result<Vec<String>, String> {
+    let request = ScanRequest {
+        table: table(),
+        ranges: ranges.into(),
+        columns: Arc::new(ScanColumns::new(columns)),
+        direction,
+        predicate,
+        limit: None,
+        batch_rows,
+        stats: Arc::default(),
+    };
+    let schema = Arc::clone(request.columns.schema());
+    let batches: Result<Vec<_>, StoreError> = reader.scan(request).unwrap().try_collect().await;
+    let batches = batches.map_err(|error| error.to_string())?;
+    assert!(batches.iter().all(|batch| (1..=batch_rows).contains(&batch.num_rows()) && batch.schema() == schema));
+    let mut rows = Vec::new();
+    for batch in &batches {
+        let options = arrow::util::display::FormatOptions::default().with_null("NULL");
+        let columns: Vec<_> = batch
+            .columns()
+            .iter()
+            .map(|column| arrow::util::display::ArrayFormatter::try_new(column, &options).unwrap())
+            .collect();
+        for row in 0..batch.num_rows() {
+            let cells: Vec<String> = columns.iter().map(|column| column.value(row).to_string()).collect();
+            rows.push(cells.join("|"));
+        }
+    }
+    Ok(rows)
+}
+
+/// Segments show what the rows hold; the rows.
+async fn check(store: &EmbeddedStore) -> Vec<String> {
+    let (reader, all) = (store.reader(), [KeyRange::all()]);
+    let forwards = scan(&*reader, &all, all_columns(), Direction::Forward, 5).await.unwrap();
+    let mut backwards = scan(&*reader, &all, all_columns(), Direction::Reverse, 5).await.unwrap();
+    backwards.reverse();
+    assert_eq!(forwards, backwards);
+    forwards
+}
+
+fn files(path: &Path) -> BTreeSet<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(path.join("segments")) else { return BTreeSet::new() };
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+fn delta_of(store: &EmbeddedStore) -> usize {
+    store.published.get().engine().unwrap().delta.iter().count()
+}
+
+/// Segments with the rows of nobody: what is read then is read from segments.
+fn remove_rows(store: &EmbeddedStore) {
+    let engine = store.published.get().engine().unwrap();
+    let span = key_bytes::of_partitions(0, &Span::ALL);
+    let keys: Vec<_> = engine.rows.range(span.from..span.to).map(|row| row.key().unwrap()).collect();
+    keys.into_iter().for_each(|key| engine.rows.remove(key).unwrap());
+}
+
+#[tokio::test]
+async fn scans_read_segments_and_what_was_written_since() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = filled(folder.path(), 120).await;
+    write(&store, Operation::InsertOrReplace(entity("p1", "0040", [("n", EdmValue::Int32(-1))]))).await;
+    write(&store, Operation::Insert(entity("p1", "0040 later", []))).await;
+    write(&store, Operation::Delete(EntityKey::parse("p2", "0060").unwrap(), IfMatch::Any)).await;
+    write(&store, Operation::Insert(entity("p9", "behind all", []))).await;
+    let expected = check(&store).await;
+    assert_eq!(expected.len(), 121);
+    assert_eq!(delta_of(&store), 3, "what is behind the last segment is in the rows only");
+    remove_rows(&store);
+    // A view that is made after the rows went: a commit publishes it.
+    write(&store, Operation::Insert(entity("q", "", []))).await;
+    let rows = scan(&*store.reader(), &[KeyRange::all()], all_columns(), Direction::Forward, 7).await.unwrap();
+    assert_eq!(rows[..120], expected[..120], "nothing but the rows behind the segments was read as rows");
+}
+
+#[tokio::test]
+async fn batches_without_a_row_that_is_asked_for_are_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = filled(folder.path(), 120).await;
+    // In a batch that is left out, before one that is read, and behind it.
+    write(&store, Operation::InsertOrReplace(entity("p1", "0040", [("n", EdmValue::Int32(61))]))).await;
+    write(&store, Operation::Insert(entity("p3", "0119 later", [("n", EdmValue::Int32(61))]))).await;
+    let n = PredicateColumn::Property { name: PropertyName::parse("n").unwrap(), column_type: ColumnType::Int32 };
+    let predicate = Predicate::compare(n, CompareOp::Eq, EdmValue::Int32(61));
+    let (reader, columns) = (store.reader(), vec![ScanColumn::RowKey, column("n", ColumnType::Int32)]);
+    let all = [KeyRange::all()];
+    let rows = scan_for(&*reader, &all, columns, Direction::Forward, 100, predicate).await.unwrap();
+    let batch: Vec<String> = (58..66).map(|row| format!("{row:04}|{row}")).collect();
+    let expected: Vec<_> =
+        ["0040|61".to_owned()].into_iter().chain(batch).chain(["0119 later|61".to_owned()]).collect();
+    assert_eq!(rows, expected);
+    // The instants of writing are known too.
+    let timestamp = PredicateColumn::Timestamp;
+    let long_ago = EdmValue::DateTime(EdmDateTime::from_unix_ticks(0).unwrap());
+    let predicate = Predicate::compare(timestamp, CompareOp::Lt, long_ago);
+    let rows = scan_for(&*reader, &all, vec![ScanColumn::RowKey], Direction::Forward, 100, predicate).await.unwrap();
+    assert_eq!(rows, ["0040", "0119 later"]);
+}
+
+#[tokio::test]
+async fn parts_have_about_as_many_rows_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = filled(folder.path(), 120).await;
+    let reader = store.reader();
+    let keys = reader.split(&table(), &[KeyRange::all()], 3);
+    let keys: Vec<_> = keys.iter().map(|key| (key.partition.as_str(), key.row.as_str())).collect();
+    assert_eq!(keys, [("p1", "0040"), ("p2", "0082")]);
+    assert!(reader.split(&table(), &[KeyRange::all()], 1).is_empty());
+    let point = KeyRange { partitions: Span::point("p1"), rows: Arc::new([Span::point("0040")]) };
+    assert!(reader.split(&table(), &[point], 3).is_empty());
+    let partition = KeyRange { partitions: Span::point("p1"), rows: Arc::new([Span::ALL]) };
+    assert_eq!(reader.split(&table(), &[partition], 2).len(), 1);
+}
+
+#[tokio::test]
+async fn a_new_segment_takes_in_what_was_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = filled(folder.path(), 100).await;
+    let before = files(folder.path());
+    assert_eq!((before.len(), delta_of(&store)), (2, 0));
+    write(&store, Operation::Delete(EntityKey::parse("p0", "0010").unwrap(), IfMatch::Any)).await;
+    let expected = check(&store).await;
+    let late = store.reader();
+    store.build_segments();
+    assert_eq!((check(&store).await, delta_of(&store)), (expected.clone(), 0));
+    let both = files(folder.path());
+    assert_eq!(both.len(), 3, "one was made anew; a reader still holds the old one");
+    let rows = scan(&*late, &[KeyRange::all()], all_columns(), Direction::Forward, 1000).await.unwrap();
+    assert_eq!(rows, expected);
+    drop(late);
+    let after = files(folder.path());
+    assert_eq!((after.len(), before.intersection(&after).count()), (2, 1), "it goes with its last reader");
+
+    // Rows one after the other go, until a segment is of nothing.
+    for row in 0..50 {
+        let key = EntityKey::parse(&format!("p{}", row / 30), &format!("{row:04}")).unwrap();
+        let _ = store.commit(Batch::single(table(), Operation::Delete(key, IfMatch::Any)).unwrap()).await;
+    }
+    store.build_segments();
+    assert_eq!((check(&store).await.len(), delta_of(&store)), (50, 0));
+}
+
+#[tokio::test]
+async fn segments_are_the_same_after_reopening() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = filled(folder.path(), 100).await;
+    write(&store, Operation::InsertOrReplace(entity("p1", "0040", [("n", EdmValue::Int32(-1))]))).await;
+    let (expected, before) = (check(&store).await, files(folder.path()));
+    let list = |store: &EmbeddedStore| {
+        let view = store.published.get();
+        view.tables[&table()].segments.list().iter().map(|segment| segment.meta.clone()).collect::<Vec<_>>()
+    };
+    let metas = list(&store);
+    store.close().unwrap();
+    std::fs::write(folder.path().join("segments/00000000-orphan.arrow"), "cut short").unwrap();
+    let store = open(folder.path());
+    assert_eq!((list(&store), files(folder.path())), (metas, before));
+    assert_eq!((check(&store).await, delta_of(&store)), (expected, 1));
+}
+
+#[tokio::test]
+async fn a_file_is_one_of_arrows() {
+    let folder = tempfile::tempdir().unwrap();
+    let _store = filled(folder.path(), 40).await;
+    let file = files(folder.path()).pop_first().unwrap();
+    let reader = FileReader::try_new(std::fs::File::open(file).unwrap(), None).unwrap();
+    let names: Vec<_> = reader.schema().fields().iter().map(|field| field.name().clone()).collect();
+    assert_eq!(names, ["PartitionKey", "RowKey", "Timestamp", "Timestamp:100ns", "n:Edm.Int32", "text:Edm.String"]);
+    assert_eq!(reader.map(|batch| batch.unwrap().num_rows()).sum::<usize>(), 40);
+}
+
+/// Every file changed, cut short, or gone: the rows are read, and a new file is made.
+#[tokio::test]
+async fn damaged_files_are_found_and_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = filled(folder.path(), 40).await;
+    write(&store, Operation::InsertOrReplace(entity("p1", "0035", [("n", EdmValue::Int32(-1))]))).await;
+    let expected = check(&store).await;
+    store.close().unwrap();
+    let (mut found, mut cases) = (0, 0);
+    let length = files(folder.path()).first().unwrap().metadata().unwrap().len();
+    let places = (0..length).step_by(usize::try_from(length / 60).unwrap()).map(Some).chain([None]);
+    for at in places {
+        let file = files(folder.path()).pop_first().unwrap();
+        let mut bytes = std::fs::read(&file).unwrap();
+        match at {
+            Some(at) if at % 7 == 3 => bytes.truncate(usize::try_from(at).unwrap()),
+            Some(at) => bytes[usize::try_from(at).unwrap()] ^= 0x41,
+            None => {}
+        }
+        // Written anew under the same name: the file before may still be mapped by somebody.
+        std::fs::remove_file(&file).unwrap();
+        if at.is_some() {
+            std::fs::write(&file, bytes).unwrap();
+        }
+        let store = open(folder.path());
+        assert_eq!(check(&store).await, expected, "{at:?}");
+        let is_damaged = store.published.get().tables[&table()].segments.list()[0].is_damaged();
+        store.build_segments();
+        assert_eq!(check(&store).await, expected, "{at:?}");
+        store.close().unwrap();
+        assert!(files(folder.path()).len() == 1 && (!is_damaged || !files(folder.path()).contains(&file)));
+        found += u32::from(is_damaged);
+        cases += 1;
+    }
+    // Between the columns, and in the footer, there is nothing that is read.
+    assert!(found * 3 > cases, "{found} of {cases}");
+}
+
+#[tokio::test]
+async fn a_dropped_table_takes_its_files_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = filled(folder.path(), 100).await;
+    write(&store, Operation::InsertOrReplace(entity("p1", "0040", []))).await;
+    let late = store.reader();
+    store.drop_table(&table()).await.unwrap();
+    store.create_table(&table()).await.unwrap();
+    assert!(check(&store).await.is_empty());
+    let rows = scan(&*late, &[KeyRange::all()], all_columns(), Direction::Forward, 1000).await.unwrap();
+    assert_eq!((rows.len(), files(folder.path()).len()), (100, 2));
+    drop(late);
+    store.build_segments();
+    assert_eq!((files(folder.path()).len(), delta_of(&store)), (0, 0));
+}
+
+#[tokio::test]
+async fn commits_that_know_of_no_segments_end_them() {
+    let folder = tempfile::tempdir().unwrap();
+    filled(folder.path(), 60).await.close().unwrap();
+    let store = open_with(folder.path(), SegmentOptions::off());
+    let unread = check(&store).await;
+    store.close().unwrap();
+    assert_eq!(files(folder.path()).len(), 2, "nothing was written: they count again");
+    let store = open_with(folder.path(), SegmentOptions::off());
+    write(&store, Operation::InsertOrReplace(entity("p1", "0040", [("n", EdmValue::Int32(-1))]))).await;
+    let expected = check(&store).await;
+    assert_ne!(expected, unread);
+    store.close().unwrap();
+    let store = open(folder.path());
+    assert!(files(folder.path()).is_empty());
+    assert_eq!(check(&store).await, expected);
+    store.build_segments();
+    assert_eq!((check(&store).await, files(folder.path()).len()), (expected, 2));
+}
+
+#[derive(Debug, Clone)]
+enum Change {
+    Put(EntityKey, Vec<(&'static str, EdmValue)>),
+    Delete(EntityKey),
+    Build,
+    Reopen,
+}
+
+const TEXTS: [&str; 7] = ["", "a", "a ", "ab", "b", "é", "\u{1f600}"];
+
+fn text() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(&TEXTS[..])
+}
+
+fn value() -> impl Strategy<Value = EdmValue> {
+    prop_oneof![
+        4 => any::<i32>().prop_map(EdmValue::Int32),
+        2 => any::<i64>().prop_map(EdmValue::Int64),
+        2 => (-1000_i64..1000).prop_map(EdmValue::Int64),
+        2 => "[a-c]{0,3}".prop_map(EdmValue::string),
+        1 => any::<f64>().prop_map(EdmValue::Double),
+        1 => any::<bool>().prop_map(EdmValue::Boolean),
+        1 => (0..i64::from(i32::MAX)).prop_map(|t| EdmValue::DateTime(EdmDateTime::from_unix_ticks(t).unwrap())),
+        1 => any::<u128>().prop_map(|bits| EdmValue::Guid(uuid::Uuid::from_u128(bits))),
+        1 => prop::collection::vec(any::<u8>(), 0..4).prop_map(|bytes| EdmValue::Binary(bytes.into())),
+    ]
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let key = || (text(), text()).prop_map(|(partition, row)| EntityKey::parse(partition, row).unwrap());
+    // Of "x" mostly one type, of "y" all.
+    let x = prop_oneof![6 => any::<i32>().prop_map(EdmValue::Int32), 1 => value()];
+    let values = (prop::option::of(x), prop::option::of(value()))
+        .prop_map(|(x, y)| x.into_iter().map(|v| ("x", v)).chain(y.into_iter().map(|v| ("y", v))).collect());
+    prop_oneof![
+        12 => (key(), values).prop_map(|(key, values)| Change::Put(key, values)),
+        4 => key().prop_map(Change::Delete),
+        3 => Just(Change::Build),
+        1 => Just(Change::Reopen),
+    ]
+}
+
+fn span() -> impl Strategy<Value = Span> {
+    let cut = || {
+        (0..5, text()).prop_map(|(kind, text)| match kind {
+            0 => Cut::Min,
+            1 => Cut::Max,
+            2 => Cut::Before(text.into()),
+            3 => Cut::After(text.into()),
+            _ => Cut::AfterPrefix(text.into()),
+        })
+    };
+    prop_oneof![2 => (cut(), cut()).prop_map(|(a, b)| Span { from: a.clone().min(b.clone()), to: a.max(b) }), 1 => Just(Span::ALL)]
+}
+
+fn asked() -> impl Strategy<Value = Vec<ScanColumn>> {
+    let types = [
+        ColumnType::Text,
+        ColumnType::Int32,
+        ColumnType::Int64,
+        ColumnType::Double,
+        ColumnType::Boolean,
+        ColumnType::DateTime,
+        ColumnType::Guid,
+        ColumnType::Binary,
+    ];
+    let of = move || prop::sample::select(types.to_vec());
+    let column = prop_oneof![
+        1 => Just(ScanColumn::PartitionKey),
+        1 => Just(ScanColumn::RowKey),
+        1 => Just(ScanColumn::Timestamp),
+        1 => Just(ScanColumn::ETag),
+        4 => of().prop_map(|t| column("x", t)),
+        2 => of().prop_map(|t| column("y", t)),
+        1 => of().prop_map(|t| column("never", t)),
+        1 => Just(ScanColumn::EdmTypeOf(PropertyName::parse("x").unwrap())),
+    ];
+    prop::collection::vec(column, 0..5)
+}
+
+/// The same scan forwards, from segments and the delta, and backwards, from rows.
+async fn compare(store: &EmbeddedStore, ranges: &[KeyRange], columns: &[ScanColumn], batch_rows: usize) {
+    let reader = store.reader();
+    let forwards = scan(&*reader, ranges, columns.to_vec(), Direction::Forward, batch_rows).await;
+    let backwards = scan(&*reader, ranges, columns.to_vec(), Direction::Reverse, batch_rows).await;
+    match (forwards, backwards) {
+        (Ok(forwards), Ok(mut backwards)) => {
+            backwards.reverse();
+            assert_eq!(forwards, backwards, "{ranges:?} {columns:?}");
+        }
+        // Each names the first value that it meets.
+        (Err(_), Err(_)) => {}
+        (forwards, backwards) => panic!("{forwards:?} forwards, {backwards:?} backwards: {ranges:?} {columns:?}"),
+    }
+}
+
+/// All rows, once in one scan and once in parts.
+async fn compare_parts(store: &EmbeddedStore, parts: usize) {
+    let (reader, columns) = (store.reader(), [ScanColumn::PartitionKey, ScanColumn::RowKey]);
+    let keys = reader.split(&table(), &[KeyRange::all()], parts);
+    assert!(keys.len() < parts);
+    let mut rows = Vec::new();
+    for part in 0..=keys.len() {
+        let ranges = KeyRange::between(part.checked_sub(1).map(|before| &keys[before]), keys.get(part));
+        rows.extend(scan(&*reader, &ranges, columns.to_vec(), Direction::Forward, 7).await.unwrap());
+    }
+    assert_eq!(rows, scan(&*reader, &[KeyRange::all()], columns.to_vec(), Direction::Forward, 7).await.unwrap());
+}
+
+fn predicate() -> impl Strategy<Value = Predicate> {
+    let operators = [CompareOp::Eq, CompareOp::NotEq, CompareOp::Lt, CompareOp::LtEq, CompareOp::Gt, CompareOp::GtEq];
+    let of = |name: &str, value: &EdmValue| PredicateColumn::Property {
+        name: PropertyName::parse(name).unwrap(),
+        column_type: ColumnType::of(value.edm_type()),
+    };
+    let column = || prop::sample::select(vec!["x", "x", "x", "y", "never"]);
+    let value = || prop_oneof![2 => value(), 1 => (-9..9).prop_map(EdmValue::Int32)];
+    let test = prop_oneof![
+        6 => (column(), value(), prop::sample::select(operators.to_vec()))
+            .prop_map(move |(name, value, op)| Predicate::compare(of(name, &value), op, value)),
+        1 => (column(), value()).prop_map(move |(name, value)| Some(Predicate::is_null(of(name, &value)))),
+        1 => (column(), value()).prop_map(move |(name, value)| Some(Predicate::is_not_null(of(name, &value)))),
+        1 => (column(), "[a-c]{0,2}").prop_map(move |(name, text)| {
+            Predicate::starts_with(of(name, &EdmValue::string("")), &text)
+        }),
+    ];
+    let test = test.prop_map(|test| test.expect("the constant is of the column's type"));
+    (prop::collection::vec(test, 1..4), any::<bool>())
+        .prop_map(|(tests, all)| if all { Predicate::all(tests) } else { Predicate::any(tests) })
+        .prop_map(|predicate| predicate.expect("there is a test"))
+}
+
+/// What a scan leaves out for a predicate is nothing that it may be true of, and the rest stays in order.
+async fn compare_with(store: &EmbeddedStore, predicate: &Predicate) {
+    let (reader, all) = (store.reader(), [KeyRange::all()]);
+    let columns = vec![ScanColumn::PartitionKey, ScanColumn::RowKey];
+    let every = scan(&*reader, &all, columns.clone(), Direction::Forward, 7).await.unwrap();
+    let found = scan_for(&*reader, &all, columns, Direction::Forward, 7, Some(predicate.clone())).await.unwrap();
+    let mut rest = found.iter().peekable();
+    for row in &every {
+        if rest.next_if_eq(&row).is_some() {
+            continue;
+        }
+        let (partition, row_key) = row.split_once('|').unwrap();
+        let key = EntityKey::parse(partition, row_key).unwrap();
+        let stored = reader.get(&table(), &key).await.unwrap().unwrap();
+        let value = |name: &PropertyName| stored.entity.properties.get(name.as_str()).map(EdmValue::as_ref);
+        let mut lookup = |name: &PropertyName| value(name).map_or(StoredValue::Absent, StoredValue::Value);
+        assert!(!predicate.may_hold(stored.timestamp, &mut lookup), "{predicate} leaves out {stored:?}");
+    }
+    assert_eq!(rest.next(), None, "in order, and nothing else");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn segments_show_what_rows_hold(
+        changes in prop::collection::vec(change(), 1..120),
+        scans in prop::collection::vec((span(), span(), asked(), 1..9_usize, predicate()), 1..12),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let small = SegmentOptions { batch_rows: 3, segment_rows: 10, ..SegmentOptions::eager() };
+            let mut store = open_with(folder.path(), small.clone());
+            store.create_table(&table()).await.unwrap();
+            for (index, change) in changes.into_iter().enumerate() {
+                match change {
+                    Change::Put(key, values) => {
+                        let named = |(name, value)| (PropertyName::parse(name).unwrap(), value);
+                        let new = Entity::new(key, values.into_iter().map(named).collect());
+                        write(&store, Operation::InsertOrReplace(new)).await;
+                    }
+                    Change::Delete(key) => {
+                        let delete = Operation::Delete(key, IfMatch::Any);
+                        // It may not be there.
+                        let _ = store.commit(Batch::single(table(), delete).unwrap()).await;
+                    }
+                    Change::Build => store.build_segments(),
+                    Change::Reopen => {
+                        store.close().unwrap();
+                        store = open_with(folder.path(), small.clone());
+                    }
+                }
+                let (partitions, rows, columns, batch_rows, predicate) = &scans[index % scans.len()];
+                let range = KeyRange { partitions: partitions.clone(), rows: Arc::new([rows.clone()]) };
+                compare(&store, &[range], columns, *batch_rows).await;
+                let all = KeyRange { partitions: partitions.clone(), rows: Arc::new([Span::ALL]) };
+                compare(&store, &[all], columns, *batch_rows).await;
+                compare_with(&store, predicate).await;
+                compare_parts(&store, *batch_rows).await;
+            }
+            compare(&store, &[KeyRange::all()], &all_columns()[..4], 1000).await;
+        });
+    }
+}

@@ -1,0 +1,143 @@
+//! The catalogues of the stores, each kept in its own, as one: what statements see is all of them together.
+//!
+//! A store that is mounted may be away when the server starts. Then its schema is there with nothing in it, whoever names
+//! something of it is told why, and it is tried again until it answers.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use super::others::follow_others;
+use super::state::State;
+use super::{Common, Shared};
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::place::Place;
+
+/// How long the start of the server waits for what is mounted.
+const PATIENCE_AT_START: Duration = Duration::from_secs(5);
+/// Pauses between tries to reach a mounted store: the first, and the longest.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// The catalogue of each store that keeps one.
+pub(super) struct Parts {
+    pub public: Arc<Shared>,
+    pub mounts: Vec<Arc<Shared>>,
+    joined: Mutex<Option<Joined>>,
+}
+
+/// The states of all parts at a moment, and what they make together.
+struct Joined {
+    of: Vec<Arc<State>>,
+    state: Arc<State>,
+}
+
+impl Parts {
+    /// Nothing is read yet.
+    pub fn of(common: &Arc<Common>) -> Self {
+        let stores = &common.stores;
+        let shared = |place, store| Arc::new(Shared::new(place, Arc::clone(store), common));
+        let mounts = stores.mounts().iter().map(|mount| shared(Place::Mount(mount.name), &mount.store));
+        Self { public: shared(Place::Public, stores.public()), mounts: mounts.collect(), joined: Mutex::default() }
+    }
+
+    /// That of a place; `None` for what is kept nowhere.
+    pub fn at(&self, place: Place) -> Option<&Arc<Shared>> {
+        match place {
+            Place::Public => Some(&self.public),
+            Place::Mount(_) => self.mounts.iter().find(|mount| mount.place == place),
+            Place::Temporary(_) => None,
+        }
+    }
+
+    pub fn common(&self) -> &Common {
+        &self.public.common
+    }
+
+    /// Of all together: another number after a change of any.
+    pub fn version(&self) -> u64 {
+        self.public.state().version + self.mounts.iter().map(|mount| mount.state().version).sum::<u64>()
+    }
+
+    /// These states as one, made again only when one of them is another.
+    pub fn joined(&self, public: Arc<State>, mounts: Vec<Arc<State>>) -> Arc<State> {
+        if mounts.is_empty() {
+            return public;
+        }
+        let mut of = mounts;
+        of.insert(0, public);
+        let mut joined = self.joined.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = joined.as_ref().filter(|known| known.of.iter().zip(&of).all(|(a, b)| Arc::ptr_eq(a, b))) {
+            return Arc::clone(&known.state);
+        }
+        let mut state = State::clone(&of[0]);
+        of[1..].iter().for_each(|mounted| state.add_all(mounted));
+        let state = Arc::new(state);
+        *joined = Some(Joined { of, state: Arc::clone(&state) });
+        state
+    }
+
+    /// Reads the catalogues of what is mounted. Waits a little for them; what answers later is there later.
+    pub async fn open_mounts(&self) {
+        let mut tried = Vec::with_capacity(self.mounts.len());
+        for mount in &self.mounts {
+            let (done, first_try) = oneshot::channel();
+            mount.set_unreached(Some(not_yet()));
+            tokio::spawn(open_mount(Arc::downgrade(mount), done));
+            tried.push(first_try);
+        }
+        // Whether it was reached or not is said by each itself.
+        let _ = tokio::time::timeout(PATIENCE_AT_START, futures::future::join_all(tried)).await;
+    }
+}
+
+impl Shared {
+    /// # Errors
+    /// 58030 while a mounted store was not reached yet.
+    pub(super) fn check_reached(&self) -> SqlResult<()> {
+        let unreached = self.unreached.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(reason) = &*unreached else { return Ok(()) };
+        let message = format!("schema \"{}\" cannot be used: its store was not reached", self.place.schema());
+        Err(SqlError::new(ErrorKind::StoreFailure, message)
+            .with_detail(reason.message.clone())
+            .with_hint("It is tried again by itself; the log says when it answers."))
+    }
+
+    fn set_unreached(&self, reason: Option<Box<SqlError>>) {
+        *self.unreached.write().unwrap_or_else(PoisonError::into_inner) = reason.map(Arc::from);
+    }
+}
+
+fn not_yet() -> Box<SqlError> {
+    SqlError::new(ErrorKind::StoreFailure, "It has not answered since the server started.")
+}
+
+/// Reads the catalogue of a mounted store as soon as it answers, and follows it from then on.
+async fn open_mount(mount: Weak<Shared>, first_try: oneshot::Sender<()>) {
+    let (mut pause, mut first_try) = (FIRST_PAUSE, Some(first_try));
+    loop {
+        let Some(shared) = Weak::upgrade(&mount) else { return };
+        let schema = shared.place.schema();
+        match shared.load().await {
+            Ok(()) => {
+                shared.set_unreached(None);
+                tracing::info!(%schema, "mounted");
+                let (is_alone, _) = (shared.is_alone(), first_try.take().map(|done| done.send(())));
+                drop(shared);
+                if !is_alone {
+                    follow_others(mount).await;
+                }
+                return;
+            }
+            Err(error) => {
+                tracing::warn!(%schema, %error, "what is mounted cannot be read; it is tried again");
+                shared.set_unreached(Some(error));
+            }
+        }
+        drop(shared);
+        let _ = first_try.take().map(|done| done.send(()));
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}

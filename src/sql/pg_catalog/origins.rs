@@ -1,0 +1,23 @@
+//! How the columns that nobody declared came to be known, as the stores say when a statement begins.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::sql::place::Readers;
+use crate::sql::relation::Relation;
+use crate::table::Sightings;
+
+/// Under the OIDs of the tables that have such columns.
+#[derive(Default)]
+pub(in crate::sql) struct Origins(HashMap<u32, Arc<Sightings>>);
+
+impl Origins {
+    pub fn new(readers: &Readers, relations: &[Arc<Relation>]) -> Self {
+        let open = relations.iter().filter(|relation| relation.open);
+        Self(open.map(|relation| (relation.oid, readers.sightings_of(&relation.stored))).collect())
+    }
+
+    pub fn of_table(&self, oid: u32) -> Arc<Sightings> {
+        self.0.get(&oid).cloned().unwrap_or_default()
+    }
+}

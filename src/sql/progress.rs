@@ -1,0 +1,116 @@
+//! The statements that write many entity group transactions, as `statement_progress` shows them to every session.
+//!
+//! A statement counts for itself and is shown from its second entity group transaction on, until it ends.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// All of them, in the order in which they began.
+#[derive(Debug, Default)]
+pub(super) struct LongWrites {
+    next: AtomicU64,
+    running: Mutex<BTreeMap<u64, (Writer, Arc<Tally>)>>,
+}
+
+/// Who writes where to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Writer {
+    pub process: i32,
+    /// OID of the table.
+    pub relation: u32,
+    pub command: &'static str,
+}
+
+/// How much one statement has committed.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    egts: AtomicU64,
+    rows: AtomicU64,
+    under_way: AtomicU64,
+}
+
+/// Where a statement is to be shown once it takes long.
+#[derive(Debug, Clone)]
+pub(super) struct Report {
+    pub to: Arc<LongWrites>,
+    pub writer: Writer,
+}
+
+/// One that is shown.
+#[derive(Debug)]
+pub(super) struct Shown {
+    id: u64,
+    writes: Arc<LongWrites>,
+}
+
+impl LongWrites {
+    /// Every statement that is shown, with what it has committed so far.
+    pub fn all(&self) -> Vec<(Writer, Arc<Tally>)> {
+        self.lock().values().cloned().collect()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, (Writer, Arc<Tally>)>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Report {
+    /// Shows the statement from now on.
+    pub fn begin(&self, tally: &Arc<Tally>) -> Shown {
+        let id = self.to.next.fetch_add(1, Ordering::Relaxed);
+        self.to.lock().insert(id, (self.writer, tally.clone()));
+        Shown { id, writes: self.to.clone() }
+    }
+}
+
+impl Drop for Shown {
+    fn drop(&mut self) {
+        self.writes.lock().remove(&self.id);
+    }
+}
+
+impl Tally {
+    /// One more entity group transaction is committed, of so many rows.
+    pub fn add(&self, rows: usize) {
+        self.egts.fetch_add(1, Ordering::Relaxed);
+        self.rows.fetch_add(rows as u64, Ordering::Relaxed);
+    }
+
+    pub fn set_under_way(&self, egts: usize) {
+        self.under_way.store(egts as u64, Ordering::Relaxed);
+    }
+
+    pub fn egts(&self) -> u64 {
+        self.egts.load(Ordering::Relaxed)
+    }
+
+    pub fn rows(&self) -> u64 {
+        self.rows.load(Ordering::Relaxed)
+    }
+
+    pub fn under_way(&self) -> u64 {
+        self.under_way.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_shows_until_it_ends() {
+        let writes = Arc::<LongWrites>::default();
+        let writer = Writer { process: 7, relation: 16_384, command: "INSERT" };
+        let report = Report { to: writes.clone(), writer };
+        let tally = Arc::default();
+        let shown = report.begin(&tally);
+        tally.add(100);
+        tally.add(20);
+        tally.set_under_way(3);
+        let [(found, counted)] = &writes.all()[..] else { panic!("one is shown") };
+        assert_eq!((*found, counted.egts(), counted.rows(), counted.under_way()), (writer, 2, 120, 3));
+        drop(shown);
+        assert!(writes.all().is_empty());
+    }
+}

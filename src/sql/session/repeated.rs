@@ -1,0 +1,198 @@
+//! Statements of the simple protocol that come again with other constants: parsed and planned once.
+//!
+//! A text that comes for the second time, but for its constants, is prepared with parameters in their places. From then on
+//! it is only bound and run, as long as the catalogue stays as it is. What is not a read or a change by key, and what
+//! meets an error on the way, goes the ordinary way with its own text: so errors are those of that text.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::sync::Arc;
+
+use datafusion::common::ScalarValue;
+
+use super::prepare::{Known, Plan, Prepared};
+use super::{Session, TransactionStatus};
+use crate::sql::error::SqlResult;
+use crate::sql::input::parse_text_as;
+use crate::sql::settings::{EgtMode, PlanCache};
+use crate::sql::statement::{Constant, Lifted, lifted, parse};
+use crate::sql::types::SqlType;
+
+/// Most texts that a session remembers.
+const TEXTS_MAX: usize = 64;
+/// Most bytes that these have together: what is planned takes a multiple.
+const TEXTS_BYTES: usize = 64 << 10;
+
+/// A planned statement and the values of its parameters.
+pub struct Repeated {
+    pub prepared: Arc<Prepared>,
+    pub parameters: Vec<ScalarValue>,
+}
+
+/// The texts of a session, by what is left of them without constants, and the types of these.
+#[derive(Default)]
+pub(super) struct RepeatedTexts {
+    known: HashMap<String, Text>,
+    bytes: usize,
+    uses: u64,
+}
+
+struct Text {
+    last_use: u64,
+    is: Is,
+}
+
+enum Is {
+    /// It came once.
+    New,
+    Planned {
+        prepared: Arc<Prepared>,
+        /// Of the catalogue that it was planned with.
+        version: u64,
+    },
+    /// It goes the ordinary way, as long as the catalogue stays as it is.
+    Other { version: u64 },
+}
+
+impl RepeatedTexts {
+    /// What is known of a text, which is used now; `None` for a new one, which is remembered.
+    fn get(&mut self, key: &str) -> Option<&Is> {
+        self.uses += 1;
+        if let Some(text) = self.known.get_mut(key) {
+            text.last_use = self.uses;
+        } else {
+            self.make_room(key.len());
+            self.bytes += key.len();
+            self.known.insert(key.to_owned(), Text { last_use: self.uses, is: Is::New });
+            return None;
+        }
+        self.known.get(key).map(|text| &text.is)
+    }
+
+    fn put(&mut self, key: &str, is: Is) {
+        if let Some(text) = self.known.get_mut(key) {
+            text.is = is;
+        }
+    }
+
+    /// Forgets those that were used longest ago.
+    fn make_room(&mut self, bytes: usize) {
+        while !self.known.is_empty() && (self.known.len() >= TEXTS_MAX || self.bytes + bytes > TEXTS_BYTES) {
+            let oldest = self.known.iter().min_by_key(|(_, text)| text.last_use).map(|(key, _)| key.clone());
+            let Some(oldest) = oldest else { return };
+            self.bytes -= oldest.len();
+            self.known.remove(&oldest);
+        }
+    }
+}
+
+impl Session {
+    /// The statement of a text, planned with another one that differs in its constants; `None` where it goes the ordinary
+    /// way. Dropping the future loses nothing.
+    pub async fn repeated(&mut self, text: &str) -> Option<Repeated> {
+        if self.transaction_status() == TransactionStatus::Failed
+            || !self.settings.direct_reads()
+            || self.settings.plan_cache() == PlanCache::Custom
+            || self.settings.egt_mode() == EgtMode::Observe
+        {
+            return None;
+        }
+        let version = self.catalog_version()?;
+        let mut lifted = lifted(text)?;
+        let length = lifted.text.len();
+        for constant in &lifted.constants {
+            // Writing to memory does not fail.
+            let _ = write!(lifted.text, " {}", constant.sql_type());
+        }
+        let key = std::mem::take(&mut lifted.text);
+        let prepared = match self.repeated.get(&key) {
+            Some(Is::Planned { prepared, version: of }) if *of == version => Some(prepared.clone()),
+            Some(Is::Other { version: of }) if *of == version => return None,
+            Some(Is::New | Is::Planned { .. } | Is::Other { .. }) => None,
+            None if self.settings.plan_cache() == PlanCache::Generic => None,
+            None => return None,
+        };
+        let prepared = match prepared {
+            Some(prepared) => prepared,
+            None => {
+                let prepared = Box::pin(self.prepare_lifted(&key[..length], &lifted, text)).await;
+                let is = match &prepared {
+                    Some(prepared) => Is::Planned { prepared: prepared.clone(), version },
+                    None => Is::Other { version },
+                };
+                self.repeated.put(&key, is);
+                prepared?
+            }
+        };
+        if !prepared.is_of_style(self.settings.style()) {
+            return None;
+        }
+        let parameters = self.values_of_constants(&lifted.constants, &prepared.parameters).ok()?;
+        Some(Repeated { prepared, parameters })
+    }
+
+    /// The version of the catalogue that a statement sees; `None` where it sees something of its own over it.
+    pub(super) fn catalog_version(&self) -> Option<u64> {
+        if !self.own.is_empty() || !self.transaction.catalog().is_untouched() {
+            return None;
+        }
+        let moment = self.transaction.snapshot().map(|snapshot| snapshot.moment.version());
+        Some(moment.unwrap_or_else(|| self.engine.catalog().version()))
+    }
+
+    /// The statement with parameters for its constants; `None` when they do not mean the same there.
+    async fn prepare_lifted(&self, text: &str, lifted: &Lifted<'_>, original: &str) -> Option<Arc<Prepared>> {
+        let mut statements = parse(text).ok()?.into_iter();
+        let statement = statements.next().filter(|_| statements.next().is_none())?;
+        let declared: Vec<SqlType> = lifted.constants.iter().map(Constant::sql_type).collect();
+        let known = Known { settings: &self.settings, cursors: &self.cursors, statements: &self.statements };
+        let prepared = Prepared::prepare(&self.planner(), statement, &declared, &known).await.ok()?;
+        let has_same_types = prepared.parameters.len() == declared.len()
+            && prepared.parameters.iter().zip(&declared).all(|(is, declared)| {
+                is == declared || (*declared == SqlType::Unknown && (prepared.is_insert() || reads_as_literal(is)))
+            });
+        if !has_same_types || !self.can_be_repeated(&prepared).ok()? {
+            return None;
+        }
+        prepared.count_as(original);
+        Some(Arc::new(prepared))
+    }
+
+    fn can_be_repeated(&self, prepared: &Prepared) -> SqlResult<bool> {
+        match &prepared.plan {
+            Plan::Query(query) => query.may_read_directly(&self.engine),
+            Plan::Dml(dml) => dml.can_be_repeated(&self.engine),
+            _ => Ok(false),
+        }
+    }
+
+    fn values_of_constants(&self, constants: &[Constant<'_>], types: &[SqlType]) -> SqlResult<Vec<ScalarValue>> {
+        let reading = self.reading();
+        let value = |(constant, sql_type): (&Constant<'_>, &SqlType)| match constant {
+            Constant::Int4(value) => Ok(ScalarValue::Int32(Some(*value))),
+            Constant::Int8(value) => Ok(ScalarValue::Int64(Some(*value))),
+            Constant::Text(text) => parse_text_as(sql_type, text, reading),
+        };
+        constants.iter().zip(types).map(value).collect()
+    }
+}
+
+/// Whether a string that is compared with such a column is read as it is as a parameter: types with a length or a
+/// precision are read without them there.
+fn reads_as_literal(sql_type: &SqlType) -> bool {
+    use SqlType as T;
+    matches!(
+        sql_type,
+        T::Text
+            | T::Varchar(None)
+            | T::Int2
+            | T::Int4
+            | T::Int8
+            | T::Bool
+            | T::Float8
+            | T::Uuid
+            | T::Date
+            | T::Timestamp
+            | T::Timestamptz
+    )
+}

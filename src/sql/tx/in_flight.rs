@@ -1,0 +1,333 @@
+//! Entity group transactions on their way to the store: as many at a time as it makes good use of.
+//!
+//! A statement hands over one window of them after the other, and collects the next one meanwhile. No key is twice in a
+//! window, so its EGTs may overtake each other; those of a later window wait for the earlier ones of their partition.
+//! After the first failure none is started any more, and those under way are waited for. A statement that is dropped
+//! starts no further one either; what was handed to the store runs to its end there.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures::stream::{FuturesUnordered, StreamExt};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use super::claims::Claims;
+use super::egt_writer::EgtCount;
+use crate::model::{EntityKey, PartitionKey};
+use crate::sql::progress::Tally;
+use crate::table::{Batch, CommitError, Operation, Parallelism, StoreError, TableStore, Written};
+
+/// Bytes of entity group transactions under way at once, as long as they can be: several of the largest, or very many
+/// ordinary ones.
+const BYTES_UNDER_WAY: usize = 32 * 1024 * 1024;
+
+/// One entity group transaction, and where in the statement's input each of its operations was.
+pub(super) struct Egt {
+    pub batch: Batch,
+    /// Ascending.
+    pub positions: Vec<u64>,
+    /// Kept until it has ended.
+    pub locks: Option<Arc<Claims>>,
+}
+
+/// The first commit that failed.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub error: CommitError,
+    /// The row it is about.
+    pub position: Option<u64>,
+    rank: (bool, u64),
+}
+
+/// The commits of one statement.
+pub(super) struct InFlight {
+    store: Arc<dyn TableStore>,
+    shared: Arc<Shared>,
+    line: Option<Line>,
+    /// The new versions, kept on request.
+    written: Option<Vec<(EntityKey, Written)>>,
+}
+
+/// What the statement and its commits both see.
+#[derive(Default)]
+struct Shared {
+    tally: Arc<Tally>,
+    /// Nothing further is to be started.
+    stops: AtomicBool,
+}
+
+/// A task that commits what it is given.
+struct Line {
+    windows: mpsc::Sender<Vec<Egt>>,
+    task: JoinHandle<Ended>,
+}
+
+/// What became of commits.
+#[derive(Default)]
+struct Ended {
+    written: Vec<(EntityKey, Written)>,
+    failure: Option<Failure>,
+}
+
+impl InFlight {
+    pub fn new(store: Arc<dyn TableStore>) -> Self {
+        Self { store, shared: Arc::default(), line: None, written: None }
+    }
+
+    /// Keeps the new version of every entity.
+    pub fn keep_versions(&mut self) {
+        self.written = Some(Vec::new());
+    }
+
+    pub fn take_versions(&mut self) -> Vec<(EntityKey, Written)> {
+        self.written.take().unwrap_or_default()
+    }
+
+    /// What is committed, counted as it happens.
+    pub fn tally(&self) -> &Arc<Tally> {
+        &self.shared.tally
+    }
+
+    pub fn committed(&self) -> EgtCount {
+        EgtCount { egts: self.shared.tally.egts(), rows: self.shared.tally.rows() }
+    }
+
+    /// Whether a commit failed, or others were told to stop: [`InFlight::drain`] says which.
+    pub fn has_stopped(&self) -> bool {
+        self.shared.stops.load(Ordering::Relaxed)
+    }
+
+    pub fn is_running(&self) -> bool {
+        self.line.is_some()
+    }
+
+    /// Starts no further commit.
+    pub fn stop(&self) {
+        self.shared.stops.store(true, Ordering::Relaxed);
+    }
+
+    /// Hands over a window. Comes back when all of the one before has been started.
+    pub async fn send(&mut self, egts: Vec<Egt>) {
+        let line = self.line.take().unwrap_or_else(|| self.begin());
+        // A line that has ended says why when it is drained.
+        if line.windows.send(egts).await.is_ok() {
+            drop(line.windows.reserve().await);
+        }
+        self.line = Some(line);
+    }
+
+    /// Commits these, when nothing else is under way.
+    pub async fn run(&mut self, mut egts: Vec<Egt>) -> Result<(), Failure> {
+        let ended = match (egts.pop(), egts.is_empty()) {
+            (None, _) => return Ok(()),
+            // Most statements are a single one.
+            (Some(only), true) => {
+                let mut ended = Ended::default();
+                ended.add(commit(self.store.clone(), 0, only, self.written.is_some()).await, &self.shared);
+                ended
+            }
+            (Some(last), false) => {
+                egts.push(last);
+                let mut dispatcher = self.dispatcher();
+                dispatcher.take(egts);
+                let (_, nothing_more) = mpsc::channel(1);
+                dispatcher.run(nothing_more).await
+            }
+        };
+        self.end(ended)
+    }
+
+    /// Waits for all that was handed over.
+    ///
+    /// # Errors
+    /// What failed: where the outcome of a commit is not known that one, else the one whose row came first.
+    pub async fn drain(&mut self) -> Result<(), Failure> {
+        let Some(Line { windows, task }) = self.line.take() else { return Ok(()) };
+        drop(windows);
+        let ended = task.await.unwrap_or_else(|_| {
+            let error = StoreError::OutcomeUnknown("the task that commits ended early".to_owned());
+            Ended {
+                failure: Some(Failure { error: error.into(), position: None, rank: (false, 0) }),
+                ..Ended::default()
+            }
+        });
+        self.end(ended)
+    }
+
+    fn end(&mut self, ended: Ended) -> Result<(), Failure> {
+        if let Some(written) = &mut self.written {
+            written.extend(ended.written);
+        }
+        ended.failure.map_or(Ok(()), Err)
+    }
+
+    fn begin(&self) -> Line {
+        let (windows, received) = mpsc::channel(1);
+        Line { windows, task: tokio::spawn(self.dispatcher().run(received)) }
+    }
+
+    fn dispatcher(&self) -> Dispatcher {
+        Dispatcher {
+            bounds: self.store.parallelism(),
+            store: self.store.clone(),
+            shared: self.shared.clone(),
+            keeps_versions: self.written.is_some(),
+            window: 0,
+            waiting: VecDeque::new(),
+            busy: HashMap::new(),
+            bytes: 0,
+            ended: Ended::default(),
+        }
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Starts commits, as many at a time as the bounds let through.
+struct Dispatcher {
+    store: Arc<dyn TableStore>,
+    bounds: Parallelism,
+    shared: Arc<Shared>,
+    keeps_versions: bool,
+    /// The number of the window that is being started.
+    window: u64,
+    waiting: VecDeque<Egt>,
+    /// The partitions of those under way.
+    busy: HashMap<PartitionKey, Busy>,
+    bytes: usize,
+    ended: Ended,
+}
+
+/// How many commits to a partition are under way; all of one window.
+struct Busy {
+    window: u64,
+    commits: usize,
+}
+
+/// A commit that has ended.
+struct Finished {
+    window: u64,
+    partition: PartitionKey,
+    bytes: usize,
+    positions: Vec<u64>,
+    /// Kept on request.
+    keys: Vec<EntityKey>,
+    result: Result<Vec<Written>, CommitError>,
+}
+
+impl Dispatcher {
+    /// Takes the next window, of which nothing waits yet.
+    fn take(&mut self, egts: Vec<Egt>) {
+        self.window += 1;
+        self.waiting.extend(egts);
+    }
+
+    async fn run(mut self, mut windows: mpsc::Receiver<Vec<Egt>>) -> Ended {
+        let mut under_way = FuturesUnordered::new();
+        let mut comes_more = true;
+        loop {
+            if self.shared.stops.load(Ordering::Relaxed) {
+                self.waiting.clear();
+                comes_more = false;
+                windows.close();
+            }
+            while let Some(egt) = self.next(under_way.len()) {
+                under_way.push(commit(self.store.clone(), self.window, egt, self.keeps_versions));
+            }
+            self.shared.tally.set_under_way(under_way.len());
+            tokio::select! {
+                Some(finished) = under_way.next(), if !under_way.is_empty() => self.finish(finished),
+                window = windows.recv(), if comes_more && self.waiting.is_empty() => match window {
+                    Some(egts) => self.take(egts),
+                    None => comes_more = false,
+                },
+                else => return self.ended,
+            }
+        }
+    }
+
+    /// The next one that may be started now.
+    fn next(&mut self, under_way: usize) -> Option<Egt> {
+        if under_way >= self.bounds.commits.max(1) {
+            return None;
+        }
+        let index = self.waiting.iter().position(|egt| self.may_start(egt))?;
+        let bytes = self.waiting[index].batch.payload_bytes_at_most();
+        if under_way > 0 && self.bytes + bytes > BYTES_UNDER_WAY {
+            return None;
+        }
+        let egt = self.waiting.remove(index)?;
+        self.bytes += bytes;
+        let busy = self.busy.entry(egt.batch.partition().clone()).or_insert(Busy { window: self.window, commits: 0 });
+        busy.commits += 1;
+        Some(egt)
+    }
+
+    fn may_start(&self, egt: &Egt) -> bool {
+        self.busy
+            .get(egt.batch.partition())
+            .is_none_or(|busy| busy.window == self.window && busy.commits < self.bounds.commits_to_partition.max(1))
+    }
+
+    fn finish(&mut self, finished: Finished) {
+        self.bytes -= finished.bytes;
+        if let Some(busy) = self.busy.get_mut(&finished.partition) {
+            debug_assert_eq!(busy.window, finished.window, "windows do not mix in a partition");
+            busy.commits -= 1;
+            if busy.commits == 0 {
+                self.busy.remove(&finished.partition);
+            }
+        }
+        self.ended.add(finished, &self.shared);
+    }
+}
+
+impl Ended {
+    fn add(&mut self, finished: Finished, shared: &Shared) {
+        let Finished { positions, keys, result, .. } = finished;
+        match result {
+            Ok(written) => {
+                shared.tally.add(positions.len());
+                self.written.extend(keys.into_iter().zip(written));
+            }
+            Err(error) => {
+                shared.stops.store(true, Ordering::Relaxed);
+                let failure = Failure::of(error, &positions);
+                if self.failure.as_ref().is_none_or(|known| failure.rank < known.rank) {
+                    self.failure = Some(failure);
+                }
+            }
+        }
+    }
+}
+
+impl Failure {
+    fn of(error: CommitError, positions: &[u64]) -> Self {
+        let position = match &error {
+            CommitError::Rejected { index, .. } => positions.get(*index).copied(),
+            CommitError::Store(_) => None,
+        };
+        // How much was committed is only known where every outcome is.
+        let is_known = !matches!(error, CommitError::Store(StoreError::OutcomeUnknown(_)));
+        let rank = (is_known, position.or_else(|| positions.first().copied()).unwrap_or_default());
+        Self { error, position, rank }
+    }
+}
+
+async fn commit(store: Arc<dyn TableStore>, window: u64, egt: Egt, keeps_keys: bool) -> Finished {
+    let Egt { batch, positions, locks } = egt;
+    let (partition, bytes) = (batch.partition().clone(), batch.payload_bytes_at_most());
+    let keys = match keeps_keys {
+        true => batch.operations().iter().map(Operation::key).cloned().collect(),
+        false => Vec::new(),
+    };
+    let result = store.commit(batch).await;
+    drop(locks);
+    Finished { window, partition, bytes, positions, keys, result }
+}

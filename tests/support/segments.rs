@@ -1,0 +1,68 @@
+//! A store on disk that keeps every table as columns too, and makes its segments while tests read and write.
+#![allow(dead_code, reason = "each test uses a part")]
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use tablegate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync, SegmentOptions};
+use tablegate::model::{Clock, TableName};
+use tablegate::table::{
+    Batch, CommitError, GroupError, Promises, StoreError, StoreFigures, TableReader, TableStore, Written,
+};
+
+/// Segments are made before every third reader: so some scans find fresh ones, some find writes laid over them, and
+/// some rows behind them.
+pub struct Columnar {
+    store: EmbeddedStore,
+    readers: AtomicU64,
+}
+
+impl Columnar {
+    /// # Errors
+    /// As [`EmbeddedStore::open`].
+    pub fn open(folder: &Path, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+        let segments = SegmentOptions::eager();
+        let options = EmbeddedOptions { fsync: Fsync::Never, segments, ..EmbeddedOptions::default() };
+        Ok(Self { store: EmbeddedStore::open(folder, clock, options)?, readers: AtomicU64::new(0) })
+    }
+}
+
+#[async_trait]
+impl TableStore for Columnar {
+    fn promises(&self) -> Promises {
+        self.store.promises()
+    }
+
+    fn reader(&self) -> Arc<dyn TableReader> {
+        if self.readers.fetch_add(1, Ordering::Relaxed).is_multiple_of(3) {
+            self.store.build_segments();
+        }
+        self.store.reader()
+    }
+
+    async fn create_table(&self, table: &TableName) -> Result<(), StoreError> {
+        self.store.create_table(table).await
+    }
+
+    async fn drop_table(&self, table: &TableName) -> Result<(), StoreError> {
+        self.store.drop_table(table).await
+    }
+
+    async fn commit(&self, batch: Batch) -> Result<Vec<Written>, CommitError> {
+        self.store.commit(batch).await
+    }
+
+    async fn commit_group(&self, batches: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {
+        self.store.commit_group(batches).await
+    }
+
+    async fn analyze(&self, table: &TableName) -> Result<(), StoreError> {
+        self.store.analyze(table).await
+    }
+
+    fn figures(&self) -> StoreFigures {
+        self.store.figures()
+    }
+}
