@@ -5,18 +5,18 @@
 //! their values in the text and once as parameters; a transaction's own writes lie over some of the rows. Random changes
 //! run on two servers, in short ways on the one alone.
 
+#[path = "support/lines.rs"]
+mod lines;
 #[path = "support/rng.rs"]
 mod rng;
 
 use std::sync::Arc;
 
-use bytes::BytesMut;
-use futures::StreamExt;
+use lines::lines;
 use rng::Rng;
 use tablegate::backend::memory::MemoryStore;
 use tablegate::model::SystemClock;
 use tablegate::sql::outcome::Outcome;
-use tablegate::sql::output::TextColumn;
 use tablegate::sql::session::{Position, Repeated, Session, SessionOptions};
 use tablegate::sql::types::SqlType;
 use tablegate::sql::{Engine, EngineConfig, ScalarValue, SqlError};
@@ -68,29 +68,12 @@ async fn rows(session: &mut Session, sql: &str, parameters: Vec<ScalarValue>) ->
             (Arc::new(session.prepare(statement, &types).await?), parameters)
         }
     };
-    let mut rows = match session.execute(&prepared, parameters, Position::Last).await? {
+    let rows = match session.execute(&prepared, parameters, Position::Last).await? {
         Outcome::Rows(rows) => rows,
         Outcome::Done(tag) => return Ok(vec![tag.to_string()]),
         Outcome::CopyIn(_) | Outcome::CopyOut(_) => return Ok(Vec::new()),
     };
-    let style = session.output_style();
-    let mut lines = Vec::new();
-    while let Some(batch) = rows.stream.next().await {
-        let batch = batch?;
-        let columns = batch.columns().iter().zip(rows.columns.iter());
-        let columns: Vec<_> = columns.map(|(array, column)| TextColumn::new(array, &column.sql_type, &style)).collect();
-        for row in 0..batch.num_rows() {
-            let mut line = BytesMut::new();
-            for column in &columns {
-                line.extend_from_slice(b"|");
-                if !column.is_null(row) {
-                    column.write(row, &mut line);
-                }
-            }
-            lines.push(String::from_utf8(line.to_vec()).expect("values are text"));
-        }
-    }
-    Ok(lines)
+    lines(session, rows).await
 }
 
 fn sql_type(value: &ScalarValue) -> SqlType {

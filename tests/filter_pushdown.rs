@@ -6,18 +6,18 @@
 
 #[path = "azurite/mod.rs"]
 mod azurite;
+#[path = "support/lines.rs"]
+mod lines;
 #[path = "support/rng.rs"]
 mod rng;
 
 use std::sync::Arc;
 
-use bytes::BytesMut;
-use futures::StreamExt;
+use lines::lines;
 use rng::Rng;
 use tablegate::backend::memory::MemoryStore;
 use tablegate::model::{EdmValue, Entity, EntityKey, PropertyName, SystemClock, TableName};
 use tablegate::sql::outcome::Outcome;
-use tablegate::sql::output::TextColumn;
 use tablegate::sql::session::{Position, Session, SessionOptions};
 use tablegate::sql::{Engine, EngineConfig, SqlError};
 use tablegate::table::{Batch, Operation, TableStore};
@@ -77,27 +77,10 @@ async fn run(session: &mut Session, sql: &str) -> Result<Vec<String>, String> {
 async fn rows(session: &mut Session, sql: &str) -> Result<Vec<String>, Box<SqlError>> {
     let statement = session.parse(sql)?.pop().expect("there is a statement");
     let prepared = session.prepare(statement, &[]).await?;
-    let Outcome::Rows(mut rows) = session.execute(&prepared, Vec::new(), Position::Last).await? else {
+    let Outcome::Rows(rows) = session.execute(&prepared, Vec::new(), Position::Last).await? else {
         return Ok(Vec::new());
     };
-    let style = session.output_style();
-    let mut lines = Vec::new();
-    while let Some(batch) = rows.stream.next().await {
-        let batch = batch?;
-        let columns = batch.columns().iter().zip(rows.columns.iter());
-        let columns: Vec<_> = columns.map(|(array, column)| TextColumn::new(array, &column.sql_type, &style)).collect();
-        for row in 0..batch.num_rows() {
-            let mut line = BytesMut::new();
-            for column in &columns {
-                line.extend_from_slice(b"|");
-                if !column.is_null(row) {
-                    column.write(row, &mut line);
-                }
-            }
-            lines.push(String::from_utf8(line.to_vec()).expect("values are text"));
-        }
-    }
-    Ok(lines)
+    lines(session, rows).await
 }
 
 /// A value that a row can have.

@@ -3,14 +3,15 @@
 //! The same statements run over one store, by one thread and by two: whole tables and ranges of keys, in both orders,
 //! under joins whose keys narrow the scan while it runs, and with a transaction's own writes laid over it.
 
+#[path = "support/lines.rs"]
+mod lines;
+
 use std::sync::Arc;
 
-use bytes::BytesMut;
-use futures::StreamExt;
+use lines::lines;
 use tablegate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync, SegmentOptions};
 use tablegate::model::SystemClock;
 use tablegate::sql::outcome::Outcome;
-use tablegate::sql::output::TextColumn;
 use tablegate::sql::session::{Position, Session, SessionOptions};
 use tablegate::sql::{Engine, EngineConfig};
 
@@ -28,25 +29,8 @@ async fn run(session: &mut Session, sql: &str) -> Vec<String> {
     let statement = session.parse(sql).unwrap().pop().expect("there is a statement");
     let prepared = session.prepare(statement, &[]).await.unwrap();
     let outcome = session.execute(&prepared, Vec::new(), Position::Last).await.unwrap();
-    let Outcome::Rows(mut rows) = outcome else { return Vec::new() };
-    let style = session.output_style();
-    let mut lines = Vec::new();
-    while let Some(batch) = rows.stream.next().await {
-        let batch = batch.unwrap();
-        let columns = batch.columns().iter().zip(rows.columns.iter());
-        let columns: Vec<_> = columns.map(|(array, column)| TextColumn::new(array, &column.sql_type, &style)).collect();
-        for row in 0..batch.num_rows() {
-            let mut line = BytesMut::new();
-            for column in &columns {
-                line.extend_from_slice(b"|");
-                if !column.is_null(row) {
-                    column.write(row, &mut line);
-                }
-            }
-            lines.push(String::from_utf8(line.to_vec()).expect("values are text"));
-        }
-    }
-    lines
+    let Outcome::Rows(rows) = outcome else { return Vec::new() };
+    lines(session, rows).await.unwrap()
 }
 
 /// Statements whose rows come in an order of their own.

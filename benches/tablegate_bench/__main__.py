@@ -43,8 +43,7 @@ class Bench:
         self.work, self.size, self.report = work, size, Report()
         self.library = build_sync_library(work)
         self.postgres = Postgres(work / "postgres", self.library)
-        # Foreign keys are recorded in observe mode; what is measured has one entity group in each transaction.
-        self.ours = Tablegate(work / "tablegate", self.library, "--no-sample", "--egt-mode", "observe")
+        self.ours = Tablegate(work / "tablegate", self.library, "--no-sample")
         self.duck = duckdb.connect(str(work / "duck.db"))
         self.duck.execute("SET threads = 2")
 

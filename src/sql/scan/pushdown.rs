@@ -11,7 +11,7 @@ use datafusion::logical_expr::{BinaryExpr, Cast, Expr, Operator};
 use uuid::Uuid;
 
 use crate::model::{EdmDateTime, EdmValue};
-use crate::sql::key_range::Pattern;
+use crate::sql::key_range::{Pattern, flatten};
 use crate::sql::relation::{ColumnSource, Relation};
 use crate::sql::types::SqlType;
 use crate::table::predicate::{CompareOp, PredicateColumn};
@@ -370,17 +370,4 @@ fn whole_part(value: &ScalarValue) -> Option<(i128, bool)> {
 fn divided(value: i128, scale: i8) -> Option<(i128, bool)> {
     let unit = 10_i128.checked_pow(u32::try_from(scale).ok()?)?;
     Some((value.div_euclid(unit), value.rem_euclid(unit) == 0))
-}
-
-/// The operands of a chain of one operator. Not recursive: a chain can be thousands long.
-fn flatten(expr: &Expr, operator: Operator) -> Vec<&Expr> {
-    let mut operands = Vec::new();
-    let mut open = vec![expr];
-    while let Some(expr) = open.pop() {
-        match expr {
-            Expr::BinaryExpr(BinaryExpr { left, op, right }) if *op == operator => open.extend([&**right, &**left]),
-            _ => operands.push(expr),
-        }
-    }
-    operands
 }
