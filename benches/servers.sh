@@ -36,7 +36,8 @@ start_azurite() { # start_azurite FOLDER; sets CONNECTION_STRING
         echo "no Azurite in $place: run tests/azurite/install.sh" >&2
         return 1
     fi
-    AZURITE_ACCOUNTS="$AZURITE_ACCOUNT:$AZURITE_KEY" node "$place/node_modules/azurite/dist/src/table/main.js" \
+    AZURITE_ACCOUNTS="$AZURITE_ACCOUNT:$AZURITE_KEY" node --require "$(dirname "${BASH_SOURCE[0]}")/azurite_index.js" \
+        "$place/node_modules/azurite/dist/src/table/main.js" \
         --silent --inMemoryPersistence --disableTelemetry --skipApiVersionCheck --tableKeepAliveTimeout 600 \
         --tableHost 127.0.0.1 --tablePort "$port" >"$1/log" 2>&1 &
     azurite_pid=$!

@@ -4,7 +4,7 @@
 #   examples/nycflights/run.sh [--azurite] DATA_FOLDER
 #
 # With --azurite tablegate keeps the rows in Azurite, the emulator of the Table service (tests/azurite/install.sh puts it
-# in place), instead of its embedded store.
+# in place), instead of its embedded store. benches/azurite_index.js gives it the index that so many rows need.
 # DATA_FOLDER holds airlines.csv airports.csv planes.csv weather.csv and flights.csv (or flights.csv.zip).
 # TABLEGATE names the binary (default: target of `cargo build --release`).
 set -euo pipefail

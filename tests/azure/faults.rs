@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow::array::AsArray;
 use futures::TryStreamExt;
+use tablegate::backend::azure::AzureOptions;
 use tablegate::model::{EdmType, EdmValue, Entity, EntityKey, PropertyName, TableName};
 use tablegate::table::{
     Batch, ColumnType, CommitError, Direction, IfMatch, KeyRange, Operation, Rejection, ScanColumn, ScanColumns,
@@ -146,6 +147,29 @@ async fn throttling_without_end_is_told_as_such() {
     let told = insert(&*behind, "1").await;
     assert!(matches!(told, Err(CommitError::Store(StoreError::Throttled(_)))), "{told:?}");
     assert_eq!(proxy.requests(), 6);
+}
+
+#[tokio::test]
+async fn lost_answers_lower_the_number_of_requests_under_way() {
+    const LOST: usize = 5;
+    let (_direct, behind, proxy) = stores(|number| if number < LOST { Fault::ResetAfter } else { Fault::Slow }).await;
+    proxy.let_go(1);
+    let key = EntityKey::parse("p", "1").unwrap();
+    assert_eq!(behind.reader().get(&table(), &key).await.unwrap(), None);
+    let before = proxy.requests();
+    let mut reads = JoinSet::new();
+    for partition in 0..20 {
+        let store = Arc::clone(&behind);
+        let key = EntityKey::parse(&partition.to_string(), "1").unwrap();
+        reads.spawn(async move { store.reader().get(&table(), &key).await });
+    }
+    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    let under_way = proxy.requests() - before;
+    assert_eq!(under_way, AzureOptions::default().requests_per_account >> LOST, "halved by each that was lost");
+    proxy.let_go(20);
+    for read in reads.join_all().await {
+        assert_eq!(read.unwrap(), None);
+    }
 }
 
 #[tokio::test]

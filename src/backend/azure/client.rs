@@ -184,9 +184,9 @@ impl Client {
             Err(error) => Sent::Unknown(without_url(error)),
         };
         match &sent {
-            Sent::Throttled { .. } => self.gate.throttled(),
+            Sent::Throttled { .. } | Sent::Unknown(_) => self.gate.overloaded(),
             Sent::Answer(_) => self.gate.answered(),
-            Sent::NoConnection(_) | Sent::NoToken(_) | Sent::Unknown(_) => {}
+            Sent::NoConnection(_) | Sent::NoToken(_) => {}
         }
         sent
     }

@@ -1,7 +1,8 @@
 //! How many requests are under way at once: per account, taught by the service, and per partition.
 //!
-//! The service answers too many requests with 503 and expects the caller to slow down. The account's bound halves then, and
-//! grows again by one for each bound's worth of answers.
+//! The service answers too many requests with 503 and expects the caller to slow down; one that is overwhelmed may answer
+//! late, with an error of its own, or not at all. The account's bound halves then, and grows again by one for each bound's
+//! worth of answers.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -83,8 +84,8 @@ impl Gate {
         }
     }
 
-    /// The service asked for fewer.
-    pub fn throttled(&self) {
+    /// The service asked for fewer, or shows that it has too many.
+    pub fn overloaded(&self) {
         let mut state = self.state();
         let limit = (state.limit / 2).max(1);
         state.debt += state.limit - limit;
@@ -122,12 +123,12 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_bound_halves_when_throttled_and_grows_back() {
+    async fn the_bound_halves_under_overload_and_grows_back() {
         let gate = Gate::new(8, 8);
         let passes = [gate.enter(None).await, gate.enter(None).await];
-        gate.throttled();
-        gate.throttled();
-        gate.throttled();
+        gate.overloaded();
+        gate.overloaded();
+        gate.overloaded();
         assert_eq!((gate.limit(), gate.account.available_permits()), (1, 0));
         drop(passes);
         assert_eq!(gate.account.available_permits(), 1);
