@@ -3,7 +3,7 @@
 use datafusion::sql::sqlparser::tokenizer::TokenWithSpan;
 
 use crate::sql::statement::Statement;
-use crate::sql::words::{Read, Unexpected, Words};
+use crate::sql::statement::dialect::words::{Read, Unexpected, Words};
 
 /// A command about cursors.
 #[derive(Debug, Clone)]

@@ -25,10 +25,10 @@ use super::untyped::untyped_columns;
 use super::values::{Cell, CellValues, ValuesList, values_list};
 use super::writes::Writes;
 use crate::sql::error::{Notice, SqlError, SqlResult};
-use crate::sql::overriding::Overriding;
 use crate::sql::plan::{PlannedQuery, Planner};
 use crate::sql::relation::{ColumnSource, Relation};
 use crate::sql::statement::InsertCommand;
+use crate::sql::statement::dialect::overriding::Overriding;
 use crate::sql::types::SqlType;
 use crate::table::SnapshotScope;
 

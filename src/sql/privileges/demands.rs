@@ -8,8 +8,8 @@ use datafusion::sql::sqlparser::ast::{
 use super::grant_syntax::{GrantCommand, object_name};
 use super::privilege::{ObjectKind, Privileges};
 use super::tables_read::{Found, NamesColumns, look_through};
-use crate::sql::comment_syntax::CommentSubject;
 use crate::sql::cursor::CursorCommand;
+use crate::sql::statement::dialect::comment::CommentSubject;
 use crate::sql::statement::{Command, fold};
 
 /// One thing that a statement needs.

@@ -3,7 +3,7 @@
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use crate::sql::words::{Read, Unexpected, Words};
+use crate::sql::statement::dialect::words::{Read, Unexpected, Words};
 
 /// A command about privileges.
 #[derive(Debug, Clone, PartialEq, Eq)]

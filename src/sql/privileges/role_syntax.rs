@@ -5,7 +5,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::grant_syntax::Grantee;
 use crate::sql::login::Secret;
-use crate::sql::words::{Read, Unexpected, Words};
+use crate::sql::statement::dialect::words::{Read, Unexpected, Words};
 
 /// A command about roles.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,7 +12,6 @@ use datafusion::sql::sqlparser::ast::{CreateTableOptions, SqlOption};
 use futures::StreamExt;
 
 use super::{Position, Session};
-use crate::sql::create_as_syntax::CreateAsCommand;
 use crate::sql::dml::{RowsToWrite, TargetColumn};
 use crate::sql::edm;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
@@ -21,6 +20,7 @@ use crate::sql::pg_catalog::quote_ident;
 use crate::sql::place::PlacedName;
 use crate::sql::plan::PlannedQuery;
 use crate::sql::relation::Relation;
+use crate::sql::statement::dialect::create_as::CreateAsCommand;
 use crate::sql::statement::{Command, CreateTableCommand, fold, parse};
 use crate::sql::tx::{LoadError, TableLoader, TableMode};
 use crate::sql::types::SqlType;

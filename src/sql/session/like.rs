@@ -8,11 +8,11 @@ use super::Session;
 use crate::sql::catalog::{Constraints, Declaration, SequenceOptions, UnenforcedKind};
 use crate::sql::dml::find_target;
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
-use crate::sql::like_syntax::{Copied, LikeClause};
 use crate::sql::pg_catalog::quote_ident;
 use crate::sql::plan::schema_and_table;
 use crate::sql::relation::{Relation, RelationColumn};
 use crate::sql::sequence::GivenOptions;
+use crate::sql::statement::dialect::like::{Copied, LikeClause};
 use crate::sql::statement::{Command, CreateTableCommand, parse};
 use crate::sql::types::SqlType;
 

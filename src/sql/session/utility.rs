@@ -10,7 +10,7 @@ use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
 use crate::sql::outcome::{CommandTag, Outcome};
 use crate::sql::plan::schema_and_table;
 use crate::sql::relation::Relation;
-use crate::sql::utility_syntax::{Maintained, ReindexKind, UtilityCommand};
+use crate::sql::statement::dialect::utility::{Maintained, ReindexKind, UtilityCommand};
 use crate::table::StoreError;
 
 /// The one language that every PostgreSQL has, so scripts make sure of it.

@@ -4,16 +4,16 @@ use datafusion::sql::sqlparser::ast::{self, CopyTarget, ObjectType, ResetStateme
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use super::dialect::create_as::of_select_into;
+use super::source::SourceText;
 use super::{
     AlterCommand, Command, CopyCommand, CreateTableCommand, DropObjects, ExecuteCommand, ExplainCommand, InsertCommand,
     NotifyCommand, Statement, Truncate, dotted, fold, is_significant, keyword,
 };
-use crate::sql::create_as_syntax::of_select_into;
 use crate::sql::ddl::TakenActions;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::sequence::SequenceCommand;
 use crate::sql::session::SetConfig;
-use crate::sql::source::SourceText;
 
 pub(super) fn classify(statement: ast::Statement) -> SqlResult<Command> {
     use ast::Statement as S;

@@ -3,19 +3,19 @@
 use datafusion::sql::sqlparser::ast::{self, CopySource, ObjectName, Set, UtilityOption};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
+use super::dialect::comment::CommentCommand;
+use super::dialect::create_as::CreateAsCommand;
+use super::dialect::like::LikeClause;
+use super::dialect::overriding::Overriding;
+use super::dialect::prepare::PrepareCommand;
+use super::dialect::utility::UtilityCommand;
 use super::{Statement, TransactionCommand};
-use crate::sql::comment_syntax::CommentCommand;
-use crate::sql::create_as_syntax::CreateAsCommand;
 use crate::sql::cursor::CursorCommand;
 use crate::sql::ddl::TakenActions;
 use crate::sql::dml::changes_rows;
-use crate::sql::like_syntax::LikeClause;
-use crate::sql::overriding::Overriding;
-use crate::sql::prepare_syntax::PrepareCommand;
 use crate::sql::privileges::{GrantCommand, RoleCommand};
 use crate::sql::sequence::{AlterSequence, CreateSequence, GivenOptions};
 use crate::sql::session::SetConfig;
-use crate::sql::utility_syntax::UtilityCommand;
 
 /// The kinds of statements there are.
 #[derive(Debug, Clone)]

@@ -7,14 +7,18 @@
 //!     parse          a text -> its statements: what sqlparser does not read is taken off first
 //!     classify       a parsed statement -> its kind, or its refusal
 //!     command        the kinds
+//!     dialect        what sqlparser does not read of PostgreSQL's
 //!     lifted         a text without its constants: what it was planned as before
+//!     source         the text that statements come from: where in it an error is
 //!     syntax_error   what is wrong with a text, as PostgreSQL says it
 //! ```
 
 mod classify;
 mod command;
+pub(super) mod dialect;
 mod lifted;
 mod parse;
+pub(super) mod source;
 mod syntax_error;
 
 use datafusion::sql::sqlparser::ast::{self, ObjectName};
@@ -25,11 +29,11 @@ pub(super) use self::command::{
     AlterCommand, Command, CopyCommand, CreateTableCommand, DropObjects, ExecuteCommand, ExplainCommand, InsertCommand,
     NotifyCommand, Truncate,
 };
+pub(super) use self::dialect::transaction::TransactionCommand;
 pub(super) use self::lifted::{Constant, Lifted, lifted};
 pub(super) use self::parse::{parse, parse_expression, parse_tokens_of_expression};
+use self::source::SourceText;
 use super::cursor::CursorCommand;
-use super::source::SourceText;
-pub(super) use super::transaction_syntax::TransactionCommand;
 
 /// One statement of a query text: parsed and classified, not planned.
 #[derive(Debug, Clone)]

@@ -8,20 +8,21 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
 use super::classify::{classify, classify_sequence, refuse_unparsed_commands};
+use super::dialect::create_as::CreateAs;
+use super::dialect::overriding::Overriding;
+use super::dialect::prepare::{self, PrepareCommand};
+use super::dialect::respell::respell;
+use super::dialect::words::Unexpected;
+use super::dialect::{change, comment, like, transaction, utility};
+use super::source::SourceText;
 use super::syntax_error::{syntax_error, unexpected_token};
 use super::{Command, Statement, is_significant, keyword};
-use crate::sql::create_as_syntax::CreateAs;
 use crate::sql::cursor::{self, CursorCommand, CursorSyntax};
 use crate::sql::ddl::without_storage_actions;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::locking::readable_locks;
-use crate::sql::overriding::Overriding;
-use crate::sql::prepare_syntax::{self, PrepareCommand};
-use crate::sql::respell::respell;
+use crate::sql::privileges;
 use crate::sql::sequence::{self, GivenOptions, SequenceCommand};
-use crate::sql::source::SourceText;
-use crate::sql::words::Unexpected;
-use crate::sql::{change_syntax, comment_syntax, like_syntax, privileges, transaction_syntax, utility_syntax};
 
 /// Deepest nesting of expressions and sub-queries that is parsed: sqlparser's own default, which its author chose to
 /// stay clear of a 2 MiB stack.
@@ -72,7 +73,7 @@ pub(in crate::sql) fn parse_tokens_of_expression(tokens: Vec<Token>) -> SqlResul
 fn parse_one(sql: &SourceText, tokens: &[TokenWithSpan]) -> SqlResult<Statement> {
     let text = text_of(sql, tokens);
     let significant: Vec<&TokenWithSpan> = tokens.iter().filter(|t| is_significant(t)).collect();
-    if let Some(read) = transaction_syntax::read(&significant) {
+    if let Some(read) = transaction::read(&significant) {
         let command = read.map_err(|unexpected| unexpected_token(sql, unexpected.0, &significant))?;
         return Ok(Statement { command: Command::Transaction(command), text, source: sql.clone() });
     }
@@ -88,26 +89,26 @@ fn parse_one(sql: &SourceText, tokens: &[TokenWithSpan]) -> SqlResult<Statement>
         let command = read.map_err(|unexpected| unexpected_token(sql, unexpected.0, &significant))?;
         return Ok(Statement { command: Command::Grant(Box::new(command)), text, source: sql.clone() });
     }
-    if let Some(read) = utility_syntax::read(&significant) {
+    if let Some(read) = utility::read(&significant) {
         let command = read.map_err(|unexpected| unexpected_token(sql, unexpected.0, &significant))?;
         return Ok(Statement { command: Command::Utility(command), text, source: sql.clone() });
     }
     if let Some(command) = parse_around(sql, tokens, &significant)? {
         return Ok(Statement { command, text, source: sql.clone() });
     }
-    if let Some(read) = comment_syntax::read(&significant) {
+    if let Some(read) = comment::read(&significant) {
         let command = read.map_err(|unexpected| unexpected_token(sql, unexpected.0, &significant))?;
         return Ok(Statement { command: Command::Comment(command), text, source: sql.clone() });
     }
-    let mut tokens = readable_locks(respell(change_syntax::readable(tokens.to_vec()))?);
+    let mut tokens = readable_locks(respell(change::readable(tokens.to_vec()))?);
     refuse_unparsed_commands(&tokens)?;
     let copy_options = split_copy_options(&mut tokens);
     let overriding = Overriding::take(&mut tokens);
     let end = tokens.last().map_or(Location { line: 1, column: 1 }, |t| t.span.end);
     let told = |error: ParserError| syntax_error(sql, end, &error);
     let identities = take_identity_options(&mut tokens).map_err(told)?;
-    let likes = like_syntax::take(&mut tokens)
-        .map_err(|unexpected| unexpected_token(sql, unexpected.as_ref(), &significant))?;
+    let likes =
+        like::take(&mut tokens).map_err(|unexpected| unexpected_token(sql, unexpected.as_ref(), &significant))?;
     let of_view = take_alter_view(&mut tokens);
     let create_as = CreateAs::take(&mut tokens)?;
     let (tokens, taken) = without_storage_actions(tokens)?;
@@ -158,7 +159,7 @@ fn parse_around(
         };
         return Ok(Some(Command::Cursor(command)));
     }
-    let Some(read) = prepare_syntax::read(significant) else { return Ok(None) };
+    let Some(read) = prepare::read(significant) else { return Ok(None) };
     let syntax = read.map_err(told)?;
     let statement = inner(syntax.statement)?;
     let is_plannable = matches!(

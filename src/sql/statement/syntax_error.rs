@@ -4,8 +4,8 @@ use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Location, TokenWithSpan};
 
 use super::parse::MAX_NESTING;
+use super::source::SourceText;
 use crate::sql::error::{ErrorKind, SqlError};
-use crate::sql::source::SourceText;
 
 /// A token that makes no sense where it is; `None` stands for the end of the statement.
 pub(super) fn unexpected_token(

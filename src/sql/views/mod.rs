@@ -19,7 +19,7 @@ use datafusion::sql::sqlparser::ast::{Ident, Query};
 use super::catalog::View;
 use super::error::{ErrorKind, SqlError, SqlResult};
 use super::pg_catalog::quote_ident;
-use super::respell::SYMMETRIC;
+use super::statement::dialect::respell::SYMMETRIC;
 use super::statement::{Command, parse};
 
 /// Most views that lie on top of each other: each is a sub-query more to plan.

@@ -19,7 +19,7 @@ use crate::sql::dml::untyped::is_untyped;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::plan::{Planner, Receiver};
 use crate::sql::relation::Relation;
-use crate::sql::respell::{DEFAULT_VALUES, DO_NOTHING};
+use crate::sql::statement::dialect::respell::{DEFAULT_VALUES, DO_NOTHING};
 use crate::sql::types::SqlType;
 
 /// One WHEN clause.

@@ -2,7 +2,7 @@
 
 use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Value};
 
-use crate::sql::respell::SYMMETRIC;
+use crate::sql::statement::dialect::respell::SYMMETRIC;
 use crate::sql::syntax::binary;
 
 /// Makes two conditions of a BETWEEN that is marked as symmetric; other expressions stay as they are.

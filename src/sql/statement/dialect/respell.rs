@@ -6,23 +6,23 @@
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
-use super::error::{SqlError, SqlResult};
-use super::statement::{is_significant, keyword};
+use crate::sql::error::{SqlError, SqlResult};
+use crate::sql::statement::{is_significant, keyword};
 
 /// The column that an action of MERGE sets when the statement says DO NOTHING.
-pub(super) const DO_NOTHING: &str = "do#nothing";
+pub(in crate::sql) const DO_NOTHING: &str = "do#nothing";
 /// The column that an action of MERGE inserts when the statement says DEFAULT VALUES.
-pub(super) const DEFAULT_VALUES: &str = "default#values";
+pub(in crate::sql) const DEFAULT_VALUES: &str = "default#values";
 
 /// What the first bound of BETWEEN SYMMETRIC is appended to.
-pub(super) const SYMMETRIC: &str = "symmetric#";
+pub(in crate::sql) const SYMMETRIC: &str = "symmetric#";
 
 /// Respells one statement.
 ///
 /// # Errors
 /// 0A000 for EXCLUDE in a window frame, for an alias behind USING and for the fields of an expression, which nothing stands
 /// for.
-pub(super) fn respell(tokens: Vec<TokenWithSpan>) -> SqlResult<Vec<TokenWithSpan>> {
+pub(in crate::sql) fn respell(tokens: Vec<TokenWithSpan>) -> SqlResult<Vec<TokenWithSpan>> {
     let first = tokens.iter().find(|t| is_significant(t)).and_then(keyword);
     let tokens = with_array_brackets(tokens);
     let is_query = matches!(

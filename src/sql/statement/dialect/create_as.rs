@@ -4,12 +4,12 @@ use datafusion::sql::sqlparser::ast::{self, Ident, Query, SetExpr};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan};
 
-use super::error::{SqlError, SqlResult};
-use super::statement::{is_significant, keyword};
+use crate::sql::error::{SqlError, SqlResult};
+use crate::sql::statement::{is_significant, keyword};
 
 /// CREATE TABLE ... AS, or SELECT ... INTO.
 #[derive(Debug, Clone)]
-pub(super) struct CreateAsCommand {
+pub(in crate::sql) struct CreateAsCommand {
     /// The table, without its columns.
     pub create: ast::CreateTable,
     pub query: Query,
@@ -20,7 +20,7 @@ pub(super) struct CreateAsCommand {
 
 /// What was taken off the tokens of a CREATE TABLE ... AS.
 #[derive(Debug, Clone)]
-pub(super) struct CreateAs {
+pub(in crate::sql) struct CreateAs {
     columns: Vec<Ident>,
     with_data: bool,
 }
@@ -56,7 +56,7 @@ impl CreateAs {
 }
 
 /// `SELECT ... INTO table`, which means the same; a query without INTO comes back.
-pub(super) fn of_select_into(mut query: Box<Query>) -> Result<Box<CreateAsCommand>, Box<Query>> {
+pub(in crate::sql) fn of_select_into(mut query: Box<Query>) -> Result<Box<CreateAsCommand>, Box<Query>> {
     let Some(into) = take_into(&mut query.body) else { return Err(query) };
     let create = ast::helpers::stmt_create_table::CreateTableBuilder::new(into.name).temporary(into.temporary).build();
     Ok(Box::new(CreateAsCommand { create, query: *query, columns: Vec::new(), with_data: true }))

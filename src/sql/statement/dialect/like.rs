@@ -6,12 +6,12 @@ use datafusion::sql::sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use super::statement::{is_significant, keyword};
 use super::words::{Read, Unexpected, Words};
+use crate::sql::statement::{is_significant, keyword};
 
 /// The columns of another table.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct LikeClause {
+pub(in crate::sql) struct LikeClause {
     /// How many columns of the statement's own stand before it.
     pub at: usize,
     pub source: ObjectName,
@@ -21,7 +21,7 @@ pub(super) struct LikeClause {
 /// What is copied besides names, types and NOT NULL.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own in SQL")]
-pub(super) struct Copied {
+pub(in crate::sql) struct Copied {
     pub comments: bool,
     pub constraints: bool,
     pub defaults: bool,
@@ -34,7 +34,7 @@ pub(super) struct Copied {
 ///
 /// # Errors
 /// Where a clause stops making sense.
-pub(super) fn take(tokens: &mut Vec<TokenWithSpan>) -> Result<Vec<LikeClause>, Option<TokenWithSpan>> {
+pub(in crate::sql) fn take(tokens: &mut Vec<TokenWithSpan>) -> Result<Vec<LikeClause>, Option<TokenWithSpan>> {
     let mut clauses = Vec::new();
     let Some(elements) = elements(tokens) else { return Ok(clauses) };
     let mut kept: Vec<Range<usize>> = Vec::new();

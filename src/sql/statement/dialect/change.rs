@@ -6,10 +6,10 @@
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use super::statement::{is_significant, keyword};
+use crate::sql::statement::{is_significant, keyword};
 
 /// Rewrites the tokens of one statement.
-pub(super) fn readable(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+pub(in crate::sql) fn readable(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let has = |wanted| tokens.iter().any(|token| keyword(token) == Some(wanted));
     if !has(Keyword::ONLY) && !has(Keyword::CONFLICT) {
         return tokens;

@@ -3,12 +3,12 @@
 
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use super::tx::{Isolation, NamedModes};
 use super::words::{Read, Unexpected, Words};
+use crate::sql::tx::{Isolation, NamedModes};
 
 /// A command that controls transactions.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum TransactionCommand {
+pub(in crate::sql) enum TransactionCommand {
     Begin(NamedModes),
     /// START TRANSACTION: BEGIN with another tag.
     Start(NamedModes),
@@ -34,7 +34,7 @@ pub(super) enum TransactionCommand {
 }
 
 /// The command these tokens are; `None` when they are of another kind. White space is left out.
-pub(super) fn read<'t>(tokens: &[&'t TokenWithSpan]) -> Option<Result<TransactionCommand, Unexpected<'t>>> {
+pub(in crate::sql) fn read<'t>(tokens: &[&'t TokenWithSpan]) -> Option<Result<TransactionCommand, Unexpected<'t>>> {
     let mut reader = Reader(Words::new(tokens));
     let command = reader.command()?;
     Some(command.and_then(|command| reader.0.end().map(|()| command)))

@@ -4,15 +4,15 @@ use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use super::ddl::sql_type;
-use super::error::{ErrorKind, SqlError, SqlResult};
-use super::statement::Statement;
-use super::types::SqlType;
 use super::words::{Read, Unexpected, Words};
+use crate::sql::ddl::sql_type;
+use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::statement::Statement;
+use crate::sql::types::SqlType;
 
 /// PREPARE.
 #[derive(Debug, Clone)]
-pub(super) struct PrepareCommand {
+pub(in crate::sql) struct PrepareCommand {
     pub name: String,
     /// `Unknown` where it is left to the statement.
     pub types: Vec<SqlType>,
@@ -20,7 +20,7 @@ pub(super) struct PrepareCommand {
 }
 
 /// PREPARE as far as words tell it.
-pub(super) struct PrepareSyntax<'a, 't> {
+pub(in crate::sql) struct PrepareSyntax<'a, 't> {
     pub name: String,
     types: &'a [&'t TokenWithSpan],
     /// The tokens of the statement.
@@ -28,7 +28,7 @@ pub(super) struct PrepareSyntax<'a, 't> {
 }
 
 /// The command these tokens are; `None` when they are of another kind. White space is left out.
-pub(super) fn read<'a, 't>(tokens: &'a [&'t TokenWithSpan]) -> Option<Read<'t, PrepareSyntax<'a, 't>>> {
+pub(in crate::sql) fn read<'a, 't>(tokens: &'a [&'t TokenWithSpan]) -> Option<Read<'t, PrepareSyntax<'a, 't>>> {
     let mut words = Words::new(tokens);
     words.eat("PREPARE").then(|| prepare(&mut words))
 }

@@ -6,14 +6,14 @@ use super::words::{Read, Unexpected, Words};
 
 /// COMMENT ON. Without a text the comment is taken away.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct CommentCommand {
+pub(in crate::sql) struct CommentCommand {
     pub subject: CommentSubject,
     pub text: Option<String>,
 }
 
 /// What a comment is on. Names are folded, in the parts they were given in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum CommentSubject {
+pub(in crate::sql) enum CommentSubject {
     Table(Vec<String>),
     View(Vec<String>),
     Index(Vec<String>),
@@ -70,7 +70,7 @@ const OTHERS: &[&str] = &[
 ];
 
 /// The command these tokens are; `None` when they are of another kind. White space is left out.
-pub(super) fn read<'t>(tokens: &[&'t TokenWithSpan]) -> Option<Read<'t, CommentCommand>> {
+pub(in crate::sql) fn read<'t>(tokens: &[&'t TokenWithSpan]) -> Option<Read<'t, CommentCommand>> {
     let mut words = Words::new(tokens);
     words.eat("COMMENT").then(|| comment(&mut words))
 }

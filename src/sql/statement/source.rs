@@ -7,11 +7,11 @@ use std::sync::Arc;
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
-use super::error::{ErrorKind, SqlError};
+use crate::sql::error::{ErrorKind, SqlError};
 
 /// A query text, as the client sent it.
 #[derive(Clone, Default)]
-pub(super) struct SourceText(Arc<str>);
+pub(in crate::sql) struct SourceText(Arc<str>);
 
 impl SourceText {
     pub fn new(text: &str) -> Self {

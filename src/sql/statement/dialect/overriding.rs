@@ -3,12 +3,12 @@
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use super::error::{SqlError, SqlResult};
-use super::statement::{Command, is_significant, keyword};
+use crate::sql::error::{SqlError, SqlResult};
+use crate::sql::statement::{Command, is_significant, keyword};
 
 /// What an INSERT does about the values it gives to identity columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Overriding {
+pub(in crate::sql) enum Overriding {
     /// OVERRIDING SYSTEM VALUE: they are taken, also for GENERATED ALWAYS.
     System,
     /// OVERRIDING USER VALUE: they are left out, the columns count.

@@ -3,12 +3,12 @@
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use super::statement::fold;
 use super::words::{Read, Unexpected, Words};
+use crate::sql::statement::fold;
 
 /// One of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum UtilityCommand {
+pub(in crate::sql) enum UtilityCommand {
     Vacuum(Maintained),
     Analyze(Maintained),
     Reindex {
@@ -42,7 +42,7 @@ pub(super) enum UtilityCommand {
 
 /// What VACUUM and ANALYZE are given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Maintained {
+pub(in crate::sql) struct Maintained {
     /// Their options, folded.
     pub options: Vec<String>,
     /// The tables, each with the columns it names; none for all tables.
@@ -50,7 +50,7 @@ pub(super) struct Maintained {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ReindexKind {
+pub(in crate::sql) enum ReindexKind {
     Index,
     Table,
     /// SCHEMA, DATABASE or SYSTEM: all tables.
@@ -61,7 +61,7 @@ pub(super) enum ReindexKind {
 const VACUUM_WORDS: &[&str] = &["FULL", "FREEZE", "VERBOSE", "ANALYZE", "ANALYSE"];
 
 /// The command these tokens are; `None` when they are of another kind. White space is left out.
-pub(super) fn read<'t>(tokens: &[&'t TokenWithSpan]) -> Option<Read<'t, UtilityCommand>> {
+pub(in crate::sql) fn read<'t>(tokens: &[&'t TokenWithSpan]) -> Option<Read<'t, UtilityCommand>> {
     let mut words = Words::new(tokens);
     let words = &mut words;
     if words.eat("VACUUM") {

@@ -2,17 +2,17 @@
 
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
-use super::statement::fold;
+use crate::sql::statement::fold;
 
 /// Where a command stops making sense: at this token, or at its end.
 #[derive(Debug)]
-pub(super) struct Unexpected<'t>(pub Option<&'t TokenWithSpan>);
+pub(in crate::sql) struct Unexpected<'t>(pub Option<&'t TokenWithSpan>);
 
 /// What was read, or where it stops making sense.
-pub(super) type Read<'t, T> = Result<T, Unexpected<'t>>;
+pub(in crate::sql) type Read<'t, T> = Result<T, Unexpected<'t>>;
 
 /// The tokens of a command without its white space, and how far they are read.
-pub(super) struct Words<'a, 't> {
+pub(in crate::sql) struct Words<'a, 't> {
     tokens: &'a [&'t TokenWithSpan],
     at: usize,
 }
