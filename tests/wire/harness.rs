@@ -10,7 +10,7 @@ use tablegate::backend::memory::MemoryStore;
 use tablegate::model::{Clock, SystemClock};
 use tablegate::pg::{self, FileAccounts, PgConfig};
 use tablegate::sql::session::Accounts;
-use tablegate::sql::{Engine, EngineConfig, ScratchStore};
+use tablegate::sql::{Engine, EngineConfig, MountName, MountedStore, ScratchStore};
 use tablegate::table::TableStore;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -53,22 +53,48 @@ impl Server {
     pub async fn start_with_scratch(scratch: Arc<dyn TableStore>) -> Self {
         let clock = Arc::new(SystemClock);
         let store = Arc::new(MemoryStore::new(clock.clone()));
-        Self::start_over(store, scratch, PgConfig::default(), clock).await
+        Self::start_over(
+            store,
+            EngineConfig { scratch: Some(ScratchStore(scratch)), ..EngineConfig::default() },
+            PgConfig::default(),
+            clock,
+        )
+        .await
+    }
+
+    /// A server with an empty store mounted.
+    pub async fn start_with_mount(name: &str, config: PgConfig) -> Self {
+        let clock = Arc::new(SystemClock);
+        let memory = || Arc::new(MemoryStore::new(clock.clone()));
+        let mount = MountedStore { name: MountName::parse(name).unwrap(), store: memory(), read_only: false };
+        Self::start_over(
+            memory(),
+            EngineConfig { mounts: vec![mount], ..EngineConfig::default() },
+            config,
+            clock.clone(),
+        )
+        .await
     }
 
     pub async fn start_on(store: Arc<dyn TableStore>, config: PgConfig, clock: Arc<dyn Clock>) -> Self {
         let scratch = Arc::new(MemoryStore::new(clock.clone()));
-        Self::start_over(store, scratch, config, clock).await
+        Self::start_over(
+            store,
+            EngineConfig { scratch: Some(ScratchStore(scratch)), ..EngineConfig::default() },
+            config,
+            clock,
+        )
+        .await
     }
 
     async fn start_over(
         store: Arc<dyn TableStore>,
-        scratch: Arc<dyn TableStore>,
+        options: EngineConfig,
         config: PgConfig,
         clock: Arc<dyn Clock>,
     ) -> Self {
         let accounts = config.auth.users.as_ref().map(|file| Arc::new(FileAccounts::new(file)) as Arc<dyn Accounts>);
-        let options = EngineConfig { accounts, scratch: Some(ScratchStore(scratch)), ..EngineConfig::default() };
+        let options = EngineConfig { accounts, ..options };
         let shutdown = CancellationToken::new();
         let stop = shutdown.clone();
         let (tell_address, address) = oneshot::channel();

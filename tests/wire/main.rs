@@ -20,6 +20,7 @@ mod logins;
 mod lost_updates;
 mod malformed;
 mod modifiers;
+mod mounts;
 mod notify;
 mod portals;
 mod positions;
