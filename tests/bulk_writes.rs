@@ -10,13 +10,13 @@ use async_trait::async_trait;
 use bytes::BytesMut;
 use futures::StreamExt;
 use tablegate::backend::memory::MemoryStore;
-use tablegate::model::{SystemClock, TableName};
+use tablegate::model::SystemClock;
 use tablegate::sql::outcome::{CommandTag, Outcome};
 use tablegate::sql::output::TextColumn;
 use tablegate::sql::session::{Position, Session, SessionOptions};
 use tablegate::sql::{Engine, EngineConfig, ErrorKind, SqlError};
 use tablegate::table::{
-    Batch, CommitError, GroupError, Parallelism, Promises, SnapshotScope, StoreError, TableReader, TableStore, Written,
+    Batch, CommitError, GroupError, Parallelism, Promises, SnapshotScope, StoreError, StoreLayer, TableStore, Written,
 };
 use tokio::sync::Semaphore;
 
@@ -118,7 +118,11 @@ impl Slow {
 }
 
 #[async_trait]
-impl TableStore for Slow {
+impl StoreLayer for Slow {
+    fn below(&self) -> &dyn TableStore {
+        &self.store
+    }
+
     fn promises(&self) -> Promises {
         Promises {
             atomic_groups: false,
@@ -132,18 +136,6 @@ impl TableStore for Slow {
         Parallelism { commits: AT_ONCE, commits_to_partition: AT_ONCE_TO_PARTITION }
     }
 
-    fn reader(&self) -> Arc<dyn TableReader> {
-        self.store.reader()
-    }
-
-    async fn create_table(&self, table: &TableName) -> Result<(), StoreError> {
-        self.store.create_table(table).await
-    }
-
-    async fn drop_table(&self, table: &TableName) -> Result<(), StoreError> {
-        self.store.drop_table(table).await
-    }
-
     async fn commit(&self, batch: Batch) -> Result<Vec<Written>, CommitError> {
         let this = self.me.upgrade().unwrap();
         // What is handed over runs to its end, as in every store.
@@ -152,10 +144,6 @@ impl TableStore for Slow {
 
     async fn commit_group(&self, _: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {
         Err(StoreError::Unsupported("groups").into())
-    }
-
-    async fn analyze(&self, table: &TableName) -> Result<(), StoreError> {
-        self.store.analyze(table).await
     }
 }
 
