@@ -7,6 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::Batch;
+use super::segments::{Renewal, SegmentFigures};
 use super::store::{
     CommitError, GroupError, Parallelism, Promises, StoreError, StoreFigures, TableReader, TableStore, Written,
 };
@@ -50,6 +51,14 @@ pub trait StoreLayer: Send + Sync + 'static {
         self.below().analyze(table).await
     }
 
+    fn segments(&self, table: &TableName) -> Vec<SegmentFigures> {
+        self.below().segments(table)
+    }
+
+    async fn renew_segments(&self, table: &TableName, which: Renewal) -> Result<(), StoreError> {
+        self.below().renew_segments(table, which).await
+    }
+
     fn figures(&self) -> StoreFigures {
         self.below().figures()
     }
@@ -87,6 +96,14 @@ impl<L: StoreLayer> TableStore for L {
 
     async fn analyze(&self, table: &TableName) -> Result<(), StoreError> {
         StoreLayer::analyze(self, table).await
+    }
+
+    fn segments(&self, table: &TableName) -> Vec<SegmentFigures> {
+        StoreLayer::segments(self, table)
+    }
+
+    async fn renew_segments(&self, table: &TableName, which: Renewal) -> Result<(), StoreError> {
+        StoreLayer::renew_segments(self, table, which).await
     }
 
     fn figures(&self) -> StoreFigures {

@@ -15,6 +15,7 @@ mod read_only;
 mod scan;
 mod scan_plan;
 mod schema;
+mod segments;
 mod sighting;
 mod store;
 
@@ -27,6 +28,7 @@ pub use read_only::ReadOnlyStore;
 pub use scan::{Direction, KeyRange, ScanRequest, ScanStats, ScanStream};
 pub use scan_plan::{RemotePlan, ScanPlan};
 pub use schema::{ObservedProperty, ObservedSchema, TypeSet};
+pub use segments::{Renewal, SegmentFigures, SegmentState};
 pub use sighting::{Counted, Sighting, SightingSource, Sightings};
 pub use store::{
     CommitError, GroupError, Parallelism, Promises, Rejection, SnapshotScope, StoreError, StoreFigures, TableReader,
