@@ -330,7 +330,7 @@ impl Engine {
         let views = reads.catalog.views().cloned().collect();
         let comments = reads.catalog.comments().clone();
         let relations = reads.relations().await?;
-        let sizes = Sizes::new(&reads.readers, &relations, self.stores.public().clone());
+        let sizes = Sizes::new(&reads.readers, &relations, self.stores.clone());
         let origins = Origins::new(&reads.readers, &relations);
         let snapshot = CatalogSnapshot::new(relations, sequences, views, comments);
         let snapshot = snapshot.looking_in(reads.catalog.search().clone());

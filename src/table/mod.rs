@@ -8,23 +8,27 @@ mod apply;
 mod batch;
 mod columns;
 mod commit;
+mod layer;
 pub mod payload;
 pub mod predicate;
 mod read_only;
 mod scan;
 mod scan_plan;
 mod schema;
+mod segments;
 mod sighting;
 mod store;
 
 pub use batch::{Batch, BatchBuilder, BatchError, IfMatch, Operation};
 pub use columns::{ColumnType, EntityColumns, RowETag, ScanColumn, ScanColumns, Unfit};
 pub use commit::{Stamps, check_disjoint};
+pub use layer::StoreLayer;
 pub use predicate::Predicate;
 pub use read_only::ReadOnlyStore;
 pub use scan::{Direction, KeyRange, ScanRequest, ScanStats, ScanStream};
 pub use scan_plan::{RemotePlan, ScanPlan};
 pub use schema::{ObservedProperty, ObservedSchema, TypeSet};
+pub use segments::{Renewal, SegmentFigures, SegmentState};
 pub use sighting::{Counted, Sighting, SightingSource, Sightings};
 pub use store::{
     CommitError, GroupError, Parallelism, Promises, Rejection, SnapshotScope, StoreError, StoreFigures, TableReader,

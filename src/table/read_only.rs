@@ -1,11 +1,13 @@
-//! A store that is only read: what would write into it is refused, and never gets there.
+//! A store that is only read: what would write into it is refused, and never gets there. Looking at what is there, to count
+//! it, is allowed.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
 use super::Batch;
-use super::store::{CommitError, GroupError, Promises, StoreError, StoreFigures, TableReader, TableStore, Written};
+use super::layer::StoreLayer;
+use super::store::{CommitError, GroupError, StoreError, TableStore, Written};
 use crate::model::TableName;
 
 /// Reads another store.
@@ -18,13 +20,9 @@ impl ReadOnlyStore {
 }
 
 #[async_trait]
-impl TableStore for ReadOnlyStore {
-    fn promises(&self) -> Promises {
-        self.0.promises()
-    }
-
-    fn reader(&self) -> Arc<dyn TableReader> {
-        self.0.reader()
+impl StoreLayer for ReadOnlyStore {
+    fn below(&self) -> &dyn TableStore {
+        &*self.0
     }
 
     async fn create_table(&self, _: &TableName) -> Result<(), StoreError> {
@@ -41,14 +39,5 @@ impl TableStore for ReadOnlyStore {
 
     async fn commit_group(&self, _: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {
         Err(StoreError::ReadOnly.into())
-    }
-
-    /// Looks at what is there, and keeps nothing in it.
-    async fn analyze(&self, table: &TableName) -> Result<(), StoreError> {
-        self.0.analyze(table).await
-    }
-
-    fn figures(&self) -> StoreFigures {
-        self.0.figures()
     }
 }

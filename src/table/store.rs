@@ -5,7 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use thiserror::Error;
 
-use super::{Batch, KeyRange, ObservedSchema, ScanPlan, ScanRequest, ScanStream, Sightings, Unfit};
+use super::{
+    Batch, KeyRange, ObservedSchema, Renewal, ScanPlan, ScanRequest, ScanStream, SegmentFigures, Sightings, Unfit,
+};
 use crate::model::limits::{CUSTOM_PROPERTIES_MAX, ENTITY_MAX_BYTES};
 use crate::model::{ETag, EdmDateTime, EntityKey, StoredEntity, TableName};
 
@@ -78,6 +80,8 @@ pub struct StoreFigures {
     pub segment_bytes: Option<u64>,
     /// How many of them it made.
     pub segments_built: Option<u64>,
+    /// How many it is making now.
+    pub segments_building: Option<u64>,
 }
 
 /// A view to read from. Where the store promises [`SnapshotScope::Store`], everything read through one reader is of one
@@ -184,6 +188,22 @@ pub trait TableStore: Send + Sync + 'static {
     /// # Errors
     /// [`StoreError::TableMissing`].
     async fn analyze(&self, table: &TableName) -> Result<(), StoreError>;
+
+    /// The parts of the table that it keeps once more to read them faster, in key order, and the one that it is making; told at
+    /// once. Empty for a table that is not there, and where entities are all there is.
+    fn segments(&self, table: &TableName) -> Vec<SegmentFigures> {
+        let _ = table;
+        Vec::new()
+    }
+
+    /// Makes these parts now, which otherwise happens by and by, and waits for it.
+    ///
+    /// # Errors
+    /// [`StoreError::TableMissing`], where there are such parts; what the disk says.
+    async fn renew_segments(&self, table: &TableName, which: Renewal) -> Result<(), StoreError> {
+        let _ = (table, which);
+        Ok(())
+    }
 
     /// What it can tell of itself now.
     fn figures(&self) -> StoreFigures {

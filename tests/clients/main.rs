@@ -19,14 +19,22 @@ const USER: &str = "clara";
 const PASSWORD: &str = "correct horse";
 const DATABASE: &str = "tablegate";
 
+/// Rows alone, and whatever table is left alone for a second as columns too.
+const ROWS: &[&str] = &["--segment-rows", "off"];
+const COLUMNS: &[&str] = &["--segment-rows", "1", "--segment-dirty", "0%"];
+
 /// A server that asks for passwords, and offers TLS.
 fn server() -> Server {
+    server_with(COLUMNS)
+}
+
+fn server_with(segments: &[&str]) -> Server {
     let folder = tempfile::tempdir().expect("there is room for temporary files");
     add_user(folder.path(), USER, PASSWORD);
     let tls = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/tls");
     let (certificate, key) = (format!("{tls}/server.crt"), format!("{tls}/server.key"));
     let arguments = ["--egt-mode", "observe", "--auth", "scram", "--tls-cert", &certificate, "--tls-key", &key];
-    Server::start_in(folder, &arguments)
+    Server::start_in(folder, &[&arguments, segments].concat())
 }
 
 /// Tells a client where the server is, by the variables that all of them know.
@@ -40,14 +48,16 @@ fn to(server: &Server, client: &mut Command) {
         .stdin(Stdio::null());
 }
 
-/// Runs a client's checks: it ends with 0, and says that it ran some.
+/// Runs a client's checks, on each store: it ends with 0, and says that it ran some.
 fn passes(mut client: Command) {
-    let server = server();
-    to(&server, &mut client);
-    let ended = client.output().unwrap_or_else(|error| panic!("{client:?}: {error}"));
-    let (out, err) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
-    assert!(ended.status.success(), "{out}\n{err}\nserver: {}", server.log());
-    assert!(out.lines().filter(|line| line.starts_with("ok ")).count() >= 8, "few checks: {out}\n{err}");
+    for segments in [ROWS, COLUMNS] {
+        let server = server_with(segments);
+        to(&server, &mut client);
+        let ended = client.output().unwrap_or_else(|error| panic!("{client:?}: {error}"));
+        let (out, err) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
+        assert!(ended.status.success(), "{segments:?}: {out}\n{err}\nserver: {}", server.log());
+        assert!(out.lines().filter(|line| line.starts_with("ok ")).count() >= 8, "few checks: {out}\n{err}");
+    }
 }
 
 #[test]

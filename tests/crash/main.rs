@@ -11,16 +11,13 @@ mod sessions;
 mod writers;
 
 use std::path::Path;
-use std::time::Duration;
 
 use tablegate::backend::embedded::Fsync;
 use tablegate::table::TableStore;
 
-use crate::writers::{Expected, open, run_and_kill, table};
+use crate::writers::{Kill, open, run_rounds, table};
 
 const ROUNDS: u64 = 50;
-/// Rounds that share a folder.
-const ROUNDS_OF_FOLDER: u64 = 10;
 const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// xorshift: the same moments in every run, as far as the machine plays along.
@@ -38,24 +35,18 @@ async fn make_folder(folder: &Path, fsync: Fsync) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn acknowledged_batches_survive_a_kill_whole() {
-    let mut random = SEED;
     let mut written = 0;
-    for first_round in (0..ROUNDS).step_by(usize::try_from(ROUNDS_OF_FOLDER).unwrap()) {
-        let folder = tempfile::tempdir().unwrap();
-        make_folder(folder.path(), Fsync::Always).await;
-        let mut expected = Expected::default();
-        for round in first_round..first_round + ROUNDS_OF_FOLDER {
-            random = next_random(random);
-            let early = round % 5 == 4;
-            let after = Duration::from_micros(random % if early { 60_000 } else { 400_000 });
-            expected.add(run_and_kill(folder.path(), round, after, early, &[]));
-            let store = open(folder.path(), Fsync::Always).unwrap_or_else(|error| panic!("round {round}: {error}"));
-            assert_eq!(expected.lost(&store).await, [] as [String; 0], "round {round}");
-            store.close().unwrap();
+    run_rounds(ROUNDS, SEED, &[], Kill::at_random, async |round| {
+        let (number, expected) = (round.number, round.expected);
+        let store = open(round.folder, Fsync::Always).unwrap_or_else(|error| panic!("round {number}: {error}"));
+        assert_eq!(expected.lost(&store).await, [] as [String; 0], "round {number}");
+        store.close().unwrap();
+        if round.is_last_of_folder {
+            written += expected.partitions();
+            assert!(has_tables(round.folder), "rows were moved into files");
         }
-        written += expected.partitions();
-        assert!(has_tables(folder.path()), "rows were moved into files");
-    }
+    })
+    .await;
     assert!(written > 500, "only {written} partitions were written");
 }
 

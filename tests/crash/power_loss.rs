@@ -12,7 +12,7 @@ use std::time::Duration;
 use tablegate::backend::embedded::Fsync;
 use tablegate::table::TableStore;
 
-use crate::writers::{COLUMNAR, Expected, NO_SYNC, open, open_columnar, run_and_kill};
+use crate::writers::{COLUMNAR, Expected, Kill, NO_SYNC, open, open_columnar, run_and_kill};
 use crate::{SEED, make_folder, next_random};
 
 const ROUNDS: u64 = 15;
@@ -63,7 +63,7 @@ impl Disk {
         ];
         let environment: Vec<_> = watched.iter().chain(environment).copied().collect();
         let mut acknowledged = Expected::default();
-        acknowledged.add(run_and_kill(self.folder.path(), round, after, false, &environment));
+        acknowledged.add(run_and_kill(self.folder.path(), round, Kill::After(after), &environment).0);
         self.lose_power();
         acknowledged
     }

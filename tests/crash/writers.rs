@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
@@ -13,9 +14,11 @@ use futures::TryStreamExt;
 use tablegate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync, SegmentOptions};
 use tablegate::model::{EdmValue, Entity, EntityKey, PropertyName, SystemClock, TableName};
 use tablegate::table::{
-    Batch, ColumnType, Direction, KeyRange, Operation, ScanColumn, ScanColumns, ScanRequest, ScanStats, StoreError,
-    TableStore,
+    Batch, ColumnType, Direction, KeyRange, Operation, ScanColumn, ScanColumns, ScanRequest, ScanStats, SegmentState,
+    StoreError, TableStore,
 };
+
+use crate::{make_folder, next_random};
 
 const WRITERS: i64 = 8;
 /// Rows that each writer writes again and again, all in one batch.
@@ -23,6 +26,15 @@ const REWRITTEN: i64 = 10;
 /// Where the process that writes finds its folder; it is that process when this is set.
 const FOLDER: &str = "TABLEGATE_CRASH_FOLDER";
 const ROUND: &str = "TABLEGATE_CRASH_ROUND";
+/// What the store shall be doing to its segments when that process ends itself.
+const MOMENT: &str = "TABLEGATE_CRASH_MOMENT";
+/// How often it is seen doing that before: at most so many times.
+const SEEN_BEFORE: u64 = 50;
+/// How long a moment is waited for, and the first answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Of a process that ended itself.
+const SIGABRT: i32 = 6;
+const ROUNDS_OF_FOLDER: u64 = 10;
 /// Set where that process shall not sync what it writes.
 pub const NO_SYNC: &str = "TABLEGATE_CRASH_NO_SYNC";
 /// Set where that process shall keep rows as columns too.
@@ -111,11 +123,16 @@ impl Mark {
 fn writers() {
     let (Ok(folder), Ok(round)) = (std::env::var(FOLDER), std::env::var(ROUND)) else { return };
     let fsync = if std::env::var_os(NO_SYNC).is_some() { Fsync::Never } else { Fsync::Always };
-    let round = round.parse().unwrap();
+    let round: i64 = round.parse().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
         let open = if std::env::var_os(COLUMNAR).is_some() { open_columnar } else { open };
         let store = Arc::new(open(Path::new(&folder), fsync).unwrap());
+        if let Ok(moment) = std::env::var(MOMENT) {
+            let store = Arc::clone(&store);
+            let before = next_random(round.unsigned_abs() + 1) % SEEN_BEFORE;
+            std::thread::spawn(move || end_at(&store, &moment, before));
+        }
         let mut tasks = tokio::task::JoinSet::new();
         for writer in 0..WRITERS {
             let store = Arc::clone(&store);
@@ -133,22 +150,93 @@ fn writers() {
     });
 }
 
-/// Lets the writers work for a while, counted from their first answer or, for `early` ones, from before they open the
-/// store; then kills them. What they said was acknowledged.
+/// Ends the process, as a kill does, once the store was seen at this moment so many times.
+fn end_at(store: &EmbeddedStore, moment: &str, mut before: u64) {
+    loop {
+        if store.segments(&table()).iter().any(|segment| segment.state.name() == moment) {
+            if before == 0 {
+                std::process::abort();
+            }
+            before -= 1;
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// When the writers are killed.
+#[derive(Debug, Clone, Copy)]
+pub enum Kill {
+    /// So long after their first answer.
+    After(Duration),
+    /// So long after their process was started: they may not have opened the store yet.
+    Early(Duration),
+    /// While this is done to a segment.
+    At(SegmentState),
+}
+
+impl Kill {
+    /// Sometimes early.
+    pub fn at_random(round: u64, random: u64) -> Self {
+        match round % 5 {
+            4 => Kill::Early(Duration::from_micros(random % 60_000)),
+            _ => Kill::After(Duration::from_micros(random % 400_000)),
+        }
+    }
+}
+
+/// One round: writers worked in the folder and were killed, and nobody opened it since.
+pub struct Round<'a> {
+    pub number: u64,
+    pub folder: &'a Path,
+    pub random: u64,
+    /// All that was acknowledged in this folder.
+    pub expected: &'a Expected,
+    /// When they were killed. `None` when they never came to the moment that was asked for.
+    pub killed: Option<Kill>,
+    pub is_last_of_folder: bool,
+}
+
+/// Rounds of writers that are killed, several in each folder; `check` looks at each folder after each round.
+pub async fn run_rounds(
+    rounds: u64,
+    seed: u64,
+    environment: &[(&str, &Path)],
+    kill: impl Fn(u64, u64) -> Kill,
+    mut check: impl AsyncFnMut(Round<'_>),
+) {
+    let mut random = seed;
+    for first in (0..rounds).step_by(usize::try_from(ROUNDS_OF_FOLDER).unwrap()) {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        make_folder(folder, Fsync::Always).await;
+        let mut expected = Expected::default();
+        let end = (first + ROUNDS_OF_FOLDER).min(rounds);
+        for number in first..end {
+            random = next_random(random);
+            let kill = kill(number, random);
+            let (marks, was_killed) = run_and_kill(folder, number, kill, environment);
+            expected.add(marks);
+            let (killed, is_last_of_folder) = (was_killed.then_some(kill), number + 1 == end);
+            check(Round { number, folder, random, expected: &expected, killed, is_last_of_folder }).await;
+        }
+    }
+}
+
+/// Lets the writers work until they are killed. What they said was acknowledged, and whether they were killed when they
+/// were to be.
 ///
 /// `environment` is added to that of the process that writes.
-pub fn run_and_kill(
-    folder: &Path,
-    round: u64,
-    after: Duration,
-    early: bool,
-    environment: &[(&str, &Path)],
-) -> Vec<Mark> {
+pub fn run_and_kill(folder: &Path, round: u64, kill: Kill, environment: &[(&str, &Path)]) -> (Vec<Mark>, bool) {
+    let moment = match kill {
+        Kill::At(state) => Some((MOMENT, state.name())),
+        Kill::After(_) | Kill::Early(_) => None,
+    };
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "writers::writers", "--nocapture", "--test-threads=1"])
         .env(FOLDER, folder)
         .env(ROUND, round.to_string())
         .envs(environment.iter().copied())
+        .envs(moment)
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -163,13 +251,25 @@ pub fn run_and_kill(
             }
         }
     });
-    let first = if early { None } else { answers.recv_timeout(Duration::from_secs(20)).ok() };
-    std::thread::sleep(after);
+    let (mut marks, began) = (Vec::new(), Instant::now());
+    match kill {
+        Kill::Early(after) => std::thread::sleep(after),
+        Kill::After(after) => {
+            marks.push(answers.recv_timeout(PATIENCE).expect("the writers come to an answer"));
+            std::thread::sleep(after);
+        }
+        // Until it ends itself, and with it what it says.
+        Kill::At(_) => {
+            while let Ok(mark) = answers.recv_timeout(PATIENCE.saturating_sub(began.elapsed())) {
+                marks.push(mark);
+            }
+        }
+    }
     child.kill().unwrap();
-    child.wait().unwrap();
+    let status: ExitStatus = child.wait().unwrap();
     reading.join().unwrap();
-    assert!(early || first.is_some(), "the writers come to an answer");
-    first.into_iter().chain(answers).collect()
+    marks.extend(answers);
+    (marks, moment.is_none() || status.signal() == Some(SIGABRT))
 }
 
 /// For each partition: what each of its rows says, which is its stamp and how many rows belong together. Both ways give

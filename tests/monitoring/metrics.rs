@@ -285,9 +285,12 @@ async fn the_store_and_the_process_are_measured() {
     }
     assert_eq!(samples.get("tablegate_store_commits_waiting"), 0.0);
     // So few rows are not kept as columns.
-    for none in
-        ["tablegate_store_segments", "tablegate_store_segments_disk_bytes", "tablegate_store_segments_built_total"]
-    {
+    for none in [
+        "tablegate_store_segments",
+        "tablegate_store_segments_disk_bytes",
+        "tablegate_store_segments_building",
+        "tablegate_store_segments_built_total",
+    ] {
         assert_eq!(samples.get(none), 0.0, "{none}");
     }
     // The server of these tests does not sync.

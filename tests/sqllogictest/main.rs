@@ -112,7 +112,7 @@ fn run_file(backend: Backend, options: &'static str, file: &Path) -> Result<(), 
         let server = Server::start(backend, mounts).await;
         let address = server.address;
         let mut runner = Runner::new(move || Client::connect(address, options));
-        runner.add_label(backend.label());
+        backend.labels().iter().for_each(|label| runner.add_label(label));
         runner.with_column_validator(same_number_of_columns);
         let outcome = tokio::time::timeout(TIME_PER_FILE, run_records(&mut runner, file)).await;
         runner.shutdown_async().await;

@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tablegate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync};
+use tablegate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync, SegmentOptions};
 use tablegate::backend::memory::MemoryStore;
-use tablegate::model::{SystemClock, TableName};
+use tablegate::model::SystemClock;
 use tablegate::pg::{self, PgConfig};
 use tablegate::sql::{Engine, EngineConfig, MountName, MountedStore, ScratchStore};
-use tablegate::table::{Batch, CommitError, GroupError, Promises, StoreError, TableReader, TableStore, Written};
+use tablegate::table::{Batch, GroupError, Promises, StoreError, StoreLayer, TableStore, Written};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -22,6 +22,7 @@ use crate::columnar::Columnar;
 #[derive(Debug, Clone, Copy)]
 pub enum Backend {
     Memory,
+    /// On disk, as rows alone.
     Embedded,
     /// On disk, every table as columns too.
     Columns,
@@ -31,11 +32,12 @@ pub enum Backend {
 
 impl Backend {
     /// For `onlyif` and `skipif`.
-    pub fn label(self) -> &'static str {
+    pub fn labels(self) -> &'static [&'static str] {
         match self {
-            Backend::Memory => "memory",
-            Backend::Embedded | Backend::Columns => "embedded",
-            Backend::Azure => "azure",
+            Backend::Memory => &["memory"],
+            Backend::Embedded => &["embedded"],
+            Backend::Columns => &["embedded", "columns"],
+            Backend::Azure => &["azure"],
         }
     }
 }
@@ -55,7 +57,8 @@ impl Server {
         let folder = tempfile::tempdir().expect("there is room for temporary files");
         let in_folder = |folder: &Path| -> Arc<dyn TableStore> {
             // What is tested here is SQL; what survives a crash is tested elsewhere.
-            let options = EmbeddedOptions { fsync: Fsync::Never, ..EmbeddedOptions::default() };
+            let segments = SegmentOptions::off();
+            let options = EmbeddedOptions { fsync: Fsync::Never, segments, ..EmbeddedOptions::default() };
             Arc::new(EmbeddedStore::open(folder, clock.clone(), options).expect("the store opens"))
         };
         let in_memory = || Arc::new(MemoryStore::new(clock.clone()));
@@ -111,32 +114,16 @@ fn mounted(backend: Backend) -> Vec<MountedStore> {
 struct Shared(MemoryStore);
 
 #[async_trait]
-impl TableStore for Shared {
+impl StoreLayer for Shared {
+    fn below(&self) -> &dyn TableStore {
+        &self.0
+    }
+
     fn promises(&self) -> Promises {
         Promises { sole_writer: false, atomic_groups: false, ..self.0.promises() }
     }
 
-    fn reader(&self) -> Arc<dyn TableReader> {
-        self.0.reader()
-    }
-
-    async fn create_table(&self, table: &TableName) -> Result<(), StoreError> {
-        self.0.create_table(table).await
-    }
-
-    async fn drop_table(&self, table: &TableName) -> Result<(), StoreError> {
-        self.0.drop_table(table).await
-    }
-
-    async fn commit(&self, batch: Batch) -> Result<Vec<Written>, CommitError> {
-        self.0.commit(batch).await
-    }
-
     async fn commit_group(&self, _: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {
         Err(StoreError::Unsupported("several entity group transactions as one").into())
-    }
-
-    async fn analyze(&self, table: &TableName) -> Result<(), StoreError> {
-        self.0.analyze(table).await
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tablegate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync};
+use tablegate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync, SegmentOptions};
 use tablegate::backend::memory::MemoryStore;
 use tablegate::model::Clock;
 use tempfile::TempDir;
@@ -23,7 +23,7 @@ impl Backend for Memory {
     }
 }
 
-/// In a folder that goes with the test.
+/// In a folder that goes with the test, as rows alone.
 pub struct Embedded {
     store: Store,
     folder: TempDir,
@@ -32,7 +32,8 @@ pub struct Embedded {
 impl Embedded {
     fn open(folder: TempDir, clock: Arc<dyn Clock>) -> Self {
         // Whether data survives a power failure is not tested here, and syncs take their time.
-        let options = EmbeddedOptions { fsync: Fsync::Never, ..EmbeddedOptions::default() };
+        let segments = SegmentOptions::off();
+        let options = EmbeddedOptions { fsync: Fsync::Never, segments, ..EmbeddedOptions::default() };
         let store = Arc::new(EmbeddedStore::open(folder.path(), clock, options).unwrap());
         Self { store, folder }
     }

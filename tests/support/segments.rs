@@ -5,12 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use async_trait::async_trait;
 use tablegate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync, SegmentOptions};
-use tablegate::model::{Clock, TableName};
-use tablegate::table::{
-    Batch, CommitError, GroupError, Promises, StoreError, StoreFigures, TableReader, TableStore, Written,
-};
+use tablegate::model::Clock;
+use tablegate::table::{StoreError, StoreLayer, TableReader, TableStore};
 
 /// Segments are made before every third reader: so some scans find fresh ones, some find writes laid over them, and
 /// some rows behind them.
@@ -29,10 +26,9 @@ impl Columnar {
     }
 }
 
-#[async_trait]
-impl TableStore for Columnar {
-    fn promises(&self) -> Promises {
-        self.store.promises()
+impl StoreLayer for Columnar {
+    fn below(&self) -> &dyn TableStore {
+        &self.store
     }
 
     fn reader(&self) -> Arc<dyn TableReader> {
@@ -40,29 +36,5 @@ impl TableStore for Columnar {
             self.store.build_segments();
         }
         self.store.reader()
-    }
-
-    async fn create_table(&self, table: &TableName) -> Result<(), StoreError> {
-        self.store.create_table(table).await
-    }
-
-    async fn drop_table(&self, table: &TableName) -> Result<(), StoreError> {
-        self.store.drop_table(table).await
-    }
-
-    async fn commit(&self, batch: Batch) -> Result<Vec<Written>, CommitError> {
-        self.store.commit(batch).await
-    }
-
-    async fn commit_group(&self, batches: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {
-        self.store.commit_group(batches).await
-    }
-
-    async fn analyze(&self, table: &TableName) -> Result<(), StoreError> {
-        self.store.analyze(table).await
-    }
-
-    fn figures(&self) -> StoreFigures {
-        self.store.figures()
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tablegate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync, SegmentOptions};
 use tablegate::backend::memory::MemoryStore;
 use tablegate::model::{SystemClock, TableName};
 use tablegate::pg::{Method, Role};
@@ -497,5 +498,29 @@ async fn a_view_shows_what_was_granted_on_it() {
     // What had the name of a dropped view has none of its grants.
     do_all(&mut ann, &["DROP VIEW v", "CREATE VIEW v AS SELECT n FROM t"]).await;
     assert_eq!(told(&mut gil, "SELECT n FROM v").await, denied);
+    server.stop().await;
+}
+
+/// Which rows are kept as columns is everybody's to see; the keys among them are what is in the table.
+#[tokio::test]
+async fn segments_tell_their_keys_to_those_who_may_read_the_table() {
+    let door = door();
+    let (folder, clock) = (tempfile::tempdir().unwrap(), Arc::new(SystemClock));
+    let segments = SegmentOptions::eager();
+    let options = EmbeddedOptions { fsync: Fsync::Never, segments, ..EmbeddedOptions::default() };
+    let store = EmbeddedStore::open(folder.path(), clock.clone(), options).unwrap();
+    let server = Server::start_on(Arc::new(store), door.config(Method::Scram), clock).await;
+    let mut ann = with_tables(&server).await;
+    do_all(&mut ann, &["VACUUM FULL t"]).await;
+    let shown = "SELECT concat_ws(' ', table_name, entities, state, first_row_key IS NOT NULL) FROM table_segments";
+    assert_eq!(column(&ann.query(shown).await), ["t 1 clean t"]);
+    let mut gil = login(&server, "gil").await;
+    assert_eq!(column(&gil.query(shown).await), ["t 1 clean f"]);
+    do_all(&mut ann, &["GRANT SELECT ON t TO gil"]).await;
+    assert_eq!(column(&gil.query(shown).await), ["t 1 clean t"]);
+    // Making them is the owner's.
+    let answer = gil.query("VACUUM FULL t").await;
+    let notice = answer.iter().find(|message| message.tag == 'N').unwrap();
+    assert_eq!(notice.field('M').unwrap(), "skipping \"t\" --- only table or database owner can vacuum it");
     server.stop().await;
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::SinkExt;
 use tablegate::backend::memory::MemoryStore;
-use tablegate::model::{SystemClock, TableName};
-use tablegate::table::{Batch, CommitError, GroupError, Promises, StoreError, TableReader, TableStore, Written};
+use tablegate::model::SystemClock;
+use tablegate::table::{Batch, CommitError, GroupError, StoreError, StoreLayer, TableStore, Written};
 
 use crate::harness::{PATIENCE, Server};
 
@@ -103,21 +103,9 @@ impl Full {
 }
 
 #[async_trait]
-impl TableStore for Full {
-    fn promises(&self) -> Promises {
-        self.store.promises()
-    }
-
-    fn reader(&self) -> Arc<dyn TableReader> {
-        self.store.reader()
-    }
-
-    async fn create_table(&self, table: &TableName) -> Result<(), StoreError> {
-        self.store.create_table(table).await
-    }
-
-    async fn drop_table(&self, table: &TableName) -> Result<(), StoreError> {
-        self.store.drop_table(table).await
+impl StoreLayer for Full {
+    fn below(&self) -> &dyn TableStore {
+        &self.store
     }
 
     async fn commit(&self, batch: Batch) -> Result<Vec<Written>, CommitError> {
@@ -128,10 +116,6 @@ impl TableStore for Full {
     async fn commit_group(&self, batches: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {
         self.check()?;
         self.store.commit_group(batches).await
-    }
-
-    async fn analyze(&self, table: &TableName) -> Result<(), StoreError> {
-        self.store.analyze(table).await
     }
 }
 

@@ -42,6 +42,7 @@ use async_trait::async_trait;
 use tokio::sync::{mpsc, oneshot};
 
 use self::analyze::Recorders;
+use self::apply::find;
 use self::commit::{Committer, Job, QUEUE, Shared};
 use self::engine::Engine;
 use self::guard::Folder;
@@ -52,8 +53,8 @@ pub use self::segment::SegmentOptions;
 use self::segment::builder::{SegmentBuilder, Workshop};
 use crate::model::{Clock, TableName};
 use crate::table::{
-    Batch, CommitError, GroupError, Parallelism, Promises, SnapshotScope, StoreError, StoreFigures, TableReader,
-    TableStore, Written, check_disjoint,
+    Batch, CommitError, GroupError, Parallelism, Promises, Renewal, SegmentFigures, SnapshotScope, StoreError,
+    StoreFigures, TableReader, TableStore, Written, check_disjoint,
 };
 
 /// When an acknowledged commit is on the disk itself.
@@ -258,12 +259,26 @@ impl TableStore for EmbeddedStore {
         self.ask(|reply| Job::FinishAnalyze(recording, found, reply)).await
     }
 
+    fn segments(&self, table: &TableName) -> Vec<SegmentFigures> {
+        let view = self.published.get();
+        let table = view.tables.get(table);
+        self.builder.as_ref().zip(table).map(|(builder, table)| builder.figures_of(table)).unwrap_or_default()
+    }
+
+    async fn renew_segments(&self, table: &TableName, which: Renewal) -> Result<(), StoreError> {
+        find(&self.published.get().tables, table)?;
+        let Some(builder) = &self.builder else { return Ok(()) };
+        let renewed = tokio::task::spawn_blocking(builder.renewal(table.clone(), which)).await;
+        renewed.map_err(|_| StoreError::ShuttingDown)?
+    }
+
     fn figures(&self) -> StoreFigures {
         // While it is opened anew there is no engine to ask.
         let engine = self.published.get().engine().map(|engine| engine.figures()).unwrap_or_default();
         let waiting = self.jobs.as_ref().map(|jobs| (jobs.max_capacity() - jobs.capacity()) as u64);
         let syncs = Some(self.syncs.load(Ordering::Relaxed));
         let built = self.builder.as_ref().map(SegmentBuilder::built);
+        let building = self.builder.as_ref().map(|builder| builder.is_working().into());
         let (mut segments, mut bytes) = (0, 0);
         for segment in self.published.get().tables.values().flat_map(|table| table.segments.list()) {
             segments += 1;
@@ -276,6 +291,7 @@ impl TableStore for EmbeddedStore {
             segments: built.map(|_| segments),
             segment_bytes: built.map(|_| bytes),
             segments_built: built,
+            segments_building: building,
             ..engine
         }
     }

@@ -166,12 +166,15 @@ fn write_store(out: &mut Writer<'_>, figures: StoreFigures) -> fmt::Result {
     if let Some(compactions) = compactions {
         out.counter("tablegate_store_compactions", "Times files were merged", compactions)?;
     }
-    let StoreFigures { segments, segment_bytes, segments_built, .. } = figures;
+    let StoreFigures { segments, segment_bytes, segments_built, segments_building, .. } = figures;
     if let Some(segments) = segments {
         out.gauge("tablegate_store_segments", "Files that hold rows as columns too", segments)?;
     }
     if let Some(bytes) = segment_bytes {
         out.bytes("tablegate_store_segments_disk", "What these files take, within all of the store's", bytes)?;
+    }
+    if let Some(building) = segments_building {
+        out.gauge("tablegate_store_segments_building", "Files with rows as columns that are being made", building)?;
     }
     if let Some(built) = segments_built {
         out.counter("tablegate_store_segments_built", "Files with rows as columns that were made", built)?;

@@ -21,6 +21,7 @@ use super::target::{TargetColumn, target_column, undefined_column};
 use super::untyped::is_untyped;
 use crate::sql::edm;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::expr::parameter_number;
 use crate::sql::plan::{Planner, Receiver, resolve_column, row_of_query};
 use crate::sql::relation::Relation;
 use crate::sql::statement::fold;
@@ -285,7 +286,7 @@ fn assigned_value(relation: &Relation, target: &TargetColumn, value: &Expr) -> S
 pub(super) fn declare_parameter(expr: &Expr, sql_type: Option<&SqlType>, declared: &mut Vec<SqlType>) {
     let Expr::Value(value) = expr else { return };
     let Value::Placeholder(name) = &value.value else { return };
-    let Some(index) = name.strip_prefix('$').and_then(|n| n.parse::<usize>().ok()).filter(|n| *n > 0) else { return };
+    let Some(index) = parameter_number(name).filter(|number| *number > 0) else { return };
     if declared.len() < index {
         declared.resize(index, SqlType::Unknown);
     }

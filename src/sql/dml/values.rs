@@ -10,6 +10,7 @@ use super::target::{labelled, select};
 use super::untyped::is_untyped;
 use crate::sql::edm;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::expr::parameter_number;
 use crate::sql::input::{parse_text, parse_text_as};
 use crate::sql::plan::{PlannedQuery, Planner};
 use crate::sql::style::Reading;
@@ -201,10 +202,7 @@ fn constant(expr: &Expr) -> Option<Cell> {
             Value::Number(text, _) => Some(Cell::Number(text.clone())),
             Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text) => Some(Cell::Text(text.clone())),
             Value::DollarQuotedString(text) => Some(Cell::Text(text.value.clone())),
-            Value::Placeholder(name) => {
-                let index: usize = name.strip_prefix('$')?.parse().ok()?;
-                Some(Cell::Parameter(index.checked_sub(1)?))
-            }
+            Value::Placeholder(name) => Some(Cell::Parameter(parameter_number(name)?.checked_sub(1)?)),
             _ => None,
         },
         Expr::UnaryOp { op: UnaryOperator::Minus, expr } => match &**expr {

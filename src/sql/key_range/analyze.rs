@@ -3,10 +3,11 @@
 //! Each of the three sets may be too large, never too small. What lies in one and outside the two others is decided
 //! without reading a row.
 
-use super::predicate::{CompareOp, KeyPredicate};
+use super::predicate::KeyPredicate;
 use crate::model::{Cut, Span};
 use crate::sql::key_codec::{KeyCodec, Located};
 use crate::sql::key_set::KeySet;
+use crate::table::predicate::CompareOp;
 use datafusion::common::ScalarValue;
 
 /// The keys for which a predicate may have each outcome.

@@ -12,6 +12,7 @@ use datafusion::logical_expr::Operator;
 
 use crate::sql::key_codec::KeyCodec;
 use crate::sql::relation::{ColumnSource, Relation};
+use crate::table::predicate::CompareOp;
 
 /// Which columns of a relation count as key columns: those of the codec, which is the relation's own or the raw one.
 #[derive(Clone, Copy)]
@@ -60,16 +61,6 @@ pub(super) enum KeyPredicate {
         inner: Box<KeyPredicate>,
         source: usize,
     },
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CompareOp {
-    Eq,
-    NotEq,
-    Lt,
-    LtEq,
-    Gt,
-    GtEq,
 }
 
 /// A side of a comparison.
@@ -147,7 +138,7 @@ impl KeyPredicate {
             Operator::IsDistinctFrom => true,
             Operator::IsNotDistinctFrom => false,
             _ => {
-                return match CompareOp::of(operator) {
+                return match comparison(operator) {
                     Some(op) => compare(op, left, right),
                     None => KeyPredicate::UNKNOWN,
                 };
@@ -226,38 +217,17 @@ impl KeyPredicate {
     }
 }
 
-impl CompareOp {
-    fn of(operator: Operator) -> Option<Self> {
-        Some(match operator {
-            Operator::Eq => CompareOp::Eq,
-            Operator::NotEq => CompareOp::NotEq,
-            Operator::Lt => CompareOp::Lt,
-            Operator::LtEq => CompareOp::LtEq,
-            Operator::Gt => CompareOp::Gt,
-            Operator::GtEq => CompareOp::GtEq,
-            _ => return None,
-        })
-    }
-
-    /// The operator with its sides changed over.
-    fn flipped(self) -> Self {
-        match self {
-            CompareOp::Lt => CompareOp::Gt,
-            CompareOp::LtEq => CompareOp::GtEq,
-            CompareOp::Gt => CompareOp::Lt,
-            CompareOp::GtEq => CompareOp::LtEq,
-            same @ (CompareOp::Eq | CompareOp::NotEq) => same,
-        }
-    }
-
-    /// Without "or equal".
-    fn strict(self) -> Self {
-        match self {
-            CompareOp::LtEq => CompareOp::Lt,
-            CompareOp::GtEq => CompareOp::Gt,
-            other => other,
-        }
-    }
+/// The comparison that an operator stands for.
+pub(in crate::sql) fn comparison(operator: Operator) -> Option<CompareOp> {
+    Some(match operator {
+        Operator::Eq => CompareOp::Eq,
+        Operator::NotEq => CompareOp::NotEq,
+        Operator::Lt => CompareOp::Lt,
+        Operator::LtEq => CompareOp::LtEq,
+        Operator::Gt => CompareOp::Gt,
+        Operator::GtEq => CompareOp::GtEq,
+        _ => return None,
+    })
 }
 
 impl Operand {

@@ -13,6 +13,7 @@ use datafusion::sql::sqlparser::ast::{Expr, Query, Value, Visit, VisitMut, Visit
 
 use super::query::LockingQuery;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::expr::parameter_number;
 use crate::sql::plan::{Planner, TableEntry, Tables};
 use crate::sql::statement::{Command, parse};
 use crate::sql::types::SqlType;
@@ -197,7 +198,7 @@ impl Visitor for Placeholders {
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
         if let Expr::Value(value) = expr
             && let Value::Placeholder(name) = &value.value
-            && let Some(number) = name.strip_prefix('$').and_then(|number| number.parse::<usize>().ok())
+            && let Some(number) = parameter_number(name)
         {
             self.0.extend(number.checked_sub(1));
         }

@@ -26,6 +26,11 @@ impl Cell {
         Cell::Text(text.into())
     }
 
+    /// Of what is counted.
+    pub fn count(n: u64) -> Self {
+        Cell::Int(i64::try_from(n).unwrap_or(i64::MAX))
+    }
+
     /// A list of numbers, such as `conkey`.
     pub fn numbers<T: Into<i64>>(items: impl IntoIterator<Item = T>) -> Self {
         Cell::List(items.into_iter().map(|n| Cell::Int(n.into())).collect())

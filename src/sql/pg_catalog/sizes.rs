@@ -1,11 +1,11 @@
-//! How much the user's tables hold, as the store estimates it when a statement begins.
+//! How much the user's tables hold, as their stores estimate it when a statement begins, and what stores keep for them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::sql::place::Readers;
+use crate::sql::place::{Readers, StoredTable, Stores};
 use crate::sql::relation::Relation;
-use crate::table::{TableSize, TableStore};
+use crate::table::{SegmentFigures, TableSize};
 
 /// Bytes of a page, which clients multiply `relpages` by.
 const PAGE: u64 = 8192;
@@ -15,15 +15,14 @@ const PAGE: u64 = 8192;
 pub(in crate::sql) struct Sizes {
     /// Under the tables' OIDs. One that is missing is not known.
     tables: HashMap<u32, TableSize>,
-    /// Asked about its files by those who want to know: it may wait for the disk.
-    store: Option<Arc<dyn TableStore>>,
+    /// Asked about their files by those who want to know: they may wait for the disk.
+    stores: Option<Stores>,
 }
 
 impl Sizes {
-    /// Of these tables, and of `store`, which is the one that the server is for.
-    pub fn new(readers: &Readers, relations: &[Arc<Relation>], store: Arc<dyn TableStore>) -> Self {
+    pub fn new(readers: &Readers, relations: &[Arc<Relation>], stores: Stores) -> Self {
         let size = |relation: &Arc<Relation>| Some((relation.oid, readers.size_of(&relation.stored)?));
-        Self { tables: relations.iter().filter_map(size).collect(), store: Some(store) }
+        Self { tables: relations.iter().filter_map(size).collect(), stores: Some(stores) }
     }
 
     pub fn of_table(&self, oid: u32) -> Option<TableSize> {
@@ -36,9 +35,15 @@ impl Sizes {
         i32::try_from(pages).unwrap_or(i32::MAX)
     }
 
-    /// What all tables take: on the disk, where the store keeps them there.
+    /// The parts of a table that its store keeps as columns too.
+    pub fn segments_of(&self, table: &StoredTable) -> Vec<SegmentFigures> {
+        let store = self.stores.as_ref().and_then(|stores| stores.at(table.place).ok());
+        store.map(|store| store.segments(table)).unwrap_or_default()
+    }
+
+    /// What all tables take: on the disk, where the store that the server is for keeps them there.
     pub fn database(&self) -> u64 {
-        let disk = self.store.as_ref().and_then(|store| store.figures().disk_bytes);
+        let disk = self.stores.as_ref().and_then(|stores| stores.public().figures().disk_bytes);
         disk.unwrap_or_else(|| self.tables.values().map(|size| size.bytes).sum())
     }
 }

@@ -11,7 +11,7 @@ use datafusion::logical_expr::{BinaryExpr, Cast, Expr, Operator};
 use uuid::Uuid;
 
 use crate::model::{EdmDateTime, EdmValue};
-use crate::sql::key_range::{Pattern, flatten};
+use crate::sql::key_range::{Pattern, comparison, flatten};
 use crate::sql::relation::{ColumnSource, Relation};
 use crate::sql::types::SqlType;
 use crate::table::predicate::{CompareOp, PredicateColumn};
@@ -102,18 +102,11 @@ impl Reader<'_> {
     }
 
     fn binary(&self, left: &Expr, operator: Operator, right: &Expr, outcome: bool) -> Option<Predicate> {
-        let op = match operator {
-            Operator::Eq => CompareOp::Eq,
-            Operator::NotEq => CompareOp::NotEq,
-            Operator::Lt => CompareOp::Lt,
-            Operator::LtEq => CompareOp::LtEq,
-            Operator::Gt => CompareOp::Gt,
-            Operator::GtEq => CompareOp::GtEq,
-            Operator::IsDistinctFrom => return self.distinct(left, right, outcome),
-            Operator::IsNotDistinctFrom => return self.distinct(left, right, !outcome),
-            _ => return None,
-        };
-        self.compared(left, op, right, outcome)
+        match operator {
+            Operator::IsDistinctFrom => self.distinct(left, right, outcome),
+            Operator::IsNotDistinctFrom => self.distinct(left, right, !outcome),
+            _ => self.compared(left, comparison(operator)?, right, outcome),
+        }
     }
 
     fn compared(&self, left: &Expr, op: CompareOp, right: &Expr, outcome: bool) -> Option<Predicate> {

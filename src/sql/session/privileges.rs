@@ -100,7 +100,12 @@ impl Session {
 
     /// Whether ANALYZE of the table is the user's to run. It changes nothing that others see, so who may only read may too.
     pub(super) fn may_analyze(&self, relation: &Relation) -> bool {
-        self.login.role == Role::ReadOnly || self.rights.owns(&self.privileges_now().access(relation.oid))
+        self.login.role == Role::ReadOnly || self.may_vacuum(relation)
+    }
+
+    /// Whether VACUUM of the table is the user's to run.
+    pub(super) fn may_vacuum(&self, relation: &Relation) -> bool {
+        self.rights.owns(&self.privileges_now().access(relation.oid))
     }
 
     /// The catalogue with what is granted at this moment, and what the transaction has granted itself.

@@ -12,6 +12,7 @@ use crate::sql::plan::schema_and_table;
 use crate::sql::relation::Relation;
 use crate::sql::statement::dialect::utility::{Maintained, ReindexKind, UtilityCommand};
 use crate::table::StoreError;
+use crate::table::{Renewal, StoreError};
 
 /// The one language that every PostgreSQL has, so scripts make sure of it.
 const PLPGSQL: &str = "plpgsql";
@@ -30,6 +31,20 @@ const VACUUM_OPTIONS: &[&str] = &[
 ];
 const ANALYZE_OPTIONS: &[&str] = &["verbose", "skip_locked"];
 
+/// What VACUUM and ANALYZE do for a table.
+#[derive(Clone, Copy)]
+struct Maintenance {
+    /// Rows are removed as soon as they are deleted; what is left to do is to renew what is kept beside them.
+    vacuums: Option<Renewal>,
+    analyzes: bool,
+}
+
+impl Maintenance {
+    fn verb(self) -> &'static str {
+        if self.vacuums.is_some() { "vacuum" } else { "analyze" }
+    }
+}
+
 impl Session {
     pub(super) async fn run_utility_command(&mut self, command: &UtilityCommand) -> SqlResult<Outcome> {
         let tag = match command {
@@ -41,13 +56,14 @@ impl Session {
                     let message = "ANALYZE option must be specified when a column list is provided";
                     return Err(SqlError::new(ErrorKind::FeatureNotSupported, message));
                 }
-                // The store clears up behind itself; what is left to do is to count.
-                self.count_rows(vacuum, "vacuum", analyzes).await?;
+                let full = vacuum.options.iter().any(|option| option == "full");
+                let which = if full { Renewal::All } else { Renewal::Due };
+                self.maintain(vacuum, Maintenance { vacuums: Some(which), analyzes }).await?;
                 "VACUUM"
             }
             UtilityCommand::Analyze(analyze) => {
                 check_options("ANALYZE", &analyze.options, ANALYZE_OPTIONS)?;
-                self.count_rows(analyze, "analyze", true).await?;
+                self.maintain(analyze, Maintenance { vacuums: None, analyzes: true }).await?;
                 "ANALYZE"
             }
             UtilityCommand::Reindex { kind, name } => {
@@ -93,8 +109,9 @@ impl Session {
         Err(SqlError::new(ErrorKind::ActiveTransaction, message))
     }
 
-    /// Lets the store count what is in tables; of what is no table says so.
-    async fn count_rows(&mut self, given: &Maintained, verb: &str, counts: bool) -> SqlResult<()> {
+    /// Lets the store do this for tables; of what is no table says so.
+    async fn maintain(&mut self, given: &Maintained, what: Maintenance) -> SqlResult<()> {
+        let verb = what.verb();
         let mut relations: Vec<Arc<Relation>> = Vec::new();
         for (name, columns) in &given.tables {
             let (schema, table) = schema_and_table(name)?;
@@ -107,22 +124,36 @@ impl Session {
             columns.iter().try_for_each(|column: &Ident| target_column(&relation, column).map(|_| ()))?;
             relations.push(relation);
         }
-        if given.tables.is_empty() && counts {
+        if given.tables.is_empty() {
             relations = self.reads().relations().await?;
         }
-        let left_out: Vec<_> = relations.extract_if(.., |relation| !self.may_analyze(relation)).collect();
+        let left_out: Vec<_> = relations.extract_if(.., |relation| !self.may_maintain(relation, what)).collect();
         for relation in left_out {
             let name = &relation.name;
             self.notice(Notice::warning(format!("skipping \"{name}\" --- only table or database owner can {verb} it")));
         }
-        for relation in relations.iter().filter(|_| counts) {
-            match self.engine.stores().at(relation.place())?.analyze(&relation.stored).await {
+        for relation in relations {
+            let store = self.engine.stores().at(relation.place())?;
+            let done = async {
+                if let Some(which) = what.vacuums {
+                    store.renew_segments(&relation.stored, which).await?;
+                }
+                if what.analyzes { store.analyze(&relation.stored).await } else { Ok(()) }
+            };
+            match done.await {
                 // Dropped meanwhile, and nobody asked for it by name.
                 Err(StoreError::TableMissing(_)) if given.tables.is_empty() => {}
-                analyzed => analyzed?,
+                done => done?,
             }
         }
         Ok(())
+    }
+
+    fn may_maintain(&self, relation: &Relation, what: Maintenance) -> bool {
+        match what.vacuums {
+            Some(_) => self.may_vacuum(relation),
+            None => self.may_analyze(relation),
+        }
     }
 
     async fn check_reindexed(&self, kind: ReindexKind, name: Option<&ObjectName>) -> SqlResult<()> {

@@ -10,10 +10,7 @@ use async_trait::async_trait;
 use super::counter::Counter;
 use crate::model::TableName;
 use crate::sql::place::{Place, StoredTable};
-use crate::table::{
-    Batch, CommitError, GroupError, Operation, Parallelism, Promises, Rejection, StoreError, StoreFigures, TableReader,
-    TableStore, Written,
-};
+use crate::table::{Batch, CommitError, GroupError, Operation, Rejection, StoreError, StoreLayer, TableStore, Written};
 
 /// What was committed since the store was opened.
 #[derive(Debug, Default)]
@@ -133,21 +130,9 @@ impl CountedStore {
 }
 
 #[async_trait]
-impl TableStore for CountedStore {
-    fn promises(&self) -> Promises {
-        self.store.promises()
-    }
-
-    fn parallelism(&self) -> Parallelism {
-        self.store.parallelism()
-    }
-
-    fn reader(&self) -> Arc<dyn TableReader> {
-        self.store.reader()
-    }
-
-    async fn create_table(&self, table: &TableName) -> Result<(), StoreError> {
-        self.store.create_table(table).await
+impl StoreLayer for CountedStore {
+    fn below(&self) -> &dyn TableStore {
+        &*self.store
     }
 
     async fn drop_table(&self, table: &TableName) -> Result<(), StoreError> {
@@ -176,13 +161,5 @@ impl TableStore for CountedStore {
             Err(GroupError::DuplicateKey { .. } | GroupError::Store(_)) => self.commits.failed.add_one(),
         }
         committed
-    }
-
-    async fn analyze(&self, table: &TableName) -> Result<(), StoreError> {
-        self.store.analyze(table).await
-    }
-
-    fn figures(&self) -> StoreFigures {
-        self.store.figures()
     }
 }

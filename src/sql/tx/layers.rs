@@ -61,6 +61,17 @@ impl<V: Clone> Layers<V> {
         }
     }
 
+    /// Whether nothing is in it. Asked for each row of a block, so nothing is copied unless all that is recent was taken back.
+    pub fn is_empty(&self) -> bool {
+        if self.recent.values().any(Option::is_some) {
+            return false;
+        }
+        match self.recent.is_empty() {
+            true => self.settled.iter().next().is_none(),
+            false => self.moment().iter().next().is_none(),
+        }
+    }
+
     /// Moves recent changes into the runs, where moments are shared.
     pub fn settle(&mut self) {
         if !self.recent.is_empty() {
@@ -330,6 +341,7 @@ mod tests {
                         past.push((layers.moment(), model.clone()));
                     }
                 }
+                prop_assert_eq!(layers.is_empty(), model.is_empty());
             }
             past.push((layers.moment(), model.clone()));
             for n in 0..100 {

@@ -148,7 +148,7 @@ impl WriteSet {
     /// The tables with rules that are written, by their stored names.
     pub fn tables(&self) -> impl Iterator<Item = &Arc<Relation>> {
         let is_bound = |table: &TableWrites<Layers<_>>| table.relation.place().has_rules();
-        let is_there = |table: &TableWrites<Layers<_>>| table.writes.moment().iter().next().is_some();
+        let is_there = |table: &TableWrites<Layers<_>>| !table.writes.is_empty();
         let written = move |table: &&TableWrites<Layers<_>>| is_bound(table) && is_there(table);
         self.tables.values().filter(written).map(|table| &table.relation)
     }

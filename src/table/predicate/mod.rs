@@ -126,6 +126,16 @@ impl CompareOp {
             same @ (CompareOp::Eq | CompareOp::NotEq) => same,
         }
     }
+
+    /// Without "or equal".
+    #[must_use]
+    pub fn strict(self) -> Self {
+        match self {
+            CompareOp::LtEq => CompareOp::Lt,
+            CompareOp::GtEq => CompareOp::Gt,
+            other => other,
+        }
+    }
 }
 
 impl PredicateColumn {

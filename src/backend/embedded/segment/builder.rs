@@ -3,36 +3,35 @@
 //! It works beside everything else and rests as long as it works. What it reads is a view like any reader's; what it
 //! writes are files of its own, which the commit thread puts in force.
 
+mod files;
+mod sweep;
+
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
-use std::time::Instant;
 
-use fjall::{Guard, Slice};
 use tokio::sync::{mpsc, oneshot};
 
+use super::super::apply::find;
 use super::super::commit::Job;
 use super::super::guard::Folder;
 use super::super::key_bytes::{self, ByteSpan};
 use super::super::meta::TableMeta;
-use super::super::reader::{Published, View};
-use super::delta::commit_of;
-use super::install::{Install, Trim};
-use super::write::{Draft, columns_of};
-use super::{Segment, SegmentOptions, folder};
-use crate::model::Span;
-use crate::table::StoreError;
+use super::super::reader::Published;
+use super::install::Install;
+use super::status::Progress;
+use super::write::columns_of;
+use super::{Segment, SegmentOptions};
+use crate::model::{Span, TableName};
+use crate::table::{Renewal, SegmentFigures, SegmentState, StoreError};
 
-/// Entries of the delta that are removed at a time, with commits waiting behind.
-const TRIMMED_AT_ONCE: usize = 256;
 /// Rows that are read between two looks at whether to stop.
 const ROWS_AT_ONCE: usize = 1024;
 /// Each failure doubles the wait for the next try, so many times.
 const FAILURES_COUNTED: u32 = 8;
-const BYTES_AT_ONCE: usize = 4 << 20;
 /// A table without segments that grows is left alone so many times: who loads it needs the machine more.
 const PATIENCE: u32 = 30;
 /// Growth between two looks, in percent, that counts as being loaded.
@@ -55,7 +54,7 @@ pub(in crate::backend::embedded) struct Workshop {
 /// The thread. Dropping it waits for its end, which is soon.
 pub(in crate::backend::embedded) struct SegmentBuilder {
     /// `None` once it is asked to end.
-    wake: Option<SyncSender<SyncSender<()>>>,
+    wake: Option<SyncSender<Request>>,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
@@ -64,6 +63,25 @@ pub(in crate::backend::embedded) struct SegmentBuilder {
 struct Shared {
     is_stopping: AtomicBool,
     built: AtomicU64,
+    progress: Progress,
+}
+
+/// What is to be done now, and who waits for it.
+struct Request {
+    /// `None` for whatever there is to do.
+    table: Option<(TableName, Renewal)>,
+    done: SyncSender<Result<(), StoreError>>,
+}
+
+impl Request {
+    /// Asks for it, and waits.
+    fn send(table: Option<(TableName, Renewal)>, wake: Option<&SyncSender<Request>>) -> Result<(), StoreError> {
+        let (done, wait) = sync_channel(1);
+        let wake = wake.ok_or(StoreError::ShuttingDown)?;
+        wake.send(Request { table, done }).map_err(|_| StoreError::ShuttingDown)?;
+        // No answer comes from a thread that ends.
+        wait.recv().map_err(|_| StoreError::ShuttingDown)?
+    }
 }
 
 impl SegmentBuilder {
@@ -83,11 +101,27 @@ impl SegmentBuilder {
 
     /// Does now whatever there is to do, and waits for it.
     pub(in crate::backend::embedded) fn work_now(&self) {
-        let (done, wait) = sync_channel(1);
-        if self.wake.as_ref().is_some_and(|wake| wake.send(done).is_ok()) {
-            // No answer comes from a thread that ends.
-            let _ = wait.recv();
-        }
+        // What fails is said in the log, as whenever nobody waits.
+        let _ = Request::send(None, self.wake.as_ref());
+    }
+
+    /// What makes these segments of a table now, and waits for it, where it may block.
+    pub(in crate::backend::embedded) fn renewal(
+        &self,
+        table: TableName,
+        which: Renewal,
+    ) -> impl FnOnce() -> Result<(), StoreError> + use<> {
+        let wake = self.wake.clone();
+        move || Request::send(Some((table, which)), wake.as_ref())
+    }
+
+    pub(in crate::backend::embedded) fn figures_of(&self, table: &TableMeta) -> Vec<SegmentFigures> {
+        self.shared.progress.figures_of(table)
+    }
+
+    /// Whether it is making a segment.
+    pub(in crate::backend::embedded) fn is_working(&self) -> bool {
+        self.shared.progress.is_working()
     }
 
     /// How many segments it has made.
@@ -126,29 +160,61 @@ struct Seen {
 }
 
 impl Worker {
-    fn run(mut self, woken: &Receiver<SyncSender<()>>) {
+    fn run(mut self, woken: &Receiver<Request>) {
         let mut failures = 0;
         loop {
             // What fails is not tried, and said, again and again.
             let wait = self.workshop.options.interval * 2_u32.pow(failures);
-            let done = match woken.recv_timeout(wait) {
-                Ok(done) => Some(done),
+            let request = match woken.recv_timeout(wait) {
+                Ok(request) => Some(request),
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => return,
             };
-            self.rests = done.is_none();
-            match self.work() {
-                Ok(()) | Err(StoreError::ShuttingDown) => failures = 0,
-                Err(error) => {
-                    failures = (failures + 1).min(FAILURES_COUNTED);
-                    tracing::warn!(%error, "no segment was made; it is tried again later");
-                }
+            if self.check_stopping().is_err() {
+                return;
             }
+            self.rests = request.is_none();
+            let (table, done) = request.map(|request| (request.table, request.done)).unzip();
+            let result = match table.flatten() {
+                Some((table, which)) => self.renew(&table, which),
+                None => {
+                    let result = self.work();
+                    match &result {
+                        Ok(()) | Err(StoreError::ShuttingDown) => failures = 0,
+                        Err(error) => {
+                            failures = (failures + 1).min(FAILURES_COUNTED);
+                            tracing::warn!(%error, "no segment was made; it is tried again later");
+                        }
+                    }
+                    result
+                }
+            };
             if let Some(done) = done {
                 // Who left does not want to know.
-                let _ = done.send(());
+                let _ = done.send(result);
             }
         }
+    }
+
+    /// Makes segments of one table, for somebody who waits.
+    fn renew(&mut self, name: &TableName, which: Renewal) -> Result<(), StoreError> {
+        let published = Arc::clone(&self.workshop.published);
+        let now = || find(&published.get().tables, name).cloned();
+        let table = now()?;
+        if which == Renewal::Due {
+            return self.tend(&table);
+        }
+        for segment in table.segments.list() {
+            self.build(&table, segment.meta.span.clone(), Some(segment))?;
+        }
+        let table = now()?;
+        let (covered, behind) = rows_of(&table);
+        // It is the table that is large enough, not what is behind its segments.
+        let is_worth = behind > 0 && behind >= covered / TAIL_PART;
+        if is_worth && covered + behind >= self.workshop.options.min_rows && columns_of(&table).is_some() {
+            self.build_tail(&table)?;
+        }
+        Ok(())
     }
 
     fn work(&mut self) -> Result<(), StoreError> {
@@ -178,27 +244,11 @@ impl Worker {
                 self.build(table, span, Some(segment))?;
             }
         }
-        if self.has_tail(table) {
-            let all = key_bytes::of_partitions(table.number, &Span::ALL);
-            let from = table.segments.end().map_or(all.from, <[u8]>::to_vec);
-            self.build(table, ByteSpan { from, to: all.to }, None)?;
-        }
-        Ok(())
+        if self.has_tail(table) { self.build_tail(table) } else { Ok(()) }
     }
 
     fn check_stopping(&self) -> Result<(), StoreError> {
         if self.shared.is_stopping.load(Ordering::Relaxed) { Err(StoreError::ShuttingDown) } else { Ok(()) }
-    }
-
-    /// What was noted of tables that are no more.
-    fn forget_dropped(&mut self, tables: &[Arc<TableMeta>]) -> Result<(), StoreError> {
-        let is_there = |number: u32| tables.iter().any(|table| table.number == number);
-        let dropped: Vec<u32> = self.seen.keys().copied().filter(|number| !is_there(*number)).collect();
-        for number in dropped {
-            self.sweep(&key_bytes::of_partitions(number, &Span::ALL))?;
-            self.seen.remove(&number);
-        }
-        Ok(())
     }
 
     /// Whether a segment is to be made anew: so much was written into its span since, or its file is damaged.
@@ -207,21 +257,12 @@ impl Worker {
             return Ok(true);
         }
         let most = segment.meta.rows.saturating_mul(self.workshop.options.dirty_percent) / 100;
-        let dirty = segment.dirty.load(Ordering::Relaxed);
-        if dirty <= most {
-            return Ok(false);
-        }
-        // The same row may have been written again and again.
-        let counted = self.sweep(&segment.meta.span)?;
-        // In the place of what there was; writes that came meanwhile count twice at worst.
-        segment.dirty.fetch_add(counted.wrapping_sub(dirty), Ordering::Relaxed);
-        Ok(counted > most)
+        Ok(segment.dirty() > most && self.count_dirty(segment)? > most)
     }
 
     /// Whether there are rows behind the last segment that are worth one.
     fn has_tail(&mut self, table: &TableMeta) -> bool {
-        let covered = table.segments.rows();
-        let rows = table.size.get().map_or(0, |size| size.entities.saturating_sub(covered));
+        let (covered, rows) = rows_of(table);
         let seen = self.seen.entry(table.number).or_default();
         let grew = rows.saturating_sub(seen.rows);
         seen.rows = rows;
@@ -238,6 +279,13 @@ impl Worker {
         columns_of(table).is_some()
     }
 
+    /// Makes segments of what is behind the last one.
+    fn build_tail(&self, table: &TableMeta) -> Result<(), StoreError> {
+        let all = key_bytes::of_partitions(table.number, &Span::ALL);
+        let from = table.segments.end().map_or(all.from, <[u8]>::to_vec);
+        self.build(table, ByteSpan { from, to: all.to }, None)
+    }
+
     /// Makes the segments of a span, in the place of one or where there is none.
     fn build(&self, table: &TableMeta, span: ByteSpan, removed: Option<&Arc<Segment>>) -> Result<(), StoreError> {
         let recorded = self.ask(|reply| Job::StartSegment(span.clone(), reply))?;
@@ -245,10 +293,14 @@ impl Worker {
         let view = self.workshop.published.get();
         let found = view.tables.get(&table.name).filter(|found| found.number == table.number);
         let Some(table) = found else { return Ok(()) };
+        let progress = &self.shared.progress;
+        let stage = if removed.is_some() { SegmentState::Renewing } else { SegmentState::Building };
+        let _shown = progress.begin(table.number, view.commit, stage);
         let added = self.write(&view, table, &span, removed)?;
         if added.is_empty() && removed.is_none() {
             return Ok(());
         }
+        progress.enter(SegmentState::Installing);
         let rows: u64 = added.iter().map(|segment| segment.meta.rows).sum();
         let install = Install {
             recorded,
@@ -268,138 +320,9 @@ impl Worker {
         self.shared.built.fetch_add(added.len() as u64, Ordering::Relaxed);
         tracing::debug!(table = %table.name, rows, segments = added.len(), "segments were made");
         drop(view);
+        progress.enter(SegmentState::Trimming);
         self.sweep(&span)?;
-        Ok(())
-    }
-
-    /// The segments' files, complete. Where they take the place of one, all of the span is theirs; otherwise what is up to
-    /// the last row.
-    fn write(
-        &self,
-        view: &View,
-        table: &TableMeta,
-        span: &ByteSpan,
-        removed: Option<&Arc<Segment>>,
-    ) -> Result<Vec<Arc<Segment>>, StoreError> {
-        let mut made = Vec::new();
-        if let Err(error) = self.write_all(view, table, span, removed, &mut made) {
-            made.iter().for_each(|segment| segment.condemn());
-            return Err(error);
-        }
-        if self.workshop.sync && !made.is_empty() {
-            folder::sync(&self.path)?;
-        }
-        Ok(made)
-    }
-
-    fn write_all(
-        &self,
-        view: &View,
-        table: &TableMeta,
-        span: &ByteSpan,
-        removed: Option<&Arc<Segment>>,
-        made: &mut Vec<Arc<Segment>>,
-    ) -> Result<(), StoreError> {
-        let options = &self.workshop.options;
-        // With so many properties rows are all there is, also where there was a segment.
-        let Some(columns) = columns_of(table) else { return Ok(()) };
-        // One that has grown by a little stays one.
-        let stays_one = removed.is_some_and(|removed| removed.meta.rows <= options.segment_rows / 2 * 3);
-        let most = if stays_one { u64::MAX } else { options.segment_rows };
-        let (mut from, mut last) = (span.from.clone(), span.from.clone());
-        let mut rows = view.range(&*view.engine()?, span)?;
-        let mut draft: Option<Draft> = None;
-        let mut finish = |draft: Draft, from: &mut Vec<u8>, to: Vec<u8>| {
-            let span = ByteSpan { from: std::mem::replace(from, to.clone()), to };
-            let segment = draft.finish(span, view.commit, self.workshop.sync)?;
-            made.push(Arc::new(segment));
-            Ok::<_, StoreError>(())
-        };
-        let new_draft = || Draft::new(&self.path, table, columns.clone(), options.batch_rows);
-        loop {
-            let began = Instant::now();
-            let piece = self.read_some(view, &mut rows)?;
-            if piece.is_empty() {
-                break;
-            }
-            for (key, value) in &piece {
-                if let Some(full) = draft.take_if(|draft| draft.rows() >= most) {
-                    finish(full, &mut from, key.to_vec())?;
-                }
-                let open = match &mut draft {
-                    Some(open) => open,
-                    None => draft.insert(new_draft()?),
-                };
-                open.push(table, key, value)?;
-                last = key.to_vec();
-            }
-            if self.rests {
-                std::thread::sleep(began.elapsed());
-            }
-        }
-        let draft = match draft {
-            // Nothing is left of what was there: that is worth knowing too.
-            None if removed.is_some() && from == span.from => Some(new_draft()?),
-            draft => draft,
-        };
-        let Some(draft) = draft else { return Ok(()) };
-        let to = if removed.is_some() { span.to.clone() } else { [last.as_slice(), &[0]].concat() };
-        finish(draft, &mut from, to)
-    }
-
-    fn read_some(&self, view: &View, rows: &mut fjall::Iter) -> Result<Vec<fjall::KvPair>, StoreError> {
-        self.check_stopping()?;
-        // What is kept in reserve is for rows.
-        self.workshop.folder.check_room(self.workshop.reserve_bytes)?;
-        let engine = view.engine()?;
-        let (mut some, mut bytes) = (Vec::with_capacity(ROWS_AT_ONCE), 0);
-        while some.len() < ROWS_AT_ONCE && bytes < BYTES_AT_ONCE {
-            let next = engine.guarded(|| rows.next().map(Guard::into_inner).transpose())?;
-            let Some((key, value)) = next else { break };
-            bytes += value.len();
-            some.push((key, value));
-        }
-        Ok(some)
-    }
-
-    /// Looks through the delta of all tables, once: what an earlier run has left there.
-    fn sweep_all(&self) -> Result<(), StoreError> {
-        self.sweep(&ByteSpan { from: Vec::new(), to: vec![0xff; 5] }).map(|_| ())
-    }
-
-    /// Removes from a span of the delta what no segment needs; how many entries are left.
-    fn sweep(&self, span: &ByteSpan) -> Result<u64, StoreError> {
-        let view = self.workshop.published.get();
-        let tables: HashMap<u32, Arc<TableMeta>> =
-            view.tables.values().map(|table| (table.number, Arc::clone(table))).collect();
-        let is_needed = |key: &[u8], commit: u64| {
-            let number = key.first_chunk().map(|number| u32::from_be_bytes(*number));
-            let table = number.and_then(|number| tables.get(&number));
-            table.and_then(|table| table.segments.find(key)).is_some_and(|segment| commit > segment.meta.number)
-        };
-        let mut entries = view.delta(&*view.engine()?, span)?;
-        let (mut left, mut trim) = (0, Vec::new());
-        loop {
-            self.check_stopping()?;
-            let some: Vec<(Slice, Slice)> =
-                view.engine()?.guarded(|| entries.by_ref().take(ROWS_AT_ONCE).map(Guard::into_inner).collect())?;
-            for (key, value) in &some {
-                let commit = commit_of(value).unwrap_or_default();
-                if is_needed(key, commit) {
-                    left += 1;
-                } else {
-                    trim.push((key.clone(), commit));
-                }
-            }
-            while trim.len() >= TRIMMED_AT_ONCE || (some.is_empty() && !trim.is_empty()) {
-                let rest = trim.split_off(trim.len().min(TRIMMED_AT_ONCE));
-                let now = Trim(std::mem::replace(&mut trim, rest));
-                self.ask(|reply| Job::TrimDelta(now, reply))?;
-            }
-            if some.is_empty() {
-                return Ok(left);
-            }
-        }
+        added.iter().try_for_each(|segment| self.count_dirty(segment).map(|_| ()))
     }
 
     /// Hands over what `job` makes of a reply, and waits for that.
@@ -409,4 +332,10 @@ impl Worker {
         self.workshop.jobs.blocking_send(job(reply)).map_err(|_| ended())?;
         answer.blocking_recv().map_err(|_| ended())?
     }
+}
+
+/// How many rows segments have, and about how many are behind the last one.
+fn rows_of(table: &TableMeta) -> (u64, u64) {
+    let covered = table.segments.rows();
+    (covered, table.size.get().map_or(0, |size| size.entities.saturating_sub(covered)))
 }

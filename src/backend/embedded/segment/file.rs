@@ -3,11 +3,12 @@
 //! A column of a batch is compared with its checksum before anything of it is handed out. What is not as it was written
 //! spoils the whole segment: it is said once, rows are read instead, and the segment is made anew.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::UNIX_EPOCH;
 
 use arrow::array::{Array, ArrayData, ArrayRef};
 use arrow::buffer::Buffer;
@@ -20,6 +21,7 @@ use xxhash_rust::xxh64::{Xxh64, xxh64};
 use super::super::engine::guarded;
 use super::folder;
 use super::manifest::{BatchMeta, SegmentColumn, SegmentMeta};
+use crate::model::EdmDateTime;
 use crate::table::{ColumnType, StoreError};
 
 /// Where the columns are that every row has; properties follow.
@@ -34,6 +36,7 @@ pub(super) const PROPERTIES: usize = 4;
 pub(super) struct SegmentFile {
     path: PathBuf,
     schema: SchemaRef,
+    written_at: Option<EdmDateTime>,
     mapped: OnceLock<Option<Buffer>>,
     /// Of all batches, one after the other. `None` for one that is not what was written.
     arrays: Vec<OnceLock<Option<ArrayRef>>>,
@@ -47,8 +50,10 @@ impl SegmentFile {
         let schema = schema(&meta.columns);
         let arrays = (0..meta.batches.len() * schema.fields().len()).map(|_| OnceLock::new()).collect();
         let (mapped, damaged, condemned) = (OnceLock::new(), AtomicBool::new(false), AtomicBool::new(false));
-        let file = Self { path, schema, mapped, arrays, damaged, condemned };
-        match std::fs::metadata(&file.path) {
+        let found = std::fs::metadata(&path);
+        let written_at = found.as_ref().ok().and_then(time_of);
+        let file = Self { path, schema, written_at, mapped, arrays, damaged, condemned };
+        match found {
             Ok(found) if found.len() == meta.file_bytes => {}
             Ok(found) => file.damage(&format!("it has {} bytes and not {}", found.len(), meta.file_bytes)),
             Err(error) => file.damage(&error.to_string()),
@@ -94,6 +99,11 @@ impl SegmentFile {
         }
     }
 
+    /// When it was written, as the file says.
+    pub(super) fn written_at(&self) -> Option<EdmDateTime> {
+        self.written_at
+    }
+
     pub(super) fn condemn(&self) {
         self.condemned.store(true, Ordering::Relaxed);
     }
@@ -105,6 +115,11 @@ impl Drop for SegmentFile {
             folder::delete(&self.path);
         }
     }
+}
+
+fn time_of(found: &Metadata) -> Option<EdmDateTime> {
+    let since = found.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    EdmDateTime::from_unix_micros(i64::try_from(since.as_micros()).ok()?)
 }
 
 /// The columns of a file.

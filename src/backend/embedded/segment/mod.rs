@@ -28,6 +28,7 @@ pub(super) mod manifest;
 pub(super) mod piece;
 mod prune;
 pub(super) mod split;
+mod status;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -117,9 +118,14 @@ impl Segment {
         self.dirty.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// How often its span was written to since it was made, at most; [`UNKNOWN`] and more until somebody has counted.
+    fn dirty(&self) -> u64 {
+        self.dirty.load(Ordering::Relaxed)
+    }
+
     /// A good part of its rows was written since.
     fn is_overwritten(&self) -> bool {
-        let dirty = self.dirty.load(Ordering::Relaxed);
+        let dirty = self.dirty();
         dirty < UNKNOWN && dirty > self.meta.rows / 4
     }
 

@@ -1,5 +1,8 @@
 //! What segments show is what rows hold, whatever happens to their files.
 
+
+mod small_scans;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -14,8 +17,8 @@ use crate::model::{
 };
 use crate::table::predicate::{CompareOp, PredicateColumn, StoredValue};
 use crate::table::{
-    Batch, ColumnType, Direction, IfMatch, KeyRange, Operation, Predicate, ScanColumn, ScanColumns, ScanRequest,
-    StoreError, TableReader, TableStore,
+    Batch, ColumnType, Direction, IfMatch, KeyRange, Operation, Predicate, Renewal, ScanColumn, ScanColumns,
+    ScanRequest, SegmentState, StoreError, TableReader, TableStore,
 };
 
 fn table() -> TableName {
@@ -43,7 +46,10 @@ fn entity<const N: usize>(partition: &str, row: &str, values: [(&str, EdmValue);
 
 /// A store with rows of several partitions in segments.
 async fn filled(path: &Path, rows: i32) -> EmbeddedStore {
-    let store = open(path);
+    fill(open(path), rows).await
+}
+
+async fn fill(store: EmbeddedStore, rows: i32) -> EmbeddedStore {
     store.create_table(&table()).await.unwrap();
     for row in 0..rows {
         let values = [("n", EdmValue::Int32(row)), ("text", EdmValue::string(format!("value {row}")))];
@@ -242,6 +248,67 @@ async fn segments_are_the_same_after_reopening() {
     let store = open(folder.path());
     assert_eq!((list(&store), files(folder.path())), (metas, before));
     assert_eq!((check(&store).await, delta_of(&store)), (expected, 1));
+}
+
+/// What the store tells of its segments: rows, what was written since, state.
+fn told(store: &EmbeddedStore) -> Vec<(u64, Option<u64>, SegmentState)> {
+    store.segments(&table()).into_iter().map(|told| (told.entities, told.dirty, told.state)).collect()
+}
+
+#[tokio::test]
+async fn segments_are_told_with_what_became_of_them() {
+    use SegmentState::{Clean, Damaged, Dirty, Overwritten};
+    let folder = tempfile::tempdir().unwrap();
+    let store = filled(folder.path(), 120).await;
+    assert_eq!(told(&store), [(50, Some(0), Clean), (50, Some(0), Clean), (20, Some(0), Clean)]);
+    let first = store.segments(&table()).remove(0);
+    let key = |partition, row| EntityKey::parse(partition, row).unwrap();
+    assert_eq!(first.keys, Some((key("p0", "0000"), key("p1", "0049"))));
+    assert_eq!((first.bytes.is_some(), first.built_at.is_some(), first.commit), (true, true, 121));
+    for row in 100..106 {
+        write(&store, Operation::InsertOrReplace(entity("p3", &format!("{row:04}"), []))).await;
+    }
+    write(&store, Operation::InsertOrReplace(entity("p0", "0001", []))).await;
+    assert_eq!(told(&store), [(50, Some(1), Dirty), (50, Some(0), Clean), (20, Some(6), Overwritten)]);
+    assert_eq!(store.figures().segments_building, Some(0));
+    store.close().unwrap();
+    let file = files(folder.path()).pop_first().unwrap();
+    std::fs::write(&file, "cut short").unwrap();
+    let store = open(folder.path());
+    assert_eq!(told(&store).iter().filter(|(.., state)| *state == Damaged).count(), 1);
+    store.build_segments();
+    assert_eq!(told(&store), [(50, Some(0), Clean), (50, Some(0), Clean), (20, Some(0), Clean)]);
+    assert!(store.segments(&TableName::parse("Other").unwrap()).is_empty());
+    store.close().unwrap();
+    let store = open_with(folder.path(), SegmentOptions::off());
+    assert!(told(&store).is_empty() && store.figures().segments_building.is_none());
+}
+
+/// Rows that are behind the last segment get one when somebody asks for all; otherwise when they are enough.
+#[tokio::test]
+async fn segments_are_renewed_when_somebody_asks() {
+    use SegmentState::{Clean, Dirty};
+    let folder = tempfile::tempdir().unwrap();
+    let options = SegmentOptions { min_rows: 30, dirty_percent: 10, ..SegmentOptions::eager() };
+    let store = fill(open_with(folder.path(), options), 20).await;
+    let (due, all) = (Renewal::Due, Renewal::All);
+    store.renew_segments(&table(), all).await.unwrap();
+    assert!(told(&store).is_empty(), "so few rows are rows alone");
+    for row in 20..40 {
+        write(&store, Operation::Insert(entity("p0", &format!("{row:04}"), []))).await;
+    }
+    store.renew_segments(&table(), due).await.unwrap();
+    assert_eq!(told(&store), [(40, Some(0), Clean)]);
+    write(&store, Operation::InsertOrReplace(entity("p0", "0001", []))).await;
+    write(&store, Operation::Insert(entity("p5", "", []))).await;
+    store.renew_segments(&table(), due).await.unwrap();
+    assert_eq!(told(&store), [(40, Some(1), Dirty)]);
+    let expected = check(&store).await;
+    store.renew_segments(&table(), all).await.unwrap();
+    assert_eq!(told(&store), [(40, Some(0), Clean), (1, Some(0), Clean)]);
+    assert_eq!(check(&store).await, expected);
+    let missing = store.renew_segments(&TableName::parse("Other").unwrap(), all).await;
+    assert!(matches!(missing, Err(StoreError::TableMissing(_))));
 }
 
 #[tokio::test]

@@ -15,7 +15,15 @@ import pathlib
 import subprocess
 
 HERE = pathlib.Path(__file__).parent
-OWN = ("egt_violations", "egt_transactions", "schema_findings", "statement_statistics", "column_origins")
+OWN = (
+    "egt_violations",
+    "egt_transactions",
+    "schema_findings",
+    "statement_statistics",
+    "column_origins",
+    "statement_progress",
+    "table_segments",
+)
 SCHEMAS = "('pg_catalog'::regnamespace, 'information_schema'::regnamespace)"
 # Dropped: collations of ICU and of the server's C library, the language plpgsql.
 COLLATION = "(oid < 1000 OR collname = 'ucs_basic')"

@@ -39,7 +39,7 @@ fn relation_size(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cel
         }
     };
     let size = context.sizes.of_table(oid).filter(|_| is_main).unwrap_or_default();
-    Ok(number(size.bytes))
+    Ok(Cell::count(size.bytes))
 }
 
 /// The key is in the table itself, and there are no other indexes.
@@ -55,11 +55,11 @@ fn indexes_size(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell
 fn database_size(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
     let given = argument(arguments, 0);
     match (given.as_oid(), given.as_text()) {
-        (Some(DATABASE), _) => Ok(number(context.sizes.database())),
-        (Some(TEMPLATE0 | TEMPLATE1), _) => Ok(number(0)),
+        (Some(DATABASE), _) => Ok(Cell::count(context.sizes.database())),
+        (Some(TEMPLATE0 | TEMPLATE1), _) => Ok(Cell::count(0)),
         (Some(_), _) | (None, None) => Ok(Cell::Null),
-        (None, Some(name)) if context.database.has_name(&name) => Ok(number(context.sizes.database())),
-        (None, Some(name)) if matches!(&*name, "template0" | "template1") => Ok(number(0)),
+        (None, Some(name)) if context.database.has_name(&name) => Ok(Cell::count(context.sizes.database())),
+        (None, Some(name)) if matches!(&*name, "template0" | "template1") => Ok(Cell::count(0)),
         (None, Some(name)) => {
             Err(SqlError::new(ErrorKind::UndefinedDatabase, format!("database \"{name}\" does not exist")))
         }
@@ -76,17 +76,13 @@ fn tablespace_size(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<C
     const GLOBAL: u32 = 1664;
     let given = argument(arguments, 0);
     match (given.as_oid(), given.as_text().as_deref()) {
-        (Some(DEFAULT), _) | (None, Some("pg_default")) => Ok(number(context.sizes.database())),
-        (Some(GLOBAL), _) | (None, Some("pg_global")) => Ok(number(0)),
+        (Some(DEFAULT), _) | (None, Some("pg_default")) => Ok(Cell::count(context.sizes.database())),
+        (Some(GLOBAL), _) | (None, Some("pg_global")) => Ok(Cell::count(0)),
         (Some(_), _) | (None, None) => Ok(Cell::Null),
         (None, Some(name)) => {
             Err(SqlError::new(ErrorKind::UndefinedObject, format!("tablespace \"{name}\" does not exist")))
         }
     }
-}
-
-fn number(bytes: u64) -> Cell {
-    Cell::Int(i64::try_from(bytes).unwrap_or(i64::MAX))
 }
 
 /// The OID of a relation that is given by name or OID.

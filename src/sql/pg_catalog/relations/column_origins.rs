@@ -58,14 +58,13 @@ fn given(table: &Relation, column: &RelationColumn) -> impl Iterator<Item = Name
 fn observed(property: &str, edm_type: EdmType, sightings: &Sightings) -> impl Iterator<Item = Named> {
     let seen = sightings.of(property, edm_type);
     let counted = sightings.counted;
-    let count = |count: u64| Cell::Int(i64::try_from(count).unwrap_or(i64::MAX));
     let source = seen.map_or(SightingSource::Write, |seen| seen.source);
     [
         ("source", source.name().into()),
         ("property", Cell::text(property)),
         ("edm_type", edm_type.name().into()),
-        ("entities", counted.and(seen).map_or(Cell::Null, |seen| count(seen.entities))),
-        ("counted", counted.map_or(Cell::Null, |counted| count(counted.entities))),
+        ("entities", counted.and(seen).map(|seen| Cell::count(seen.entities)).into()),
+        ("counted", counted.map(|counted| Cell::count(counted.entities)).into()),
         ("first_seen", seen.map_or(Cell::Null, |seen| Cell::Int(seen.first_seen.unix_micros()))),
         ("counted_at", counted.map_or(Cell::Null, |counted| Cell::Int(counted.at.unix_micros()))),
     ]

@@ -28,9 +28,9 @@ pub(super) fn violations(context: &FunctionContext, rows: &mut Rows) {
             ("shape", violation.shape.as_str().into()),
             ("tables", Cell::texts(&violation.tables)),
             ("partitions", Cell::texts(&violation.partitions)),
-            ("partition_count", number(violation.partition_count as u64)),
-            ("entities", number(violation.entities as u64)),
-            ("bytes", number(violation.bytes as u64)),
+            ("partition_count", Cell::count(violation.partition_count as u64)),
+            ("entities", Cell::count(violation.entities as u64)),
+            ("bytes", Cell::count(violation.bytes as u64)),
             ("application_name", violation.application_name.as_str().into()),
             ("user_name", violation.user_name.as_str().into()),
         ]);
@@ -42,17 +42,13 @@ pub(super) fn transactions(context: &FunctionContext, rows: &mut Rows) {
         rows.push([
             ("application_name", count.application_name.as_str().into()),
             ("shape", count.shape.as_str().into()),
-            ("transactions", number(count.transactions())),
-            ("fitted", number(count.fitted)),
-            ("violating", number(count.violating)),
-            ("split", number(count.split)),
-            ("rolled_back", number(count.rolled_back)),
+            ("transactions", Cell::count(count.transactions())),
+            ("fitted", Cell::count(count.fitted)),
+            ("violating", Cell::count(count.violating)),
+            ("split", Cell::count(count.split)),
+            ("rolled_back", Cell::count(count.rolled_back)),
             ("first_seen", Cell::Int(count.first_seen)),
             ("last_seen", Cell::Int(count.last_seen)),
         ]);
     }
-}
-
-fn number(n: u64) -> Cell {
-    Cell::Int(i64::try_from(n).unwrap_or(i64::MAX))
 }

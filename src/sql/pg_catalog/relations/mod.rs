@@ -16,6 +16,7 @@ mod prepared;
 mod privileges;
 mod progress;
 mod roles;
+mod segments;
 mod sequences;
 mod settings;
 mod ssl;
@@ -80,6 +81,7 @@ fn fill_of(layout: &Layout) -> Option<Fill> {
         ("information_schema", "views") => view_rows::standard_views,
         ("pg_catalog", "pg_constraint") => keys::constraints,
         ("pg_catalog", "column_origins") => column_origins::column_origins,
+        ("pg_catalog", "table_segments") => segments::table_segments,
         ("pg_catalog", "schema_findings") => findings::schema_findings,
         ("pg_catalog", "pg_sequence") => sequences::sequences,
         ("pg_catalog", "pg_depend") => dependencies::dependencies,

@@ -22,11 +22,11 @@ pub(super) fn copies(context: &FunctionContext, rows: &mut Rows) {
                 .into(),
             ),
             ("type", "PIPE".into()),
-            ("bytes_processed", number(copy.bytes)),
+            ("bytes_processed", Cell::count(copy.bytes)),
             // How much a client will send, nobody knows.
             ("bytes_total", Cell::Int(0)),
-            ("tuples_processed", number(copy.rows)),
-            ("tuples_excluded", number(copy.excluded)),
+            ("tuples_processed", Cell::count(copy.rows)),
+            ("tuples_excluded", Cell::count(copy.excluded)),
         ]);
     }
 }
@@ -38,13 +38,9 @@ pub(super) fn statements(context: &FunctionContext, rows: &mut Rows) {
             ("pid", writer.process.into()),
             ("relid", writer.relation.into()),
             ("command", writer.command.into()),
-            ("rows_committed", number(tally.rows())),
-            ("egts_committed", number(tally.egts())),
-            ("egts_under_way", number(tally.under_way())),
+            ("rows_committed", Cell::count(tally.rows())),
+            ("egts_committed", Cell::count(tally.egts())),
+            ("egts_under_way", Cell::count(tally.under_way())),
         ]);
     }
-}
-
-fn number(n: u64) -> Cell {
-    Cell::Int(i64::try_from(n).unwrap_or(i64::MAX))
 }

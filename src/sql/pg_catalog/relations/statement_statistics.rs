@@ -11,22 +11,21 @@ pub(super) fn statements(context: &FunctionContext, rows: &mut Rows) {
     entries.sort_by(|one, other| other.total.total_cmp(&one.total));
     let is_seen = |entry: &Entry| *entry.user == *context.user || context.login.role == Role::ReadWrite;
     for entry in entries {
-        let count = |count: u64| Cell::Int(i64::try_from(count).unwrap_or(i64::MAX));
         rows.push([
             ("usename", (*entry.user).into()),
             ("queryid", if is_seen(&entry) { entry.id.into() } else { Cell::Null }),
             ("query", if is_seen(&entry) { (*entry.text).into() } else { "<insufficient privilege>".into() }),
-            ("calls", count(entry.calls)),
+            ("calls", Cell::count(entry.calls)),
             ("total_exec_time", Cell::Float(entry.total)),
             ("min_exec_time", Cell::Float(entry.least)),
             ("max_exec_time", Cell::Float(entry.most)),
             ("mean_exec_time", Cell::Float(entry.mean())),
             ("stddev_exec_time", Cell::Float(entry.deviation())),
-            ("rows", count(entry.rows)),
-            ("entities_scanned", count(entry.scanned)),
-            ("entities_returned", count(entry.returned)),
-            ("egts", count(entry.egts)),
-            ("errors", count(entry.errors)),
+            ("rows", Cell::count(entry.rows)),
+            ("entities_scanned", Cell::count(entry.scanned)),
+            ("entities_returned", Cell::count(entry.returned)),
+            ("egts", Cell::count(entry.egts)),
+            ("errors", Cell::count(entry.errors)),
         ]);
     }
 }

@@ -16,9 +16,9 @@ pub(super) fn written_tables(context: &FunctionContext, rows: &mut Rows) {
             ("schemaname", table.schema_name.as_str().into()),
             ("relname", table.name.as_str().into()),
             ("n_tup_ins", inserted(&changes)),
-            ("n_tup_upd", count(changes.updated.get())),
-            ("n_tup_del", count(changes.deleted.get())),
-            ("n_live_tup", count(size.entities)),
+            ("n_tup_upd", Cell::count(changes.updated.get())),
+            ("n_tup_del", Cell::count(changes.deleted.get())),
+            ("n_live_tup", Cell::count(size.entities)),
         ]);
     }
 }
@@ -32,14 +32,14 @@ pub(super) fn database(context: &FunctionContext, rows: &mut Rows) {
         ("datid", DATABASE.into()),
         ("datname", (*context.database).into()),
         ("numbackends", backends.into()),
-        ("xact_commit", count(counters.commits.get())),
-        ("xact_rollback", count(counters.rollbacks.get())),
-        ("tup_returned", count(counters.scanned.get())),
-        ("tup_fetched", count(counters.returned.get())),
+        ("xact_commit", Cell::count(counters.commits.get())),
+        ("xact_rollback", Cell::count(counters.rollbacks.get())),
+        ("tup_returned", Cell::count(counters.scanned.get())),
+        ("tup_fetched", Cell::count(counters.returned.get())),
         ("tup_inserted", inserted(changes)),
-        ("tup_updated", count(changes.updated.get())),
-        ("tup_deleted", count(changes.deleted.get())),
-        ("deadlocks", count(handles.locks.figures().deadlocks)),
+        ("tup_updated", Cell::count(changes.updated.get())),
+        ("tup_deleted", Cell::count(changes.deleted.get())),
+        ("deadlocks", Cell::count(handles.locks.figures().deadlocks)),
     ]);
 }
 
@@ -50,11 +50,7 @@ pub(super) fn background_writer(_: &FunctionContext, rows: &mut Rows) {
 
 /// Upserts are counted as what they are written as: INSERT.
 fn inserted(changes: &Changes) -> Cell {
-    count(changes.inserted.get().saturating_add(changes.upserted.get()))
-}
-
-fn count(count: u64) -> Cell {
-    Cell::Int(i64::try_from(count).unwrap_or(i64::MAX))
+    Cell::count(changes.inserted.get().saturating_add(changes.upserted.get()))
 }
 
 pub(super) fn tables(context: &FunctionContext, rows: &mut Rows) {

@@ -1,0 +1,112 @@
+//! A store that stands before another one, and does itself only what is its purpose.
+//!
+//! What [`TableStore`] learns is passed on here, in one place: no layer can forget it.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::Batch;
+use super::segments::{Renewal, SegmentFigures};
+use super::store::{
+    CommitError, GroupError, Parallelism, Promises, StoreError, StoreFigures, TableReader, TableStore, Written,
+};
+use crate::model::TableName;
+
+/// A [`TableStore`] that passes on whatever it does not say otherwise.
+#[async_trait]
+pub trait StoreLayer: Send + Sync + 'static {
+    /// The store behind it.
+    fn below(&self) -> &dyn TableStore;
+
+    fn promises(&self) -> Promises {
+        self.below().promises()
+    }
+
+    fn parallelism(&self) -> Parallelism {
+        self.below().parallelism()
+    }
+
+    fn reader(&self) -> Arc<dyn TableReader> {
+        self.below().reader()
+    }
+
+    async fn create_table(&self, table: &TableName) -> Result<(), StoreError> {
+        self.below().create_table(table).await
+    }
+
+    async fn drop_table(&self, table: &TableName) -> Result<(), StoreError> {
+        self.below().drop_table(table).await
+    }
+
+    async fn commit(&self, batch: Batch) -> Result<Vec<Written>, CommitError> {
+        self.below().commit(batch).await
+    }
+
+    async fn commit_group(&self, batches: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {
+        self.below().commit_group(batches).await
+    }
+
+    async fn analyze(&self, table: &TableName) -> Result<(), StoreError> {
+        self.below().analyze(table).await
+    }
+
+    fn segments(&self, table: &TableName) -> Vec<SegmentFigures> {
+        self.below().segments(table)
+    }
+
+    async fn renew_segments(&self, table: &TableName, which: Renewal) -> Result<(), StoreError> {
+        self.below().renew_segments(table, which).await
+    }
+
+    fn figures(&self) -> StoreFigures {
+        self.below().figures()
+    }
+}
+
+#[async_trait]
+impl<L: StoreLayer> TableStore for L {
+    fn promises(&self) -> Promises {
+        StoreLayer::promises(self)
+    }
+
+    fn parallelism(&self) -> Parallelism {
+        StoreLayer::parallelism(self)
+    }
+
+    fn reader(&self) -> Arc<dyn TableReader> {
+        StoreLayer::reader(self)
+    }
+
+    async fn create_table(&self, table: &TableName) -> Result<(), StoreError> {
+        StoreLayer::create_table(self, table).await
+    }
+
+    async fn drop_table(&self, table: &TableName) -> Result<(), StoreError> {
+        StoreLayer::drop_table(self, table).await
+    }
+
+    async fn commit(&self, batch: Batch) -> Result<Vec<Written>, CommitError> {
+        StoreLayer::commit(self, batch).await
+    }
+
+    async fn commit_group(&self, batches: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {
+        StoreLayer::commit_group(self, batches).await
+    }
+
+    async fn analyze(&self, table: &TableName) -> Result<(), StoreError> {
+        StoreLayer::analyze(self, table).await
+    }
+
+    fn segments(&self, table: &TableName) -> Vec<SegmentFigures> {
+        StoreLayer::segments(self, table)
+    }
+
+    async fn renew_segments(&self, table: &TableName, which: Renewal) -> Result<(), StoreError> {
+        StoreLayer::renew_segments(self, table, which).await
+    }
+
+    fn figures(&self) -> StoreFigures {
+        StoreLayer::figures(self)
+    }
+}
