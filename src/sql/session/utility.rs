@@ -11,7 +11,6 @@ use crate::sql::outcome::{CommandTag, Outcome};
 use crate::sql::plan::schema_and_table;
 use crate::sql::relation::Relation;
 use crate::sql::statement::dialect::utility::{Maintained, ReindexKind, UtilityCommand};
-use crate::table::StoreError;
 use crate::table::{Renewal, StoreError};
 
 /// The one language that every PostgreSQL has, so scripts make sure of it.
