@@ -49,6 +49,7 @@ mod scan;
 mod sequence;
 pub mod session;
 mod settings;
+mod single_row;
 mod source;
 mod statement;
 pub mod statistics;
