@@ -12,11 +12,13 @@ mod rng;
 
 use std::sync::Arc;
 
+use bytes::BytesMut;
 use lines::lines;
 use rng::Rng;
 use tablegate::backend::memory::MemoryStore;
 use tablegate::model::SystemClock;
-use tablegate::sql::outcome::Outcome;
+use tablegate::sql::outcome::{Outcome, SingleRow, Value};
+use tablegate::sql::output::write_value;
 use tablegate::sql::session::{Position, Repeated, Session, SessionOptions};
 use tablegate::sql::types::SqlType;
 use tablegate::sql::{Engine, EngineConfig, ScalarValue, SqlError};
@@ -68,12 +70,28 @@ async fn rows(session: &mut Session, sql: &str, parameters: Vec<ScalarValue>) ->
             (Arc::new(session.prepare(statement, &types).await?), parameters)
         }
     };
+    if let Some(single) = session.execute_single(&prepared, &parameters, Position::Last).await? {
+        return Ok(single.row.iter().map(|row| line(session, row)).collect());
+    }
     let rows = match session.execute(&prepared, parameters, Position::Last).await? {
         Outcome::Rows(rows) => rows,
         Outcome::Done(tag) => return Ok(vec![tag.to_string()]),
         Outcome::CopyIn(_) | Outcome::CopyOut(_) => return Ok(Vec::new()),
     };
     lines(session, rows).await
+}
+
+/// A row that was read by its key, as [`lines`] shows rows.
+fn line(session: &Session, row: &SingleRow) -> String {
+    let style = session.output_style();
+    let mut line = BytesMut::new();
+    for value in row.values() {
+        line.extend_from_slice(b"|");
+        if value != Value::Null {
+            write_value(value, &style, &mut line);
+        }
+    }
+    String::from_utf8(line.to_vec()).expect("values are text")
 }
 
 fn sql_type(value: &ScalarValue) -> SqlType {
@@ -201,6 +219,84 @@ async fn both_ways_give_the_same_rows() {
         let query = Query::of(&mut rng, table, keys);
         both_ways(&mut session, &query.text, &[]).await;
         both_ways(&mut session, &query.with_parameters, &query.parameters).await;
+    }
+}
+
+/// Whether a query's row was read by its key, and shown without a batch.
+async fn is_single(session: &mut Session, sql: &str) -> bool {
+    let statement = session.parse(sql).expect("it can be parsed").pop().expect("there is a statement");
+    let prepared = session.prepare(statement, &[]).await.expect("it can be planned");
+    // The first run of a plan finds out whether it is current.
+    session.execute(&prepared, Vec::new(), Position::Last).await.expect("it runs");
+    session.execute_single(&prepared, &[], Position::Last).await.expect("it runs").is_some()
+}
+
+/// A column of each type, and a key of several.
+const TYPES: &str = "CREATE TABLE types (k1 text, k2 int, k3 bigint, k4 date, k5 uuid, k6 timestamptz, b bool, i2 smallint, \
+                     i4 int, i8 bigint, f8 float8, t text, v varchar(5), y bytea, u uuid, d date, ts timestamp, \
+                     tz timestamptz, n numeric(8, 2), c char(3), f4 real, \
+                     PRIMARY KEY (k1, k2, k3, k4, k5, k6))";
+
+const TYPES_ROWS: &str = "INSERT INTO types SELECT 'k', r, -r, date '2024-02-29', '6f1ed002-ab5d-4d4c-9a5e-3f3c1c5d7e11', \
+     '2001-02-03 04:05:06.789+00', \
+     r = 1, -r, r * 1000, 9007199254740993, v.f, v.t, left(v.t, 5), v.t::bytea, gen_random_uuid(), date '1999-12-31', \
+     '2024-05-06 07:08:09.012345', '1969-12-31 23:59:59.999999+00', v.f, left(v.t, 3), v.f \
+     FROM (VALUES (1, 0.1::float8, 'plain'), (2, -1e-7, ''), (3, 123456.75, 'é\u{1F600}'), (4, NULL, NULL)) AS v(r, f, t)";
+
+const TYPES_KEY: &str = "k1 = 'k' AND k3 = -{} AND k2 = {} AND k4 = date '2024-02-29' \
+     AND k5 = '6f1ed002-ab5d-4d4c-9a5e-3f3c1c5d7e11' AND k6 = timestamptz '2001-02-03 04:05:06.789+00'";
+
+#[tokio::test]
+async fn one_row_is_shown_as_a_batch_shows_it() {
+    let mut session = session().await;
+    for sql in [TYPES, TYPES_ROWS] {
+        run(&mut session, sql, Vec::new()).await.expect("it is done");
+    }
+    let all = "k1, k2, k3, k4, k5, k6, b, i2, i4, i8, f8, t, v, y, u, d, ts, tz";
+    let outputs =
+        [all, "tz, t, k2, i4, t", "k6", "\"PartitionKey\", \"RowKey\", t", "n", "c", "f4, i4", "i4 + 1", "etag, i4"];
+    let mut singles = 0;
+    for style in [
+        "",
+        "SET TimeZone = 'Asia/Kolkata'",
+        "SET DateStyle = 'German'",
+        "SET bytea_output = 'escape'",
+        "SET extra_float_digits = 0",
+    ] {
+        if !style.is_empty() {
+            run(&mut session, style, Vec::new()).await.expect("it is a setting");
+        }
+        for (output, row) in outputs.iter().flat_map(|output| (1..=5).map(move |row| (output, row))) {
+            let key = TYPES_KEY.replace("{}", &row.to_string());
+            let query = format!("SELECT {output} FROM types WHERE {key}");
+            both_ways(&mut session, &query, &[]).await;
+            run(&mut session, "SET tablegate.direct_reads = on", Vec::new()).await.expect("it is a setting");
+            singles += usize::from(is_single(&mut session, &query).await);
+        }
+    }
+    // Those of columns that are shown as they are stored; of one text it takes more than a look to say that it fits.
+    assert_eq!(singles, 5 * (4 * 5 - 1));
+}
+
+#[tokio::test]
+async fn one_row_is_read_as_the_table_is_now() {
+    let mut session = session().await;
+    set_up(&mut session).await;
+    let query = "SELECT n, b FROM two WHERE a = 'a' AND b = 1";
+    assert!(is_single(&mut session, query).await);
+    let one = || vec!["|10|1".to_owned()];
+    assert_eq!(run(&mut session, query, Vec::new()).await, Ok(one()));
+    for (sql, expected) in [
+        ("UPDATE two SET n = NULL WHERE a = 'a' AND b = 1", vec!["||1".to_owned()]),
+        ("ALTER TABLE two ALTER COLUMN n TYPE bigint", vec!["||1".to_owned()]),
+        ("UPDATE two SET n = 5000000000 WHERE a = 'a' AND b = 1", vec!["|5000000000|1".to_owned()]),
+        ("DELETE FROM two WHERE a = 'a' AND b = 1", Vec::new()),
+        ("BEGIN", Vec::new()),
+        ("INSERT INTO two VALUES ('a', 1, 10)", one()),
+        ("ROLLBACK", Vec::new()),
+    ] {
+        run(&mut session, sql, Vec::new()).await.expect("it is done");
+        assert_eq!(run(&mut session, query, Vec::new()).await, Ok(expected), "after {sql}");
     }
 }
 

@@ -16,6 +16,7 @@ use bytes::{BufMut, BytesMut};
 
 use super::{catalog_values, numeric, types};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::sql::outcome::Value;
 use crate::sql::types::{CatalogType, SqlType};
 
 /// Days from 1970-01-01 to 2000-01-01, where PostgreSQL's dates begin.
@@ -279,6 +280,23 @@ impl List<'_> {
         for item in range {
             put_cell(out, self.items.is_null(item), |out| self.items.write(item, out));
         }
+    }
+}
+
+/// Appends the bytes of a value, which is not NULL.
+pub(super) fn put_value(value: Value<'_>, out: &mut BytesMut) {
+    match value {
+        Value::Null => {}
+        Value::Bool(value) => out.put_u8(u8::from(value)),
+        Value::Int2(value) => out.put_i16(value),
+        Value::Int4(value) => out.put_i32(value),
+        Value::Int8(value) => out.put_i64(value),
+        Value::Float8(value) => out.put_f64(value),
+        Value::Text(text) => out.put_slice(text.as_bytes()),
+        Value::Bytea(bytes) => out.put_slice(bytes),
+        Value::Uuid(bytes) => out.put_slice(&bytes),
+        Value::Date(days) => out.put_i32(days.saturating_sub(EPOCH_DAYS)),
+        Value::Timestamp(micros) | Value::Timestamptz(micros) => out.put_i64(micros.saturating_sub(EPOCH_MICROS)),
     }
 }
 

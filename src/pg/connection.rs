@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::{FutureExt, poll};
 use pgwire::messages::PgWireBackendMessage;
-use pgwire::messages::response::{self, CommandComplete, NotificationResponse, ReadyForQuery};
+use pgwire::messages::response::NotificationResponse;
 use pgwire::messages::startup::ParameterStatus;
 use tokio_util::sync::CancellationToken;
 
@@ -17,12 +17,13 @@ use super::error::{self, Failure, Gravity, without_nul};
 use super::frame::{Frame, FrameReader};
 use super::halt::{Halt, Interrupts};
 use super::outbox::Outbox;
+use super::params::Format;
 use super::portal::Portal;
 use super::rows::{self, Sending};
 use super::{extended, simple};
 use crate::sql::error::{ErrorKind, SqlError};
 use crate::sql::notify::Notification;
-use crate::sql::outcome::{CommandTag, Outcome};
+use crate::sql::outcome::{CommandTag, Outcome, Single};
 use crate::sql::session::{Position, Prepared, Session, Statement, TransactionStatus};
 use crate::sql::types::SqlType;
 
@@ -221,18 +222,18 @@ impl Connection {
         self.interrupts.disarm();
         self.send_notices();
         self.send_parameter_changes();
-        let status = match self.session.transaction_status() {
-            TransactionStatus::Idle => response::TransactionStatus::Idle,
-            TransactionStatus::InBlock => response::TransactionStatus::Transaction,
-            TransactionStatus::Failed => response::TransactionStatus::Error,
+        let (status, is_idle) = match self.session.transaction_status() {
+            TransactionStatus::Idle => (b'I', true),
+            TransactionStatus::InBlock => (b'T', false),
+            TransactionStatus::Failed => (b'E', false),
         };
-        if status == response::TransactionStatus::Idle {
+        if is_idle {
             // Portals live as long as their transaction.
             self.portals.clear();
             self.send_notifications().await?;
         }
         self.session.show_waiting();
-        self.outbox.send(&PgWireBackendMessage::ReadyForQuery(ReadyForQuery::new(status)));
+        self.outbox.send_ready(status);
         self.flush().await
     }
 
@@ -273,6 +274,27 @@ impl Connection {
         Ok(self.interrupts.guard(&mut self.reader, work).await??)
     }
 
+    /// As [`Connection::execute`], of a statement that reads one row by its key; `None` for any other one.
+    pub async fn execute_single(
+        &mut self,
+        prepared: &Prepared,
+        parameters: &[crate::sql::ScalarValue],
+        position: Position,
+    ) -> Result<Option<Single>, Halt> {
+        let work = self.session.execute_single(prepared, parameters, position);
+        Ok(self.interrupts.guard(&mut self.reader, work).await??)
+    }
+
+    /// Sends the row, if there is one; gives the tag.
+    pub fn send_single(&mut self, single: &Single, formats: &[Format]) -> Result<CommandTag, Halt> {
+        let style = self.session.output_style();
+        let rows = u64::from(single.row.is_some());
+        if let Some(row) = &single.row {
+            rows::write_single(row, formats, &style, &mut self.outbox)?;
+        }
+        Ok(single.tag.complete(rows))
+    }
+
     pub async fn open_portal(
         &mut self,
         name: &str,
@@ -301,7 +323,7 @@ impl Connection {
         }
         self.session.end_measure(Some(tag));
         self.send_notices();
-        self.outbox.send(&PgWireBackendMessage::CommandComplete(CommandComplete::new(tag.to_string())));
+        self.outbox.send_command_complete(tag);
         self.send_parameter_changes();
     }
 

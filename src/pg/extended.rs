@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use pgwire::messages::PgWireBackendMessage;
-use pgwire::messages::data::{NoData, ParameterDescription};
-use pgwire::messages::extendedquery::{BindComplete, CloseComplete, ParseComplete, PortalSuspended};
+use pgwire::messages::data::ParameterDescription;
+use pgwire::messages::extendedquery::PortalSuspended;
 use pgwire::messages::response::EmptyQueryResponse;
 
 use super::connection::Connection;
@@ -19,6 +19,11 @@ use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::outcome::{Outcome, ResultColumn};
 use crate::sql::session::{NamedStatement, Position};
 use crate::sql::types::SqlType;
+
+/// Messages without a body.
+const PARSE_COMPLETE: u8 = b'1';
+const BIND_COMPLETE: u8 = b'2';
+const CLOSE_COMPLETE: u8 = b'3';
 
 /// Parse: plans a statement and keeps it under its name.
 pub(super) async fn parse(connection: &mut Connection, body: Bytes) -> Result<(), Halt> {
@@ -44,7 +49,7 @@ pub(super) async fn parse(connection: &mut Connection, body: Bytes) -> Result<()
     };
     let named = NamedStatement { prepared, declared_oids: message.type_oids };
     connection.session.keep_statement(name, named);
-    connection.outbox.send(&PgWireBackendMessage::ParseComplete(ParseComplete::new()));
+    connection.outbox.send_bare(PARSE_COMPLETE);
     Ok(())
 }
 
@@ -90,7 +95,7 @@ pub(super) async fn bind(connection: &mut Connection, body: Bytes) -> Result<(),
         Box::pin(open_cursor(connection, &name, &mut portal)).await?;
     }
     connection.portals.insert(name, portal);
-    connection.outbox.send(&PgWireBackendMessage::BindComplete(BindComplete::new()));
+    connection.outbox.send_bare(BIND_COMPLETE);
     Ok(())
 }
 
@@ -99,21 +104,18 @@ pub(super) fn describe(connection: &mut Connection, body: Bytes) -> Result<(), H
     connection.arm_timeout();
     let message = body::describe(body)?;
     let name = message.name.unwrap_or_default();
-    let description = if message.target_type == b'S' {
+    if message.target_type == b'S' {
         let statement = connection.session.statements().get(&name)?;
         let types = ParameterDescription::new(parameter_oids(&statement));
         connection.outbox.send(&PgWireBackendMessage::ParameterDescription(types));
-        describe_result(&statement, &[])
+        rows::describe(columns_of(&statement), std::iter::empty(), &mut connection.outbox)?;
+    } else if let Some(portal) = connection.portals.get(&name) {
+        let formats = portal.formats.iter().copied();
+        rows::describe(columns_of(&portal.statement), formats, &mut connection.outbox)?;
     } else {
-        match connection.portals.get(&name) {
-            Some(portal) => describe_result(&portal.statement, &portal.formats),
-            None => {
-                let (columns, format) = cursor_of(connection, &name)?;
-                rows::description(Some(&columns), &vec![format; columns.len()])
-            }
-        }
-    };
-    connection.outbox.send(&description);
+        let (columns, format) = cursor_of(connection, &name)?;
+        rows::describe(Some(&columns), std::iter::repeat(format), &mut connection.outbox)?;
+    }
     Ok(())
 }
 
@@ -164,7 +166,7 @@ pub(super) fn close(connection: &mut Connection, body: Bytes) -> Result<(), Halt
         connection.portals.remove(&name);
         connection.session.close_portal(&name);
     }
-    connection.outbox.send(&PgWireBackendMessage::CloseComplete(CloseComplete::new()));
+    connection.outbox.send_bare(CLOSE_COMPLETE);
     Ok(())
 }
 
@@ -219,6 +221,13 @@ async fn start(connection: &mut Connection, portal: &mut Portal, limit: Option<u
     };
     connection.session.show_running(prepared.text());
     let position = position_now(connection);
+    if limit.is_none()
+        && let Some(single) = connection.execute_single(prepared, &portal.parameters, position).await?
+    {
+        let tag = connection.send_single(&single, &portal.formats)?;
+        connection.complete(tag);
+        return Ok(PortalState::Finished(Some(single.tag)));
+    }
     let parameters = std::mem::take(&mut portal.parameters);
     let tag = match connection.execute(prepared, parameters, position).await? {
         Outcome::Rows(rows) => {
@@ -253,11 +262,8 @@ fn position_now(connection: &mut Connection) -> Position {
     if connection.reader.sync_is_next() { Position::Last } else { Position::MoreFollow }
 }
 
-fn describe_result(statement: &NamedStatement, formats: &[Format]) -> PgWireBackendMessage {
-    match &statement.prepared {
-        Some(prepared) => rows::description(prepared.columns.as_deref(), formats),
-        None => PgWireBackendMessage::NoData(NoData::new()),
-    }
+fn columns_of(statement: &NamedStatement) -> Option<&[ResultColumn]> {
+    statement.prepared.as_ref()?.columns.as_deref()
 }
 
 fn declared_type(oid: u32) -> SqlResult<SqlType> {

@@ -1,5 +1,6 @@
 //! What is to be sent to a client: collected in whole messages, sent in large pieces.
 
+use std::fmt::Write as _;
 use std::io;
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use super::counters::Counters;
 use super::error::Failure;
 use super::stream::Stream;
 use crate::sql::error::ErrorKind;
+use crate::sql::outcome::CommandTag;
 
 /// How much is collected before it is sent.
 pub(super) const FLUSH_SIZE: usize = 64 << 10;
@@ -36,6 +38,28 @@ impl Outbox {
             self.buffer.truncate(before);
             tracing::error!(%error, "a message to a client could not be encoded");
         }
+    }
+
+    /// Adds a message without a body.
+    pub fn send_bare(&mut self, tag: u8) {
+        self.buffer.put_u8(tag);
+        self.buffer.put_i32(4);
+    }
+
+    /// ReadyForQuery, with its status byte.
+    pub fn send_ready(&mut self, status: u8) {
+        self.buffer.put_u8(b'Z');
+        self.buffer.put_i32(5);
+        self.buffer.put_u8(status);
+    }
+
+    pub fn send_command_complete(&mut self, tag: CommandTag) {
+        let out = self.open(b'C');
+        // Writing to memory does not fail.
+        let _ = write!(out, "{tag}");
+        out.put_u8(0);
+        // Nor is a tag too long for a message.
+        let _ = self.close();
     }
 
     /// Begins a message whose body is written by hand.

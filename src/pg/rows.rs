@@ -6,8 +6,6 @@ use arrow::array::ArrayRef;
 use arrow::record_batch::RecordBatch;
 use bytes::{BufMut, BytesMut};
 use futures::StreamExt;
-use pgwire::messages::PgWireBackendMessage;
-use pgwire::messages::data::{FieldDescription, NoData, RowDescription};
 
 use super::binary::{self, BinaryColumn, put_cell};
 use super::error::{Failure, without_nul};
@@ -17,29 +15,64 @@ use super::outbox::Outbox;
 use super::params::Format;
 use super::types;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::outcome::{ResultColumn, RowStream, Rows, RowsTag};
-use crate::sql::output::{Style, TextColumn};
+use crate::sql::outcome::{ResultColumn, RowStream, Rows, RowsTag, SingleRow, Value};
+use crate::sql::output::{Style, TextColumn, write_value};
 use crate::sql::session::Session;
 
 /// Most columns of a result, as in PostgreSQL.
 const MAX_COLUMNS: usize = 1664;
 
-/// What describes a result: RowDescription, or NoData for none.
-pub(super) fn description(columns: Option<&[ResultColumn]>, formats: &[Format]) -> PgWireBackendMessage {
-    let Some(columns) = columns else { return PgWireBackendMessage::NoData(NoData::new()) };
-    let formats = formats.iter().copied().chain(std::iter::repeat(Format::Text));
-    let fields = columns.iter().zip(formats).map(|(column, format)| {
-        FieldDescription::new(
-            without_nul(&column.name),
-            column.table_oid.cast_signed(),
-            column.attribute,
-            types::oid(&column.sql_type),
-            types::size(&column.sql_type),
-            if column.is_declared { types::modifier(&column.sql_type) } else { -1 },
-            format.code(),
-        )
-    });
-    PgWireBackendMessage::RowDescription(RowDescription::new(fields.collect()))
+/// Appends what describes a result: RowDescription, or NoData for none. Columns without a format are text.
+///
+/// # Errors
+/// When it is too long for a message.
+pub(super) fn describe(
+    columns: Option<&[ResultColumn]>,
+    formats: impl Iterator<Item = Format>,
+    outbox: &mut Outbox,
+) -> Result<(), Failure> {
+    let Some(columns) = columns else {
+        outbox.send_bare(b'n');
+        return Ok(());
+    };
+    let out = outbox.open(b'T');
+    out.put_i16(i16::try_from(columns.len()).unwrap_or(i16::MAX));
+    for (column, format) in columns.iter().zip(formats.chain(std::iter::repeat(Format::Text))) {
+        match column.name.contains('\0') {
+            false => out.put_slice(column.name.as_bytes()),
+            true => out.put_slice(without_nul(&column.name).as_bytes()),
+        }
+        out.put_u8(0);
+        let (oid, size) = types::oid_and_size(&column.sql_type);
+        out.put_u32(column.table_oid);
+        out.put_i16(column.attribute);
+        out.put_u32(oid);
+        out.put_i16(size);
+        out.put_i32(if column.is_declared { types::modifier(&column.sql_type) } else { -1 });
+        out.put_i16(format.code());
+    }
+    outbox.close()
+}
+
+/// Appends a row of a statement that reads one by its key.
+pub(super) fn write_single(
+    row: &SingleRow,
+    formats: &[Format],
+    style: &Style,
+    outbox: &mut Outbox,
+) -> Result<(), Failure> {
+    let values = row.values();
+    let out = outbox.open(b'D');
+    out.put_i16(i16::try_from(values.len()).unwrap_or(i16::MAX));
+    for (value, format) in values.zip(formats) {
+        put_cell(out, value == Value::Null, |out| match format {
+            Format::Text => write_value(value, style, out),
+            Format::Binary => binary::put_value(value, out),
+        });
+    }
+    outbox.close()?;
+    outbox.count_rows(1);
+    Ok(())
 }
 
 /// # Errors

@@ -43,6 +43,15 @@ async fn run_repeated(connection: &mut Connection, text: &str) -> Result<bool, H
     let work = connection.session.repeated(text);
     let repeated = connection.interrupts.guard(&mut connection.reader, work).await?;
     let Some(Repeated { prepared, parameters }) = repeated else { return Ok(false) };
+    if let Some(single) = connection.execute_single(&prepared, &parameters, Position::Last).await? {
+        rows::check_width(Some(&single.columns))?;
+        let formats = vec![Format::Text; single.columns.len()];
+        rows::describe(Some(&single.columns), formats.iter().copied(), &mut connection.outbox)?;
+        let tag = connection.send_single(&single, &formats)?;
+        connection.finish_implicit().await?;
+        connection.complete(tag);
+        return Ok(true);
+    }
     let outcome = match connection.execute(&prepared, parameters, Position::Last).await {
         // The catalogue has changed in this very moment.
         Err(Halt::Statement(failure)) if failure.is_plan_changed() => return Ok(false),
@@ -81,7 +90,7 @@ async fn finish(connection: &mut Connection, outcome: Outcome, format: Format, p
 async fn send_rows(connection: &mut Connection, rows: Rows, format: Format) -> Result<CommandTag, Halt> {
     rows::check_width(Some(&rows.columns))?;
     let formats = vec![format; rows.columns.len()];
-    connection.outbox.send(&rows::description(Some(&rows.columns), &formats));
+    rows::describe(Some(&rows.columns), formats.iter().copied(), &mut connection.outbox)?;
     let mut cursor = Cursor::new(&mut connection.session, rows, formats).await?;
     let sent = cursor.send(&mut connection.sending(), None).await?;
     Ok(cursor.tag.complete(sent.rows))

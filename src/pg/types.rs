@@ -1,5 +1,7 @@
 //! SQL types as the wire names them: OIDs, sizes and modifiers, as in PostgreSQL 15.
 
+use std::mem::discriminant;
+
 use crate::sql::types::{CatalogType, SqlType};
 
 /// A type without its parameters.
@@ -101,11 +103,11 @@ pub(super) fn of_oid(wanted: u32) -> Option<SqlType> {
     }
 }
 
-/// The fixed size of a type's values, or -1.
-pub(super) fn size(sql_type: &SqlType) -> i16 {
+/// The OID of a type, as [`oid`] gives it, and the fixed size of its values, or -1.
+pub(super) fn oid_and_size(sql_type: &SqlType) -> (u32, i16) {
     match sql_type {
-        SqlType::Array(_) => VARIABLE,
-        other => find(other).map_or(VARIABLE, |entry| entry.size),
+        SqlType::Array(_) | SqlType::Char(_) | SqlType::Record(_) => (oid(sql_type), VARIABLE),
+        other => find(other).map_or((TEXT.0, VARIABLE), |entry| (entry.oid, entry.size)),
     }
 }
 
@@ -140,7 +142,8 @@ fn find(sql_type: &SqlType) -> Option<&'static Entry> {
         SqlType::Limited(limits) => limits.of().bare(),
         other => other,
     };
-    TYPES.iter().find(|entry| entry.sql_type == *bare)
+    let kind = discriminant(bare);
+    TYPES.iter().find(|entry| discriminant(&entry.sql_type) == kind && entry.sql_type == *bare)
 }
 
 #[cfg(test)]
@@ -194,8 +197,10 @@ mod tests {
         assert_eq!(modifier(&SqlType::Array(Box::new(SqlType::Char(3)))), 7);
         assert_eq!(modifier(&SqlType::Int4), -1);
         let limited = SqlType::Limited(TimeLimits::digits(TimeType::Timestamptz, 3));
-        assert_eq!((oid(&limited), size(&limited), modifier(&limited)), (1184, 8, 3));
-        assert_eq!((oid(&SqlType::Char(3)), size(&SqlType::Int4), size(&SqlType::Text)), (1042, 4, -1));
+        assert_eq!((oid_and_size(&limited), modifier(&limited)), ((1184, 8), 3));
+        let of_each = [SqlType::Char(3), SqlType::Int4, SqlType::Text, SqlType::Array(Box::new(SqlType::Int4))];
+        let expected = [(1042, -1), (23, 4), (25, -1), (1007, -1)];
+        assert_eq!(of_each.each_ref().map(oid_and_size), expected);
         assert_eq!(oid(&SqlType::Unknown), 25);
     }
 }

@@ -42,6 +42,7 @@ mod scan;
 mod sequence;
 pub mod session;
 mod settings;
+mod single_row;
 mod statement;
 pub mod statistics;
 pub mod style;

@@ -9,6 +9,7 @@ use futures::Stream;
 
 pub use super::copies::CopyProgress;
 use super::error::SqlResult;
+pub use super::single_row::{SingleRow, Value};
 use super::types::SqlType;
 
 /// One column of a result, as RowDescription tells it.
@@ -51,6 +52,14 @@ pub enum Outcome {
 pub struct Rows {
     pub columns: Arc<[ResultColumn]>,
     pub stream: RowStream,
+    pub tag: RowsTag,
+}
+
+/// What a statement gives that reads one row by its key.
+pub struct Single {
+    pub columns: Arc<[ResultColumn]>,
+    /// `None` where there is no such row.
+    pub row: Option<SingleRow>,
     pub tag: RowsTag,
 }
 

@@ -1,6 +1,7 @@
 //! The one contract between SQL and stores: [`TableStore`], with the rules of entity group transactions.
 //!
-//! Reads come out as Arrow columns ([`TableReader::scan`]) or as one entity ([`TableReader::get`]); writes go in as
+//! Reads come out as Arrow columns ([`TableReader::scan`]) or as one entity ([`TableReader::get`],
+//! [`TableReader::get_at_once`]); writes go in as
 //! [`Batch`]es, which can only be built when they are legal entity group transactions. What a store may do better than
 //! the service is a promise ([`Promises`]) that callers ask for, never a backend's name.
 
@@ -31,6 +32,6 @@ pub use schema::{ObservedProperty, ObservedSchema, TypeSet};
 pub use segments::{Renewal, SegmentFigures, SegmentState};
 pub use sighting::{Counted, Sighting, SightingSource, Sightings};
 pub use store::{
-    CommitError, GroupError, Parallelism, Promises, Rejection, SnapshotScope, StoreError, StoreFigures, TableReader,
-    TableSize, TableStore, Written,
+    AtOnce, CommitError, GroupError, Parallelism, Promises, Rejection, SnapshotScope, StoreError, StoreFigures,
+    TableReader, TableSize, TableStore, Written,
 };

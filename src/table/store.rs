@@ -6,10 +6,11 @@ use async_trait::async_trait;
 use thiserror::Error;
 
 use super::{
-    Batch, KeyRange, ObservedSchema, Renewal, ScanPlan, ScanRequest, ScanStream, SegmentFigures, Sightings, Unfit,
+    Batch, KeyRange, ObservedSchema, Renewal, ScanColumns, ScanPlan, ScanRequest, ScanStream, SegmentFigures, Sightings,
+    Unfit,
 };
 use crate::model::limits::{CUSTOM_PROPERTIES_MAX, ENTITY_MAX_BYTES};
-use crate::model::{ETag, EdmDateTime, EntityKey, StoredEntity, TableName};
+use crate::model::{ETag, EdmDateTime, EdmRef, EntityKey, StoredEntity, TableName};
 
 /// What a store guarantees beyond the Table service's own contract. Callers ask here; they never ask which store it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +85,16 @@ pub struct StoreFigures {
     pub segments_building: Option<u64>,
 }
 
+/// What [`TableReader::get_at_once`] came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AtOnce {
+    /// There is an entity: its Timestamp. All of it that was asked for was taken.
+    Entity(EdmDateTime),
+    Nothing,
+    /// It takes another way.
+    No,
+}
+
 /// A view to read from. Where the store promises [`SnapshotScope::Store`], everything read through one reader is of one
 /// moment; it holds all commits acknowledged before it was made. Cheap to make: one per statement.
 #[async_trait]
@@ -120,6 +131,23 @@ pub trait TableReader: Send + Sync + 'static {
     /// # Errors
     /// [`StoreError::TableMissing`].
     async fn get(&self, table: &TableName, key: &EntityKey) -> Result<Option<StoredEntity>, StoreError>;
+
+    /// One entity's properties, for reads of one key, which are many and short: each one that `columns` asks for and the
+    /// entity has is given to `take`, with its column's index, where it lies. Nothing is waited for; a store that has to
+    /// wait says so, and so does one whose value was not taken. Then [`TableReader::scan`] is to be asked.
+    ///
+    /// # Errors
+    /// [`StoreError::TableMissing`].
+    fn get_at_once(
+        &self,
+        table: &TableName,
+        key: (&str, &str),
+        columns: &ScanColumns,
+        take: &mut dyn FnMut(usize, EdmRef<'_>) -> bool,
+    ) -> Result<AtOnce, StoreError> {
+        let _ = (table, key, columns, take);
+        Ok(AtOnce::No)
+    }
 
     /// The asked-for columns of the entities in the asked-for ranges, as record batches in key order (reversed on
     /// request). Nothing is read before the stream is polled, and little ahead of it; dropping the stream stops the

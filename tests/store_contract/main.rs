@@ -103,6 +103,7 @@ macro_rules! contract {
                 system_columns_are_those_of_get,
                 no_columns_still_count_rows,
                 absent_properties_are_null,
+                one_key_is_read_at_once,
                 a_property_can_be_asked_for_twice,
                 values_widen_without_loss,
                 edm_type_of_names_the_stored_type,

@@ -1,9 +1,9 @@
 //! The columns of a scan.
 
-use tablegate::model::{EdmType, EdmValue};
-use tablegate::table::{ColumnType, Operation, ScanColumn, ScanColumns, StoreError};
+use tablegate::model::{EdmRef, EdmType, EdmValue};
+use tablegate::table::{AtOnce, ColumnType, Operation, ScanColumn, ScanColumns, SnapshotScope, StoreError};
 
-use crate::harness::{Scan, Store, entity, get, insert_all, int, key, name, new_table, property, text, write};
+use crate::harness::{Scan, Store, entity, get, insert_all, int, key, name, new_table, property, table, text, write};
 
 pub async fn batches_have_the_asked_for_schema(store: &Store) {
     let orders = new_table(store).await;
@@ -41,6 +41,33 @@ pub async fn absent_properties_are_null(store: &Store) {
     let columns = [property("a", ColumnType::Int32), property("never", ColumnType::Guid)];
     let rows = Scan::of(&orders).columns(columns).run(store).await.rows();
     assert_eq!(rows, [[None, None], [Some(int(2)), None], [None, None]]);
+}
+
+pub async fn one_key_is_read_at_once(store: &Store) {
+    let orders = new_table(store).await;
+    insert_all(store, &orders, [entity("p", "r", [("a", int(7)), ("other", int(1)), ("t", text("x"))])]).await;
+    let wanted =
+        [("t", ColumnType::Text), ("never", ColumnType::Guid), ("a", ColumnType::Int32), ("a", ColumnType::Int64)];
+    let columns = ScanColumns::new(wanted.map(|(name, column_type)| property(name, column_type)).into());
+    let (reader, mut taken) = (store.reader(), Vec::new());
+    let mut take = |column: usize, value: EdmRef<'_>| {
+        taken.push((column, value.to_owned()));
+        true
+    };
+    let found = reader.get_at_once(&orders, ("p", "r"), &columns, &mut take).unwrap();
+    let missing = reader.get_at_once(&orders, ("p", "q"), &columns, &mut take).unwrap();
+    let refused = reader.get_at_once(&orders, ("p", "r"), &columns, &mut |column, _| column == 0).unwrap();
+    assert_eq!(refused, AtOnce::No);
+    // A store that is asked over a network has to wait.
+    if store.promises().snapshot == SnapshotScope::Store {
+        let whole = get(store, &orders, &key("p", "r")).await.unwrap();
+        assert_eq!((found, missing), (AtOnce::Entity(whole.timestamp), AtOnce::Nothing));
+        assert_eq!(taken, [(0, text("x")), (2, int(7)), (3, int(7))]);
+        let no_table = reader.get_at_once(&table("Nowhere"), ("p", "r"), &columns, &mut |_, _| true);
+        assert!(matches!(no_table, Err(StoreError::TableMissing(_))), "{no_table:?}");
+    } else {
+        assert_eq!((found, missing, taken), (AtOnce::No, AtOnce::No, Vec::new()));
+    }
 }
 
 pub async fn a_property_can_be_asked_for_twice(store: &Store) {

@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use async_trait::async_trait;
 use fjall::{Iter, Readable as _, Slice, Snapshot};
 
+use super::analyze::damaged_row;
 use super::apply::{damaged, find};
 use super::engine::Engine;
 use super::key_bytes::{self, ByteSpan};
@@ -12,8 +13,10 @@ use super::lease::Lease;
 use super::meta::{Live, Tables};
 use super::scan::Scan;
 use super::segment::split::split;
-use crate::model::{ETag, Entity, EntityKey, StoredEntity, TableName};
-use crate::table::{KeyRange, ObservedSchema, ScanRequest, ScanStream, StoreError, TableReader, TableSize};
+use crate::model::{ETag, EdmRef, Entity, EntityKey, StoredEntity, TableName};
+use crate::table::{
+    AtOnce, KeyRange, ObservedSchema, ScanColumns, ScanRequest, ScanStream, StoreError, TableReader, TableSize,
+};
 
 /// Rows and tables at one moment, all of it durable.
 pub(super) struct View {
@@ -123,6 +126,28 @@ impl TableReader for EmbeddedReader {
         let timestamp = row.timestamp;
         let entity = Entity::new(key.clone(), properties);
         Ok(Some(StoredEntity { entity, timestamp, etag: ETag::of_timestamp(timestamp) }))
+    }
+
+    fn get_at_once(
+        &self,
+        table: &TableName,
+        (partition, row): (&str, &str),
+        columns: &ScanColumns,
+        take: &mut dyn FnMut(usize, EdmRef<'_>) -> bool,
+    ) -> Result<AtOnce, StoreError> {
+        let table = find(&self.view.tables, table)?;
+        let key = key_bytes::of_row(table.number, partition, row);
+        let Some(bytes) = self.view.row(&*self.view.engine()?, &key)? else { return Ok(AtOnce::Nothing) };
+        let damaged = |error| damaged_row(table, &key, error);
+        let row = table.parse_row(&bytes).map_err(damaged)?;
+        for (column, name) in columns.properties() {
+            if let Some(property) = row.place_of(name)
+                && !take(column, row.value(property).map_err(damaged)?)
+            {
+                return Ok(AtOnce::No);
+            }
+        }
+        Ok(AtOnce::Entity(row.timestamp))
     }
 
     fn scan(&self, request: ScanRequest) -> Result<ScanStream, StoreError> {

@@ -109,10 +109,7 @@ impl Projection {
     }
 
     fn find(&self, row: &Row<'_>) -> Plan {
-        let properties = row.shape().properties();
-        let place = |(column, name): &(usize, PropertyName)| {
-            Some((*column, properties.iter().position(|property| property.name == *name)?))
-        };
+        let place = |(column, name): &(usize, PropertyName)| Some((*column, row.place_of(name)?));
         self.wanted.iter().filter_map(place).collect()
     }
 }

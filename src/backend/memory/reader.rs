@@ -6,8 +6,8 @@ use async_trait::async_trait;
 
 use super::scan::Scan;
 use super::{Tables, find};
-use crate::model::{EntityKey, StoredEntity, TableName};
-use crate::table::{ObservedSchema, ScanRequest, ScanStream, StoreError, TableReader, TableSize};
+use crate::model::{EdmRef, EntityKey, StoredEntity, TableName};
+use crate::table::{AtOnce, ObservedSchema, ScanColumns, ScanRequest, ScanStream, StoreError, TableReader, TableSize};
 
 pub(super) struct MemoryReader {
     tables: Arc<Tables>,
@@ -35,6 +35,21 @@ impl TableReader for MemoryReader {
 
     async fn get(&self, table: &TableName, key: &EntityKey) -> Result<Option<StoredEntity>, StoreError> {
         Ok(find(&self.tables, table)?.get(key).map(|stored| StoredEntity::clone(stored)))
+    }
+
+    fn get_at_once(
+        &self,
+        table: &TableName,
+        (partition, row): (&str, &str),
+        columns: &ScanColumns,
+        take: &mut dyn FnMut(usize, EdmRef<'_>) -> bool,
+    ) -> Result<AtOnce, StoreError> {
+        let Some(stored) = find(&self.tables, table)?.get_pair(partition, row) else { return Ok(AtOnce::Nothing) };
+        let properties = &stored.entity.properties;
+        let mut found =
+            columns.properties().filter_map(|(column, name)| Some((column, properties.get(name.as_str())?)));
+        let are_taken = found.all(|(column, value)| take(column, value.as_ref()));
+        Ok(if are_taken { AtOnce::Entity(stored.timestamp) } else { AtOnce::No })
     }
 
     fn scan(&self, request: ScanRequest) -> Result<ScanStream, StoreError> {

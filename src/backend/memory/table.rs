@@ -25,6 +25,11 @@ impl Table {
         self.partitions.get(&key.partition)?.get(&key.row)
     }
 
+    /// The entity of these two keys.
+    pub(super) fn get_pair(&self, partition: &str, row: &str) -> Option<&Arc<StoredEntity>> {
+        self.partitions.get(partition)?.get(row)
+    }
+
     pub(super) fn observed(&self) -> &Arc<ObservedSchema> {
         &self.observed
     }

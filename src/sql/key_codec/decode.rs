@@ -19,6 +19,8 @@ use crate::sql::types::SqlType;
 
 /// Most digits of a number that always fits 128 bits.
 const I128_DIGITS: usize = 38;
+/// Most digits of a number that always fits 64 bits.
+const U64_DIGITS: usize = 19;
 const DATE_CHARS: usize = "2014-08-22".len();
 const TIME_CHARS: usize = "00:50:32.0000000".len();
 
@@ -170,6 +172,17 @@ fn take_number(text: &str, digits: usize, range: NumberRange, inverted: bool) ->
         None => (false, text),
     };
     let (written, rest) = behind_sign.split_at_checked(digits)?;
+    if digits <= U64_DIGITS {
+        let mut magnitude = 0_u64;
+        for byte in written.bytes() {
+            let digit = u64::from(byte.wrapping_sub(b'0'));
+            if digit > 9 {
+                return None;
+            }
+            magnitude = magnitude * 10 + if negative == inverted { digit } else { 9 - digit };
+        }
+        return in_range(negative, magnitude.into(), range).map(|number| (KeyValue::Number(number), rest));
+    }
     if !written.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
@@ -184,10 +197,14 @@ fn take_number(text: &str, digits: usize, range: NumberRange, inverted: bool) ->
         let magnitude = i256::from_string(&magnitude)?;
         return Some((KeyValue::Wide(if negative { magnitude.checked_neg()? } else { magnitude }), rest));
     }
-    let magnitude: i128 = magnitude.parse().ok()?;
+    in_range(negative, magnitude.parse().ok()?, range).map(|number| (KeyValue::Number(number), rest))
+}
+
+/// The number, if it is one of the column's and is written as such: there is no zero below zero.
+fn in_range(negative: bool, magnitude: i128, range: NumberRange) -> Option<i128> {
     let number = if negative { -magnitude } else { magnitude };
     let fits = range.bounds().is_none_or(|(min, max)| (min..=max).contains(&number));
-    fits.then_some((KeyValue::Number(number), rest))
+    (fits && !(negative && magnitude == 0)).then_some(number)
 }
 
 /// The text up to the end mark, and what follows it.

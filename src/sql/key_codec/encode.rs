@@ -16,8 +16,10 @@ use super::escape::push_escaped;
 use super::part::{KeyValue, PartKind, PartLayout};
 use super::{KeyCodecError, KeyColumn};
 use crate::model::{KeyError, is_legal_in_keys};
-use crate::sql::types::SqlType;
+use crate::sql::types::{BARE_NUMERIC_PRECISION, SqlType};
 
+/// Digits of the widest decimal.
+const MAX_DIGITS: usize = BARE_NUMERIC_PRECISION as usize;
 /// Microseconds of a day; `24:00:00` is a time of day in PostgreSQL.
 const DAY_MICROS: i64 = 86_400_000_000;
 
@@ -92,7 +94,10 @@ pub(super) fn push(layout: &PartLayout, value: &KeyValue<'_>, out: &mut String) 
         (KeyValue::Bool(b), _) => out.push(if *b != invert { '1' } else { '0' }),
         (KeyValue::Number(n), PartKind::Number { digits, .. }) => {
             let magnitude = n.unsigned_abs();
-            push_number(*n < 0, format_args!("{magnitude:0digits$}"), digits, invert, out)?;
+            match u64::try_from(magnitude) {
+                Ok(magnitude) => push_short(*n < 0, magnitude, digits, invert, out)?,
+                Err(_) => push_number(*n < 0, format_args!("{magnitude:0digits$}"), digits, invert, out)?,
+            }
         }
         (KeyValue::Wide(n), PartKind::Number { digits, .. }) => {
             let magnitude = n.wrapping_abs().to_string();
@@ -242,6 +247,32 @@ fn push_number(
         return Err(Refusal::Number);
     }
     invert_digits(out, start, negative != invert);
+    Ok(())
+}
+
+/// As [`push_number`], of a number that most are: short.
+fn push_short(
+    negative: bool,
+    mut magnitude: u64,
+    digits: usize,
+    invert: bool,
+    out: &mut String,
+) -> Result<(), Refusal> {
+    let mut buffer = [0_u8; MAX_DIGITS];
+    let Some(text) = buffer.get_mut(..digits) else { return Err(Refusal::Number) };
+    let complement = negative != invert;
+    for slot in text.iter_mut().rev() {
+        let digit = u8::try_from(magnitude % 10).unwrap_or_default();
+        magnitude /= 10;
+        *slot = b'0' + if complement { 9 - digit } else { digit };
+    }
+    if magnitude > 0 {
+        return Err(Refusal::Number);
+    }
+    if negative {
+        out.push(if invert { '~' } else { '-' });
+    }
+    out.push_str(std::str::from_utf8(text).unwrap_or_default());
     Ok(())
 }
 

@@ -21,7 +21,8 @@ use xxhash_rust::xxh64::xxh64;
 
 pub use self::error::KeyCodecError;
 pub use self::locate::Located;
-use self::part::{PartKind, PartLayout};
+use self::part::{KeyValue, PartKind, PartLayout};
+use super::single_row::Value;
 use super::types::SqlType;
 use crate::model::{EntityKey, KeyPart, PartitionKey, RowKey, Span};
 use datafusion::common::ScalarValue;
@@ -173,7 +174,7 @@ impl KeyCodec {
         let mut output = decode::Outputs::new(&self.columns, wanted, rows.len());
         for row in 0..rows.len() {
             let (partition, row_key) = (partitions.value(row), rows.value(row));
-            self.decode_row(partition, row_key, &mut output)
+            self.decode_row(partition, row_key, |column, value| output.push(column, value))
                 .ok_or_else(|| KeyCodecError::stored(partition, row_key))?;
         }
         output.finish()
@@ -202,12 +203,50 @@ impl KeyCodec {
         locate::locate(self.layouts.get(column)?, value)
     }
 
+    /// Appends the part of a value of the column's own type; `None` where it has none, or [`KeyCodec::locate`] cannot say.
+    pub fn push_part(&self, column: usize, value: &ScalarValue, out: &mut String) -> Option<()> {
+        let layout = self.layouts.get(column)?;
+        let whole = match (layout.kind, value) {
+            (PartKind::Number { scale: 0, .. }, ScalarValue::Int16(value)) => (*value)?.into(),
+            (PartKind::Number { scale: 0, .. }, ScalarValue::Int32(value)) => (*value)?.into(),
+            (PartKind::Number { scale: 0, .. }, ScalarValue::Int64(value)) => (*value)?.into(),
+            _ => {
+                let Located::At(part) = locate::locate(layout, value)? else { return None };
+                out.push_str(&part);
+                return Some(());
+            }
+        };
+        encode::push(layout, &KeyValue::Number(whole), out).ok()
+    }
+
+    /// The values of the key columns of one stored key, each with its column's index; false when it does not decode, or
+    /// has a value that is no [`Value`].
+    pub(in crate::sql) fn values_of(
+        &self,
+        (partition, row_key): (&str, &str),
+        take: &mut dyn FnMut(usize, Value<'_>),
+    ) -> bool {
+        let mut are_values = true;
+        let decoded = self.decode_row(partition, row_key, |column, value| {
+            match self.columns.get(column).and_then(|column| value.shown_as(&column.sql_type)) {
+                Some(value) => take(column, value),
+                None => are_values = false,
+            }
+        });
+        decoded.is_some() && are_values
+    }
+
     /// The parts of the key column at `column` whose text starts with `prefix`; `None` unless the column is text.
     pub fn locate_prefix(&self, column: usize, prefix: &str) -> Option<Span> {
         locate::locate_prefix(self.layouts.get(column)?, prefix)
     }
 
-    fn decode_row<'a>(&self, partition: &'a str, row_key: &'a str, output: &mut decode::Outputs<'a>) -> Option<()> {
+    fn decode_row<'a>(
+        &self,
+        partition: &'a str,
+        row_key: &'a str,
+        mut push: impl FnMut(usize, KeyValue<'a>),
+    ) -> Option<()> {
         match &self.partition {
             PartitionScheme::Columns(_) => {}
             PartitionScheme::Constant(text) if text == partition => {}
@@ -222,7 +261,7 @@ impl KeyCodec {
             let text = &mut rest[usize::from(layout.key == KeyPart::RowKey)];
             let (value, behind) = decode::take(layout, text)?;
             *text = behind;
-            output.push(index, value);
+            push(index, value);
         }
         rest.iter().all(|text| text.is_empty()).then_some(())
     }

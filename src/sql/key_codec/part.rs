@@ -6,6 +6,7 @@ use arrow::datatypes::i256;
 
 use super::{KeyCodecError, KeyColumn};
 use crate::model::KeyPart;
+use crate::sql::single_row::Value;
 use crate::sql::types::SqlType;
 
 /// The ways to write a value.
@@ -158,4 +159,24 @@ pub(super) enum KeyValue<'a> {
     Micros(i64),
     Bytes(Cow<'a, [u8]>),
     Text(Cow<'a, str>),
+}
+
+impl KeyValue<'_> {
+    /// The value as one of a type that is shown as it is stored; `None` when it is not.
+    pub fn shown_as(&self, sql_type: &SqlType) -> Option<Value<'_>> {
+        Some(match (sql_type, self) {
+            (SqlType::Bool, KeyValue::Bool(value)) => Value::Bool(*value),
+            (SqlType::Int2, KeyValue::Number(value)) => Value::Int2(i16::try_from(*value).ok()?),
+            (SqlType::Int4, KeyValue::Number(value)) => Value::Int4(i32::try_from(*value).ok()?),
+            (SqlType::Int8, KeyValue::Number(value)) => Value::Int8(i64::try_from(*value).ok()?),
+            (SqlType::Float8, KeyValue::Float8(value)) => Value::Float8(*value),
+            (SqlType::Text | SqlType::Varchar(_), KeyValue::Text(text)) => Value::Text(text),
+            (SqlType::Bytea, KeyValue::Bytes(bytes)) => Value::Bytea(bytes),
+            (SqlType::Uuid, KeyValue::Bytes(bytes)) => Value::Uuid(<[u8; 16]>::try_from(&**bytes).ok()?),
+            (SqlType::Date, KeyValue::Days(days)) => Value::Date(*days),
+            (SqlType::Timestamp, KeyValue::Micros(micros)) => Value::Timestamp(*micros),
+            (SqlType::Timestamptz, KeyValue::Micros(micros)) => Value::Timestamptz(*micros),
+            _ => return None,
+        })
+    }
 }

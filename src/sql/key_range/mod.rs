@@ -27,7 +27,7 @@ use self::from_logical::Translator;
 pub(in crate::sql) use self::from_logical::flatten;
 use self::from_physical::PhysicalReader;
 pub(in crate::sql) use self::intersect::ranges as in_both;
-pub use self::point::PointPredicate;
+pub use self::point::{PointPredicate, RangePredicate};
 use self::predicate::{KeyPredicate, KeyView};
 pub(in crate::sql) use self::predicate::{Pattern, comparison};
 use self::residual::residual;

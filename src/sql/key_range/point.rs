@@ -1,16 +1,20 @@
-//! A predicate that names one key: every key column equals a value or a parameter, and nothing else is asked.
+//! Predicates that name one key, or the rows of one partition between two bounds, and ask for nothing else: the key
+//! columns in order equal values or parameters, and the last one may lie between two.
 //!
 //! Such a predicate is taken apart once, and each run only writes the key down. What it gives is what the analysis of
 //! the predicate would give; where it cannot say, that is asked.
+
+use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 
 use super::from_logical::flatten;
 use super::predicate::{KeyView, Operand};
-use crate::model::{PartitionKey, RowKey, Span};
+use super::{KeyPlan, ScanGroup, Scope};
+use crate::model::{Cut, PartitionKey, RowKey, Span};
 use crate::sql::expr::parameter_number;
-use crate::sql::key_codec::{Located, PartitionScheme};
+use crate::sql::key_codec::PartitionScheme;
 use crate::sql::relation::Relation;
 use crate::table::KeyRange;
 
@@ -28,20 +32,9 @@ enum Wanted {
 impl PointPredicate {
     /// What the filters say together, if it is of this form.
     pub fn of(relation: &Relation, filters: &[Expr]) -> Option<Self> {
-        let keys = KeyView { relation, codec: &relation.codec };
         let mut wanted: Vec<Option<Wanted>> = relation.codec.columns().iter().map(|_| None).collect();
-        for part in filters.iter().flat_map(|filter| flatten(filter, Operator::And)) {
-            let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = part else { return None };
-            let (name, value) = match (&**left, &**right) {
-                (Expr::Column(column), value) | (value, Expr::Column(column)) => (&column.name, value),
-                _ => return None,
-            };
-            let Operand::Column { column, .. } = Operand::column(&keys, name) else { return None };
-            let value = match value {
-                Expr::Literal(value, _) => Wanted::Value(value.clone()),
-                Expr::Placeholder(placeholder) => Wanted::Parameter(parameter_number(&placeholder.id)?.checked_sub(1)?),
-                _ => return None,
-            };
+        for part in comparisons(relation, filters) {
+            let Comparison { column, operator: Operator::Eq, value } = part? else { return None };
             if wanted.get_mut(column)?.replace(value).is_some() {
                 return None;
             }
@@ -49,31 +42,165 @@ impl PointPredicate {
         wanted.into_iter().collect::<Option<Vec<_>>>().filter(|wanted| !wanted.is_empty()).map(Self)
     }
 
-    /// The key with these parameters, as a range; `None` where they name none, or it takes a closer look.
-    pub fn range(&self, relation: &Relation, parameters: &[ScalarValue]) -> Option<KeyRange> {
+    /// The key with these parameters; `None` where they name none, or it takes a closer look.
+    pub fn key(&self, relation: &Relation, parameters: &[ScalarValue]) -> Option<(PartitionKey, RowKey)> {
         let codec = &relation.codec;
         let split = codec.partition_columns();
-        let (mut partition, mut row) = (String::new(), String::new());
-        for (index, (wanted, column)) in self.0.iter().zip(codec.columns()).enumerate() {
-            let value = match wanted {
-                Wanted::Value(value) => value,
-                Wanted::Parameter(index) => parameters.get(*index)?,
-            };
-            if value.is_null() || value.data_type() != column.sql_type.arrow() {
-                return None;
-            }
-            let Located::At(part) = codec.locate(index, value)? else { return None };
-            if index < split { &mut partition } else { &mut row }.push_str(&part);
+        let (mut partition, mut row) = (String::with_capacity(KEY_BYTES), String::with_capacity(KEY_BYTES));
+        for (index, wanted) in self.0.iter().enumerate() {
+            let key = if index < split { &mut partition } else { &mut row };
+            wanted.push(relation, index, parameters, key)?;
         }
         match codec.partition() {
             PartitionScheme::Columns(_) => {}
             PartitionScheme::Constant(constant) => partition.push_str(constant),
             PartitionScheme::Bucket(_) => partition = codec.bucket_of(&row)?,
         }
-        let (partition, row) = (PartitionKey::parse(partition).ok()?, RowKey::parse(row).ok()?);
-        Some(KeyRange {
-            partitions: Span::point(partition.shared().clone()),
-            rows: [Span::point(row.shared().clone())].into(),
+        Some((PartitionKey::parse(partition).ok()?, RowKey::parse(row).ok()?))
+    }
+
+    /// The key as a range.
+    pub fn range((partition, row): &(PartitionKey, RowKey)) -> KeyRange {
+        KeyRange {
+            partitions: Span::point(Arc::clone(partition.shared())),
+            rows: [Span::point(Arc::clone(row.shared()))].into(),
+        }
+    }
+}
+
+/// A partition, and between which bounds the last key column lies there.
+#[derive(Debug)]
+pub struct RangePredicate {
+    /// What the key columns before the last one equal.
+    equal: Vec<Wanted>,
+    low: Option<Bound>,
+    high: Option<Bound>,
+}
+
+#[derive(Debug)]
+struct Bound {
+    value: Wanted,
+    /// Whether the value itself is within.
+    closed: bool,
+}
+
+impl RangePredicate {
+    /// What the filters say together, if it is of this form.
+    pub fn of(relation: &Relation, filters: &[Expr]) -> Option<Self> {
+        let codec = &relation.codec;
+        let last = codec.columns().len().checked_sub(1)?;
+        // The last column is one of the RowKey, which sorts as it does.
+        let PartitionScheme::Columns(split) = codec.partition() else { return None };
+        if *split > last || codec.columns().get(last)?.descending {
+            return None;
+        }
+        let mut equal: Vec<Option<Wanted>> = (0..last).map(|_| None).collect();
+        let (mut low, mut high) = (None, None);
+        for part in comparisons(relation, filters) {
+            let Comparison { column, operator, value } = part?;
+            let before = if column == last {
+                let (bound, closed) = match operator {
+                    Operator::Gt => (&mut low, false),
+                    Operator::GtEq => (&mut low, true),
+                    Operator::Lt => (&mut high, false),
+                    Operator::LtEq => (&mut high, true),
+                    _ => return None,
+                };
+                bound.replace(Bound { value, closed }).is_some()
+            } else if operator == Operator::Eq {
+                equal.get_mut(column)?.replace(value).is_some()
+            } else {
+                return None;
+            };
+            if before {
+                return None;
+            }
+        }
+        let equal = equal.into_iter().collect::<Option<Vec<_>>>()?;
+        (low.is_some() || high.is_some()).then_some(Self { equal, low, high })
+    }
+
+    /// The scan with these parameters; `None` where it takes a closer look.
+    pub fn plan(&self, relation: &Relation, parameters: &[ScalarValue]) -> Option<KeyPlan> {
+        let split = relation.codec.partition_columns();
+        let (mut partition, mut row) = (String::with_capacity(KEY_BYTES), String::with_capacity(KEY_BYTES));
+        for (index, wanted) in self.equal.iter().enumerate() {
+            let key = if index < split { &mut partition } else { &mut row };
+            wanted.push(relation, index, parameters, key)?;
+        }
+        let last = self.equal.len();
+        let part = |bound: &Bound| {
+            let mut key = row.clone();
+            bound.value.push(relation, last, parameters, &mut key)?;
+            Some(Arc::from(key))
+        };
+        let from = match &self.low {
+            Some(bound) if bound.closed => Cut::Before(part(bound)?),
+            Some(bound) => Cut::After(part(bound)?),
+            None if row.is_empty() => Cut::Min,
+            None => Cut::Before(row.as_str().into()),
+        };
+        let to = match &self.high {
+            Some(bound) if bound.closed => Cut::After(part(bound)?),
+            Some(bound) => Cut::Before(part(bound)?),
+            None if row.is_empty() => Cut::Max,
+            None => Cut::AfterPrefix(row.as_str().into()),
+        };
+        let rows = Span { from, to };
+        let partition = PartitionKey::parse(partition).ok()?;
+        if rows.is_empty() {
+            return None;
+        }
+        let range = KeyRange { partitions: Span::point(Arc::clone(partition.shared())), rows: [rows].into() };
+        let scope = Scope::of([&range]);
+        Some(KeyPlan { groups: vec![ScanGroup { ranges: vec![range], residual: None }], scope })
+    }
+}
+
+/// Room for the key of most rows.
+const KEY_BYTES: usize = 32;
+
+impl Wanted {
+    fn of(expr: &Expr) -> Option<Self> {
+        Some(match expr {
+            Expr::Literal(value, _) => Wanted::Value(value.clone()),
+            Expr::Placeholder(placeholder) => Wanted::Parameter(parameter_number(&placeholder.id)?.checked_sub(1)?),
+            _ => return None,
         })
     }
+
+    /// Appends the part of the key column at `index`.
+    fn push(&self, relation: &Relation, index: usize, parameters: &[ScalarValue], key: &mut String) -> Option<()> {
+        let value = match self {
+            Wanted::Value(value) => value,
+            Wanted::Parameter(index) => parameters.get(*index)?,
+        };
+        let codec = &relation.codec;
+        if value.is_null() || value.data_type() != codec.columns().get(index)?.sql_type.arrow() {
+            return None;
+        }
+        codec.push_part(index, value, key)
+    }
+}
+
+/// A key column against a value.
+struct Comparison {
+    column: usize,
+    operator: Operator,
+    value: Wanted,
+}
+
+/// The parts of a conjunction; `None` for one that is no comparison of a key column.
+fn comparisons<'a>(relation: &'a Relation, filters: &'a [Expr]) -> impl Iterator<Item = Option<Comparison>> {
+    let keys = KeyView { relation, codec: &relation.codec };
+    filters.iter().flat_map(|filter| flatten(filter, Operator::And)).map(move |part| {
+        let Expr::BinaryExpr(BinaryExpr { left, op, right }) = part else { return None };
+        let (name, value, operator) = match (&**left, &**right) {
+            (Expr::Column(column), value) => (&column.name, value, *op),
+            (value, Expr::Column(column)) => (&column.name, value, op.swap()?),
+            _ => return None,
+        };
+        let Operand::Column { column, .. } = Operand::column(&keys, name) else { return None };
+        Some(Comparison { column, operator, value: Wanted::of(value)? })
+    })
 }

@@ -348,7 +348,7 @@ fn run_places<R: RunEndIndexType>(runs: &RunArray<R>) -> (Vec<usize>, &ArrayRef)
     ((0..runs.len()).map(|row| runs.get_physical_index(row)).collect(), runs.values())
 }
 
-fn write_uuid(out: &mut impl fmt::Write, bytes: &[u8]) -> fmt::Result {
+pub(super) fn write_uuid(out: &mut impl fmt::Write, bytes: &[u8]) -> fmt::Result {
     let mut text = [b'-'; 36];
     let mut at = 0;
     for (index, byte) in bytes.iter().take(16).enumerate() {

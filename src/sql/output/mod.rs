@@ -12,6 +12,7 @@ mod number;
 mod record;
 mod stack;
 mod temporal;
+mod value;
 
 use std::fmt;
 
@@ -26,6 +27,7 @@ pub(super) use self::stack::StackText;
 pub(super) use self::temporal::civil_from_days;
 #[cfg(test)]
 pub(super) use self::temporal::write_timestamp;
+pub use self::value::write_value;
 pub use super::style::Style;
 use super::types::SqlType;
 

@@ -20,6 +20,8 @@ const FLOAT8_DIGITS: i8 = 15;
 const FLOAT4_DIGITS: i8 = 6;
 /// From this exponent up PostgreSQL prints a float8 with an exponent.
 const FLOAT8_LIMIT: i32 = 15;
+/// Magnitudes of float8 that PostgreSQL prints without an exponent, and `ryu` does too.
+const PLAIN_FLOAT8: std::ops::Range<f64> = 1e-4..1e15;
 /// From this exponent up PostgreSQL prints a float4 with an exponent.
 const FLOAT4_LIMIT: i32 = 6;
 
@@ -47,6 +49,16 @@ pub(crate) fn write_f64(out: &mut impl fmt::Write, value: f64, extra_digits: i8)
     if extra_digits <= 0 {
         return write_rounded(out, value, FLOAT8_DIGITS, extra_digits);
     }
+    if value == 0.0 || PLAIN_FLOAT8.contains(&value.abs()) {
+        let mut buffer = ryu::Buffer::new();
+        let text = buffer.format_finite(value);
+        return out.write_str(text.strip_suffix(".0").unwrap_or(text));
+    }
+    write_shortest_f64(out, value)
+}
+
+/// As many digits as the value needs, whatever its magnitude.
+fn write_shortest_f64(out: &mut impl fmt::Write, value: f64) -> fmt::Result {
     let mut text = StackText::<FLOAT_BYTES>::new();
     write!(text, "{value:e}")?;
     if value.abs() >= FIRST_UNIT_ABOVE_ONE && is_halfway(text.as_str(), value) {
@@ -280,6 +292,8 @@ fn ascii(bytes: &[u8]) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn float8(value: f64) -> String {
@@ -318,6 +332,21 @@ mod tests {
             (f64::NEG_INFINITY, "-Infinity"),
         ] {
             assert_eq!(float8(value), text);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_short_way_of_plain_float8_writes_the_same(mantissa in any::<i64>(), scale in -6_i32..20, bits in any::<u64>()) {
+            #[expect(clippy::cast_precision_loss, reason = "any double will do")]
+            let decimal = (mantissa as f64) / 10_f64.powi(scale);
+            for value in [decimal, f64::from_bits(bits)] {
+                if value.is_finite() {
+                    let mut long = String::new();
+                    write_shortest_f64(&mut long, value).unwrap();
+                    prop_assert_eq!(float8(value), long);
+                }
+            }
         }
     }
 

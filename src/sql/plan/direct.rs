@@ -24,10 +24,11 @@ use futures::stream::BoxStream;
 use super::assigned::Receiver;
 use crate::sql::error::SqlResult;
 use crate::sql::expr::{has_constant_part, is_foldable, parameter_number, unaliased};
-use crate::sql::key_range::{KeyPlan, PointPredicate};
+use crate::sql::key_range::{KeyPlan, PointPredicate, RangePredicate};
 use crate::sql::outcome::RowStream;
 use crate::sql::reads::Reads;
 use crate::sql::scan::{DirectScan, RelationProvider};
+use crate::sql::single_row::SingleRow;
 use crate::table::Direction;
 
 /// A query that is one scan, and expressions over its rows.
@@ -37,8 +38,12 @@ pub(super) struct DirectRead {
     filters: Vec<Expr>,
     /// The key that the filters name, where they name one.
     point: Option<PointPredicate>,
+    /// The rows of a partition that they name, where they name such.
+    range: Option<RangePredicate>,
     /// What comes out, over the scan's columns; `None` for these columns as they are.
     outputs: Option<Outputs>,
+    /// Which of the scan's columns come out, where these are all that does.
+    places: Option<Box<[usize]>>,
     order: Vec<PhysicalSortExpr>,
     fetch: Option<usize>,
     batch_rows: usize,
@@ -88,11 +93,7 @@ impl DirectRead {
         if let Some(row) = self.row(parameters, reads)? {
             return Ok(Some(with_outputs(row, outputs)));
         }
-        let filters = self.filters.iter().map(|filter| bound(filter, parameters)).collect::<Result<Vec<_>>>()?;
-        let plan = KeyPlan::from_filters(&self.scan.relation, &filters);
-        if !plan.is_exact() {
-            return Ok(None);
-        }
+        let Some(plan) = self.keys(parameters)? else { return Ok(None) };
         let direction = if self.order.is_empty() {
             Direction::Forward
         } else {
@@ -103,6 +104,35 @@ impl DirectRead {
         Ok(Some(with_outputs(rows, outputs)))
     }
 
+    /// Whether [`DirectRead::single`] may give a row.
+    pub fn may_be_single(&self) -> bool {
+        self.point.is_some() && self.places.is_some() && self.fetch != Some(0) && self.scan.shows_values()
+    }
+
+    /// The row of the one key that the filters name with these parameters, if there is one; outer `None` where that takes
+    /// another way: [`DirectRead::rows`].
+    ///
+    /// # Errors
+    /// When the table cannot be read.
+    #[expect(clippy::option_option, reason = "two different absences, told apart at the only caller")]
+    pub fn single(&self, parameters: &[ScalarValue], reads: &Reads) -> SqlResult<Option<Option<SingleRow>>> {
+        let (Some(point), Some(places)) = (&self.point, &self.places) else { return Ok(None) };
+        match point.key(&self.scan.relation, parameters) {
+            Some(key) => Ok(self.scan.single(&key, places, reads)?),
+            None => Ok(None),
+        }
+    }
+
+    /// The keys of the rows; `None` when they do not say all about which ones.
+    fn keys(&self, parameters: &[ScalarValue]) -> Result<Option<KeyPlan>> {
+        let relation = &self.scan.relation;
+        if let Some(plan) = self.range.as_ref().and_then(|range| range.plan(relation, parameters)) {
+            return Ok(Some(plan));
+        }
+        let filters = self.filters.iter().map(|filter| bound(filter, parameters)).collect::<Result<Vec<_>>>()?;
+        Ok(Some(KeyPlan::from_filters(relation, &filters)).filter(KeyPlan::is_exact))
+    }
+
     /// The row of the one key that the filters name; `None` when they do not, or more has to be looked at.
     fn row(
         &self,
@@ -110,7 +140,7 @@ impl DirectRead {
         reads: &Arc<Reads>,
     ) -> Result<Option<BoxStream<'static, Result<RecordBatch>>>> {
         let Some(point) = self.point.as_ref().filter(|_| self.fetch != Some(0)) else { return Ok(None) };
-        match point.range(&self.scan.relation, parameters) {
+        match point.key(&self.scan.relation, parameters) {
             Some(key) => self.scan.row(&key, reads),
             None => Ok(None),
         }
@@ -266,13 +296,14 @@ impl<'p> Shape<'p> {
         let provider = source_as_provider(&self.scan.source)?;
         let Some(provider) = provider.downcast_ref::<RelationProvider>() else { return Ok(None) };
         let relation = Arc::clone(provider.relation());
-        let columns = match &self.scan.projection {
+        let columns: Arc<[usize]> = match &self.scan.projection {
             Some(projection) => projection.as_slice().into(),
             None => (0..relation.columns.len()).collect(),
         };
         let Some(order) = self.sort.iter().map(|sort| self.sort_expr(sort)).collect::<Option<Vec<_>>>() else {
             return Ok(None);
         };
+        let places = self.places(columns.len());
         let outputs = match self.exprs {
             None => None,
             Some(exprs) => {
@@ -293,13 +324,25 @@ impl<'p> Shape<'p> {
         };
         Ok(Some(DirectRead {
             point: PointPredicate::of(&relation, &self.scan.filters),
+            range: RangePredicate::of(&relation, &self.scan.filters),
             scan: DirectScan::new(relation, columns, Arc::clone(self.read.inner()), provider.reversible()),
             filters: self.scan.filters.clone(),
             outputs,
+            places,
             order,
             fetch: self.fetch,
             batch_rows: state.config().batch_size(),
         }))
+    }
+
+    /// Which of so many columns that are read come out, where these are all that does.
+    fn places(&self, columns: usize) -> Option<Box<[usize]>> {
+        let Some(exprs) = self.exprs else { return Some((0..columns).collect()) };
+        let place = |expr: &Expr| match unaliased(expr) {
+            Expr::Column(column) => self.read.maybe_index_of_column(column),
+            _ => None,
+        };
+        exprs.iter().map(place).collect()
     }
 
     /// A sort by a column that is read.

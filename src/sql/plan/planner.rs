@@ -35,6 +35,7 @@ use crate::sql::relation::{Relation, RelationKind};
 use crate::sql::scan::RelationProvider;
 use crate::sql::sequence::{self, values_as_selects};
 use crate::sql::settings::Settings;
+use crate::sql::single_row::SingleRow;
 use crate::sql::style::{Reading, Style};
 use crate::sql::types::SqlType;
 use crate::table::{Promises, TableSize};
@@ -120,6 +121,30 @@ impl PlannedQuery {
         let Some(read) = self.direct(engine)? else { return Ok(None) };
         check_constants(&self.plan, &self.receivers, self.style)?;
         read.rows(parameters, reads)
+    }
+
+    /// Whether it may be a read of one row by its key, with nothing computed: that depends on its parameters too.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn may_be_single(&self, engine: &Engine) -> SqlResult<bool> {
+        Ok(self.direct(engine)?.is_some_and(DirectRead::may_be_single))
+    }
+
+    /// The row of such a read, if there is one; outer `None` where it takes another way.
+    ///
+    /// # Errors
+    /// When the table cannot be read.
+    #[expect(clippy::option_option, reason = "two different absences, told apart at the only caller")]
+    pub fn single(
+        &self,
+        engine: &Engine,
+        parameters: &[ScalarValue],
+        reads: &Reads,
+    ) -> SqlResult<Option<Option<SingleRow>>> {
+        let Some(read) = self.direct(engine)? else { return Ok(None) };
+        check_constants(&self.plan, &self.receivers, self.style)?;
+        read.single(parameters, reads)
     }
 
     /// Whether it may be a read by key, and no more: that depends on its parameters too.

@@ -13,9 +13,12 @@ use futures::stream::BoxStream;
 use super::layout::RowLayout;
 use super::order;
 use super::run::{GroupScan, ScanRun, external};
-use crate::sql::key_range::KeyPlan;
+use super::values::ValueLayout;
+use crate::model::{PartitionKey, RowKey};
+use crate::sql::key_range::{KeyPlan, PointPredicate};
 use crate::sql::reads::Reads;
 use crate::sql::relation::Relation;
+use crate::sql::single_row::SingleRow;
 use crate::table::{Direction, KeyRange, ScanRequest};
 
 /// The columns of a relation that a query reads, and nothing about which rows.
@@ -28,23 +31,60 @@ pub(in crate::sql) struct DirectScan {
     /// Whether the store reads backwards as well as forwards.
     reversible: bool,
     layout: Arc<RowLayout>,
+    /// How one row of them is shown without a batch, where their types allow for it.
+    values: Option<ValueLayout>,
 }
 
 impl DirectScan {
     pub fn new(relation: Arc<Relation>, columns: Arc<[usize]>, schema: SchemaRef, reversible: bool) -> Self {
         let layout = Arc::new(RowLayout::new(&relation, &columns, false));
-        Self { relation, columns, schema, reversible, layout }
+        let values = ValueLayout::new(&relation, &columns);
+        Self { relation, columns, schema, reversible, layout, values }
+    }
+
+    /// Whether [`DirectScan::single`] can show a row.
+    pub fn shows_values(&self) -> bool {
+        self.values.is_some()
+    }
+
+    /// The row of one key, if there is one, with the columns at these places; outer `None` where it takes another way:
+    /// [`DirectScan::row`].
+    ///
+    /// # Errors
+    /// When the table cannot be read.
+    #[expect(clippy::option_option, reason = "two different absences, told apart at the only caller")]
+    pub fn single(
+        &self,
+        key: &(PartitionKey, RowKey),
+        outputs: &[usize],
+        reads: &Reads,
+    ) -> Result<Option<Option<SingleRow>>> {
+        let Some(values) = self.values.as_ref().filter(|_| reads.own_writes(&self.relation.stored).is_none()) else {
+            return Ok(None);
+        };
+        reads.note_key(&self.relation.stored, key);
+        let reader = reads.readers.at(self.relation.place()).map_err(|error| DataFusionError::External(error))?;
+        let found = values.read(reader, &self.relation, key, outputs).map_err(external)?;
+        if let Some(found) = &found {
+            let rows = usize::from(found.is_some());
+            reads.count_entities(rows, rows);
+        }
+        Ok(found)
     }
 
     /// The row of one key; `None` where the transaction has written to the table, which [`DirectScan::rows`] knows about.
     ///
     /// # Errors
     /// When the table cannot be read.
-    pub fn row(&self, key: &KeyRange, reads: &Arc<Reads>) -> Result<Option<BoxStream<'static, Result<RecordBatch>>>> {
+    pub fn row(
+        &self,
+        key: &(PartitionKey, RowKey),
+        reads: &Arc<Reads>,
+    ) -> Result<Option<BoxStream<'static, Result<RecordBatch>>>> {
         if reads.own_writes(&self.relation.stored).is_some() {
             return Ok(None);
         }
-        let ranges: Arc<[KeyRange]> = [key.clone()].into();
+        let ranges: Arc<[KeyRange]> = [PointPredicate::range(key)].into();
         reads.note_scan(&self.relation.stored, &ranges);
         let request = ScanRequest {
             table: self.relation.stored.name.clone(),
@@ -103,6 +143,7 @@ impl DirectScan {
             part: (0, 1),
             relation: Arc::clone(&self.relation),
             reads,
+            layout: Some(Arc::clone(&self.layout)),
             read: Arc::clone(&self.columns),
             projection: Arc::clone(&self.columns),
             plan: Arc::new(plan),

@@ -164,6 +164,7 @@ impl EntityScanExec {
 
     fn run(&self, reads: Arc<Reads>, batch_rows: usize, metrics: BaselineMetrics, part: usize) -> ScanRun {
         ScanRun {
+            layout: None,
             relation: Arc::clone(&self.relation),
             reads,
             read: Arc::clone(&self.read),

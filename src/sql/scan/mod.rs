@@ -10,6 +10,7 @@
 //!     pushdown   filters -> a hint for the store
 //!     overlay    the transaction's own writes, merged in
 //!     layout     stored columns -> the relation's columns
+//!     values     one stored entity -> a row of values
 //! ```
 
 mod direct;
@@ -21,6 +22,7 @@ mod overlay;
 mod provider;
 mod pushdown;
 mod run;
+mod values;
 
 pub(super) use direct::DirectScan;
 pub(super) use exec::EntityScanExec;

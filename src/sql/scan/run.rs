@@ -35,6 +35,8 @@ pub(super) struct GroupScan {
 pub(super) struct ScanRun {
     pub relation: Arc<Relation>,
     pub reads: Arc<Reads>,
+    /// That of the columns that are read, where it was made before.
+    pub layout: Option<Arc<RowLayout>>,
     pub read: Arc<[usize]>,
     pub projection: Arc<[usize]>,
     pub plan: Arc<KeyPlan>,
@@ -133,7 +135,8 @@ impl ScanRun {
         // Entities the transaction has changed can hide some of those the store returns.
         let hidden = own.map_or(0, |own| own.count_at_most(&group.ranges));
         let own = own.filter(|_| hidden > 0);
-        let layout = RowLayout::new(&self.relation, &self.read, own.is_some());
+        let layout = self.layout.clone().filter(|_| own.is_none());
+        let layout = layout.unwrap_or_else(|| Arc::new(RowLayout::new(&self.relation, &self.read, own.is_some())));
         let limit = self.fetch.filter(|_| group.residual.is_none()).map(|fetch| fetch.saturating_add(hidden));
         let request = ScanRequest {
             table: self.relation.stored.name.clone(),
@@ -175,7 +178,7 @@ impl ScanRun {
 /// What one group asks the store for.
 struct Asked<'a> {
     request: ScanRequest,
-    layout: RowLayout,
+    layout: Arc<RowLayout>,
     /// The transaction's own writes to lay over it.
     own: Option<&'a OwnWrites>,
 }

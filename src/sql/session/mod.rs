@@ -60,7 +60,7 @@ use super::handles::{Handles, Notices};
 use super::login::Login;
 pub use super::login::{Account, AccountChange, Accounts, AccountsError, Encryption, Role, Secret};
 use super::notify::Listener;
-use super::outcome::{CommandTag, Outcome};
+use super::outcome::{CommandTag, Outcome, RowsTag, Single};
 use super::pg_catalog::SystemCatalog;
 use super::plan::Planner;
 use super::privileges::Rights;
@@ -241,9 +241,7 @@ impl Session {
         parameters: Vec<ScalarValue>,
         position: Position,
     ) -> SqlResult<Outcome> {
-        self.begin_transacting();
-        self.check_not_failed(prepared.statement())?;
-        self.begin_measure(prepared);
+        self.begin_execution(prepared)?;
         if self.engine.config().accounts.is_some() {
             Box::pin(self.follow_role()).await?;
         }
@@ -254,12 +252,50 @@ impl Session {
         self.begin_statement(prepared.statement()).await;
         let outcome = self.run(prepared, &parameters, position).await;
         let outcome = outcome.map_err(|error| prepared.statement.source.located(error))?;
-        // A statement on its own is a transaction: the next one reads anew.
-        let copies = matches!(outcome, Outcome::CopyIn(_));
-        if position == Position::Last && !self.transaction.is_open() && !copies {
-            self.transaction.finish();
+        if !matches!(outcome, Outcome::CopyIn(_)) {
+            self.end_execution(position);
         }
         Ok(outcome)
+    }
+
+    /// As [`Session::execute`], of a statement that reads one row by its key and computes nothing; `None` for any other one,
+    /// which is then to be executed: nothing of it was done.
+    ///
+    /// # Errors
+    /// As [`Session::execute`].
+    pub async fn execute_single(
+        &mut self,
+        prepared: &Prepared,
+        parameters: &[ScalarValue],
+        position: Position,
+    ) -> SqlResult<Option<Single>> {
+        let Some(query) = self.single_read(prepared)? else { return Ok(None) };
+        self.begin_execution(prepared)?;
+        if self.engine.config().accounts.is_some() {
+            Box::pin(self.follow_role()).await?;
+            if !self.may_read_everything() {
+                return Ok(None);
+            }
+        }
+        self.begin_statement(prepared.statement()).await;
+        let row = self.run_single(query, parameters, position).await;
+        let Some(row) = row.map_err(|error| prepared.statement.source.located(error))? else { return Ok(None) };
+        self.end_execution(position);
+        Ok(Some(Single { columns: query.columns.clone(), row, tag: RowsTag::Select }))
+    }
+
+    fn begin_execution(&mut self, prepared: &Prepared) -> SqlResult<()> {
+        self.begin_transacting();
+        self.check_not_failed(prepared.statement())?;
+        self.begin_measure(prepared);
+        Ok(())
+    }
+
+    /// A statement on its own is a transaction: the next one reads anew.
+    fn end_execution(&mut self, position: Position) {
+        if position == Position::Last && !self.transaction.is_open() {
+            self.transaction.finish();
+        }
     }
 
     /// A piece of COPY FROM STDIN input, cut anywhere.

@@ -13,7 +13,7 @@ use super::repeated::RepeatedTexts;
 use super::{Position, Session};
 use crate::sql::dml::{Changed, PreparedDml, statement_name};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::outcome::{CommandTag, Outcome, RowStream, Rows, RowsTag};
+use crate::sql::outcome::{CommandTag, Outcome, RowStream, Rows, RowsTag, SingleRow};
 use crate::sql::plan::PlannedQuery;
 use crate::sql::statement::Command;
 
@@ -186,6 +186,31 @@ impl Session {
         }
         let stream = Box::pin(self.run_with_planner(prepared, query, parameters)).await?;
         Ok(Outcome::Rows(Rows { columns: query.columns.clone(), stream: held_with(stream, locks), tag }))
+    }
+
+    /// The query of a statement that may read one row by its key, and compute nothing: where nobody has to be asked first, and
+    /// the plan is that of the session's style.
+    pub(super) fn single_read<'p>(&self, prepared: &'p Prepared) -> SqlResult<Option<&'p PlannedQuery>> {
+        let Plan::Query(query) = &prepared.plan else { return Ok(None) };
+        let is_plain =
+            self.settings.direct_reads() && self.may_read_everything() && prepared.is_of_style(self.settings.style());
+        Ok(if is_plain && query.may_be_single(&self.engine)? { Some(query) } else { None })
+    }
+
+    /// Its row, if there is one; outer `None` where it takes another way.
+    pub(super) async fn run_single(
+        &mut self,
+        query: &PlannedQuery,
+        parameters: &[ScalarValue],
+        position: Position,
+    ) -> SqlResult<Option<Option<SingleRow>>> {
+        // Held until the row is read.
+        let _locks = self.lock_for_reading(&query.relations, position).await?;
+        let reads = self.reads_of_rows();
+        if !query.is_known_current(&reads.catalog) {
+            return Ok(None);
+        }
+        query.single(&self.engine, parameters, &reads)
     }
 
     /// The rows of a query, which is planned anew where it means something else by now.

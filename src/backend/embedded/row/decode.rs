@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::super::bytes::Bytes;
 use super::shape::{ShapeProperty, Slot, fixed_width};
 use super::{Shape, Shapes, VERSION};
-use crate::model::{EdmDateTime, EdmRef, EdmType, Properties};
+use crate::model::{EdmDateTime, EdmRef, EdmType, Properties, PropertyName};
 
 /// Why bytes are not a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -80,6 +80,11 @@ impl<'a> Row<'a> {
 
     pub(in crate::backend::embedded) fn shape(&self) -> &Shape {
         self.shape.get()
+    }
+
+    /// The index in [`Row::shape`] of the property of this name.
+    pub(in crate::backend::embedded) fn place_of(&self, name: &PropertyName) -> Option<usize> {
+        self.shape().properties().iter().position(|property| property.name == *name)
     }
 
     /// The number of the row's shape, unless it stands in the row.

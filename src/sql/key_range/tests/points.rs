@@ -1,4 +1,4 @@
-//! Predicates that name one key: written down at once, the key is that of the analysis.
+//! Predicates that name one key or one range: written down at once, the keys are those of the analysis.
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Expr, col, lit, placeholder};
@@ -34,7 +34,8 @@ fn the_key_is_that_of_the_analysis() {
             let with_parameters = [col("a").eq(placeholder("$2")).and(col("b").eq(placeholder("$1")))];
             for (filters, parameters) in [(&filters[..], vec![]), (&with_parameters[..], vec![b.clone(), a.clone()])] {
                 let point = PointPredicate::of(&relation, filters).unwrap();
-                if let Some(range) = point.range(&relation, &parameters) {
+                if let Some(key) = point.key(&relation, &parameters) {
+                    let range = PointPredicate::range(&key);
                     assert_eq!((plan.ranges().collect::<Vec<_>>(), plan.is_exact()), (vec![&range], true));
                     points += 1;
                 }
@@ -61,9 +62,87 @@ fn what_is_not_one_value_for_each_column_is_looked_at() {
     }
     let of_other_types = [vec![a(), col("b").eq(lit(1_i64))], vec![a(), col("b").eq(lit(ScalarValue::Int32(None)))]];
     for filters in of_other_types {
-        assert!(PointPredicate::of(relation, &filters).unwrap().range(relation, &[]).is_none(), "{filters:?}");
+        assert!(PointPredicate::of(relation, &filters).unwrap().key(relation, &[]).is_none(), "{filters:?}");
     }
     let raw = raw();
     let point = PointPredicate::of(&raw, &[col("\"RowKey\"").eq(lit("r")), col("\"PartitionKey\"").eq(lit("p"))]);
-    assert_eq!(point.unwrap().range(&raw, &[]).unwrap().as_point().unwrap().0.as_ref(), "p");
+    assert_eq!(point.unwrap().key(&raw, &[]).unwrap().0.as_str(), "p");
+}
+
+#[test]
+fn a_range_is_that_of_the_analysis() {
+    let keys = [("a", SqlType::Text, false), ("b", SqlType::Int4, false), ("c", SqlType::Text, false)];
+    let relations = [
+        relational(&keys[..2], PartitionScheme::Columns(1)),
+        relational(&[keys[1].clone(), keys[0].clone()], PartitionScheme::Columns(1)),
+        relational(&keys, PartitionScheme::Columns(1)),
+        relational(&keys, PartitionScheme::Columns(2)),
+    ];
+    let values = |name: &str| match name {
+        "b" => vec![ScalarValue::from(i32::MIN), ScalarValue::from(-1), ScalarValue::from(0), ScalarValue::from(7)],
+        _ => ["", "a", "b c", "x/y", "z "].map(ScalarValue::from).to_vec(),
+    };
+    for relation in relations {
+        let names: Vec<&str> = relation.codec.columns().iter().map(|column| column.name.as_str()).collect();
+        let (last, before) = names.split_last().unwrap();
+        let equal: Vec<Expr> = before.iter().map(|name| col(*name).eq(lit(values(name)[1].clone()))).collect();
+        let mut ranges = 0;
+        for low in values(last) {
+            for high in values(last) {
+                let bounds = [
+                    vec![col(*last).gt_eq(lit(low.clone())), lit(high.clone()).gt(col(*last))],
+                    vec![col(*last).gt(lit(low.clone())), col(*last).lt_eq(lit(high.clone()))],
+                    vec![col(*last).gt(lit(low.clone()))],
+                    vec![col(*last).lt_eq(lit(high.clone()))],
+                ];
+                for bounds in bounds {
+                    let filters: Vec<Expr> = bounds.into_iter().chain(equal.clone()).collect();
+                    let expected = KeyPlan::from_filters(&relation, &filters);
+                    let range = RangePredicate::of(&relation, &filters).unwrap();
+                    if let Some(plan) = range.plan(&relation, &[]) {
+                        assert_eq!((plan.groups, plan.scope), (expected.groups, expected.scope), "{filters:?}");
+                        ranges += 1;
+                    }
+                }
+            }
+        }
+        assert!(ranges > 20, "{ranges} ranges are named");
+        let with_parameters = |index: usize| placeholder(format!("${index}"));
+        let filters: Vec<Expr> = equal.iter().cloned().chain([col(*last).gt_eq(with_parameters(1))]).collect();
+        let range = RangePredicate::of(&relation, &filters).unwrap();
+        let with_values: Vec<Expr> =
+            equal.iter().cloned().chain([col(*last).gt_eq(lit(values(last)[1].clone()))]).collect();
+        let plan = range.plan(&relation, &values(last)[1..2]).unwrap();
+        assert_eq!(plan.groups, KeyPlan::from_filters(&relation, &with_values).groups);
+        assert!(range.plan(&relation, &[]).is_none() && range.plan(&relation, &[lit_null(last)]).is_none());
+    }
+}
+
+fn lit_null(name: &str) -> ScalarValue {
+    if name == "b" { ScalarValue::Int32(None) } else { ScalarValue::Utf8(None) }
+}
+
+#[test]
+fn what_is_not_one_range_of_a_partition_is_looked_at() {
+    let (a, low) = (|| col("a").eq(lit("x")), || col("b").gt(lit(1)));
+    let relations = relations();
+    let refused: [Vec<Expr>; 6] = [
+        vec![low()],
+        vec![a()],
+        vec![a(), low(), low()],
+        vec![a(), low(), col("x").eq(lit(1))],
+        vec![a(), low().or(low())],
+        vec![a(), col("b").not_eq(lit(1))],
+    ];
+    for filters in refused {
+        assert!(RangePredicate::of(&relations[0], &filters).is_none(), "{filters:?}");
+    }
+    // Downwards, where the whole key is the partition's, and where partitions are not the columns.
+    for relation in &relations[1..] {
+        assert!(RangePredicate::of(relation, &[a(), low()]).is_none(), "{relation:?}");
+    }
+    let range = RangePredicate::of(&relations[0], &[a(), col("b").gt(lit(1_i64))]).unwrap();
+    assert!(range.plan(&relations[0], &[]).is_none(), "of another type");
+    let range = RangePredicate::of(&relations[0], &[a(), low(), col("b").lt(lit(1))]).unwrap();
+    assert!(range.plan(&relations[0], &[]).is_none(), "empty");
 }
