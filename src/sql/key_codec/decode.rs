@@ -19,6 +19,8 @@ use crate::sql::types::SqlType;
 
 /// Most digits of a number that always fits 128 bits.
 const I128_DIGITS: usize = 38;
+/// Most digits of a number that is read in 64 bits.
+const SHORT_DIGITS: usize = 18;
 const DATE_CHARS: usize = "2014-08-22".len();
 const TIME_CHARS: usize = "00:50:32.0000000".len();
 
@@ -173,6 +175,11 @@ fn take_number(text: &str, digits: usize, range: NumberRange, inverted: bool) ->
     if !written.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
+    if digits <= SHORT_DIGITS {
+        let short = short_number(written, negative, negative != inverted, digits)?;
+        let fits = range.bounds().is_none_or(|(min, max)| (min..=max).contains(&short));
+        return fits.then_some((KeyValue::Number(short), rest));
+    }
     let mut magnitude: String = written.to_owned();
     if negative != inverted {
         magnitude = written.chars().map(nines_complement).collect();
@@ -188,6 +195,15 @@ fn take_number(text: &str, digits: usize, range: NumberRange, inverted: bool) ->
     let number = if negative { -magnitude } else { magnitude };
     let fits = range.bounds().is_none_or(|(min, max)| (min..=max).contains(&number));
     fits.then_some((KeyValue::Number(number), rest))
+}
+
+/// A number of few digits, which most keys are made of.
+fn short_number(written: &str, is_negative: bool, is_complement: bool, digits: usize) -> Option<i128> {
+    let value = written.bytes().fold(0_i64, |value, digit| value * 10 + i64::from(digit - b'0'));
+    let greatest = 10_i64.pow(u32::try_from(digits).ok()?) - 1;
+    let magnitude = if is_complement { greatest - value } else { value };
+    // Nothing is written as minus zero.
+    (!is_negative || magnitude != 0).then_some(i128::from(if is_negative { -magnitude } else { magnitude }))
 }
 
 /// The text up to the end mark, and what follows it.

@@ -13,7 +13,7 @@ use futures::stream::BoxStream;
 use super::layout::RowLayout;
 use super::order;
 use super::run::{GroupScan, ScanRun, external};
-use crate::sql::key_range::KeyPlan;
+use crate::sql::key_range::{Caps, KeyPlan};
 use crate::sql::reads::Reads;
 use crate::sql::relation::Relation;
 use crate::table::{Direction, KeyRange, ScanRequest};
@@ -108,6 +108,7 @@ impl DirectScan {
             plan: Arc::new(plan),
             groups,
             dynamic: Vec::new(),
+            caps: Caps::default(),
             direction,
             fetch,
             batch_rows,
