@@ -27,7 +27,7 @@ FOREIGN_KEYS = [
 
 def measure(report: Report, ours, theirs, duck, folder: Path, scale: float, runs: int):
     folder.mkdir()
-    subprocess.run(["tpchgen-cli", "--scale-factor", str(scale), "--format", "tbl", "--output-dir", folder], check=True)
+    subprocess.run(["tpchgen-cli", "--scale-factor", str(scale), "--quiet", "--output-dir", folder], check=True)
     for table in TABLES:
         _without_last_delimiters(folder / f"{table}.tbl")
     schema = (SQL / "schema.sql").read_text()

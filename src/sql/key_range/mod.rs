@@ -35,6 +35,7 @@ pub use self::scope::Scope;
 use super::key_codec::{KeyCodec, PartitionScheme};
 use super::key_set::{KeySet, Slab};
 use super::relation::{ColumnSource, Relation};
+use crate::model::Span;
 use crate::table::KeyRange;
 
 /// Pieces of a scan that get a residual of their own. More of them share one: each costs a look at all atoms.
@@ -47,6 +48,21 @@ const MAX_GROUPS: usize = 8;
 pub struct Caps {
     /// Most ranges, points among them. A predicate that names more is scanned over their hulls, with a residual.
     pub max_ranges: usize,
+}
+
+/// A look-up takes as long as going through so many rows.
+const ROWS_OF_A_LOOK_UP: u64 = 64;
+/// So many look-ups are made whatever there is to read.
+const LOOK_UPS_LEAST: usize = 100;
+
+impl Caps {
+    /// For keys that become known at run time: no more of them are looked up than pays in a table of so many rows.
+    pub fn within_rows(table_rows: Option<u64>) -> Self {
+        let most = Caps::default().max_ranges;
+        let Some(rows) = table_rows else { return Caps::default() };
+        let paying = usize::try_from(rows / ROWS_OF_A_LOOK_UP).unwrap_or(most);
+        Self { max_ranges: paying.clamp(LOOK_UPS_LEAST, most) }
+    }
 }
 
 impl Default for Caps {
@@ -106,14 +122,20 @@ impl KeyPlan {
 
     /// The ranges of each group that filters which became known at run time leave; `None` when they say nothing about
     /// keys. `columns` names what the filters' columns stand for, by index. The filters are not evaluated: whoever made
-    /// them checks the rows, as joins do.
+    /// them checks the rows, as joins do. So of partitions that are not named whole ones are left: looking for a few rows in
+    /// each of nobody knows how many takes longer than reading them.
     pub fn narrowed_by(
         &self,
+        caps: &Caps,
         relation: &Relation,
         filters: &[Arc<dyn PhysicalExpr>],
         columns: &[&str],
     ) -> Option<Vec<Vec<KeyRange>>> {
-        let ranges = filter_ranges(relation, filters, columns, &Caps::default())?;
+        let mut ranges = filter_ranges(relation, filters, columns, caps)?;
+        let all: Arc<[Span]> = Arc::new([Span::ALL]);
+        for range in ranges.iter_mut().filter(|range| range.partitions.as_point().is_none()) {
+            range.rows = Arc::clone(&all);
+        }
         Some(self.groups.iter().map(|group| intersect::ranges(&group.ranges, &ranges)).collect())
     }
 

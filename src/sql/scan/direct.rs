@@ -15,7 +15,7 @@ use super::order;
 use super::run::{GroupScan, ScanRun, external};
 use super::values::ValueLayout;
 use crate::model::{PartitionKey, RowKey};
-use crate::sql::key_range::{KeyPlan, PointPredicate};
+use crate::sql::key_range::{Caps, KeyPlan, PointPredicate};
 use crate::sql::reads::Reads;
 use crate::sql::relation::Relation;
 use crate::sql::single_row::SingleRow;
@@ -149,6 +149,7 @@ impl DirectScan {
             plan: Arc::new(plan),
             groups,
             dynamic: Vec::new(),
+            caps: Caps::default(),
             direction,
             fetch,
             batch_rows,

@@ -25,7 +25,7 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Pla
 use super::layout::RowLayout;
 use super::run::{GroupScan, ScanRun};
 use super::{estimate, order, pushdown};
-use crate::sql::key_range::KeyPlan;
+use crate::sql::key_range::{Caps, KeyPlan};
 use crate::sql::reads::Reads;
 use crate::sql::relation::Relation;
 use crate::table::{Direction, KeyRange, Predicate, ScanPlan, ScanStats};
@@ -172,6 +172,7 @@ impl EntityScanExec {
             plan: Arc::clone(&self.plan),
             groups: Arc::clone(&self.groups),
             dynamic: self.dynamic.clone(),
+            caps: Caps::within_rows(self.table_rows),
             direction: self.direction,
             fetch: self.fetch,
             batch_rows,

@@ -7,6 +7,7 @@
 //!     estimate   how many rows to expect
 //!     order      what order a scan's rows have
 //!     run        groups of ranges, one after the other, as record batches
+//!     sieve      run-time filters, evaluated on rows while that pays
 //!     pushdown   filters -> a hint for the store
 //!     overlay    the transaction's own writes, merged in
 //!     layout     stored columns -> the relation's columns
@@ -22,6 +23,7 @@ mod overlay;
 mod provider;
 mod pushdown;
 mod run;
+mod sieve;
 mod values;
 
 pub(super) use direct::DirectScan;

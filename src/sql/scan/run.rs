@@ -13,8 +13,9 @@ use futures::{StreamExt, TryStreamExt};
 
 use super::layout::RowLayout;
 use super::overlay;
+use super::sieve::Sieve;
 use crate::sql::error::SqlError;
-use crate::sql::key_range::{KeyPlan, in_both};
+use crate::sql::key_range::{Caps, KeyPlan, in_both};
 use crate::sql::reads::Reads;
 use crate::sql::relation::Relation;
 use crate::sql::tx::OwnWrites;
@@ -42,6 +43,8 @@ pub(super) struct ScanRun {
     pub plan: Arc<KeyPlan>,
     pub groups: Arc<[GroupScan]>,
     pub dynamic: Vec<Arc<dyn PhysicalExpr>>,
+    /// How many keys that these filters name are looked up.
+    pub caps: Caps,
     pub direction: Direction,
     pub fetch: Option<usize>,
     pub batch_rows: usize,
@@ -85,7 +88,8 @@ impl ScanRun {
 
     /// The groups, cut down to the keys that run-time filters leave.
     fn narrowed_groups(&self) -> Vec<GroupScan> {
-        let Some(within) = self.plan.narrowed_by(&self.relation, &self.dynamic, &self.output_names()) else {
+        let Some(within) = self.plan.narrowed_by(&self.caps, &self.relation, &self.dynamic, &self.output_names())
+        else {
             return self.groups.to_vec();
         };
         let narrowed =
@@ -164,8 +168,9 @@ impl ScanRun {
         };
         let (residual, outputs) = (group.residual.clone(), self.projection.len());
         let reads = self.reads.clone();
+        let mut sieve = Sieve::new(self.dynamic.clone());
         let rows = scan.and_then(move |scanned| {
-            let finished = finish(&layout, &scanned, residual.as_deref(), outputs);
+            let finished = finish(&layout, &scanned, residual.as_deref(), outputs).and_then(|rows| sieve.sifted(rows));
             if let Ok(rows) = &finished {
                 reads.count_entities(scanned.num_rows(), rows.num_rows());
             }

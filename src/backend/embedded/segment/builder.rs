@@ -36,8 +36,12 @@ const FAILURES_COUNTED: u32 = 8;
 const PATIENCE: u32 = 30;
 /// Growth between two looks, in percent, that counts as being loaded.
 const GROWING_PERCENT: u64 = 5;
-/// Rows behind the last segment are worth a further one when they are this part of all: so their number stays small.
+/// Rows behind the last segment are worth a further one when they are this part of all: so their number stays small. Once
+/// nobody adds to them fewer are enough: who loaded a table asks for it next, and reads all of them as rows.
 const TAIL_PART: u64 = 64;
+const RESTING_TAIL_PART: u64 = 1024;
+/// So is this part of the rows that are worth a first segment.
+const RESTING_ROWS_PART: u64 = 8;
 
 /// What the thread works with.
 pub(in crate::backend::embedded) struct Workshop {
@@ -266,7 +270,12 @@ impl Worker {
         let seen = self.seen.entry(table.number).or_default();
         let grew = rows.saturating_sub(seen.rows);
         seen.rows = rows;
-        if rows < self.workshop.options.min_rows.max(covered / TAIL_PART) {
+        let options = &self.workshop.options;
+        let least = match grew {
+            0 => (options.min_rows / RESTING_ROWS_PART).max(covered / RESTING_TAIL_PART),
+            _ => options.min_rows.max(covered / TAIL_PART),
+        };
+        if rows < least.max(1) {
             seen.looks = 0;
             return false;
         }

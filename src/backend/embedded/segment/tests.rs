@@ -406,6 +406,26 @@ enum Change {
 
 const TEXTS: [&str; 7] = ["", "a", "a ", "ab", "b", "é", "\u{1f600}"];
 
+#[tokio::test]
+async fn a_table_at_rest_needs_fewer_rows_for_its_first_segment() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_with(folder.path(), SegmentOptions { min_rows: 80, ..SegmentOptions::eager() });
+    store.create_table(&table()).await.unwrap();
+    let add = async |row: i32| write(&store, Operation::Insert(entity("p", &format!("{row:04}"), []))).await;
+    for row in 0..9 {
+        add(row).await;
+    }
+    store.build_segments();
+    assert!(files(folder.path()).is_empty(), "there were more rows than before");
+    store.build_segments();
+    assert!(!files(folder.path()).is_empty(), "nobody has added one");
+    // The same of a few rows behind it: there must be so many of them again.
+    add(9).await;
+    store.build_segments();
+    store.build_segments();
+    assert_eq!(files(folder.path()).len(), 1);
+}
+
 fn text() -> impl Strategy<Value = &'static str> {
     prop::sample::select(&TEXTS[..])
 }

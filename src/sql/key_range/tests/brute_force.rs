@@ -223,7 +223,7 @@ fn check_narrowing(relation: &Relation, universe: &Universe, expr: &Expr, exact:
     let filter = universe.physical(expr);
     let names: Vec<&str> = relation.columns.iter().map(|c| c.name.as_str()).collect();
     let whole = KeyPlan::from_filters(relation, &[]);
-    let narrowed = whole.narrowed_by(relation, &[filter], &names);
+    let narrowed = whole.narrowed_by(&Caps::default(), relation, &[filter], &names);
     let ranges = narrowed.unwrap_or_else(|| vec![vec![KeyRange::all()]]).concat();
     check_form(&ranges);
     for ((row, key), holds_there) in universe.keys.iter().enumerate().zip(universe.truth(expr)) {

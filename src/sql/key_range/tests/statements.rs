@@ -236,7 +236,7 @@ fn a_long_chain_of_alternatives_is_read_without_recursion() {
 /// What a plan over the whole table is narrowed to.
 fn narrowed(relation: &Relation, filter: Arc<dyn PhysicalExpr>) -> Option<String> {
     let names: Vec<&str> = relation.columns.iter().map(|c| c.name.as_str()).collect();
-    let groups = KeyPlan::from_filters(relation, &[]).narrowed_by(relation, &[filter], &names)?;
+    let groups = KeyPlan::from_filters(relation, &[]).narrowed_by(&Caps::default(), relation, &[filter], &names)?;
     Some(scope::describe(&groups.concat()))
 }
 
@@ -277,4 +277,19 @@ fn keys_of_a_join_narrow_the_other_side() {
     let branches = vec![(column(2, "x"), bounds("a", "c")), (column(2, "x"), bounds("x", "x"))];
     let case = CaseExpr::try_new(None, branches, Some(physical_lit(false))).unwrap();
     assert_eq!(narrowed(&relation, Arc::new(case)).unwrap(), "PartitionKey >= 'a' and <= 'c' or = 'x'");
+}
+
+#[test]
+fn keys_that_become_known_at_run_time_are_looked_up_where_that_pays() {
+    let relation = raw();
+    let names: Vec<&str> = relation.columns.iter().map(|c| c.name.as_str()).collect();
+    let row = Arc::new(Column::new("RowKey", 1));
+    let one_row: Arc<dyn PhysicalExpr> = Arc::new(BinaryExpr::new(row, Operator::Eq, physical_lit("1")));
+    let all = KeyPlan::from_filters(&relation, &[]);
+    // A row in each of nobody knows how many partitions: all of them are read.
+    let narrowed = all.narrowed_by(&Caps::default(), &relation, &[one_row], &names).unwrap();
+    assert_eq!(narrowed, [[KeyRange::all()]]);
+    for (rows, most) in [(None, 10_000), (Some(0), 100), (Some(64_000), 1_000), (Some(u64::MAX), 10_000)] {
+        assert_eq!(Caps::within_rows(rows).max_ranges, most);
+    }
 }
