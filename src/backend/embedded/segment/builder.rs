@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use fjall::{Guard, Slice};
 use tokio::sync::{mpsc, oneshot};
@@ -22,12 +22,16 @@ use super::super::reader::{Published, View};
 use super::delta::commit_of;
 use super::install::{Install, Trim};
 use super::write::{Draft, columns_of};
-use super::{Segment, SegmentOptions, folder};
+use super::{Segment, SegmentOptions, UNKNOWN, folder};
 use crate::model::Span;
 use crate::table::StoreError;
 
 /// Entries of the delta that are removed at a time, with commits waiting behind.
 const TRIMMED_AT_ONCE: usize = 256;
+/// Removed entries of the delta that are worth taking out of its files.
+const REMOVED_IS_MANY: usize = 8192;
+/// How often is looked whether the delta is in its files.
+const FLUSH_LOOK: Duration = Duration::from_millis(10);
 /// Rows that are read between two looks at whether to stop.
 const ROWS_AT_ONCE: usize = 1024;
 /// Each failure doubles the wait for the next try, so many times.
@@ -73,8 +77,15 @@ impl SegmentBuilder {
         let shared: Arc<Shared> = Arc::default();
         let (wake, woken) = sync_channel(1);
         let path = workshop.folder.segments();
-        let worker =
-            Worker { workshop, path, shared: Arc::clone(&shared), seen: HashMap::new(), has_swept: false, rests: true };
+        let worker = Worker {
+            workshop,
+            path,
+            shared: Arc::clone(&shared),
+            seen: HashMap::new(),
+            has_swept: false,
+            compacted: 0,
+            rests: true,
+        };
         let thread = std::thread::Builder::new().name("tablegate-segments".to_owned());
         let thread = thread.spawn(move || worker.run(&woken));
         let thread = thread.map_err(|e| StoreError::Unavailable(format!("no thread for segments: {e}")))?;
@@ -114,6 +125,8 @@ struct Worker {
     seen: HashMap<u32, Seen>,
     /// Whether the whole delta was looked through once.
     has_swept: bool,
+    /// How much the delta held, removed entries too, when these were last taken out of its files.
+    compacted: usize,
     /// It rests as long as it works, unless somebody waits.
     rests: bool,
 }
@@ -168,7 +181,29 @@ impl Worker {
                 result => first = first.and(result),
             }
         }
-        first
+        first.and_then(|()| self.compact_delta(&tables))
+    }
+
+    /// Takes removed entries out of the delta's files once they are most of it: scans go through them one by one.
+    fn compact_delta(&mut self, tables: &[Arc<TableMeta>]) -> Result<(), StoreError> {
+        let engine = || self.workshop.published.get().engine();
+        let held = engine()?.delta_len();
+        let segments = tables.iter().flat_map(|table| table.segments.list());
+        let needed: u64 = segments.map(|segment| segment.dirty.load(Ordering::Relaxed)).filter(|n| *n < UNKNOWN).sum();
+        // What is still seen by somebody stays: it is tried again when there is more.
+        let worth = usize::try_from(needed).unwrap_or(usize::MAX).max(self.compacted).saturating_mul(2);
+        if held <= worth.saturating_add(REMOVED_IS_MANY) {
+            return Ok(());
+        }
+        engine()?.begin_flush_delta()?;
+        while !engine()?.is_delta_flushed() {
+            self.check_stopping()?;
+            std::thread::sleep(FLUSH_LOOK);
+        }
+        engine()?.compact_delta()?;
+        self.compacted = engine()?.delta_len();
+        tracing::debug!(held, left = self.compacted, "removed entries were taken out of the delta");
+        Ok(())
     }
 
     fn tend(&mut self, table: &TableMeta) -> Result<(), StoreError> {
@@ -211,6 +246,8 @@ impl Worker {
         if dirty <= most {
             return Ok(false);
         }
+        // What was written up to here is in the next view, or nowhere: whoever counts nothing there knows of all of it.
+        self.ask(|reply| Job::TrimDelta(Trim(Vec::new()), reply))?;
         // The same row may have been written again and again.
         let counted = self.sweep(&segment.meta.span)?;
         // In the place of what there was; writes that came meanwhile count twice at worst.
