@@ -56,6 +56,8 @@ const CRATES: &[(&str, &[&str])] = &[
     ("rustls_platform_verifier", &["backend/azure"]),
     ("rpassword", &["cli"]),
     ("rustix", &["backend/embedded"]),
+    // The shortest digits of a double, for results as text.
+    ("ryu", &["sql"]),
     ("serde", &["backend", "sql", "pg/auth", "cli"]),
     ("serde_json", &["table", "backend", "sql", "pg"]),
     ("sha2", &["sql"]),

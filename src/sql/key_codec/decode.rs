@@ -19,6 +19,8 @@ use crate::sql::types::SqlType;
 
 /// Most digits of a number that always fits 128 bits.
 const I128_DIGITS: usize = 38;
+/// Most digits of a number that always fits 64 bits.
+const I64_DIGITS: usize = 18;
 const DATE_CHARS: usize = "2014-08-22".len();
 const TIME_CHARS: usize = "00:50:32.0000000".len();
 
@@ -173,8 +175,19 @@ fn take_number(text: &str, digits: usize, range: NumberRange, inverted: bool) ->
     if !written.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
+    let complemented = negative != inverted;
+    if digits <= I64_DIGITS {
+        let add = |sum: i64, byte: u8| {
+            let digit = i64::from(byte - b'0');
+            sum * 10 + if complemented { 9 - digit } else { digit }
+        };
+        let magnitude = written.bytes().fold(0, add);
+        let number = i128::from(if negative { -magnitude } else { magnitude });
+        let fits = range.bounds().is_none_or(|(min, max)| (min..=max).contains(&number));
+        return (fits && !(negative && number == 0)).then_some((KeyValue::Number(number), rest));
+    }
     let mut magnitude: String = written.to_owned();
-    if negative != inverted {
+    if complemented {
         magnitude = written.chars().map(nines_complement).collect();
     }
     if negative && magnitude.bytes().all(|b| b == b'0') {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use arrow::datatypes::i256;
 
@@ -46,6 +47,11 @@ pub(crate) fn write_f64(out: &mut impl fmt::Write, value: f64, extra_digits: i8)
     }
     if extra_digits <= 0 {
         return write_rounded(out, value, FLOAT8_DIGITS, extra_digits);
+    }
+    if PLAIN_FLOATS.contains(&value.abs()) {
+        let mut buffer = ryu::Buffer::new();
+        let shortest = buffer.format_finite(value);
+        return out.write_str(shortest.strip_suffix(".0").unwrap_or(shortest));
     }
     let mut text = StackText::<FLOAT_BYTES>::new();
     write!(text, "{value:e}")?;
@@ -106,6 +112,9 @@ fn write_not_finite(out: &mut impl fmt::Write, value: f64) -> fmt::Result {
         "-Infinity"
     })
 }
+
+/// Where the shortest digits are printed without an exponent, by PostgreSQL and by ryu, which is the faster way to find them.
+const PLAIN_FLOATS: Range<f64> = 1e-4..1e15;
 
 /// 2^53: from here on doubles are two or more apart.
 const FIRST_UNIT_ABOVE_ONE: f64 = 9_007_199_254_740_992.0;
