@@ -107,6 +107,8 @@ pub(super) struct Committer {
     building: Building,
     /// How far the rows of the first dropped table are removed.
     removal: Option<ByteSpan>,
+    /// Something was removed from the delta in this round.
+    has_trimmed: bool,
     /// Set once writing failed: what is on disk is then known only after opening anew.
     broken: Option<StoreError>,
 }
@@ -119,7 +121,17 @@ impl Committer {
         live: Live,
         recorders: Recorders,
     ) -> Self {
-        Self { shared, engine, lease, live, recorders, building: Building::default(), removal: None, broken: None }
+        Self {
+            shared,
+            engine,
+            lease,
+            live,
+            recorders,
+            building: Building::default(),
+            removal: None,
+            has_trimmed: false,
+            broken: None,
+        }
     }
 
     /// Works until every sender is gone and the queue is empty.
@@ -168,6 +180,10 @@ impl Committer {
             next = if answers.len() < QUEUE { jobs.try_recv().ok() } else { None };
         }
         let failure = if self.live.commit == before { None } else { self.make_durable().err() };
+        if std::mem::take(&mut self.has_trimmed) && self.live.commit == before && self.broken.is_none() {
+            // What was removed is kept for whoever sees it: so nobody new is to.
+            self.publish();
+        }
         for answer in answers {
             answer(failure.as_ref());
         }
@@ -283,6 +299,7 @@ impl Committer {
     fn trim_delta(&mut self, trim: &Trim) -> Result<(), StoreError> {
         self.check_usable()?;
         let writes = trim.check(&self.engine)?;
+        self.has_trimmed = true;
         self.engine.write(writes).map_err(|error| self.fail(error.into()))
     }
 

@@ -92,6 +92,25 @@ impl Engine {
         }
     }
 
+    /// About how many entries the delta's files and memory hold, removed ones and what removed them among them.
+    pub(super) fn delta_len(&self) -> usize {
+        self.delta.approximate_len()
+    }
+
+    /// Has the delta written into files, in the background.
+    pub(super) fn begin_flush_delta(&self) -> Result<(), StoreError> {
+        self.guarded(|| self.delta.rotate_memtable().map(|_| ()))
+    }
+
+    pub(super) fn is_delta_flushed(&self) -> bool {
+        self.delta.sealed_memtable_count() == 0
+    }
+
+    /// Makes the delta's files anew, without the entries that nobody sees any more.
+    pub(super) fn compact_delta(&self) -> Result<(), StoreError> {
+        self.guarded(|| self.delta.major_compact())
+    }
+
     /// Whether [`Engine::persist`] waits for the disk.
     pub(super) fn syncs(&self) -> bool {
         self.fsync == Fsync::Always

@@ -186,8 +186,9 @@ fn take_number(text: &str, digits: usize, range: NumberRange, inverted: bool) ->
     if !written.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
+    let complemented = negative != inverted;
     let mut magnitude: String = written.to_owned();
-    if negative != inverted {
+    if complemented {
         magnitude = written.chars().map(nines_complement).collect();
     }
     if negative && magnitude.bytes().all(|b| b == b'0') {

@@ -23,6 +23,13 @@ impl<const N: usize> StackText<N> {
 
     /// Appends a number with at least `width` digits.
     pub fn digits(&mut self, value: u64, width: usize) {
+        if let (2, Some(pair), Some(place)) =
+            (width, pair(value), self.bytes.get_mut(self.len..).and_then(<[u8]>::first_chunk_mut))
+        {
+            *place = pair;
+            self.len += 2;
+            return;
+        }
         let mut digits = [b'0'; 20];
         let start = fill_digits(&mut digits, value).min(20 - width.min(20));
         digits[start..].iter().for_each(|d| self.push(*d));
@@ -45,19 +52,36 @@ impl<const N: usize> fmt::Write for StackText<N> {
 /// Writes the decimal digits of `value` to the end of `buffer`; gives where they start.
 pub(super) fn fill_digits(buffer: &mut [u8], mut value: u64) -> usize {
     let mut at = buffer.len();
-    loop {
-        at -= 1;
-        buffer[at] = ascii_digit(value % 10);
-        value /= 10;
-        if value == 0 {
-            return at;
-        }
+    while let Some(rest) = value.checked_div(100).filter(|rest| *rest > 0) {
+        at -= 2;
+        buffer[at..at + 2].copy_from_slice(&PAIRS[usize::try_from(value - rest * 100).unwrap_or_default()]);
+        value = rest;
     }
+    let [ten, one] = pair(value).unwrap_or_default();
+    at -= 1;
+    buffer[at] = one;
+    if value >= 10 {
+        at -= 1;
+        buffer[at] = ten;
+    }
+    at
 }
 
-fn ascii_digit(digit: u64) -> u8 {
-    b'0' + u8::try_from(digit % 10).unwrap_or_default()
+/// Both digits of a number below a hundred.
+fn pair(value: u64) -> Option<[u8; 2]> {
+    PAIRS.get(usize::try_from(value).ok()?).copied()
 }
+
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[b'0'; 2]; 100];
+    let (mut ten, mut one, mut at) = (b'0', b'0', 0);
+    while at < pairs.len() {
+        pairs[at] = [ten, one];
+        (ten, one) = if one == b'9' { (ten + 1, b'0') } else { (ten, one + 1) };
+        at += 1;
+    }
+    pairs
+};
 
 #[cfg(test)]
 mod tests {

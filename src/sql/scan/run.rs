@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{AsArray, BooleanArray};
+use arrow::array::AsArray;
 use arrow::compute::filter_record_batch;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::{DataFusionError, Result};
@@ -196,15 +196,16 @@ fn finish(
     outputs: usize,
 ) -> Result<RecordBatch> {
     let mut rows = layout.assemble(scanned).map_err(|error: Box<SqlError>| DataFusionError::External(error))?;
-    if let Some(residual) = residual {
-        let keep = residual.evaluate(&rows)?.into_array(rows.num_rows())?;
-        let keep: &BooleanArray = keep.as_boolean();
-        rows = filter_record_batch(&rows, keep)?;
-    }
+    let keep = residual.map(|residual| residual.evaluate(&rows)?.into_array(rows.num_rows())).transpose()?;
     if rows.num_columns() > outputs {
+        // What only the filter needs is not copied for the rows that it keeps.
         rows = rows.project(&(0..outputs).collect::<Vec<_>>())?;
     }
-    Ok(rows)
+    match keep.as_deref().map(AsArray::as_boolean) {
+        // As most batches are of which the store knows the least and greatest values.
+        Some(keep) if keep.true_count() < rows.num_rows() => Ok(filter_record_batch(&rows, keep)?),
+        _ => Ok(rows),
+    }
 }
 
 pub(super) fn external(error: StoreError) -> DataFusionError {

@@ -95,8 +95,15 @@ impl SegmentBuilder {
         let shared: Arc<Shared> = Arc::default();
         let (wake, woken) = sync_channel(1);
         let path = workshop.folder.segments();
-        let worker =
-            Worker { workshop, path, shared: Arc::clone(&shared), seen: HashMap::new(), has_swept: false, rests: true };
+        let worker = Worker {
+            workshop,
+            path,
+            shared: Arc::clone(&shared),
+            seen: HashMap::new(),
+            has_swept: false,
+            compacted: 0,
+            rests: true,
+        };
         let thread = std::thread::Builder::new().name("tablegate-segments".to_owned());
         let thread = thread.spawn(move || worker.run(&woken));
         let thread = thread.map_err(|e| StoreError::Unavailable(format!("no thread for segments: {e}")))?;
@@ -152,6 +159,8 @@ struct Worker {
     seen: HashMap<u32, Seen>,
     /// Whether the whole delta was looked through once.
     has_swept: bool,
+    /// How much the delta held, removed entries too, when these were last taken out of its files.
+    compacted: usize,
     /// It rests as long as it works, unless somebody waits.
     rests: bool,
 }
@@ -238,7 +247,7 @@ impl Worker {
                 result => first = first.and(result),
             }
         }
-        first
+        first.and_then(|()| self.compact_delta(&tables))
     }
 
     fn tend(&mut self, table: &TableMeta) -> Result<(), StoreError> {

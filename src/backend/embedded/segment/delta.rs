@@ -67,6 +67,11 @@ pub(super) struct Delta {
 }
 
 impl Delta {
+    /// Where it is known that there are none: removed ones would have to be skipped one by one.
+    pub(super) fn empty() -> Self {
+        Self { entries: None, ahead: None, after: u64::MAX }
+    }
+
     /// # Errors
     /// When the engine cannot read its files.
     pub(super) fn new(view: &View, engine: &Engine, span: &ByteSpan, after: u64) -> Result<Self, StoreError> {

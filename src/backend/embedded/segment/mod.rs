@@ -123,6 +123,11 @@ impl Segment {
         self.dirty.load(Ordering::Relaxed)
     }
 
+    /// Nothing was written into its span since. Who sees a write was told of it after it was counted here.
+    fn is_clean(&self) -> bool {
+        self.dirty() == 0
+    }
+
     /// A good part of its rows was written since.
     fn is_overwritten(&self) -> bool {
         let dirty = self.dirty();

@@ -76,7 +76,10 @@ impl Piece {
         rows_left: usize,
     ) -> Result<Step, StoreError> {
         if self.delta.is_none() {
-            self.delta = Some(Delta::new(view, engine, &self.span, self.segment.meta.number)?);
+            self.delta = Some(match self.segment.is_clean() {
+                true => Delta::empty(),
+                false => Delta::new(view, engine, &self.span, self.segment.meta.number)?,
+            });
         }
         loop {
             if self.current.is_none() {

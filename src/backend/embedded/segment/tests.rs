@@ -1,6 +1,5 @@
 //! What segments show is what rows hold, whatever happens to their files.
 
-
 mod small_scans;
 
 use std::collections::BTreeSet;
@@ -230,6 +229,33 @@ async fn a_new_segment_takes_in_what_was_written() {
     }
     store.build_segments();
     assert_eq!((check(&store).await.len(), delta_of(&store)), (50, 0));
+}
+
+#[tokio::test]
+async fn what_was_removed_from_the_delta_leaves_its_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_with(folder.path(), SegmentOptions { segment_rows: 1 << 20, ..SegmentOptions::eager() });
+    store.create_table(&table()).await.unwrap();
+    for round in 0..2 {
+        for partition in 0..90 {
+            let mut batch = Batch::builder(table());
+            for row in 0..100 {
+                let new = entity(&format!("p{partition:02}"), &format!("{row:03}"), [("n", EdmValue::Int32(round))]);
+                batch.push(Operation::InsertOrReplace(new)).unwrap();
+            }
+            store.commit(batch.build().unwrap()).await.unwrap();
+        }
+        store.build_segments();
+    }
+    assert_eq!((check(&store).await.len(), delta_of(&store)), (9000, 0));
+    let held = store.published.get().engine().unwrap().delta_len();
+    assert!(held < 1000, "{held} entries are still to be gone through");
+    // A segment that is known to be as its rows are is told of the next write all the same.
+    let changed = entity("p07", "070", [("n", EdmValue::Int32(7))]);
+    write(&store, Operation::Replace(changed, IfMatch::Any)).await;
+    let is_changed = |row: &&String| row.contains("p07") && row.contains("070");
+    let rows = check(&store).await;
+    assert_eq!((rows.len(), rows.iter().filter(is_changed).count()), (9000, 1));
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 //! The planner asks for an aggregate by its name before the types of the arguments are final. So it gets an [`Aggregate`],
 //! which takes anything; the pass puts the engine's function for the types in its place, or one of ours.
 
+mod bigints;
 mod extreme;
 mod float_extreme;
 mod floats;
@@ -20,6 +21,7 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, Signature, TypeSignature, Volatility,
 };
 
+pub(super) use self::bigints::sum_of_bigints;
 pub(super) use self::extreme::Extreme;
 pub(super) use self::float_extreme::FloatExtreme;
 pub(super) use self::floats::{of_floats, sum_of_reals};

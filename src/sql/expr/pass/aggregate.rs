@@ -14,7 +14,7 @@ use super::{Pass, raised};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::expr::aggregates::{
     Aggregate, Deviation, Extreme, FloatExtreme, ITEMS_OF, NUMBERS_OF, SORTED_OF, SUM_OF, Variance, array_agg,
-    of_floats, string_agg, sum_of_reals,
+    of_floats, string_agg, sum_of_bigints, sum_of_reals,
 };
 use crate::sql::expr::conversion::{is_text, name};
 use crate::sql::expr::operand::{Operand, relabelled};
@@ -190,6 +190,9 @@ impl Pass<'_> {
                 };
                 if let Some(udaf) = of_floats {
                     return Ok((udaf, vec![operand.coerced(&SqlType::Float8, parameters)?]));
+                }
+                if *operand.sql_type() == SqlType::Int8 && !distinct {
+                    return Ok((sum_of_bigints(), vec![operand.expr]));
                 }
                 if distinct && key(&operand.expr, operand.sql_type(), Purpose::Equality).is_some() {
                     return Err(SqlError::not_supported(format!("{function}(DISTINCT {})", name(operand.sql_type())))

@@ -3,21 +3,26 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use fjall::{Guard, Slice};
 
 use super::super::super::commit::Job;
 use super::super::super::key_bytes::{self, ByteSpan};
 use super::super::super::meta::TableMeta;
-use super::super::Segment;
 use super::super::delta::commit_of;
 use super::super::install::Trim;
+use super::super::{Segment, UNKNOWN};
 use super::{ROWS_AT_ONCE, Worker};
 use crate::model::Span;
 use crate::table::StoreError;
 
 /// Entries of the delta that are removed at a time, with commits waiting behind.
 const TRIMMED_AT_ONCE: usize = 256;
+/// Removed entries of the delta that are worth taking out of its files.
+const REMOVED_IS_MANY: usize = 8192;
+/// How often is looked whether the delta is in its files.
+const FLUSH_LOOK: Duration = Duration::from_millis(10);
 
 impl Worker {
     /// Looks through the delta of all tables, once: what an earlier run has left there.
@@ -39,6 +44,8 @@ impl Worker {
     /// How many rows of its span were written since the segment was made.
     pub(super) fn count_dirty(&self, segment: &Segment) -> Result<u64, StoreError> {
         let dirty = segment.dirty();
+        // What was written up to here is in the next view, or nowhere: whoever counts nothing there knows of all of it.
+        self.ask(|reply| Job::TrimDelta(Trim(Vec::new()), reply))?;
         // The same row may have been written again and again.
         let counted = self.sweep(&segment.meta.span)?;
         // In the place of what there was; writes that came meanwhile count twice at worst.
@@ -79,5 +86,26 @@ impl Worker {
                 return Ok(left);
             }
         }
+    }
+    /// Takes removed entries out of the delta's files once they are most of it: scans go through them one by one.
+    pub(super) fn compact_delta(&mut self, tables: &[Arc<TableMeta>]) -> Result<(), StoreError> {
+        let engine = || self.workshop.published.get().engine();
+        let held = engine()?.delta_len();
+        let segments = tables.iter().flat_map(|table| table.segments.list());
+        let needed: u64 = segments.map(|segment| segment.dirty()).filter(|n| *n < UNKNOWN).sum();
+        // What is still seen by somebody stays: it is tried again when there is more.
+        let worth = usize::try_from(needed).unwrap_or(usize::MAX).max(self.compacted).saturating_mul(2);
+        if held <= worth.saturating_add(REMOVED_IS_MANY) {
+            return Ok(());
+        }
+        engine()?.begin_flush_delta()?;
+        while !engine()?.is_delta_flushed() {
+            self.check_stopping()?;
+            std::thread::sleep(FLUSH_LOOK);
+        }
+        engine()?.compact_delta()?;
+        self.compacted = engine()?.delta_len();
+        tracing::debug!(held, left = self.compacted, "removed entries were taken out of the delta");
+        Ok(())
     }
 }

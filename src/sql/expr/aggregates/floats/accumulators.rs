@@ -67,6 +67,11 @@ impl<'a> Arguments<'a> {
         is_there.then(|| [self.first.value(place), self.second.value(place)])
     }
 
+    /// The values of a function of one argument, where none is NULL.
+    fn all_of_one<S: Sums>(&self) -> Option<&'a [f64]> {
+        (S::ARGUMENTS == 1 && self.first.null_count() == 0).then(|| &self.first.values()[..])
+    }
+
     fn rows(&self) -> impl Iterator<Item = Row> {
         (0..self.first.len()).filter_map(|place| self.row(place))
     }
@@ -106,7 +111,11 @@ impl<S: Sums> Group<S> {
 impl<S: Sums> Accumulator for Group<S> {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         let arguments = Arguments::of::<S>(values)?;
-        arguments.rows().try_for_each(|row| self.sums.add(row)).map_err(raised)
+        match arguments.all_of_one::<S>() {
+            Some(values) => values.iter().try_for_each(|value| self.sums.add([*value; 2])),
+            None => arguments.rows().try_for_each(|row| self.sums.add(row)),
+        }
+        .map_err(raised)
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
@@ -162,6 +171,10 @@ impl<S: Sums> GroupsAccumulator for Groups<S> {
     ) -> Result<()> {
         let arguments = Arguments::of::<S>(values)?;
         self.sums.resize(total_num_groups, S::default());
+        if let (Some(values), None) = (arguments.all_of_one::<S>(), opt_filter) {
+            let mut rows = values.iter().zip(group_indices);
+            return rows.try_for_each(|(value, group)| self.sums[*group].add([*value; 2])).map_err(raised);
+        }
         for (row, group) in group_indices.iter().enumerate().filter(|(row, _)| passes(opt_filter, *row)) {
             if let Some(values) = arguments.row(row) {
                 self.sums[*group].add(values).map_err(raised)?;

@@ -15,13 +15,14 @@ use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, Signature, Volatility};
 
 use self::accumulators::{Distinct, Finish, Frame, Group, Groups, Output, distinct_state};
-use self::sums::{Moments, RealTotal, Regression, Sums, Total};
+use self::sums::{Average, Moments, RealTotal, Regression, Sums, Total};
 use super::SUM_OF;
 
 /// What an aggregate keeps of the rows, and what it makes of that.
 enum Kind {
     Sum(Finish<Total>),
     RealSum(Finish<RealTotal>),
+    Average(Finish<Average>),
     OfOne(Finish<Moments>),
     OfTwo(Finish<Regression>),
 }
@@ -30,7 +31,7 @@ enum Kind {
 const KINDS: &[(&str, Kind)] = &[
     ("sum", Kind::Sum(|s| (s.count > 0.0).then_some(s.sum))),
     (REAL_SUM, Kind::RealSum(|s| (s.0.count > 0.0).then_some(s.0.sum))),
-    (SUM_OF, Kind::OfOne(|s| (s.count > 0.0).then(|| s.sum / s.count))),
+    (SUM_OF, Kind::Average(Average::average)),
     ("var_pop", Kind::OfOne(variance_pop)),
     ("var_samp", Kind::OfOne(variance)),
     ("variance", Kind::OfOne(variance)),
@@ -112,6 +113,7 @@ impl Kind {
     fn width(&self) -> usize {
         match self {
             Kind::Sum(_) | Kind::RealSum(_) => Total::WIDTH,
+            Kind::Average(_) => Average::WIDTH,
             Kind::OfOne(_) => Moments::WIDTH,
             Kind::OfTwo(_) => Regression::WIDTH,
         }
@@ -125,6 +127,7 @@ impl Kind {
         match self {
             Kind::Sum(finish) => accumulator(*finish, false, way),
             Kind::RealSum(finish) => accumulator(*finish, true, way),
+            Kind::Average(finish) => accumulator(*finish, false, way),
             Kind::OfOne(finish) => accumulator(*finish, false, way),
             Kind::OfTwo(finish) => accumulator(*finish, false, way),
         }
@@ -196,6 +199,7 @@ impl AggregateUDFImpl for OfFloats {
         Ok(match self.kind {
             Kind::Sum(finish) => Box::new(Groups::new(Output { finish: *finish, real: false })),
             Kind::RealSum(finish) => Box::new(Groups::new(Output { finish: *finish, real: true })),
+            Kind::Average(finish) => Box::new(Groups::new(Output { finish: *finish, real: false })),
             Kind::OfOne(finish) => Box::new(Groups::new(Output { finish: *finish, real: false })),
             Kind::OfTwo(finish) => Box::new(Groups::new(Output { finish: *finish, real: false })),
         })

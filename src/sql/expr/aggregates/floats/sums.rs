@@ -116,6 +116,50 @@ impl Sums for RealTotal {
     }
 }
 
+/// What an average is made of. PostgreSQL keeps the squares for it too, and refuses what is beyond them, though an average has
+/// no use for them: so they count only once they are large enough to matter.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Average(Moments);
+
+/// The squares of as many values of this magnitude as there may be do not change one that overflows, or is near it.
+const MODEST: f64 = 1e140;
+
+impl Average {
+    pub fn average(&self) -> Option<f64> {
+        (self.0.count > 0.0).then(|| self.0.sum / self.0.count)
+    }
+
+    fn is_modest(&self) -> bool {
+        self.0.sum.abs() <= MODEST
+    }
+}
+
+impl Sums for Average {
+    const WIDTH: usize = Moments::WIDTH;
+    const ARGUMENTS: usize = 1;
+
+    fn add(&mut self, [value, second]: Row) -> SqlResult<()> {
+        if value.abs() <= MODEST && self.is_modest() {
+            self.0.count += 1.0;
+            self.0.sum += value;
+            return Ok(());
+        }
+        self.0.add([value, second])
+    }
+
+    fn combine(&mut self, other: &Self) -> SqlResult<()> {
+        self.0.combine(&other.0)
+    }
+
+    fn parts(&self) -> [f64; PARTS] {
+        self.0.parts()
+    }
+
+    fn of_parts(parts: [f64; PARTS]) -> Self {
+        Self(Moments::of_parts(parts))
+    }
+}
+
 /// The sum, and the sum of the squares of the distances from the average.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Moments {
@@ -288,6 +332,23 @@ mod tests {
         total.add([f64::INFINITY, 0.0]).unwrap();
         total.add([1.0, 0.0]).unwrap();
         assert_eq!(total.sum, f64::INFINITY);
+    }
+
+    #[test]
+    fn an_average_overflows_where_the_squares_do() {
+        let mut average = Average::default();
+        for value in [1.0, -3.5, 1e100, 1e140] {
+            average.add([value, 0.0]).unwrap();
+        }
+        assert_eq!((average.average(), average.0.squares), (Some(1e140 / 4.0), 0.0));
+        average.add([1e150, 0.0]).unwrap();
+        assert!(average.0.squares > 1e299);
+        assert!(average.add([1e160, 0.0]).is_err());
+        let mut not_finite = Average::default();
+        for value in [2.0, f64::INFINITY, 1.0] {
+            not_finite.add([value, 0.0]).unwrap();
+        }
+        assert_eq!(not_finite.average(), Some(f64::INFINITY));
     }
 
     #[test]
