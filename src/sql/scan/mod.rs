@@ -25,6 +25,7 @@ mod run;
 mod sieve;
 
 pub(super) use direct::DirectScan;
+pub(super) use estimate::selectivity;
 pub(super) use exec::EntityScanExec;
 pub(super) use layout::relation_rows;
 pub(super) use provider::RelationProvider;
