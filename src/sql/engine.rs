@@ -9,6 +9,7 @@ use datafusion::execution::SessionState;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::execution_props::ExecutionProps;
+use datafusion::optimizer::Optimizer;
 
 use super::activity::Sessions;
 use super::catalog::Catalog;
@@ -21,6 +22,7 @@ use super::notify::Hub;
 use super::observe::Recorder;
 use super::pg_catalog::{CatalogSnapshot, Granted, Origins, Sizes};
 use super::place::{Place, Stores};
+use super::plan::without_written_order;
 use super::privileges::{Rights, Roles};
 use super::progress::LongWrites;
 use super::reads::Reads;
@@ -130,6 +132,7 @@ impl Engine {
             .with_config(tuning::session_config(config.query_threads))
             .with_runtime_env(tuning::runtime_env(config.query_memory)?)
             .with_default_features()
+            .with_optimizer_rules(without_written_order(Optimizer::new().rules))
             .build();
         let recorder = Recorder::new(store.clone());
         let sequences = Arc::new(Sequences::new(stores.clone()));

@@ -3,7 +3,7 @@
 //! [`tables`] finds what the FROM clauses mean, [`names`] rewrites the query so that every identifier has its stored
 //! spelling and every column its PostgreSQL label, [`forms`] replaces what DataFusion does not take, [`edm_types`] finds the
 //! columns of stored types, [`planner`] hands the result to DataFusion and has its expressions typed, [`unnest`] makes
-//! joins of the sub-queries. [`direct`] runs what is a read by key without the optimizer.
+//! joins of the sub-queries. When it runs, [`joins`] puts its tables in order. [`direct`] runs what is a read by key without the optimizer.
 
 mod around;
 mod assigned;
@@ -16,6 +16,7 @@ mod edm_types;
 mod forms;
 mod frames;
 mod in_turn;
+mod joins;
 mod labels;
 mod list_order;
 mod multisets;
@@ -31,6 +32,7 @@ mod views;
 pub(super) use around::Around;
 pub(super) use assigned::Receiver;
 pub(super) use edm_types::column_name as edm_type_column;
+pub(super) use joins::without_written_order;
 pub(super) use labels::{label_of, shown_labels};
 pub(super) use names::{Source, resolve_column};
 pub(super) use planner::{CurrentIn, PlannedQuery, Planner};

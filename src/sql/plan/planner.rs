@@ -21,7 +21,7 @@ use super::direct::DirectRead;
 use super::names::Source;
 use super::tables::{Mentions, TableEntry, Tables, schema_and_table};
 use super::views::ViewQueries;
-use super::{changes, earliest, edm_types, frames, in_turn, list_order, multisets, names, origins};
+use super::{changes, earliest, edm_types, frames, in_turn, joins, list_order, multisets, names, origins};
 use super::{settings_in_turn, unnest};
 use crate::sql::catalog::{CatalogView, Sequence, View};
 use crate::sql::engine::Engine;
@@ -376,7 +376,7 @@ impl Planner<'_> {
 
     async fn physical_of(&self, plan: &LogicalPlan) -> SqlResult<(SessionState, Arc<dyn ExecutionPlan>)> {
         let state = self.engine.state_with(self.reads.clone());
-        let plan = state.optimize(plan)?;
+        let plan = state.optimize(&joins::ordered(plan.clone())?)?;
         let physical = state.query_planner().create_physical_plan(&plan, &state).await?;
         Ok((state, in_turn::keep_order(physical)?))
     }

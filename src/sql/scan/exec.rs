@@ -7,6 +7,7 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::Session;
 use datafusion::common::config::ConfigOptions;
+use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DFSchema, Result, Statistics, internal_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -53,6 +54,8 @@ pub(in crate::sql) struct EntityScanExec {
     table_rows: Option<u64>,
     /// The store splits scans of the table.
     splits: bool,
+    /// How many values columns of the relation have at most.
+    values: Arc<[(usize, usize)]>,
     /// How many parts it is read in, side by side; each in order, and before the next.
     parts: usize,
     properties: Arc<PlanProperties>,
@@ -93,6 +96,7 @@ impl EntityScanExec {
             dynamic: Vec::new(),
             table_rows: None,
             splits: false,
+            values: Arc::new([]),
             parts: 1,
             properties,
             metrics: ExecutionPlanMetricsSet::new(),
@@ -115,6 +119,12 @@ impl EntityScanExec {
     #[must_use]
     pub fn splits(self, splits: bool) -> Self {
         Self { splits, ..self }
+    }
+
+    /// Expects no more than so many values in these columns of the relation.
+    #[must_use]
+    pub fn with_values(self, values: &[(usize, usize)]) -> Self {
+        Self { values: values.into(), ..self }
     }
 
     /// How many parts it is read in.
@@ -281,6 +291,10 @@ impl ExecutionPlan for EntityScanExec {
 
     fn partition_statistics(&self, partition: Option<usize>) -> Result<Arc<Statistics>> {
         let mut statistics = estimate::statistics(&self.plan, self.table_rows, self.fetch, &self.schema());
+        for (output, column) in self.projection.iter().zip(&mut statistics.column_statistics) {
+            let known = self.values.iter().filter(|(known, _)| known == output).map(|(_, values)| *values).min();
+            column.distinct_count = known.map_or(Precision::Absent, Precision::Inexact);
+        }
         if partition.is_some() {
             statistics.num_rows = statistics.num_rows.map(|rows| rows.div_ceil(self.parts));
         }

@@ -27,6 +27,7 @@ mod sieve;
 mod values;
 
 pub(super) use direct::DirectScan;
+pub(super) use estimate::selectivity;
 pub(super) use exec::EntityScanExec;
 pub(super) use layout::relation_rows;
 pub(super) use provider::RelationProvider;

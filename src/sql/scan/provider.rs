@@ -14,7 +14,7 @@ use crate::sql::key_range::KeyPlan;
 use crate::sql::relation::Relation;
 use crate::table::Promises;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(in crate::sql) struct RelationProvider {
     relation: Arc<Relation>,
     /// Of the store that the relation is in.
@@ -24,19 +24,40 @@ pub(in crate::sql) struct RelationProvider {
     rows: Option<u64>,
     /// The store splits scans of it.
     splits: bool,
+    /// How many values columns have at most, by their places in the relation, as far as a query tells.
+    values: Vec<(usize, usize)>,
 }
 
 impl RelationProvider {
     pub fn new(relation: Arc<Relation>, rows: Option<u64>, promises: Promises) -> Self {
         let key = relation.key_columns();
         let keys = if key.is_empty() { Vec::new() } else { vec![Constraint::PrimaryKey(key)] };
-        Self { relation, promises, constraints: Constraints::new_unverified(keys), rows, splits: false }
+        Self {
+            relation,
+            promises,
+            constraints: Constraints::new_unverified(keys),
+            rows,
+            splits: false,
+            values: Vec::new(),
+        }
     }
 
     /// Whether scans of it may be split.
     #[must_use]
     pub fn splits(self, splits: bool) -> Self {
         Self { splits, ..self }
+    }
+
+    /// The column at this place has no more than so many values.
+    #[must_use]
+    pub fn with_values(mut self, column: usize, values: usize) -> Self {
+        self.values.push((column, values));
+        self
+    }
+
+    /// How many rows there are about, where the store counts them.
+    pub fn rows(&self) -> Option<u64> {
+        self.rows
     }
 
     pub fn relation(&self) -> &Arc<Relation> {
@@ -81,6 +102,6 @@ impl TableProvider for RelationProvider {
         let projection = projection.cloned().unwrap_or_else(all);
         let scan = EntityScanExec::try_new(Arc::clone(&self.relation), projection, plan, limit, session)?;
         let scan = scan.with_table_rows(self.rows).reversible(self.promises.reverse_scans);
-        Ok(Arc::new(scan.splits(self.splits)))
+        Ok(Arc::new(scan.splits(self.splits).with_values(&self.values)))
     }
 }

@@ -14,7 +14,7 @@ mod filter;
 mod lateral;
 mod one_row;
 mod per_key;
-mod pieces;
+pub(super) mod pieces;
 mod push;
 mod value;
 

@@ -40,12 +40,12 @@ impl Rows {
     }
 }
 
-pub(super) fn project(input: LogicalPlan, exprs: Vec<Expr>) -> Result<LogicalPlan> {
+pub(in crate::sql::plan) fn project(input: LogicalPlan, exprs: Vec<Expr>) -> Result<LogicalPlan> {
     Ok(LogicalPlan::Projection(Projection::try_new(exprs, Arc::new(input))?))
 }
 
 /// Only the rows for which all conditions are true.
-pub(super) fn filter(input: LogicalPlan, conditions: Vec<Expr>) -> Result<LogicalPlan> {
+pub(in crate::sql::plan) fn filter(input: LogicalPlan, conditions: Vec<Expr>) -> Result<LogicalPlan> {
     match conjunction(conditions) {
         None => Ok(input),
         Some(condition) => Ok(LogicalPlan::Filter(Filter::try_new(condition, Arc::new(input))?)),
@@ -69,7 +69,7 @@ pub(super) fn first_row(input: LogicalPlan) -> LogicalPlan {
 }
 
 /// Joins on conditions over columns that are all qualified.
-pub(super) fn join(
+pub(in crate::sql::plan) fn join(
     left: LogicalPlan,
     right: LogicalPlan,
     join_type: JoinType,
@@ -85,7 +85,7 @@ pub(super) fn join(
         .map(LogicalPlan::Join)
 }
 
-pub(super) fn column_exprs(columns: Vec<Column>) -> Vec<Expr> {
+pub(in crate::sql::plan) fn column_exprs(columns: Vec<Column>) -> Vec<Expr> {
     columns.into_iter().map(Expr::Column).collect()
 }
 
