@@ -1,6 +1,5 @@
 //! What segments show is what rows hold, whatever happens to their files.
 
-
 mod small_scans;
 
 use std::collections::BTreeSet;
