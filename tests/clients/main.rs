@@ -34,7 +34,7 @@ fn server_with(segments: &[&str]) -> Server {
     let tls = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/tls");
     let (certificate, key) = (format!("{tls}/server.crt"), format!("{tls}/server.key"));
     let arguments = ["--egt-mode", "observe", "--auth", "scram", "--tls-cert", &certificate, "--tls-key", &key];
-    Server::start_in(folder, &[&arguments, segments].concat())
+    Server::start_in(folder, &[&arguments[..], segments].concat())
 }
 
 /// Tells a client where the server is, by the variables that all of them know.
