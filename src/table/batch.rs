@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::payload;
 use crate::model::limits::{EGT_MAX_BYTES, EGT_MAX_OPERATIONS};
-use crate::model::{ETag, Entity, EntityKey, PartitionKey, PropertyError, RowKey, TableName};
+use crate::model::{ETag, Entity, EntityKey, PartitionKey, Properties, PropertyError, RowKey, TableName};
 
 /// The precondition of an operation on an entity that must exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +58,18 @@ impl Operation {
             | Operation::Replace(entity, _)
             | Operation::InsertOrMerge(entity)
             | Operation::InsertOrReplace(entity) => Some(entity),
+        }
+    }
+
+    /// The key, and the properties that it writes.
+    pub fn into_parts(self) -> (EntityKey, Properties) {
+        match self {
+            Operation::Delete(key, _) => (key, Properties::new()),
+            Operation::Insert(entity)
+            | Operation::Merge(entity, _)
+            | Operation::Replace(entity, _)
+            | Operation::InsertOrMerge(entity)
+            | Operation::InsertOrReplace(entity) => (entity.key, entity.properties),
         }
     }
 }

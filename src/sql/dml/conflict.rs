@@ -158,7 +158,8 @@ impl OnConflict {
             && !existing.is_empty()
         {
             let incoming = incoming()?;
-            outcome.updated = update.write(planner, parameters, &existing, &incoming, writes).await?;
+            // Boxed: what a future holds is moved with it, and most statements have nothing to update.
+            outcome.updated = Box::pin(update.write(planner, parameters, &existing, &incoming, writes)).await?;
         }
         Ok(outcome)
     }

@@ -2,18 +2,17 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::Schema;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
 use datafusion::sql::sqlparser::ast::{self, Ident, OnConflictAction, OnInsert, SqliteOnConflict, TableObject};
 use futures::StreamExt;
 
 use super::Changed;
-use super::checks::batch_of;
 use super::conflict::{OnConflict, check_target};
 use super::generated::check_not_given;
 use super::given_rows::{fit, given_rows, receivers, targets_of};
 use super::kept_rows::KeptRows;
+use super::listed_columns::{ListedColumns, ROWS_PER_BATCH};
 use super::new_rows::{BoundRows, NewRows};
 use super::others::OtherColumns;
 use super::own_types::{self, evolved, stored_type};
@@ -22,9 +21,9 @@ use super::rows::RowsToWrite;
 use super::set_clause::declare_parameter;
 use super::target::{TargetColumn, find_changed};
 use super::untyped::untyped_columns;
-use super::values::{Cell, CellValues, ValuesList, values_list};
+use super::values::{CellValues, ValuesList, values_list};
 use super::writes::Writes;
-use crate::sql::error::{Notice, SqlError, SqlResult};
+use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
 use crate::sql::plan::{PlannedQuery, Planner};
 use crate::sql::relation::{ColumnSource, Relation};
 use crate::sql::statement::InsertCommand;
@@ -32,15 +31,14 @@ use crate::sql::statement::dialect::overriding::Overriding;
 use crate::sql::types::SqlType;
 use crate::table::SnapshotScope;
 
-/// Rows of a VALUES list that are written between two looks at the store.
-const ROWS_PER_BATCH: usize = 1024;
-
 /// An INSERT, planned.
 pub(crate) struct PreparedInsert {
     relation: Arc<Relation>,
     /// The columns the source gives.
     targets: Vec<TargetColumn>,
     source: Source,
+    /// What a VALUES list gives.
+    listed: Option<ListedColumns>,
     /// The types that given values keep, where these are not their columns'.
     own_types: Vec<Option<SqlType>>,
     /// The table as RETURNING shows it: as it is with these values.
@@ -90,6 +88,10 @@ impl PreparedInsert {
         };
         let updates = on.is_some_and(|on| matches!(on.action, OnConflictAction::DoUpdate(_)));
         let own_types = source.own_types(&relation, &targets, &declared, updates);
+        let listed = match &source {
+            Source::Values(values) => Some(ListedColumns::prepare(planner, &relation, &targets, &own_types, values)),
+            Source::Query { .. } => None,
+        };
         let conflict =
             OnConflict::prepare(planner, &relation, rows.targets(), &alias, on, replace, &mut declared).await?;
         let clause = insert.returning.as_deref();
@@ -100,7 +102,8 @@ impl PreparedInsert {
         if let Some(on) = on {
             check_target(&relation, on.conflict_target.as_ref())?;
         }
-        Ok(Self { relation, targets, source, own_types, shown, rows, conflict, returning, parameters: declared })
+        let parameters = declared;
+        Ok(Self { relation, targets, source, listed, own_types, shown, rows, conflict, returning, parameters })
     }
 
     pub fn parameters(&self) -> &[SqlType] {
@@ -156,9 +159,13 @@ impl PreparedInsert {
         let mut run =
             Run { rows: self.rows.bind(planner)?, changed: 0, kept: KeptRows::new(planner, "rows of RETURNING") };
         self.conflict.check(planner, parameters)?;
-        match &self.source {
-            Source::Values(values) => {
-                let computed = values.compute(planner, parameters).await?;
+        match (&self.source, &self.listed) {
+            (Source::Values(values), Some(listed)) => {
+                // What is seldom done is boxed: what a future holds is moved with it.
+                let computed = match values.input() {
+                    Some(_) => Box::pin(values.compute(planner, parameters)).await?,
+                    None => Vec::new(),
+                };
                 let meaning = CellValues {
                     parameters,
                     declared: &self.parameters,
@@ -166,30 +173,41 @@ impl PreparedInsert {
                     reading: planner.reading(),
                 };
                 for chunk in values.rows().chunks(ROWS_PER_BATCH) {
-                    let batch = self.listed(chunk, &meaning, &run.rows).await?;
+                    let batch = listed.batch(chunk, &meaning, &run.rows).await?;
                     self.write(planner, parameters, &batch, writes, &mut run).await?;
                 }
             }
-            Source::Query { input, columns } => {
-                let mut batches = planner.run(input, parameters).await?;
-                if self.could_meet_its_rows(planner, input) {
-                    batches = KeptRows::of(planner, "rows of INSERT", batches).await?.into_stream();
-                }
-                while let Some(batch) = batches.next().await {
-                    let batch = given_rows(
-                        &self.relation,
-                        &self.targets,
-                        columns,
-                        &self.own_types,
-                        &batch?,
-                        planner.reading(),
-                    )?;
-                    self.write(planner, parameters, &batch, writes, &mut run).await?;
-                }
+            (Source::Values(_), None) => {
+                return Err(SqlError::new(ErrorKind::Internal, "a VALUES list was planned without its columns"));
+            }
+            (Source::Query { input, columns }, _) => {
+                Box::pin(self.write_query(planner, parameters, input, columns, writes, &mut run)).await?;
             }
         }
         let returned = Returning::finish(self.returning.as_ref(), planner, parameters, run.kept, writes).await?;
         Ok(Changed { rows: run.changed, returned })
+    }
+
+    /// Writes the rows of a query, from these of its columns.
+    async fn write_query(
+        &self,
+        planner: &Planner<'_>,
+        parameters: &[ScalarValue],
+        input: &PlannedQuery,
+        columns: &[(usize, bool)],
+        writes: &mut Writes<'_>,
+        run: &mut Run,
+    ) -> SqlResult<()> {
+        let mut batches = planner.run(input, parameters).await?;
+        if self.could_meet_its_rows(planner, input) {
+            batches = KeptRows::of(planner, "rows of INSERT", batches).await?.into_stream();
+        }
+        while let Some(batch) = batches.next().await {
+            let (targets, own_types) = (&self.targets, &self.own_types);
+            let batch = given_rows(&self.relation, targets, columns, own_types, &batch?, planner.reading())?;
+            self.write(planner, parameters, &batch, writes, run).await?;
+        }
+        Ok(())
     }
 
     /// Whether the query reads the table that is written to, in a store that does not promise to show it as it was.
@@ -211,48 +229,20 @@ impl PreparedInsert {
         let batch = run.rows.complete(given).await?;
         let targets = self.rows.targets();
         let rows = RowsToWrite::new(&self.relation, targets, &batch)?;
-        let keys: Vec<_> = (0..rows.len()).map(|row| rows.key(row).clone()).collect();
         let values = |index: usize| {
             let position = targets.iter().position(|t| *t == TargetColumn::Known(index))?;
             Some(batch.column(position).clone())
         };
-        let incoming = || inserted_rows(&self.shown, &keys, &values);
+        let incoming = || {
+            let keys: Vec<_> = (0..rows.len()).map(|row| rows.key(row).clone()).collect();
+            inserted_rows(&self.shown, &keys, &values)
+        };
         let written = self.conflict.write(planner, parameters, &rows, &incoming, writes).await?;
         run.changed += written.changed();
         if self.returning.is_some() {
             written.rows_after(&incoming)?.into_iter().try_for_each(|rows| run.kept.push(rows))?;
         }
         Ok(())
-    }
-
-    /// Rows of a VALUES list as columns of the targets' types.
-    async fn listed(&self, cells: &[Vec<Cell>], meaning: &CellValues<'_>, rows: &BoundRows) -> SqlResult<RecordBatch> {
-        let mut fields = Vec::with_capacity(self.targets.len());
-        let mut columns = Vec::with_capacity(self.targets.len());
-        for (position, target) in self.targets.iter().enumerate() {
-            let own_type = self.own_types[position].as_ref();
-            let column_type = target.column(&self.relation).map(|column| &column.sql_type);
-            let sql_type = own_type.or(column_type).cloned().unwrap_or(SqlType::Text);
-            let name = target.name(&self.relation);
-            let mut values = cells
-                .iter()
-                .map(|row| meaning.value(&row[position], &sql_type))
-                .collect::<SqlResult<Vec<_>>>()
-                .map_err(|e| e.for_column(name))?;
-            if let TargetColumn::Known(index) = target {
-                let asking: Vec<usize> =
-                    (0..cells.len()).filter(|row| cells[*row][position] == Cell::Default).collect();
-                if !asking.is_empty() {
-                    let defaults = rows.default_values(*index, asking.len()).await?;
-                    for (nth, row) in asking.into_iter().enumerate() {
-                        values[row] = ScalarValue::try_from_array(&defaults, nth)?;
-                    }
-                }
-            }
-            columns.push(ScalarValue::iter_to_array(values)?);
-            fields.push(sql_type.field(name, true));
-        }
-        batch_of(Arc::new(Schema::new(fields)), columns, cells.len())
     }
 }
 

@@ -13,6 +13,7 @@ mod generated;
 mod given_rows;
 mod insert;
 mod kept_rows;
+mod listed_columns;
 mod merge;
 mod new_rows;
 mod others;

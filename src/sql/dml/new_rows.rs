@@ -104,6 +104,9 @@ impl BoundRows {
     /// What the defaults meet.
     pub async fn fill(&self, given: &RecordBatch) -> SqlResult<RecordBatch> {
         let plan = &*self.plan;
+        if plan.filled.is_empty() {
+            return Ok(given.clone());
+        }
         let rows = given.num_rows();
         let mut fields: Vec<_> = given.schema().fields().iter().cloned().collect();
         let mut columns: Vec<ArrayRef> = given.columns().to_vec();
@@ -132,18 +135,19 @@ impl BoundRows {
     pub fn finish(&self, filled: &RecordBatch) -> Result<RecordBatch, BadRow> {
         let of_batch = |error: Box<SqlError>| BadRow { row: 0, error };
         let plan = &*self.plan;
-        let rows = filled.num_rows();
-        let mut fields: Vec<_> = filled.schema().fields().iter().cloned().collect();
-        let mut columns: Vec<ArrayRef> = filled.columns().to_vec();
-        if !plan.generated.is_empty() {
+        let batch = if plan.generated.is_empty() {
+            filled.clone()
+        } else {
+            let mut fields: Vec<_> = filled.schema().fields().iter().cloned().collect();
+            let mut columns: Vec<ArrayRef> = filled.columns().to_vec();
             let shown = self.visible(filled).map_err(of_batch)?;
-            let generated = self.generated.values(&shown).map_err(of_batch)?;
-            columns.extend(generated);
+            columns.extend(self.generated.values(&shown).map_err(of_batch)?);
             fields.extend(plan.generated.targets().filter_map(|target| target.column(&plan.relation).map(field)));
-        }
-        let known = |index: usize| values_of(&plan.targets, &columns, index);
-        self.checks.check(&RowValues { count: rows, column: &known })?;
-        batch_of(Arc::new(Schema::new(fields)), columns, rows).map_err(of_batch)
+            batch_of(Arc::new(Schema::new(fields)), columns, filled.num_rows()).map_err(of_batch)?
+        };
+        let known = |index: usize| values_of(&plan.targets, batch.columns(), index);
+        self.checks.check(&RowValues { count: batch.num_rows(), column: &known })?;
+        Ok(batch)
     }
 
     /// The default of a column for some rows, as the column's type; NULL where it has none.

@@ -129,19 +129,31 @@ impl Returning {
             writes.finish().await?;
             return Ok(None);
         };
+        // Boxed: what a future holds is moved with it, and most changes have no such clause.
+        let stream = Box::pin(clause.finish_with(planner, parameters, rows, writes)).await?;
+        Ok(Some((clause.columns(), stream)))
+    }
+
+    async fn finish_with(
+        &self,
+        planner: &Planner<'_>,
+        parameters: &[ScalarValue],
+        rows: KeptRows,
+        writes: &mut Writes<'_>,
+    ) -> SqlResult<RowStream> {
         let (rows, memory) = rows.into_parts();
-        let stream = if clause.shows_versions {
-            planner.check(&clause.planned, parameters)?;
+        let stream = if self.shows_versions {
+            planner.check(&self.planned, parameters)?;
             let versions = writes.finish().await?;
-            let known = |batch| clause.with_versions(batch, &versions);
-            clause.evaluate(planner, parameters, rows.into_iter().map(known).collect::<SqlResult<_>>()?).await?
+            let known = |batch| self.with_versions(batch, &versions);
+            self.evaluate(planner, parameters, rows.into_iter().map(known).collect::<SqlResult<_>>()?).await?
         } else {
-            let stream = clause.evaluate(planner, parameters, rows).await?;
+            let stream = self.evaluate(planner, parameters, rows).await?;
             let returned = KeptRows::of(planner, "rows of RETURNING", stream).await?;
             writes.finish().await?;
             returned.into_stream()
         };
-        Ok(Some((clause.columns(), held(stream, memory))))
+        Ok(held(stream, memory))
     }
 
     async fn evaluate(

@@ -47,7 +47,7 @@ impl RowsToWrite {
         };
         let mut properties = Vec::new();
         for (target, (values, field)) in targets.iter().zip(batch.columns().iter().zip(batch.schema().fields())) {
-            properties.extend(property_column(relation, target, values, SqlType::of_field(field)));
+            properties.extend(property_column(relation, target, values, || SqlType::of_field(field)));
         }
         Ok(Self { properties, keys })
     }
@@ -100,14 +100,14 @@ fn property_column(
     relation: &Relation,
     target: &TargetColumn,
     values: &ArrayRef,
-    sql_type: SqlType,
+    given_type: impl FnOnce() -> SqlType,
 ) -> Option<PropertyColumn> {
     let (name, sql_type) = match target {
-        TargetColumn::New(name) => (name.clone(), sql_type),
+        TargetColumn::New(name) => (name.clone(), given_type()),
         TargetColumn::Known(index) => {
             let column = &relation.columns[*index];
             let ColumnSource::Property { name, .. } = &column.source else { return None };
-            (name.clone(), if column.observed.is_some() { sql_type } else { column.sql_type.clone() })
+            (name.clone(), if column.observed.is_some() { given_type() } else { column.sql_type.clone() })
         }
     };
     Some(PropertyColumn { name, sql_type, values: values.clone() })

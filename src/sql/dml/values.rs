@@ -41,6 +41,16 @@ pub(super) enum Cell {
     Computed(usize),
 }
 
+impl Cell {
+    /// Whether it is the same in every run of the statement.
+    pub fn is_constant(&self) -> bool {
+        match self {
+            Cell::Null | Cell::Text(_) | Cell::Number(_) | Cell::Boolean(_) => true,
+            Cell::Parameter(_) | Cell::Default | Cell::Computed(_) => false,
+        }
+    }
+}
+
 /// Some expressions of the list as one row.
 struct ComputedCells {
     input: PlannedQuery,

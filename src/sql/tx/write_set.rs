@@ -320,10 +320,19 @@ impl WriteSet {
     ) -> SqlResult<()> {
         let name = &relation.stored;
         let is_nothing = base.is_none() && values.is_none();
-        let bytes = if is_nothing {
-            0
-        } else {
-            payload::operation_bytes(name, &operation(key.clone(), base.clone(), values.clone()))
+        let (key, base, values, bytes) = match (base, values) {
+            (None, None) => (key, None, None, 0),
+            // Most writes are this one: it is measured without a copy of the entity.
+            (None, Some(Values { after, patch: None })) => {
+                let insertion = Operation::Insert(Entity::new(key, after));
+                let bytes = payload::operation_bytes(name, &insertion);
+                let (key, after) = insertion.into_parts();
+                (key, None, Some(Values { after, patch: None }), bytes)
+            }
+            (base, values) => {
+                let bytes = payload::operation_bytes(name, &operation(key.clone(), base.clone(), values.clone()));
+                (key, base, values, bytes)
+            }
         };
         if self.totals.payload_bytes + self.totals.free_bytes + bytes > TRANSACTION_MAX_BYTES {
             return Err(too_large());
