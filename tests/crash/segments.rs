@@ -2,6 +2,8 @@
 //! place of another, installed, and what it holds of the delta is removed. Files are also damaged while nobody runs.
 //! Whatever happened, columns show what the rows hold, and no file is left that nobody names.
 
+#![allow(clippy::print_stdout, reason = "figures for whoever asks for them")]
+
 use std::path::{Path, PathBuf};
 
 use tablegate::backend::embedded::Fsync;

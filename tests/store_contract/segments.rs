@@ -1,5 +1,7 @@
 //! Rows that are kept as columns too, while others write, read and make segments anew.
 
+#![allow(clippy::print_stdout, reason = "figures for whoever asks for them")]
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
