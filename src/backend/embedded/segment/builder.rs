@@ -247,7 +247,7 @@ impl Worker {
                 result => first = first.and(result),
             }
         }
-        first.and_then(|()| self.compact_delta(&tables))
+        first.and_then(|()| self.compact_delta())
     }
 
     fn tend(&mut self, table: &TableMeta) -> Result<(), StoreError> {

@@ -438,7 +438,7 @@ async fn a_table_at_rest_needs_fewer_rows_for_its_first_segment() {
     let store = open_with(folder.path(), SegmentOptions { min_rows: 80, ..SegmentOptions::eager() });
     store.create_table(&table()).await.unwrap();
     let add = async |row: i32| write(&store, Operation::Insert(entity("p", &format!("{row:04}"), []))).await;
-    for row in 0..9 {
+    for row in 0..10 {
         add(row).await;
     }
     store.build_segments();
@@ -446,7 +446,7 @@ async fn a_table_at_rest_needs_fewer_rows_for_its_first_segment() {
     store.build_segments();
     assert!(!files(folder.path()).is_empty(), "nobody has added one");
     // The same of a few rows behind it: there must be so many of them again.
-    add(9).await;
+    add(10).await;
     store.build_segments();
     store.build_segments();
     assert_eq!(files(folder.path()).len(), 1);

@@ -88,11 +88,13 @@ impl Worker {
         }
     }
     /// Takes removed entries out of the delta's files once they are most of it: scans go through them one by one.
-    pub(super) fn compact_delta(&mut self, tables: &[Arc<TableMeta>]) -> Result<(), StoreError> {
+    pub(super) fn compact_delta(&mut self) -> Result<(), StoreError> {
         let engine = || self.workshop.published.get().engine();
         let held = engine()?.delta_len();
-        let segments = tables.iter().flat_map(|table| table.segments.list());
+        let view = self.workshop.published.get();
+        let segments = view.tables.values().flat_map(|table| table.segments.list());
         let needed: u64 = segments.map(|segment| segment.dirty()).filter(|n| *n < UNKNOWN).sum();
+        drop(view);
         // What is still seen by somebody stays: it is tried again when there is more.
         let worth = usize::try_from(needed).unwrap_or(usize::MAX).max(self.compacted).saturating_mul(2);
         if held <= worth.saturating_add(REMOVED_IS_MANY) {
