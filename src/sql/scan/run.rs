@@ -168,9 +168,11 @@ impl ScanRun {
         };
         let (residual, outputs) = (group.residual.clone(), self.projection.len());
         let reads = self.reads.clone();
-        let mut sieve = Sieve::new(self.dynamic.clone());
+        let dynamic = self.dynamic.clone();
+        let mut sieve: Option<Sieve> = None;
         let rows = scan.and_then(move |scanned| {
-            let finished = finish(&layout, &scanned, residual.as_deref(), outputs).and_then(|rows| sieve.sifted(rows));
+            let finished = finish(&layout, &scanned, residual.as_deref(), outputs)
+                .and_then(|rows| sieve.get_or_insert_with(|| Sieve::new(&dynamic, &rows.schema())).sifted(rows));
             if let Ok(rows) = &finished {
                 reads.count_entities(scanned.num_rows(), rows.num_rows());
             }
