@@ -77,7 +77,8 @@ impl Mark {
 
     pub fn partition(self) -> String {
         if self.rewrites() {
-            format!("rewritten-{}", self.writer)
+            // In front of all others, so that these come behind the last segment.
+            format!("+rewritten-{}", self.writer)
         } else {
             format!("{}-{}-{}", self.round, self.writer, self.batch)
         }
