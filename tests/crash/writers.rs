@@ -80,7 +80,8 @@ impl Mark {
             // In front of all others, so that these come behind the last segment.
             format!("+rewritten-{}", self.writer)
         } else {
-            format!("{}-{}-{}", self.round, self.writer, self.batch)
+            // Each behind those before: there is always something that has no segment yet.
+            format!("{}-{:06}-{}", self.round, self.batch, self.writer)
         }
     }
 
