@@ -59,8 +59,7 @@ pub(crate) fn write_f64(out: &mut impl fmt::Write, value: f64, extra_digits: i8)
 
 /// As many digits as the value needs, whatever its magnitude.
 fn write_shortest_f64(out: &mut impl fmt::Write, value: f64) -> fmt::Result {
-    let mut text = StackText::<FLOAT_BYTES>::new();
-    write!(text, "{value:e}")?;
+    let mut text = scientific(ryu::Buffer::new().format_finite(value))?;
     if value.abs() >= FIRST_UNIT_ABOVE_ONE && is_halfway(text.as_str(), value) {
         // The shortest form was that short only because it was allowed to sit on the boundary.
         for precision in 1..=MAX_FLOAT8_PRECISION {
@@ -82,8 +81,7 @@ pub(crate) fn write_f32(out: &mut impl fmt::Write, value: f32, extra_digits: i8)
     if extra_digits <= 0 {
         return write_rounded(out, value.into(), FLOAT4_DIGITS, extra_digits);
     }
-    let mut text = StackText::<FLOAT_BYTES>::new();
-    write!(text, "{value:e}")?;
+    let mut text = scientific(ryu::Buffer::new().format_finite(value))?;
     if is_halfway_between_reals(text.as_str(), value) {
         for precision in 1..=MAX_FLOAT4_PRECISION {
             text = StackText::new();
@@ -94,6 +92,34 @@ pub(crate) fn write_f32(out: &mut impl fmt::Write, value: f32, extra_digits: i8)
         }
     }
     write_scientific(out, text.as_str(), FLOAT4_LIMIT)
+}
+
+/// The text of `ryu` with an exponent: `-125.0` as `-1.25e2`. Rust's own `{:e}` takes the upper one of two shortest forms
+/// that are equally near, `ryu` and PostgreSQL the even one.
+fn scientific(shortest: &str) -> Result<StackText<FLOAT_BYTES>, fmt::Error> {
+    let mut text = StackText::new();
+    let Some((whole, fraction)) = shortest.split_once('.').filter(|_| !shortest.contains('e')) else {
+        text.write_str(shortest)?;
+        return Ok(text);
+    };
+    let (sign, whole) = whole.strip_prefix('-').map_or(("", whole), |whole| ("-", whole));
+    let significant = fraction.trim_start_matches('0');
+    let (digits, exponent) = match (whole, significant.len()) {
+        ("0", 0) => ([whole, ""], 0),
+        ("0", len) => ([significant, ""], -i64::try_from(fraction.len() - len + 1).unwrap_or_default()),
+        (_, 0) => ([whole.trim_end_matches('0'), ""], i64::try_from(whole.len() - 1).unwrap_or_default()),
+        _ => ([whole, fraction], i64::try_from(whole.len() - 1).unwrap_or_default()),
+    };
+    let (first, rest) = digits[0].split_at(1);
+    text.write_str(sign)?;
+    text.write_str(first)?;
+    if !(rest.is_empty() && digits[1].is_empty()) {
+        text.push(b'.');
+        text.write_str(rest)?;
+        text.write_str(digits[1])?;
+    }
+    write!(text, "e{exponent}")?;
+    Ok(text)
 }
 
 /// C's `%.*g`: so many digits, without zeros at the end.
@@ -327,6 +353,12 @@ mod tests {
             (1.801_439_850_948_198_8e16, "1.8014398509481988e+16"),
             (2.225_073_858_507_201_4e-308, "2.2250738585072014e-308"),
             (1.797_693_134_862_315_7e308, "1.7976931348623157e+308"),
+            (272_462_695_000_954.125, "272462695000954.12"),
+            (79_526_726_147_213.625, "79526726147213.62"),
+            (1_234_567_890_123_456.25, "1.2345678901234562e+15"),
+            (1_234_567_890_123_457.75, "1.2345678901234578e+15"),
+            (41.0 / 4_194_304.0, "9.775161743164062e-06"),
+            (43.0 / 4_194_304.0, "1.0251998901367188e-05"),
             (f64::NAN, "NaN"),
             (f64::INFINITY, "Infinity"),
             (f64::NEG_INFINITY, "-Infinity"),
@@ -358,6 +390,9 @@ mod tests {
             (1_234_567.0, "1.234567e+06"),
             (0.1, "0.1"),
             (1e-4, "0.0001"),
+            (262_144.03, "262144.03"),
+            (131_072.02, "131072.02"),
+            (41.0 / 2_097_152.0, "1.9550323e-05"),
             (3.402_823_5e38, "3.4028235e+38"),
             (f32::NAN, "NaN"),
         ] {
