@@ -7,6 +7,7 @@ mod copies;
 mod cursor;
 mod database;
 mod ddl;
+mod derived;
 mod dml;
 pub mod edm;
 mod encodings;

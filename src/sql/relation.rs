@@ -13,6 +13,7 @@ use bytes::BytesMut;
 use serde::{Deserialize, Serialize};
 
 use super::catalog::Constraints;
+use super::derived::{DerivedColumns, derived_columns};
 use super::error::{ErrorKind, SqlError};
 use super::key_codec::KeyCodec;
 use super::output::{Style, TextColumn};
@@ -130,6 +131,8 @@ pub struct Relation {
     pub comments: Arc<RelationComments>,
     /// Arrow schema of `columns`, each field with its SQL type.
     pub arrow_schema: SchemaRef,
+    /// How the store is asked for each of `columns` that it does not have in the form that is shown.
+    pub(super) derived: DerivedColumns,
 }
 
 /// The numbers of columns in order, without those that dropped ones had.
@@ -156,6 +159,7 @@ impl Relation {
             dropped_columns: Arc::new([]),
             comments: Arc::default(),
             arrow_schema: Self::schema_of(&[]),
+            derived: Arc::new([]),
         }
     }
 
@@ -175,10 +179,15 @@ impl Relation {
         Arc::new(Schema::new(fields))
     }
 
+    /// The same table with other columns.
+    pub fn with_columns(&self, columns: Vec<RelationColumn>) -> Self {
+        let (arrow_schema, derived) = (Relation::schema_of(&columns), derived_columns(&columns, &self.codec));
+        Self { arrow_schema, derived, columns, ..self.clone() }
+    }
+
     /// The same table with only the columns that `SELECT *` shows.
     pub fn without_hidden(&self) -> Self {
-        let columns: Vec<_> = self.columns.iter().filter(|c| !c.hidden).cloned().collect();
-        Self { arrow_schema: Relation::schema_of(&columns), columns, ..self.clone() }
+        self.with_columns(self.columns.iter().filter(|c| !c.hidden).cloned().collect())
     }
 
     /// The same table with a hidden column beside each property: its stored types.
@@ -194,7 +203,7 @@ impl Relation {
                 });
             }
         }
-        Self { arrow_schema: Relation::schema_of(&columns), columns, ..self.clone() }
+        self.with_columns(columns)
     }
 
     /// Whether a plan made for `earlier` still holds: the same table with the same columns, and for an open one perhaps

@@ -4,6 +4,8 @@
 //! between stored bytes and a record batch. How a stored type shows in a column of another type is decided here, once,
 //! for all stores.
 
+mod derived;
+
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -15,6 +17,8 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use thiserror::Error;
 
+pub use self::derived::{DeriveError, DerivedColumn};
+use super::StoreError;
 use crate::model::limits::DOUBLE_EXACT_INTEGER_MAX;
 use crate::model::{ETag, EdmDateTime, EdmRef, EdmType, EntityKey, PropertyName, StoredEntity};
 
@@ -94,6 +98,8 @@ pub enum ScanColumn {
     },
     /// Utf8: the name of the EDM type the property has in this row, NULL where it is absent.
     EdmTypeOf(PropertyName),
+    /// Made of others when rows are complete.
+    Derived(Arc<DerivedColumn>),
 }
 
 /// The columns of a scan, in output order, with their Arrow schema.
@@ -101,6 +107,18 @@ pub enum ScanColumn {
 pub struct ScanColumns {
     columns: Vec<ScanColumn>,
     schema: SchemaRef,
+    /// What rows are read into: the columns that are not derived, then what else derived ones are made of.
+    stored: Vec<ScanColumn>,
+    /// Where each column comes from.
+    sources: Vec<Source>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Source {
+    /// It is the stored one of this index.
+    Stored(usize),
+    /// It is made of the stored ones of these indexes.
+    Derived(Arc<DerivedColumn>, Vec<usize>),
 }
 
 impl ScanColumns {
@@ -114,9 +132,26 @@ impl ScanColumns {
                 ScanColumn::ETag => Field::new("etag", DataType::Utf8, false),
                 ScanColumn::Property { name, column_type } => Field::new(name.as_str(), column_type.arrow(), true),
                 ScanColumn::EdmTypeOf(name) => Field::new(format!("edm_type({name})"), DataType::Utf8, true),
+                ScanColumn::Derived(column) => Field::new(column.id(), column.data_type().clone(), true),
             })
             .collect();
-        Self { columns, schema: Arc::new(Schema::new(fields)) }
+        let is_stored = |column: &&ScanColumn| !matches!(column, ScanColumn::Derived(_));
+        let mut stored: Vec<ScanColumn> = columns.iter().filter(is_stored).cloned().collect();
+        let mut plain = 0..;
+        let mut place = |input: &ScanColumn| {
+            stored.iter().position(|known| known == input).unwrap_or_else(|| {
+                stored.push(input.clone());
+                stored.len() - 1
+            })
+        };
+        let source = |column: &ScanColumn| match column {
+            ScanColumn::Derived(column) => {
+                Source::Derived(Arc::clone(column), column.inputs().iter().map(&mut place).collect())
+            }
+            _ => Source::Stored(plain.next().unwrap_or_default()),
+        };
+        let sources = columns.iter().map(source).collect();
+        Self { columns, schema: Arc::new(Schema::new(fields)), stored, sources }
     }
 
     pub fn columns(&self) -> &[ScanColumn] {
@@ -127,13 +162,32 @@ impl ScanColumns {
         &self.schema
     }
 
-    /// For each column that needs a stored property: its index here and the property's name. A backend resolves these
-    /// once per scan (or per shape), then feeds [`EntityColumns::set`] by index.
+    /// For each property that is read, as often as it is: the place for [`EntityColumns::set`] and its name. A backend
+    /// resolves these once per scan (or per shape). Where no column is derived, a place is a column's index.
     pub fn properties(&self) -> impl Iterator<Item = (usize, &PropertyName)> {
-        self.columns.iter().enumerate().filter_map(|(index, column)| match column {
-            ScanColumn::Property { name, .. } | ScanColumn::EdmTypeOf(name) => Some((index, name)),
-            ScanColumn::PartitionKey | ScanColumn::RowKey | ScanColumn::Timestamp | ScanColumn::ETag => None,
+        self.stored.iter().enumerate().filter_map(|(place, column)| match column {
+            ScanColumn::Property { name, .. } | ScanColumn::EdmTypeOf(name) => Some((place, name)),
+            ScanColumn::PartitionKey
+            | ScanColumn::RowKey
+            | ScanColumn::Timestamp
+            | ScanColumn::ETag
+            | ScanColumn::Derived(_) => None,
         })
+    }
+
+    /// The columns, out of what was read of rows.
+    fn complete(&self, stored: Vec<ArrayRef>) -> Result<Vec<ArrayRef>, StoreError> {
+        if self.sources.iter().all(|source| matches!(source, Source::Stored(_))) {
+            return Ok(stored);
+        }
+        let make = |source: &Source| match source {
+            Source::Stored(place) => Ok(Arc::clone(&stored[*place])),
+            Source::Derived(column, inputs) => {
+                let inputs: Vec<ArrayRef> = inputs.iter().map(|place| Arc::clone(&stored[*place])).collect();
+                column.derive(&inputs).map_err(StoreError::Underived)
+            }
+        };
+        self.sources.iter().map(make).collect()
     }
 }
 
@@ -208,7 +262,7 @@ impl EntityColumns {
 
     /// With room for so many rows, which may become more.
     pub fn with_capacity(columns: Arc<ScanColumns>, rows: usize) -> Self {
-        let builders = columns.columns.iter().map(|column| Builder::for_column(column, rows)).collect();
+        let builders = columns.stored.iter().map(|column| Builder::for_column(column, rows)).collect();
         Self { columns, builders, rows: 0, variable_bytes: 0 }
     }
 
@@ -246,7 +300,7 @@ impl EntityColumns {
 
     /// Begins a row: fills the columns that every entity has.
     pub fn start(&mut self, partition: &str, row: &str, timestamp: EdmDateTime, etag: RowETag<'_>) {
-        for (column, builder) in self.columns.columns.iter().zip(&mut self.builders) {
+        for (column, builder) in self.columns.stored.iter().zip(&mut self.builders) {
             match (column, builder) {
                 (ScanColumn::PartitionKey, Builder::Text(b)) => b.append_value(partition),
                 (ScanColumn::RowKey, Builder::Text(b)) => b.append_value(row),
@@ -264,34 +318,38 @@ impl EntityColumns {
         }
     }
 
-    /// Sets column `index`, one of [`ScanColumns::properties`], of the row that was started.
+    /// Sets the value at a place of [`ScanColumns::properties`] in the row that was started.
     ///
     /// # Errors
     /// The column's type, when this value does not fit it: pass it to [`EntityColumns::unfit`]. The row then stays
     /// unfinished, so nothing more can be built here: the scan ends with the error.
-    pub fn set(&mut self, index: usize, value: EdmRef<'_>) -> Result<(), ColumnType> {
-        match &self.columns.columns[index] {
+    pub fn set(&mut self, place: usize, value: EdmRef<'_>) -> Result<(), ColumnType> {
+        match &self.columns.stored[place] {
             ScanColumn::EdmTypeOf(_) => {
-                if let Builder::Text(b) = &mut self.builders[index] {
+                if let Builder::Text(b) = &mut self.builders[place] {
                     b.append_value(value.edm_type().name());
                 }
                 Ok(())
             }
             ScanColumn::Property { column_type, .. } => {
-                if self.builders[index].append(value) {
+                if self.builders[place].append(value) {
                     self.variable_bytes += variable_bytes(value);
                     Ok(())
                 } else {
                     Err(*column_type)
                 }
             }
-            ScanColumn::PartitionKey | ScanColumn::RowKey | ScanColumn::Timestamp | ScanColumn::ETag => Ok(()),
+            ScanColumn::PartitionKey
+            | ScanColumn::RowKey
+            | ScanColumn::Timestamp
+            | ScanColumn::ETag
+            | ScanColumn::Derived(_) => Ok(()),
         }
     }
 
     /// The error for a value that [`EntityColumns::set`] refused.
-    pub fn unfit(&self, index: usize, key: EntityKey, value: EdmRef<'_>, expected: ColumnType) -> Option<Unfit> {
-        let ScanColumn::Property { name, .. } = &self.columns.columns[index] else { return None };
+    pub fn unfit(&self, place: usize, key: EntityKey, value: EdmRef<'_>, expected: ColumnType) -> Option<Unfit> {
+        let ScanColumn::Property { name, .. } = &self.columns.stored[place] else { return None };
         Some(Unfit::new(key, name.clone(), value, expected))
     }
 
@@ -306,16 +364,20 @@ impl EntityColumns {
     }
 
     /// The rows so far as a record batch; the builder starts anew. `None` when there are none.
-    pub fn take(&mut self) -> Option<RecordBatch> {
+    ///
+    /// # Errors
+    /// [`StoreError::Underived`] for a derived column that cannot be made of them.
+    pub fn take(&mut self) -> Result<Option<RecordBatch>, StoreError> {
         if self.rows == 0 {
-            return None;
+            return Ok(None);
         }
         let arrays: Vec<ArrayRef> = self.builders.iter_mut().map(Builder::finish).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
         self.rows = 0;
         self.variable_bytes = 0;
+        let arrays = self.columns.complete(arrays)?;
         let batch = RecordBatch::try_new_with_options(self.columns.schema.clone(), arrays, &options);
-        Some(batch.expect("builders follow the schema and finish_row keeps them at one length"))
+        Ok(Some(batch.expect("builders follow the schema and finish_row keeps them at one length")))
     }
 }
 
@@ -340,6 +402,8 @@ impl Builder {
             }
             ScanColumn::Timestamp => Builder::for_type(ColumnType::DateTime, rows),
             ScanColumn::Property { column_type, .. } => Builder::for_type(*column_type, rows),
+            // Never read into: derived columns are made of stored ones.
+            ScanColumn::Derived(_) => Builder::for_type(ColumnType::Boolean, 0),
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::Batch;
+use super::{Batch, DerivedColumn};
 use super::segments::{Renewal, SegmentFigures};
 use super::store::{
     CommitError, GroupError, Parallelism, Promises, StoreError, StoreFigures, TableReader, TableStore, Written,
@@ -59,6 +59,10 @@ pub trait StoreLayer: Send + Sync + 'static {
         self.below().renew_segments(table, which).await
     }
 
+    fn keep_derived(&self, table: &TableName, columns: Vec<Arc<DerivedColumn>>) {
+        self.below().keep_derived(table, columns);
+    }
+
     fn figures(&self) -> StoreFigures {
         self.below().figures()
     }
@@ -104,6 +108,10 @@ impl<L: StoreLayer> TableStore for L {
 
     async fn renew_segments(&self, table: &TableName, which: Renewal) -> Result<(), StoreError> {
         StoreLayer::renew_segments(self, table, which).await
+    }
+
+    fn keep_derived(&self, table: &TableName, columns: Vec<Arc<DerivedColumn>>) {
+        StoreLayer::keep_derived(self, table, columns);
     }
 
     fn figures(&self) -> StoreFigures {

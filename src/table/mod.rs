@@ -21,7 +21,7 @@ mod sighting;
 mod store;
 
 pub use batch::{Batch, BatchBuilder, BatchError, IfMatch, Operation};
-pub use columns::{ColumnType, EntityColumns, RowETag, ScanColumn, ScanColumns, Unfit};
+pub use columns::{ColumnType, DeriveError, DerivedColumn, EntityColumns, RowETag, ScanColumn, ScanColumns, Unfit};
 pub use commit::{Stamps, check_disjoint};
 pub use layer::StoreLayer;
 pub use predicate::Predicate;

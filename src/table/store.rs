@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use thiserror::Error;
 
 use super::{
-    Batch, KeyRange, ObservedSchema, Renewal, ScanColumns, ScanPlan, ScanRequest, ScanStream, SegmentFigures,
+    Batch, DeriveError, DerivedColumn, KeyRange, ObservedSchema, Renewal, ScanColumns, ScanPlan, ScanRequest, ScanStream, SegmentFigures,
     Sightings, Unfit,
 };
 use crate::model::limits::{CUSTOM_PROPERTIES_MAX, ENTITY_MAX_BYTES};
@@ -155,7 +155,7 @@ pub trait TableReader: Send + Sync + 'static {
     ///
     /// # Errors
     /// [`StoreError::TableMissing`], here or as the stream's first item. In the stream: [`StoreError::Unfit`] for a
-    /// stored value that a column cannot show.
+    /// stored value that a column cannot show, [`StoreError::Underived`] where a column cannot be made of stored ones.
     fn scan(&self, request: ScanRequest) -> Result<ScanStream, StoreError>;
 
     /// What [`TableReader::scan`] would do for this request, told without doing it.
@@ -231,6 +231,12 @@ pub trait TableStore: Send + Sync + 'static {
     async fn renew_segments(&self, table: &TableName, which: Renewal) -> Result<(), StoreError> {
         let _ = (table, which);
         Ok(())
+    }
+
+    /// Says which columns are asked for that are made of others, instead of what was said before: where the store keeps
+    /// entities once more to read them faster, it may keep these with them. Of a table that is not there yet, too.
+    fn keep_derived(&self, table: &TableName, columns: Vec<Arc<DerivedColumn>>) {
+        let _ = (table, columns);
     }
 
     /// What it can tell of itself now.
@@ -309,6 +315,9 @@ pub enum StoreError {
     TableExists(TableName),
     #[error(transparent)]
     Unfit(#[from] Unfit),
+    /// A derived column cannot be made of what is stored.
+    #[error("{0}")]
+    Underived(DeriveError),
     /// Stored bytes are not what was written: names the file or the key.
     #[error("damaged data in {place}: {detail}")]
     Damaged { place: String, detail: String },

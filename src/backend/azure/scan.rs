@@ -81,7 +81,7 @@ impl Scan {
             self.core.observed.note(&self.request.table, &news);
         }
         filled?;
-        Ok(columns.take())
+        columns.take()
     }
 
     fn wants_more(&self, columns: &EntityColumns) -> bool {

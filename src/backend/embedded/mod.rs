@@ -51,9 +51,10 @@ use self::meta::Live;
 use self::reader::{EmbeddedReader, Published, View};
 pub use self::segment::SegmentOptions;
 use self::segment::builder::{SegmentBuilder, Workshop};
+use self::segment::derived::Derivations;
 use crate::model::{Clock, TableName};
 use crate::table::{
-    Batch, CommitError, GroupError, Parallelism, Promises, Renewal, SegmentFigures, SnapshotScope, StoreError,
+    Batch, CommitError, DerivedColumn, GroupError, Parallelism, Promises, Renewal, SegmentFigures, SnapshotScope, StoreError,
     StoreFigures, TableReader, TableStore, Written, check_disjoint,
 };
 
@@ -102,6 +103,7 @@ pub struct EmbeddedStore {
     syncs: Arc<AtomicU64>,
     /// `None` where rows are all there is, and once the store is closed.
     builder: Option<SegmentBuilder>,
+    derivations: Arc<Derivations>,
 }
 
 impl EmbeddedStore {
@@ -141,12 +143,15 @@ impl EmbeddedStore {
         let thread = std::thread::Builder::new().name("tablegate-commit".to_owned());
         let thread = thread.spawn(move || committer.run(receiver));
         let committer = thread.map_err(|e| StoreError::Unavailable(format!("no thread for commits: {e}")))?;
-        let mut store = Self { published, jobs: Some(sender), committer: Some(committer), syncs, builder: None };
+        let derivations = Arc::default();
+        let (jobs, committer) = (Some(sender), Some(committer));
+        let mut store = Self { published, jobs, committer, syncs, builder: None, derivations };
         if segments.enabled
             && let Some(jobs) = store.jobs.clone()
         {
             let published = Arc::clone(&store.published);
-            let workshop = Workshop { published, jobs, folder, options: segments, reserve_bytes, sync };
+            let derivations = Arc::clone(&store.derivations);
+            let workshop = Workshop { published, jobs, folder, options: segments, derivations, reserve_bytes, sync };
             store.builder = Some(SegmentBuilder::start(workshop)?);
         }
         Ok(store)
@@ -270,6 +275,10 @@ impl TableStore for EmbeddedStore {
         let Some(builder) = &self.builder else { return Ok(()) };
         let renewed = tokio::task::spawn_blocking(builder.renewal(table.clone(), which)).await;
         renewed.map_err(|_| StoreError::ShuttingDown)?
+    }
+
+    fn keep_derived(&self, table: &TableName, columns: Vec<Arc<DerivedColumn>>) {
+        self.derivations.set(table, columns);
     }
 
     fn figures(&self) -> StoreFigures {

@@ -44,7 +44,9 @@ impl RowColumns {
         self.columns.is_full(batch_rows)
     }
 
-    pub(super) fn take(&mut self) -> Option<RecordBatch> {
+    /// # Errors
+    /// [`StoreError::Underived`].
+    pub(super) fn take(&mut self) -> Result<Option<RecordBatch>, StoreError> {
         self.columns.take()
     }
 

@@ -65,7 +65,7 @@ impl Scan {
     async fn advance(mut self) -> Result<Option<(RecordBatch, Option<Self>)>, StoreError> {
         let rows_here = std::mem::take(&mut self.rows_here);
         let (mut scan, batch) = if !self.ready.is_empty() || (rows_here > 0 && self.is_batch_here(rows_here)?) {
-            let batch = self.take_batch();
+            let batch = self.take_batch()?;
             (self, batch)
         } else {
             let read = tokio::task::spawn_blocking(move || self.next_batch().map(|batch| (self, batch))).await;
@@ -75,32 +75,33 @@ impl Scan {
             })??
         };
         scan.is_done |= scan.rows_left == 0;
-        let goes_on = !scan.is_done || !scan.ready.is_empty();
+        let goes_on = !scan.is_done || !scan.ready.is_empty() || scan.rows.len() > 0;
         Ok(batch.map(|batch| (batch, goes_on.then_some(scan))))
     }
 
     fn next_batch(&mut self) -> Result<Option<RecordBatch>, StoreError> {
         self.read(usize::MAX)?;
-        Ok(self.take_batch())
+        self.take_batch()
     }
 
     /// Reads so many rows where the scan is asked for; false when the batch has room for more, and there may be more.
     fn is_batch_here(&mut self, rows: usize) -> Result<bool, StoreError> {
         self.read(rows)?;
-        Ok(self.is_done || self.rows_left == 0 || self.rows.is_full(self.request.batch_rows))
+        let is_full = self.rows.is_full(self.request.batch_rows);
+        Ok(!self.ready.is_empty() || self.is_done || self.rows_left == 0 || is_full)
     }
 
-    fn take_batch(&mut self) -> Option<RecordBatch> {
+    fn take_batch(&mut self) -> Result<Option<RecordBatch>, StoreError> {
         let Some(batch) = self.ready.pop_front() else { return self.rows.take() };
         // Counted as they are handed out: nobody has touched them before.
         self.request.stats.add_entities_scanned(batch.num_rows());
         let bytes = batch.columns().iter().map(|column| column.to_data().get_slice_memory_size().unwrap_or_default());
         self.request.stats.add_bytes(bytes.sum());
-        Some(batch)
+        Ok(Some(batch))
     }
 
     /// Reads on, until there are rows for a batch or batches of a segment, or so many rows were read. Segments are left to
-    /// those who may read all there is: their pages may still be on the disk.
+    /// those who may read all there is, unless what is asked for is in memory: their pages may still be on the disk.
     fn read(&mut self, rows: usize) -> Result<(), StoreError> {
         let engine = self.walk.engine()?;
         let mut read = 0;
@@ -114,7 +115,9 @@ impl Scan {
                     read += 1;
                 }
                 // What was read of rows comes before.
-                Next::Piece(piece) if self.rows.len() > 0 || rows < usize::MAX => {
+                Next::Piece(piece)
+                    if self.rows.len() > 0 || (rows < usize::MAX && !piece.is_at_hand(self.rows.columns())) =>
+                {
                     self.walk.put_back(piece);
                     return Ok(());
                 }
@@ -122,11 +125,17 @@ impl Scan {
                     let (batch_rows, view) = (self.request.batch_rows, self.walk.view());
                     match piece.step(view, &engine, &mut self.rows, batch_rows, self.rows_left)? {
                         Step::Batches(batches) => {
-                            self.walk.put_back(piece);
-                            let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
-                            self.rows_left = self.rows_left.saturating_sub(rows);
+                            let found: usize = batches.iter().map(RecordBatch::num_rows).sum();
+                            self.rows_left = self.rows_left.saturating_sub(found);
                             self.ready.extend(batches);
-                            return Ok(());
+                            let is_at_end = piece.is_at_end();
+                            if !is_at_end {
+                                self.walk.put_back(piece);
+                            }
+                            // A short scan is at its end, too, where that is: nobody comes again to find it out.
+                            if !is_at_end || rows == usize::MAX {
+                                return Ok(());
+                            }
                         }
                         Step::Rows(span) => {
                             self.walk.put_back(piece);

@@ -36,7 +36,7 @@ impl Scan {
             let Some(range) = self.next_range() else { break };
             self.fill(&mut columns, &range)?;
         }
-        Ok(columns.take())
+        columns.take()
     }
 
     fn next_range(&mut self) -> Option<KeyRange> {

@@ -10,6 +10,7 @@ use super::constraint::Constraints;
 use super::{entry, oids};
 use crate::model::limits::TABLE_NAME_MAX_CHARS;
 use crate::model::{Entity, EntityKey, PropertyName, StoredEntity, TableName};
+use crate::sql::derived::derived_columns;
 use crate::sql::edm;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::key_codec::{KeyCodec, KeyColumn, PartitionScheme};
@@ -273,6 +274,7 @@ impl Declaration {
             columns.push(self.column(column)?);
         }
         columns.extend(hidden_columns(&columns));
+        let codec = Arc::new(self.codec()?);
         Ok(Relation {
             schema_name: self.place.schema().into_owned(),
             name: self.name.clone(),
@@ -281,7 +283,8 @@ impl Declaration {
             kind: self.kind(),
             open: self.open,
             arrow_schema: Relation::schema_of(&columns),
-            codec: Arc::new(self.codec()?),
+            derived: derived_columns(&columns, &codec),
+            codec,
             generated_partition: match &self.key {
                 DeclaredKey::Generated { partition } => Some(partition.clone()),
                 DeclaredKey::Raw | DeclaredKey::Relational { .. } => None,

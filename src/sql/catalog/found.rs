@@ -8,6 +8,7 @@ use xxhash_rust::xxh64::xxh64;
 use super::declaration::{Declaration, DeclaredColumn, DeclaredKey, hidden_columns, system_column};
 use super::{OIDS_PER_TABLE, oids};
 use crate::model::limits::{TABLE_NAME_MAX_CHARS, TABLE_NAME_MIN_CHARS};
+use crate::sql::derived::derived_columns;
 use crate::sql::edm;
 use crate::sql::key_codec::KeyCodec;
 use crate::sql::place::StoredTable;
@@ -28,6 +29,7 @@ pub(super) fn found_relation(stored: &StoredTable, schema: &ObservedSchema) -> R
     ];
     columns.extend(schema.properties().iter().map(observed_column));
     columns.extend(hidden_columns(&columns));
+    let codec = Arc::new(KeyCodec::raw());
     Relation {
         schema_name: stored.place.schema().into_owned(),
         name: stored.as_str().to_owned(),
@@ -36,7 +38,8 @@ pub(super) fn found_relation(stored: &StoredTable, schema: &ObservedSchema) -> R
         kind: RelationKind::Found,
         open: true,
         arrow_schema: Relation::schema_of(&columns),
-        codec: Arc::new(KeyCodec::raw()),
+        derived: derived_columns(&columns, &codec),
+        codec,
         generated_partition: None,
         columns,
         constraints: Arc::default(),
@@ -47,7 +50,6 @@ pub(super) fn found_relation(stored: &StoredTable, schema: &ObservedSchema) -> R
 
 /// A declared open table with the properties its declaration does not name.
 pub(super) fn open_relation(declared: &Relation, schema: &ObservedSchema) -> Relation {
-    let mut relation = declared.clone();
     let known: HashSet<&str> = declared
         .columns
         .iter()
@@ -63,9 +65,9 @@ pub(super) fn open_relation(declared: &Relation, schema: &ObservedSchema) -> Rel
         .filter(|p| !known.contains(p.name.as_str()) && !names.contains(p.name.as_str()))
         .map(observed_column);
     let visible = declared.columns.iter().take_while(|c| !c.hidden).count();
-    relation.columns.splice(visible..visible, undeclared);
-    relation.arrow_schema = Relation::schema_of(&relation.columns);
-    relation
+    let mut columns = declared.columns.clone();
+    columns.splice(visible..visible, undeclared);
+    declared.with_columns(columns)
 }
 
 /// A declaration of a found table, stored where it is. Its properties show as they did.

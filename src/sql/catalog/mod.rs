@@ -48,7 +48,7 @@ use self::entries::Entries;
 use self::others::Strangers;
 use self::parts::Parts;
 use self::scratch::OwnNumbers;
-use self::state::State;
+use self::state::{DeclaredTables, State};
 use self::view::ObservedRelations;
 use crate::model::{Clock, TableName};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
@@ -249,11 +249,24 @@ impl Shared {
 
     fn change_state(&self, change: impl FnOnce(&mut State)) {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        let version = state.version + 1;
+        let (version, before) = (state.version + 1, state.tables.clone());
         let changed = Arc::make_mut(&mut state);
         change(changed);
         changed.version = version;
+        self.tell_derived(&before, &changed.tables);
         self.strangers.clear();
+    }
+
+    /// Tells the store which columns tables are asked for whose declarations are not as they were.
+    fn tell_derived(&self, before: &DeclaredTables, after: &DeclaredTables) {
+        let is_in = |tables: &DeclaredTables, name, table| tables.get(name).is_some_and(|known| Arc::ptr_eq(known, table));
+        for (_, table) in before.iter().filter(|(name, _)| !after.contains_key(name)) {
+            self.store.keep_derived(&table.relation.stored.name, Vec::new());
+        }
+        for (_, table) in after.iter().filter(|(name, table)| !is_in(before, name, table)) {
+            let derived = table.relation.derived.iter().flatten().cloned().collect();
+            self.store.keep_derived(&table.relation.stored.name, derived);
+        }
     }
 
     fn start_oids_at(&self, first: u32) {

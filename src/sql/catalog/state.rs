@@ -22,7 +22,7 @@ use crate::sql::relation::Relation;
 pub(super) struct State {
     /// Of what is committed: another number after each change.
     pub version: u64,
-    pub tables: BTreeMap<PlacedName, Arc<DeclaredTable>>,
+    pub tables: DeclaredTables,
     pub sequences: BTreeMap<PlacedName, Arc<Sequence>>,
     pub views: BTreeMap<PlacedName, Arc<View>>,
     /// Owners and grants, by the OID of the object; none for an object that nobody made and nothing was granted on.
@@ -35,6 +35,8 @@ pub(super) struct State {
     /// The stored tables of temporary ones: each is there as long as a state knows it.
     pub scratch: BTreeMap<TableName, Arc<ScratchTable>>,
 }
+
+pub(super) type DeclaredTables = BTreeMap<PlacedName, Arc<DeclaredTable>>;
 
 /// A declaration with the relation it describes.
 #[derive(Debug)]

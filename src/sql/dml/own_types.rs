@@ -47,9 +47,7 @@ pub(super) fn evolved<'a>(
     }
     match columns {
         None => relation.clone(),
-        Some(columns) => {
-            Arc::new(Relation { arrow_schema: Relation::schema_of(&columns), columns, ..relation.as_ref().clone() })
-        }
+        Some(columns) => Arc::new(relation.with_columns(columns)),
     }
 }
 

@@ -17,6 +17,10 @@ impl From<StoreError> for Box<SqlError> {
             StoreError::TableMissing(_) => ErrorKind::UndefinedTable,
             StoreError::TableExists(_) => ErrorKind::DuplicateTable,
             StoreError::Unfit(_) => ErrorKind::InvalidTextRepresentation,
+            StoreError::Underived(error) => match error.downcast_ref::<SqlError>() {
+                Some(error) => return Box::new(error.clone()),
+                None => ErrorKind::InvalidTextRepresentation,
+            },
             StoreError::Damaged { .. } | StoreError::Unavailable(_) | StoreError::Refused(_) => ErrorKind::StoreFailure,
             StoreError::DiskFull(_) => ErrorKind::DiskFull,
             StoreError::Throttled(_) => ErrorKind::Throttled,

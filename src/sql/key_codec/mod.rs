@@ -180,6 +180,12 @@ impl KeyCodec {
         output.finish()
     }
 
+    /// How the key column at `part` is written into keys: the same where keys are, whatever the columns are called.
+    pub fn describe_part(&self, part: usize) -> String {
+        let types: Vec<String> = self.columns.iter().map(|column| column.sql_type.to_string()).collect();
+        format!("key {part} of {types:?} {:?} {:?}", self.partition, self.layouts)
+    }
+
     /// The PartitionKey of the bucket that a row key belongs to; `None` unless the table is split into buckets.
     pub fn bucket_of(&self, row_key: &str) -> Option<String> {
         match self.partition {

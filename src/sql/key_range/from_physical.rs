@@ -17,6 +17,9 @@ pub(super) struct PhysicalReader<'a> {
     pub keys: KeyView<'a>,
     /// The names of the columns that the expressions number.
     pub columns: &'a [&'a str],
+    /// Lists of more items are not read: joins that make them tell their least and greatest keys too, and nobody looks up
+    /// so many.
+    pub max_items: usize,
 }
 
 impl PhysicalReader<'_> {
@@ -38,6 +41,9 @@ impl PhysicalReader<'_> {
             };
         }
         if let Some(list) = expr.downcast_ref::<InListExpr>() {
+            if list.list().len() > self.max_items {
+                return KeyPredicate::UNKNOWN;
+            }
             let items = list.list().iter().map(side).collect();
             return KeyPredicate::in_list(&side(list.expr()), items).negate_if(list.negated());
         }

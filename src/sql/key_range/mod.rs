@@ -50,8 +50,9 @@ pub struct Caps {
     pub max_ranges: usize,
 }
 
-/// A look-up takes as long as going through so many rows.
-const ROWS_OF_A_LOOK_UP: u64 = 64;
+/// A look-up takes as long as going through so many rows: measured with rows that are kept as columns, as those of large
+/// tables are.
+const ROWS_OF_A_LOOK_UP: u64 = 512;
 /// So many look-ups are made whatever there is to read.
 const LOOK_UPS_LEAST: usize = 100;
 
@@ -172,7 +173,7 @@ fn filter_ranges(
     caps: &Caps,
 ) -> Option<Vec<KeyRange>> {
     let codec = &*relation.codec;
-    let reader = PhysicalReader { keys: KeyView { relation, codec }, columns };
+    let reader = PhysicalReader { keys: KeyView { relation, codec }, columns, max_items: caps.max_ranges };
     let predicate = KeyPredicate::And(filters.iter().map(|filter| reader.predicate(filter)).collect());
     let keys = analyze(codec, &predicate).outcomes.yes;
     (!keys.is_all()).then(|| lower::ranges(codec, &lower::lowerable(codec, &keys, caps)))

@@ -91,7 +91,7 @@ impl Overlay {
         if picked.len() == batch.num_rows() && own_rows == 0 {
             return Ok(Some(batch));
         }
-        let own = own.take().unwrap_or_else(|| RecordBatch::new_empty(Arc::clone(self.columns.schema())));
+        let own = own.take().map_err(external)?.unwrap_or_else(|| RecordBatch::new_empty(Arc::clone(self.columns.schema())));
         Ok(Some(interleave_record_batch(&[&batch, &own], &picked)?))
     }
 
@@ -102,7 +102,7 @@ impl Overlay {
         while own_rows < self.batch_rows && self.own.peek().is_some() {
             own_rows += usize::from(self.push_next(&mut own)?);
         }
-        Ok(own.take())
+        own.take().map_err(external)
     }
 
     /// Where the next own write lies against a stored row, in scan order; behind it when there is none.

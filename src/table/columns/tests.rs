@@ -29,7 +29,7 @@ fn show(column_type: ColumnType, values: Vec<EdmValue>) -> Result<ArrayRef, Unfi
     for value in values {
         builder.push(&stored("r", vec![("a", value)]))?;
     }
-    Ok(builder.take().unwrap().column(0).clone())
+    Ok(builder.take().unwrap().unwrap().column(0).clone())
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn system_columns_come_from_the_entity() {
     builder.push(&entity).unwrap();
     builder.start("p", "s", entity.timestamp, RowETag::FromTimestamp);
     builder.finish_row();
-    let batch = builder.take().unwrap();
+    let batch = builder.take().unwrap().unwrap();
     let text = |i: usize| -> Vec<_> { batch.column(i).as_string::<i32>().iter().flatten().collect() };
     assert_eq!(text(0), [entity.etag.as_str(); 2]);
     assert_eq!(text(1), ["r", "s"]);
@@ -56,7 +56,7 @@ fn absent_properties_are_null() {
         EdmType::ALL.map(|t| property(&format!("p{}", t.code()), ColumnType::of(t))).into_iter().collect();
     let mut builder = EntityColumns::new(Arc::new(ScanColumns::new(columns)));
     builder.push(&stored("r", vec![("other", EdmValue::Int32(1))])).unwrap();
-    let batch = builder.take().unwrap();
+    let batch = builder.take().unwrap().unwrap();
     assert!(batch.columns().iter().all(|column| column.null_count() == 1));
 }
 
@@ -66,8 +66,8 @@ fn a_scan_without_columns_counts_rows() {
     for _ in 0..3 {
         builder.push(&stored("r", vec![])).unwrap();
     }
-    assert_eq!(builder.take().unwrap().num_rows(), 3);
-    assert!(builder.take().is_none());
+    assert_eq!(builder.take().unwrap().unwrap().num_rows(), 3);
+    assert!(builder.take().unwrap().is_none());
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn edm_type_of_names_the_stored_type() {
     for value in [Some(EdmValue::Int32(1)), None, Some(EdmValue::string("x"))] {
         builder.push(&stored("r", value.map(|v| ("a", v)).into_iter().collect())).unwrap();
     }
-    let batch = builder.take().unwrap();
+    let batch = builder.take().unwrap().unwrap();
     let types: Vec<_> = batch.column(0).as_string::<i32>().iter().collect();
     assert_eq!(types, [Some("Edm.Int32"), None, Some("Edm.String")]);
 }
@@ -137,7 +137,7 @@ fn taking_starts_anew() {
     let mut builder = EntityColumns::new(Arc::new(ScanColumns::new(vec![property("a", ColumnType::Int32)])));
     for value in [1, 2] {
         builder.push(&stored("r", vec![("a", EdmValue::Int32(value))])).unwrap();
-        assert_eq!(builder.take().unwrap().column(0).as_primitive::<Int32Type>().values(), &[value]);
+        assert_eq!(builder.take().unwrap().unwrap().column(0).as_primitive::<Int32Type>().values(), &[value]);
         assert!(builder.is_empty());
     }
 }
@@ -150,6 +150,35 @@ fn long_values_fill_a_batch_early() {
         builder.push(&long).unwrap();
     }
     assert_eq!(builder.rows(), BATCH_VARIABLE_BYTES / 65_536);
-    builder.take();
+    builder.take().unwrap();
     assert!(!builder.is_full(1));
+}
+
+#[test]
+fn derived_columns_are_made_of_stored_ones() {
+    let sum = |inputs: &[ArrayRef]| {
+        let (a, b) = (inputs[0].as_primitive::<Int32Type>(), inputs[1].as_primitive::<Int32Type>());
+        let sum: arrow::array::Int32Array = arrow::compute::binary(a, b, |a: i32, b: i32| a + b).map_err(|e| Arc::new(e) as DeriveError)?;
+        if sum.iter().flatten().any(|sum| sum > 100) {
+            return Err(Arc::new(arrow::error::ArrowError::ComputeError("too much".to_owned())) as DeriveError);
+        }
+        Ok(Arc::new(sum) as ArrayRef)
+    };
+    let inputs = vec![property("a", ColumnType::Int32), property("b", ColumnType::Int32)];
+    let derived = ScanColumn::Derived(Arc::new(DerivedColumn::new("a + b".to_owned(), inputs, DataType::Int32, sum)));
+    // One of the inputs is asked for too, and shares its place; the other is read and not handed out.
+    let columns = Arc::new(ScanColumns::new(vec![derived, property("b", ColumnType::Int32), ScanColumn::RowKey]));
+    let mut builder = EntityColumns::new(Arc::clone(&columns));
+    let row = |a, b| stored("r", vec![("a", EdmValue::Int32(a)), ("b", EdmValue::Int32(b))]);
+    builder.push(&row(1, 2)).unwrap();
+    builder.push(&stored("s", vec![("b", EdmValue::Int32(5))])).unwrap();
+    let batch = builder.take().unwrap().unwrap();
+    assert_eq!(batch.schema(), *columns.schema());
+    let numbers = |i: usize| -> Vec<_> { batch.column(i).as_primitive::<Int32Type>().iter().collect() };
+    assert_eq!((numbers(0), numbers(1)), (vec![Some(3), None], vec![Some(2), Some(5)]));
+    assert_eq!(batch.column(2).as_string::<i32>().value(1), "s");
+    builder.push(&row(100, 1)).unwrap();
+    assert_eq!(builder.take().unwrap_err().to_string(), "Compute error: too much");
+    // The builder starts anew all the same.
+    assert!(builder.take().unwrap().is_none());
 }

@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, StringArray, StringBuilder, new_null_array};
+use arrow::buffer::ScalarBuffer;
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int32Type, TimestampMicrosecondType, UInt8Type};
 
@@ -17,7 +18,7 @@ use super::file::{PARTITION_KEY, PROPERTIES, ROW_KEY, TICK, TIMESTAMP};
 use super::manifest::{BatchMeta, Extremes};
 use crate::model::limits::DOUBLE_EXACT_INTEGER_MAX;
 use crate::model::{ETag, EdmDateTime, EdmType, PropertyName};
-use crate::table::{ColumnType, ScanColumn, ScanColumns};
+use crate::table::{ColumnType, DerivedColumn, ScanColumn, ScanColumns};
 
 /// How a column is made.
 enum Source {
@@ -28,6 +29,8 @@ enum Source {
     /// The physical column, its values widened to this type.
     Widened(usize, ColumnType),
     Nulls(ColumnType),
+    /// Made of these.
+    Derived(Arc<DerivedColumn>, Vec<Source>),
 }
 
 /// The columns of some rows of a batch; `None` when its rows are to be read instead.
@@ -39,7 +42,23 @@ pub(super) fn assemble(
 ) -> Option<Vec<ArrayRef>> {
     // First whether it can be done, by what is known of the batch.
     let sources: Option<Vec<Source>> = columns.columns().iter().map(|column| source(segment, batch, column)).collect();
-    let make = |source: Source| match source {
+    sources?.into_iter().map(|source| make(segment, batch, source, rows)).collect()
+}
+
+/// Whether all of that is in memory as it is, and its keys too: then nothing has to be read, compared with its checksum, or
+/// made.
+pub(super) fn is_at_hand(segment: &Segment, batch: usize, columns: &ScanColumns) -> bool {
+    let has = |column| segment.has_array(batch, column);
+    let is_there = |column: &ScanColumn| match source(segment, batch, column) {
+        Some(Source::Same(column)) => has(column),
+        Some(Source::Partition | Source::Nulls(_)) => true,
+        Some(Source::ETag | Source::Widened(..) | Source::Derived(..)) | None => false,
+    };
+    has(PARTITION_KEY) && has(ROW_KEY) && columns.columns().iter().all(is_there)
+}
+
+fn make(segment: &Segment, batch: usize, source: Source, rows: &Range<usize>) -> Option<ArrayRef> {
+    match source {
         Source::Partition => partitions(segment, batch, rows),
         Source::ETag => etags(segment, batch, rows),
         Source::Same(column) => Some(segment.array(batch, column)?.slice(rows.start, rows.len())),
@@ -47,8 +66,11 @@ pub(super) fn assemble(
             cast(&segment.array(batch, column)?.slice(rows.start, rows.len()), &wanted.arrow()).ok()
         }
         Source::Nulls(wanted) => Some(new_null_array(&wanted.arrow(), rows.len())),
-    };
-    sources?.into_iter().map(make).collect()
+        Source::Derived(column, inputs) => {
+            let inputs = inputs.into_iter().map(|input| make(segment, batch, input, rows));
+            column.derive(&inputs.collect::<Option<Vec<_>>>()?).ok()
+        }
+    }
 }
 
 fn source(segment: &Segment, batch: usize, column: &ScanColumn) -> Option<Source> {
@@ -59,7 +81,22 @@ fn source(segment: &Segment, batch: usize, column: &ScanColumn) -> Option<Source
         ScanColumn::ETag => Source::ETag,
         ScanColumn::Property { name, column_type } => property(segment, batch, name, *column_type)?,
         ScanColumn::EdmTypeOf(_) => return None,
+        ScanColumn::Derived(column) => match kept(segment, batch, column) {
+            Some(kept) => Source::Same(kept),
+            None => {
+                let inputs = column.inputs().iter().map(|input| source(segment, batch, input));
+                Source::Derived(Arc::clone(column), inputs.collect::<Option<Vec<_>>>()?)
+            }
+        },
     })
+}
+
+/// Where the batch has the column made already. Where all of it is NULL, it may be that it could not be made.
+fn kept(segment: &Segment, batch: usize, column: &DerivedColumn) -> Option<usize> {
+    let meta = &segment.meta;
+    let (place, field) = meta.kept.fields().find(column.id())?;
+    let index = PROPERTIES + meta.columns.len() + place;
+    (field.data_type() == column.data_type() && has_values(meta.batches.get(batch)?, index)).then_some(index)
 }
 
 fn property(segment: &Segment, batch: usize, name: &PropertyName, wanted: ColumnType) -> Option<Source> {
@@ -125,7 +162,7 @@ fn etags(segment: &Segment, batch: usize, rows: &Range<usize>) -> Option<ArrayRe
 pub(super) struct Keys {
     /// Of each partition of the batch: its text, and where it ends.
     partitions: StringArray,
-    ends: Vec<usize>,
+    ends: ScalarBuffer<i32>,
     rows: StringArray,
 }
 
@@ -134,38 +171,59 @@ impl Keys {
     pub(super) fn of(segment: &Segment, batch: usize) -> Option<Self> {
         let runs = segment.array(batch, PARTITION_KEY)?.as_run_opt::<Int32Type>()?;
         let partitions = runs.values().as_string_opt::<i32>()?.clone();
-        let ends = runs.run_ends().values().iter().map(|end| usize::try_from(*end).ok()).collect::<Option<Vec<_>>>()?;
+        let ends = runs.run_ends().inner().clone();
         let rows = segment.array(batch, ROW_KEY)?.as_string_opt::<i32>()?.clone();
-        (ends.len() == partitions.len() && ends.last().is_none_or(|end| *end == rows.len())).then_some(())?;
-        Some(Self { partitions, ends, rows })
+        let is_whole = ends.len() == partitions.len() && ends.last().is_none_or(|end| place(*end) == rows.len());
+        is_whole.then_some(Self { partitions, ends, rows })
+    }
+
+    /// The partition of a row.
+    fn run_of(&self, row: usize) -> usize {
+        self.ends.partition_point(|end| place(*end) <= row)
     }
 
     /// The first of these rows that is not before the bytes, an end of a span.
     pub(super) fn at_end(&self, rows: Range<usize>, bytes: &[u8]) -> usize {
         first_not(rows, |row| {
-            let run = self.ends.partition_point(|end| *end <= row);
+            let run = self.run_of(row);
             key_bytes::compare(self.partitions.value(run), self.rows.value(row), bytes) == Ordering::Less
         })
     }
 
     /// The first of these rows that is not before the key, and whether it has that key. First the partition is looked up,
-    /// of which a batch has few, then the row within.
+    /// of which a batch has few, then the row within. Soonest found is what is near the first row.
     pub(super) fn at_key(&self, rows: Range<usize>, (partition, row_key): (&str, &str)) -> (usize, bool) {
-        let run = first_not(0..self.ends.len(), |run| self.partitions.value(run) < partition);
-        let start = run.checked_sub(1).map_or(0, |before| self.ends[before]);
+        let runs = self.run_of(rows.start)..self.ends.len();
+        let run = first_not(runs, |run| self.partitions.value(run) < partition);
+        let start = run.checked_sub(1).map_or(0, |before| place(self.ends[before]));
         if run == self.ends.len() || self.partitions.value(run) != partition {
             return (start.clamp(rows.start, rows.end), false);
         }
-        let within = start.clamp(rows.start, rows.end)..self.ends[run].clamp(rows.start, rows.end);
+        let within = start.clamp(rows.start, rows.end)..place(self.ends[run]).clamp(rows.start, rows.end);
         let end = within.end;
         let at = first_not(within, |row| self.rows.value(row) < row_key);
         (at, at < end && self.rows.value(at) == row_key)
     }
 }
 
-/// The first of these numbers for which it does not hold, where it holds for all before that one.
+/// Ends of runs are never negative.
+fn place(end: i32) -> usize {
+    usize::try_from(end).unwrap_or_default()
+}
+
+/// The first of these numbers for which it does not hold, where it holds for all before that one: looked for from the
+/// first one on in steps that grow.
 fn first_not(numbers: Range<usize>, holds: impl Fn(usize) -> bool) -> usize {
     let (mut from, mut to) = (numbers.start, numbers.end);
+    let mut step = 1;
+    while to - from > step {
+        if !holds(from + step) {
+            to = from + step;
+            break;
+        }
+        from += step + 1;
+        step *= 2;
+    }
     while from < to {
         let middle = from + (to - from) / 2;
         if holds(middle) {

@@ -21,6 +21,7 @@ use super::super::guard::Folder;
 use super::super::key_bytes::{self, ByteSpan};
 use super::super::meta::TableMeta;
 use super::super::reader::Published;
+use super::derived::{Derivations, Kept};
 use super::install::Install;
 use super::status::Progress;
 use super::write::columns_of;
@@ -49,6 +50,7 @@ pub(in crate::backend::embedded) struct Workshop {
     pub(in crate::backend::embedded) jobs: mpsc::Sender<Job>,
     pub(in crate::backend::embedded) folder: Arc<Folder>,
     pub(in crate::backend::embedded) options: SegmentOptions,
+    pub(in crate::backend::embedded) derivations: Arc<Derivations>,
     /// Free bytes on the disk below which nothing is made.
     pub(in crate::backend::embedded) reserve_bytes: u64,
     /// Whether files are to be on the disk before they count.
@@ -252,7 +254,7 @@ impl Worker {
 
     fn tend(&mut self, table: &TableMeta) -> Result<(), StoreError> {
         for segment in table.segments.list() {
-            if self.is_outdated(segment)? {
+            if self.lacks_derived(table, segment) || self.is_outdated(segment)? {
                 let span = segment.meta.span.clone();
                 self.build(table, span, Some(segment))?;
             }
@@ -271,6 +273,14 @@ impl Worker {
         }
         let most = segment.meta.rows.saturating_mul(self.workshop.options.dirty_percent) / 100;
         Ok(segment.dirty() > most && self.count_dirty(segment)? > most)
+    }
+
+    /// Whether a segment would have derived columns if it were made now that it does not have.
+    fn lacks_derived(&self, table: &TableMeta, segment: &Segment) -> bool {
+        let derived = self.workshop.derivations.of(&table.name);
+        let columns = || columns_of(table).unwrap_or_default();
+        !derived.is_empty()
+            && Kept::of(&columns(), &derived).iter().any(|kept| segment.meta.kept.fields().find(kept.id()).is_none())
     }
 
     /// Whether there are rows behind the last segment that are worth one.

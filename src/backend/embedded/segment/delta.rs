@@ -78,6 +78,11 @@ impl Delta {
         Ok(Self { entries: Some(view.delta(engine, span)?), ahead: None, after })
     }
 
+    /// Whether there are certainly none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_none() && self.ahead.is_none()
+    }
+
     /// The next entry, which stays the next one.
     ///
     /// # Errors

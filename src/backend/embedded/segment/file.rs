@@ -47,7 +47,7 @@ pub(super) struct SegmentFile {
 impl SegmentFile {
     /// Looks no further than at the file's length: a start does not wait for checksums.
     pub(super) fn open(path: PathBuf, meta: &SegmentMeta) -> Self {
-        let schema = schema(&meta.columns);
+        let schema = schema(&meta.columns, &meta.kept);
         let arrays = (0..meta.batches.len() * schema.fields().len()).map(|_| OnceLock::new()).collect();
         let (mapped, damaged, condemned) = (OnceLock::new(), AtomicBool::new(false), AtomicBool::new(false));
         let found = std::fs::metadata(&path);
@@ -68,6 +68,11 @@ impl SegmentFile {
         let slot = self.arrays.get(batch * self.schema.fields().len() + column)?;
         let read = || self.read(meta, batch, column).map_err(|error| self.damage(&error)).ok();
         slot.get_or_init(read).as_ref()
+    }
+
+    pub(super) fn has_array(&self, batch: usize, column: usize) -> bool {
+        let slot = self.arrays.get(batch * self.schema.fields().len() + column);
+        slot.is_some_and(|slot| slot.get().is_some())
     }
 
     fn read(&self, meta: &SegmentMeta, batch: usize, column: usize) -> Result<ArrayRef, String> {
@@ -122,8 +127,8 @@ fn time_of(found: &Metadata) -> Option<EdmDateTime> {
     EdmDateTime::from_unix_micros(i64::try_from(since.as_micros()).ok()?)
 }
 
-/// The columns of a file.
-pub(super) fn schema(columns: &[SegmentColumn]) -> SchemaRef {
+/// The columns of a file: those of every row, the properties, and the derived ones that it keeps.
+pub(super) fn schema(columns: &[SegmentColumn], kept: &Schema) -> SchemaRef {
     let text = |name: &str| Field::new(name, DataType::Utf8, false);
     let runs = DataType::RunEndEncoded(
         Arc::new(Field::new("run_ends", DataType::Int32, false)),
@@ -140,6 +145,7 @@ pub(super) fn schema(columns: &[SegmentColumn]) -> SchemaRef {
         let name = format!("{}:{}", column.name, column.edm_type);
         Field::new(name, ColumnType::of(column.edm_type).arrow(), true)
     }));
+    fields.extend(kept.fields().iter().map(|field| field.as_ref().clone()));
     Arc::new(Schema::new(fields))
 }
 

@@ -11,6 +11,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use arrow::datatypes::SchemaRef;
+use arrow::ipc::convert::{IpcSchemaEncoder, fb_to_schema};
+use arrow::ipc::root_as_schema;
 use fjall::OwnedWriteBatch;
 
 use super::super::bytes::{Bytes, put_blob, put_text, put_varint};
@@ -24,7 +27,7 @@ use crate::model::{EdmType, PropertyName};
 use crate::table::StoreError;
 
 /// The version of the bytes of a record, and of the files.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const HEAD: &[u8] = b"h";
 
 /// One segment, without its file.
@@ -39,6 +42,8 @@ pub(in crate::backend::embedded) struct SegmentMeta {
     pub(in crate::backend::embedded) rows: u64,
     /// The properties, in the order of their columns in the file.
     pub(super) columns: Vec<SegmentColumn>,
+    /// The derived columns behind them, each under its id.
+    pub(super) kept: SchemaRef,
     pub(super) batches: Vec<BatchMeta>,
 }
 
@@ -61,7 +66,7 @@ pub(super) struct BatchMeta {
     pub(super) header_bytes: u32,
     pub(super) body_bytes: u64,
     pub(super) header_checksum: u64,
-    /// Of every column of the file.
+    /// Of every column of the file, in its order.
     pub(super) columns: Vec<ColumnMeta>,
 }
 
@@ -97,6 +102,7 @@ impl SegmentMeta {
             put_text(&mut out, column.name.as_str());
             out.push(column.edm_type.code());
         }
+        put_blob(&mut out, IpcSchemaEncoder::new().schema_to_fb(&self.kept).finished_data());
         put_varint(&mut out, self.batches.len() as u64);
         for batch in &self.batches {
             batch.encode(&mut out);
@@ -116,12 +122,13 @@ impl SegmentMeta {
             let name = PropertyName::parse(bytes.text()?).ok()?;
             columns.push(SegmentColumn { name, edm_type: EdmType::from_code(bytes.byte()?)? });
         }
+        let kept = Arc::new(fb_to_schema(root_as_schema(bytes.blob()?).ok()?));
         let mut batches = Vec::new();
         for _ in 0..bytes.varint()? {
             batches.push(BatchMeta::parse(&mut bytes)?);
         }
         let rows = batches.iter().map(|batch: &BatchMeta| batch.rows as u64).sum();
-        bytes.is_empty().then_some(Self { span, number, file, file_bytes, rows, columns, batches })
+        bytes.is_empty().then_some(Self { span, number, file, file_bytes, rows, columns, kept, batches })
     }
 }
 

@@ -10,7 +10,8 @@
 //!
 //! A scan takes a span's segment and lays over it the delta's entries that are younger than it ([`piece`]), all in the
 //! snapshot of its view; where a segment cannot show what is asked for, or its file is damaged, it reads the rows. Batches
-//! without a row that the scan is for are not read ([`prune`]), and several threads share a scan ([`split`]).
+//! without a row that the scan is for are not read ([`prune`]), and several threads share a scan ([`split`]). What is asked
+//! for again and again in another form than it is stored in is kept in that form too ([`derived`]).
 //!
 //! What is written into a span goes to the delta in the batch that writes the row, from the moment on when the
 //! building of its segment begins ([`install`]). A file is complete on the disk, and its folder too, before one batch puts
@@ -21,6 +22,7 @@
 mod assemble;
 pub(super) mod builder;
 pub(super) mod delta;
+pub(super) mod derived;
 mod file;
 mod folder;
 pub(super) mod install;
@@ -40,7 +42,7 @@ use std::time::Duration;
 use arrow::array::ArrayRef;
 
 use self::file::SegmentFile;
-use self::manifest::SegmentMeta;
+use self::manifest::{BatchMeta, SegmentMeta};
 use super::key_bytes::ByteSpan;
 
 /// When rows are kept as columns too.
@@ -139,6 +141,11 @@ impl Segment {
         self.file.array(&self.meta, batch, column)
     }
 
+    /// Whether that column was read already.
+    fn has_array(&self, batch: usize, column: usize) -> bool {
+        self.file.has_array(batch, column)
+    }
+
     /// Its file is not what was written.
     fn is_damaged(&self) -> bool {
         self.file.is_damaged()
@@ -220,7 +227,7 @@ impl TableSegments {
             parts.push((segment, ByteSpan { from: from.to_vec(), to: to.to_vec() }));
             from = to;
         }
-        if parts.iter().all(|(segment, _)| segment.is_none()) || (self.few_rows > 0 && is_in_one_batch(&parts)) {
+        if parts.iter().all(|(segment, _)| segment.is_none()) || (self.few_rows > 0 && is_in_written_batch(&parts)) {
             return None;
         }
         if from < span.to.as_slice() {
@@ -230,8 +237,11 @@ impl TableSegments {
     }
 }
 
-/// Whether all of it lies within one batch: most such spans are of a few rows of one partition.
-fn is_in_one_batch(parts: &[Part<'_>]) -> bool {
+/// Whether all of it lies within one batch, whose segment was written to since: most such spans are of a few rows of one
+/// partition, and looking for what to lay over them takes longer than reading them.
+fn is_in_written_batch(parts: &[Part<'_>]) -> bool {
     let [(Some(segment), span)] = parts else { return false };
-    segment.meta.batches.iter().any(|batch| batch.first < span.from && span.to <= batch.last)
+    let is_within = |batch: &BatchMeta| batch.first < span.from && span.to <= batch.last;
+    let near = segment.meta.batches.partition_point(|batch| batch.last < span.from);
+    !segment.is_clean() && segment.meta.batches.get(near).is_some_and(is_within)
 }

@@ -12,10 +12,10 @@ use super::super::engine::Engine;
 use super::super::key_bytes::ByteSpan;
 use super::super::reader::View;
 use super::super::rows::RowColumns;
-use super::assemble::{Keys, assemble};
+use super::assemble::{Keys, assemble, is_at_hand};
 use super::delta::Delta;
 use super::{Segment, prune};
-use crate::table::{Predicate, StoreError};
+use crate::table::{Predicate, ScanColumns, StoreError};
 
 /// A span within the span of one segment.
 pub(in crate::backend::embedded) struct Piece {
@@ -62,6 +62,23 @@ impl Piece {
         Self { segment: Arc::clone(segment), span, predicate, batch, taken: batch, delta: None, current: None }
     }
 
+    /// Whether all of it that is asked for is in memory, in one batch, and nothing was written since: reading it then does
+    /// not wait for anything.
+    pub(in crate::backend::embedded) fn is_at_hand(&self, columns: &ScanColumns) -> bool {
+        let batch = self.segment.meta.batches.get(self.batch);
+        batch.is_some_and(|batch| self.span.to <= batch.last)
+            && self.segment.is_clean()
+            && is_at_hand(&self.segment, self.batch, columns)
+    }
+
+    /// Whether it is known that nothing comes any more.
+    pub(in crate::backend::embedded) fn is_at_end(&self) -> bool {
+        let next = self.segment.meta.batches.get(self.batch);
+        self.current.is_none()
+            && self.delta.as_ref().is_some_and(Delta::is_empty)
+            && next.is_none_or(|next| self.span.to <= next.first)
+    }
+
     /// Goes on. Batches have at most `batch_rows` rows; what is beyond `rows_left` in all is not asked for.
     /// `written` builds the rows that were written since, and is empty before and after.
     ///
@@ -98,8 +115,9 @@ impl Piece {
                 }
                 continue;
             }
-            if let Some(merged) = self.merge(engine, written, batch_rows.min(rows_left))? {
-                return Ok(Step::Batches(vec![merged]));
+            let merged = self.merge_all(engine, written, batch_rows, rows_left)?;
+            if !merged.is_empty() {
+                return Ok(Step::Batches(merged));
             }
         }
     }
@@ -168,6 +186,25 @@ impl Piece {
         Ok(ByteSpan { from, to })
     }
 
+    /// What is left of the batch with what was written between its rows. All at once: who asks for it comes from another
+    /// thread each time.
+    fn merge_all(
+        &mut self,
+        engine: &Engine,
+        written: &mut RowColumns,
+        batch_rows: usize,
+        mut rows_left: usize,
+    ) -> Result<Vec<RecordBatch>, StoreError> {
+        let mut merged = Vec::new();
+        while self.current.is_some() && rows_left > 0 {
+            if let Some(batch) = self.merge(engine, written, batch_rows.min(rows_left))? {
+                rows_left -= batch.num_rows();
+                merged.push(batch);
+            }
+        }
+        Ok(merged)
+    }
+
     /// The next rows of the batch with what was written between them; `None` when nothing of that is left.
     fn merge(
         &mut self,
@@ -221,7 +258,7 @@ impl Piece {
                 written.push(&entry.key, row)?;
             }
         }
-        Ok(written.take().map_or(Step::Done, |batch| Step::Batches(vec![batch])))
+        Ok(written.take()?.map_or(Step::Done, |batch| Step::Batches(vec![batch])))
     }
 }
 
@@ -271,7 +308,7 @@ impl Runs {
     }
 
     fn assemble(&self, current: &Current, written: &mut RowColumns) -> Result<Option<RecordBatch>, StoreError> {
-        let (schema, written) = (Arc::clone(written.schema()), written.take());
+        let (schema, written) = (Arc::clone(written.schema()), written.take()?);
         let columns = match (self.list.as_slice(), &written) {
             ([], _) => return Ok(None),
             ([(Side::Segment, rows)], _) => {

@@ -1,5 +1,6 @@
 //! What segments show is what rows hold, whatever happens to their files.
 
+mod derived;
 mod small_scans;
 
 use std::collections::BTreeSet;

@@ -10,7 +10,7 @@ use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Int32Array, RunArray, StringArray, StringBuilder, UInt8Array,
 };
 use arrow::compute::{max, max_boolean, max_string, min, min_boolean, min_string};
-use arrow::datatypes::{Float64Type, Int32Type, Int64Type, TimestampMicrosecondType};
+use arrow::datatypes::{Float64Type, Int32Type, Int64Type, Schema, TimestampMicrosecondType};
 use arrow::error::ArrowError;
 use arrow::ipc::reader::read_footer_length;
 use arrow::ipc::root_as_footer;
@@ -22,18 +22,21 @@ use super::super::engine::io_error;
 use super::super::key_bytes::{self, ByteSpan};
 use super::super::meta::TableMeta;
 use super::super::row::{Row, ShapeProperty};
+use super::derived::{self, Kept};
 use super::file::{self, PROPERTIES, SegmentFile, TIMESTAMP};
 use super::manifest::{BatchMeta, ColumnMeta, Extremes, SegmentColumn, SegmentMeta};
 use super::{Segment, folder};
 use crate::model::EdmType;
-use crate::table::{ColumnType, EntityColumns, RowETag, ScanColumn, ScanColumns, StoreError};
+use crate::table::{ColumnType, DerivedColumn, EntityColumns, RowETag, ScanColumn, ScanColumns, StoreError};
 
 /// A table with more properties, each type counted, is read by its rows: a row would be mostly NULLs.
 const COLUMNS_MAX: usize = 512;
 /// So much of a least or greatest text is kept.
 const TEXT_KEPT: usize = 64;
-/// Of the columns that rows are collected in, which has no column of ticks.
-const COLLECTED_PROPERTIES: usize = PROPERTIES - 1;
+/// Where the columns are that rows are collected in, which have none of ticks.
+pub(super) const COLLECTED_PARTITION_KEY: usize = 0;
+pub(super) const COLLECTED_ROW_KEY: usize = 1;
+pub(super) const COLLECTED_PROPERTIES: usize = PROPERTIES - 1;
 
 /// What rows of a table are written as; `None` when there are too many properties.
 pub(super) fn columns_of(table: &TableMeta) -> Option<Vec<SegmentColumn>> {
@@ -47,6 +50,7 @@ pub(super) fn columns_of(table: &TableMeta) -> Option<Vec<SegmentColumn>> {
 pub(super) struct Draft {
     name: String,
     columns: Vec<SegmentColumn>,
+    kept: Vec<Kept>,
     batch_rows: usize,
     writer: FileWriter<BufWriter<File>>,
     file: NewFile,
@@ -68,6 +72,7 @@ impl Draft {
         folder: &Path,
         table: &TableMeta,
         columns: Vec<SegmentColumn>,
+        derived: &[Arc<DerivedColumn>],
         batch_rows: usize,
     ) -> Result<Self, StoreError> {
         folder::make(folder)?;
@@ -75,7 +80,8 @@ impl Draft {
         let path = folder.join(&name);
         let opened = File::create_new(&path).map_err(|e| io_error(&path, &e))?;
         let file = NewFile { path, is_kept: false };
-        let writer = FileWriter::try_new_buffered(opened, &file::schema(&columns));
+        let kept = Kept::of(&columns, derived);
+        let writer = FileWriter::try_new_buffered(opened, &file::schema(&columns, &derived::schema(&kept)));
         let writer = writer.map_err(|error| not_written(&file.path, error))?;
         let mut collected = vec![ScanColumn::PartitionKey, ScanColumn::RowKey, ScanColumn::Timestamp];
         collected.extend(columns.iter().map(|column| ScanColumn::Property {
@@ -85,6 +91,7 @@ impl Draft {
         Ok(Self {
             name,
             columns,
+            kept,
             batch_rows,
             writer,
             file,
@@ -147,8 +154,9 @@ impl Draft {
     }
 
     fn write_batch(&mut self) -> Result<(), StoreError> {
-        let Some(collected) = self.rows.take() else { return Ok(()) };
+        let Some(collected) = self.rows.take()? else { return Ok(()) };
         let ticks: ArrayRef = Arc::new(UInt8Array::from(std::mem::take(&mut self.ticks)));
+        let kept = self.kept.iter().map(|kept| kept.make(&collected));
         let write = |writer: &mut FileWriter<_>| {
             let (partitions, others) = (collected.column(0).as_string(), &collected.columns()[1..]);
             let (of_keys, properties) = others.split_at(COLLECTED_PROPERTIES - 1);
@@ -156,6 +164,7 @@ impl Draft {
             columns.extend(of_keys.iter().cloned());
             columns.push(ticks);
             columns.extend(properties.iter().cloned());
+            columns.extend(kept);
             writer.write(&RecordBatch::try_new(Arc::clone(writer.schema()), columns)?)
         };
         write(&mut self.writer).map_err(|error| not_written(&self.file.path, error))?;
@@ -169,15 +178,16 @@ impl Draft {
     /// What the disk says.
     pub(super) fn finish(mut self, span: ByteSpan, number: u64, sync: bool) -> Result<Segment, StoreError> {
         self.write_batch()?;
-        let Self { name, columns, mut writer, mut file, keys, total, .. } = self;
+        let Self { name, columns, kept, mut writer, mut file, keys, total, .. } = self;
+        let kept = derived::schema(&kept);
         writer.finish().map_err(|error| not_written(&file.path, error))?;
         let written = writer.into_inner().map_err(|error| not_written(&file.path, error))?;
         let written = written.into_inner().map_err(|e| io_error(&file.path, e.error()))?;
         if sync {
             written.sync_all().map_err(|e| io_error(&file.path, &e))?;
         }
-        let (file_bytes, batches) = describe(&file.path, &columns, keys)?;
-        let meta = SegmentMeta { span, number, file: name, file_bytes, rows: total, columns, batches };
+        let (file_bytes, batches) = describe(&file.path, &columns, &kept, keys)?;
+        let meta = SegmentMeta { span, number, file: name, file_bytes, rows: total, columns, kept, batches };
         file.is_kept = true;
         Ok(Segment::new(SegmentFile::open(file.path.clone(), &meta), meta))
     }
@@ -214,6 +224,7 @@ fn runs(texts: &StringArray) -> Result<RunArray<Int32Type>, ArrowError> {
 fn describe(
     path: &Path,
     columns: &[SegmentColumn],
+    kept: &Schema,
     keys: Vec<(Vec<u8>, Vec<u8>)>,
 ) -> Result<(u64, Vec<BatchMeta>), StoreError> {
     let damaged = |detail: &str| StoreError::Damaged { place: path.display().to_string(), detail: detail.to_owned() };
@@ -227,7 +238,7 @@ fn describe(
     if blocks.len() != keys.len() {
         return Err(damaged("it has another number of batches than were written"));
     }
-    let schema = file::schema(columns);
+    let schema = file::schema(columns, kept);
     let mut batches = Vec::with_capacity(blocks.len());
     for (block, (first, last)) in blocks.iter().zip(keys) {
         let numbers = (block.offset().try_into(), block.metaDataLength().try_into(), block.bodyLength().try_into());
@@ -247,7 +258,7 @@ fn describe(
             let array = file::decode(&bytes, &batch, &schema, index, path)?;
             batch.rows = array.len();
             let edm_type = match index.checked_sub(PROPERTIES) {
-                Some(property) => Some(columns[property].edm_type),
+                Some(property) => columns.get(property).map(|column| column.edm_type),
                 None => (index == TIMESTAMP).then_some(EdmType::DateTime),
             };
             let extremes = edm_type.map(|edm_type| extremes(&array, edm_type));

@@ -7,6 +7,7 @@ mod statements;
 use std::sync::Arc;
 
 use crate::model::{PropertyName, TableName};
+use crate::sql::derived::derived_columns;
 use crate::sql::key_codec::{KeyCodec, KeyColumn, PartitionScheme};
 use crate::sql::place::StoredTable;
 use crate::sql::relation::{ColumnSource, Relation, RelationColumn, RelationKind};
@@ -23,6 +24,7 @@ fn property(name: &str) -> ColumnSource {
 }
 
 fn relation(kind: RelationKind, columns: Vec<RelationColumn>, codec: KeyCodec) -> Relation {
+    let codec = Arc::new(codec);
     Relation {
         name: "t".to_owned(),
         schema_name: "public".to_owned(),
@@ -31,8 +33,9 @@ fn relation(kind: RelationKind, columns: Vec<RelationColumn>, codec: KeyCodec) -
         kind,
         open: false,
         arrow_schema: Relation::schema_of(&columns),
+        derived: derived_columns(&columns, &codec),
         columns,
-        codec: Arc::new(codec),
+        codec,
         generated_partition: None,
         constraints: Arc::default(),
         dropped_columns: Arc::new([]),

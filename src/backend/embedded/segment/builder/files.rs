@@ -59,7 +59,8 @@ impl Worker {
             made.push(Arc::new(segment));
             Ok::<_, StoreError>(())
         };
-        let new_draft = || Draft::new(&self.path, table, columns.clone(), options.batch_rows);
+        let derived = self.workshop.derivations.of(&table.name);
+        let new_draft = || Draft::new(&self.path, table, columns.clone(), &derived, options.batch_rows);
         loop {
             let began = Instant::now();
             let piece = self.read_some(view, &mut rows)?;

@@ -64,11 +64,13 @@ async fn a_scan_with_a_small_limit_reads_rows() {
 }
 
 #[tokio::test]
-async fn a_span_within_one_batch_reads_rows() {
+async fn a_span_within_one_batch_reads_rows_once_its_segment_was_written_to() {
+    let written = || [Operation::InsertOrReplace(Entity::new(row(2), Properties::default()))];
+    assert!(reads_segments(&rows_between(9, 14), None, []).await);
     // A batch has the rows from 8 to 15. Where a span begins with its first row nobody knows how much is before.
-    assert!(!reads_segments(&rows_between(9, 14), None, []).await);
-    assert!(reads_segments(&rows_between(8, 14), None, []).await);
-    assert!(reads_segments(&rows_between(9, 16), None, []).await);
+    assert!(!reads_segments(&rows_between(9, 14), None, written()).await);
+    assert!(reads_segments(&rows_between(8, 14), None, written()).await);
+    assert!(reads_segments(&rows_between(9, 16), None, written()).await);
 }
 
 #[tokio::test]

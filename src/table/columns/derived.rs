@@ -1,0 +1,73 @@
+//! Columns that are made of stored ones, in a way that only who asks for them knows.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::DataType;
+
+use super::ScanColumn;
+
+/// Why a column could not be made: in the words of who asks for it.
+pub type DeriveError = Arc<dyn Error + Send + Sync>;
+
+/// From the inputs, all of one length, to as many values.
+type Derive = dyn Fn(&[ArrayRef]) -> Result<ArrayRef, DeriveError> + Send + Sync;
+
+/// A column whose values are made of others of the same row.
+///
+/// Its id says what is made of what and how: columns of one id have the same values over the same rows. A store may keep
+/// them under it, and hand them out in a later run ([`TableStore::keep_derived`](crate::table::TableStore::keep_derived)).
+pub struct DerivedColumn {
+    id: String,
+    inputs: Vec<ScanColumn>,
+    data_type: DataType,
+    derive: Box<Derive>,
+}
+
+impl DerivedColumn {
+    /// `derive` gives an array of `data_type` out of those of the inputs, none of which is derived itself.
+    pub fn new(
+        id: String,
+        inputs: Vec<ScanColumn>,
+        data_type: DataType,
+        derive: impl Fn(&[ArrayRef]) -> Result<ArrayRef, DeriveError> + Send + Sync + 'static,
+    ) -> Self {
+        Self { id, inputs, data_type, derive: Box::new(derive) }
+    }
+
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    pub fn inputs(&self) -> &[ScanColumn] {
+        &self.inputs
+    }
+
+    pub fn data_type(&self) -> &DataType {
+        &self.data_type
+    }
+
+    /// Its values in these rows.
+    ///
+    /// # Errors
+    /// What stands in the way of making them.
+    pub fn derive(&self, inputs: &[ArrayRef]) -> Result<ArrayRef, DeriveError> {
+        (self.derive)(inputs)
+    }
+}
+
+impl fmt::Debug for DerivedColumn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("DerivedColumn").field(&self.id).finish()
+    }
+}
+
+impl PartialEq for DerivedColumn {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+impl Eq for DerivedColumn {}
