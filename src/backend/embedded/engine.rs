@@ -11,6 +11,9 @@ use super::guard::Folder;
 use super::{EmbeddedOptions, Fsync};
 use crate::table::{StoreError, StoreFigures};
 
+/// What is in memory only and worth being written into files before its time.
+const MUCH_BYTES: u64 = 4 << 20;
+
 /// The open engine. Commits go through the commit thread alone; everybody reads, from snapshots.
 pub(super) struct Engine {
     /// Entities, under the keys of [`super::key_bytes`].
@@ -95,6 +98,16 @@ impl Engine {
     /// About how many entries the delta's files and memory hold, removed ones and what removed them among them.
     pub(super) fn delta_len(&self) -> usize {
         self.delta.approximate_len()
+    }
+
+    /// Has what is in memory only written into files, in the background, where it is much: all of it, for the journal
+    /// is needed as long as there is something that is nowhere else.
+    pub(super) fn begin_flush(&self) -> Result<(), StoreError> {
+        if self.db.write_buffer_size() < MUCH_BYTES {
+            return Ok(());
+        }
+        let all = [&self.rows, &self.meta, &self.sizes, &self.segments, &self.delta];
+        self.guarded(|| all.into_iter().try_for_each(|keyspace| keyspace.rotate_memtable().map(|_| ())))
     }
 
     /// Has the delta written into files, in the background.

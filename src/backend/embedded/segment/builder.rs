@@ -33,9 +33,10 @@ use crate::table::{Renewal, SegmentFigures, SegmentState, StoreError};
 const ROWS_AT_ONCE: usize = 1024;
 /// Each failure doubles the wait for the next try, so many times.
 const FAILURES_COUNTED: u32 = 8;
-/// A table without segments that grows is left alone so many times: who loads it needs the machine more.
+/// A table without segments that grows is left alone so many times, and so is a segment that is written to: who writes needs
+/// the machine more.
 const PATIENCE: u32 = 30;
-/// Growth between two looks, in percent, that counts as being loaded.
+/// Growth between two looks, in percent, that counts as being written to.
 const GROWING_PERCENT: u64 = 5;
 /// Rows behind the last segment are worth a further one when they are this part of all: so their number stays small. Once
 /// nobody adds to them fewer are enough: who loaded a table asks for it next, and reads all of them as rows.
@@ -102,6 +103,7 @@ impl SegmentBuilder {
             path,
             shared: Arc::clone(&shared),
             seen: HashMap::new(),
+            written: HashMap::new(),
             has_swept: false,
             compacted: 0,
             rests: true,
@@ -159,6 +161,8 @@ struct Worker {
     shared: Arc<Shared>,
     /// The tables there were, by their numbers.
     seen: HashMap<u32, Seen>,
+    /// Segments that are due, by their files, and what was written into their spans.
+    written: HashMap<String, Seen>,
     /// Whether the whole delta was looked through once.
     has_swept: bool,
     /// How much the delta held, removed entries too, when these were last taken out of its files.
@@ -167,11 +171,21 @@ struct Worker {
     rests: bool,
 }
 
-/// What was seen of a table's rows without a segment.
+/// What was seen of a number of rows that wait for a segment.
 #[derive(Debug, Default)]
 struct Seen {
     rows: u64,
     looks: u32,
+}
+
+impl Seen {
+    /// One more look: whether more is coming, which is worth waiting for, though not for ever.
+    fn is_growing(&mut self, rows: u64) -> bool {
+        let grew = rows.saturating_sub(self.rows);
+        self.rows = rows;
+        self.looks += 1;
+        grew.saturating_mul(100) > rows.saturating_mul(GROWING_PERCENT) && self.looks < PATIENCE
+    }
 }
 
 impl Worker {
@@ -241,7 +255,9 @@ impl Worker {
         let tables: Vec<_> = view.tables.values().cloned().collect();
         drop(view);
         self.forget_dropped(&tables)?;
-        let mut first = Ok(());
+        let is_there = |file: &String| tables.iter().flat_map(|t| t.segments.list()).any(|s| s.meta.file == *file);
+        self.written.retain(|file, _| is_there(file));
+        let (mut first, built) = (Ok(()), self.shared.built.load(Ordering::Relaxed));
         for table in &tables {
             // One table that cannot be read does not keep the others waiting.
             match self.tend(table) {
@@ -249,7 +265,11 @@ impl Worker {
                 result => first = first.and(result),
             }
         }
-        first.and_then(|()| self.compact_delta())
+        first.and_then(|()| self.compact_delta())?;
+        // What was loaded or changed is at rest: the next start need not read it again from the journal, and memory is
+        // free for what comes.
+        let is_done = self.rests && self.shared.built.load(Ordering::Relaxed) > built;
+        if is_done { self.workshop.published.get().engine()?.begin_flush() } else { Ok(()) }
     }
 
     fn tend(&mut self, table: &TableMeta) -> Result<(), StoreError> {
@@ -267,12 +287,21 @@ impl Worker {
     }
 
     /// Whether a segment is to be made anew: so much was written into its span since, or its file is damaged.
-    fn is_outdated(&self, segment: &Segment) -> Result<bool, StoreError> {
+    fn is_outdated(&mut self, segment: &Segment) -> Result<bool, StoreError> {
         if segment.is_damaged() {
             return Ok(true);
         }
         let most = segment.meta.rows.saturating_mul(self.workshop.options.dirty_percent) / 100;
-        Ok(segment.dirty() > most && self.count_dirty(segment)? > most)
+        let dirty = segment.dirty();
+        if dirty <= most {
+            return Ok(false);
+        }
+        let is_growing = self.written.entry(segment.meta.file.clone()).or_default().is_growing(dirty);
+        if self.rests && is_growing {
+            return Ok(false);
+        }
+        self.written.remove(&segment.meta.file);
+        Ok(self.count_dirty(segment)? > most)
     }
 
     /// Whether a segment would have derived columns if it were made now that it does not have.
@@ -287,20 +316,17 @@ impl Worker {
     fn has_tail(&mut self, table: &TableMeta) -> bool {
         let (covered, rows) = rows_of(table);
         let seen = self.seen.entry(table.number).or_default();
-        let grew = rows.saturating_sub(seen.rows);
-        seen.rows = rows;
         let options = &self.workshop.options;
-        let least = match grew {
-            0 => (options.min_rows / RESTING_ROWS_PART).max(covered / RESTING_TAIL_PART),
-            _ => options.min_rows.max(covered / TAIL_PART),
+        let least = match rows > seen.rows {
+            false => (options.min_rows / RESTING_ROWS_PART).max(covered / RESTING_TAIL_PART),
+            true => options.min_rows.max(covered / TAIL_PART),
         };
+        let is_growing = seen.is_growing(rows);
         if rows < least.max(1) {
             seen.looks = 0;
             return false;
         }
-        seen.looks += 1;
-        let is_growing = grew.saturating_mul(100) > rows.saturating_mul(GROWING_PERCENT);
-        if self.rests && is_growing && seen.looks < PATIENCE {
+        if self.rests && is_growing {
             return false;
         }
         seen.looks = 0;
@@ -366,4 +392,26 @@ impl Worker {
 fn rows_of(table: &TableMeta) -> (u64, u64) {
     let covered = table.segments.rows();
     (covered, table.size.get().map_or(0, |size| size.entities.saturating_sub(covered)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PATIENCE, Seen};
+
+    #[test]
+    fn growth_is_waited_for_and_not_for_ever() {
+        let mut seen = Seen::default();
+        assert!(seen.is_growing(1000));
+        assert!(seen.is_growing(1060));
+        // Few more, or none.
+        assert!(!seen.is_growing(1070));
+        assert!(!seen.is_growing(1070));
+        let mut seen = Seen::default();
+        let mut looks = 1_u64..;
+        let ended = looks.find(|look| !seen.is_growing(look * 1000));
+        assert_eq!(ended, Some(u64::from(PATIENCE.min(20))));
+        let mut seen = Seen::default();
+        let ended = (1..).find(|look| !seen.is_growing(1_u64 << look));
+        assert_eq!(ended, Some(PATIENCE));
+    }
 }

@@ -221,7 +221,11 @@ impl Session {
         };
         let entities = RowsToWrite::new(&copy.relation, copy.new_rows.targets(), &batch)?;
         match &mut copy.direct {
-            Some(writes) => insert(&entities, &rows.lines, writes).await?,
+            Some(writes) => {
+                // One snapshot for all of it would keep all of it in the store's memory.
+                writes.reads = self.reads_of_rows();
+                insert(&entities, &rows.lines, writes).await?;
+            }
             None => {
                 let reads = self.reads();
                 let mode = if self.transaction.in_block() {
