@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use thiserror::Error;
 
 use super::{
-    Batch, DeriveError, DerivedColumn, KeyRange, ObservedSchema, Renewal, ScanColumns, ScanPlan, ScanRequest, ScanStream, SegmentFigures,
-    Sightings, Unfit,
+    Batch, DeriveError, DerivedColumn, KeyRange, ObservedSchema, Renewal, ScanColumns, ScanPlan, ScanRequest,
+    ScanStream, SegmentFigures, Sightings, Unfit,
 };
 use crate::model::limits::{CUSTOM_PROPERTIES_MAX, ENTITY_MAX_BYTES};
 use crate::model::{ETag, EdmDateTime, EdmRef, EntityKey, StoredEntity, TableName};

@@ -45,6 +45,8 @@ const CRATES: &[(&str, &[&str])] = &[
     ("md5", &["sql"]),
     // Files of columns are read where they lie, without copies.
     ("memmap2", &["backend/embedded"]),
+    // One allocator for the program; who uses the library has their own.
+    ("mimalloc", &["main"]),
     ("num_bigint", &["sql"]),
     ("pgwire", &["pg"]),
     ("postgres_types", &["pg"]),

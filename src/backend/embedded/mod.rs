@@ -54,8 +54,8 @@ use self::segment::builder::{SegmentBuilder, Workshop};
 use self::segment::derived::Derivations;
 use crate::model::{Clock, TableName};
 use crate::table::{
-    Batch, CommitError, DerivedColumn, GroupError, Parallelism, Promises, Renewal, SegmentFigures, SnapshotScope, StoreError,
-    StoreFigures, TableReader, TableStore, Written, check_disjoint,
+    Batch, CommitError, DerivedColumn, GroupError, Parallelism, Promises, Renewal, SegmentFigures, SnapshotScope,
+    StoreError, StoreFigures, TableReader, TableStore, Written, check_disjoint,
 };
 
 /// When an acknowledged commit is on the disk itself.

@@ -259,7 +259,8 @@ impl Shared {
 
     /// Tells the store which columns tables are asked for whose declarations are not as they were.
     fn tell_derived(&self, before: &DeclaredTables, after: &DeclaredTables) {
-        let is_in = |tables: &DeclaredTables, name, table| tables.get(name).is_some_and(|known| Arc::ptr_eq(known, table));
+        let is_in =
+            |tables: &DeclaredTables, name, table| tables.get(name).is_some_and(|known| Arc::ptr_eq(known, table));
         for (_, table) in before.iter().filter(|(name, _)| !after.contains_key(name)) {
             self.store.keep_derived(&table.relation.stored.name, Vec::new());
         }

@@ -48,11 +48,7 @@ impl RowLayout {
             sources.push(Source { index: position_or_push(&mut scan, wanted), sql_type });
         }
         let fields: Vec<_> = columns.iter().map(|&index| relation.arrow_schema.field(index).clone()).collect();
-        Self {
-            scan: Arc::new(ScanColumns::new(scan)),
-            sources,
-            schema: Arc::new(Schema::new(fields)),
-        }
+        Self { scan: Arc::new(ScanColumns::new(scan)), sources, schema: Arc::new(Schema::new(fields)) }
     }
 
     /// What to ask the store for.

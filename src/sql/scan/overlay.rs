@@ -91,7 +91,8 @@ impl Overlay {
         if picked.len() == batch.num_rows() && own_rows == 0 {
             return Ok(Some(batch));
         }
-        let own = own.take().map_err(external)?.unwrap_or_else(|| RecordBatch::new_empty(Arc::clone(self.columns.schema())));
+        let own =
+            own.take().map_err(external)?.unwrap_or_else(|| RecordBatch::new_empty(Arc::clone(self.columns.schema())));
         Ok(Some(interleave_record_batch(&[&batch, &own], &picked)?))
     }
 

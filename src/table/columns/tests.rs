@@ -158,7 +158,8 @@ fn long_values_fill_a_batch_early() {
 fn derived_columns_are_made_of_stored_ones() {
     let sum = |inputs: &[ArrayRef]| {
         let (a, b) = (inputs[0].as_primitive::<Int32Type>(), inputs[1].as_primitive::<Int32Type>());
-        let sum: arrow::array::Int32Array = arrow::compute::binary(a, b, |a: i32, b: i32| a + b).map_err(|e| Arc::new(e) as DeriveError)?;
+        let sum: arrow::array::Int32Array =
+            arrow::compute::binary(a, b, |a: i32, b: i32| a + b).map_err(|e| Arc::new(e) as DeriveError)?;
         if sum.iter().flatten().any(|sum| sum > 100) {
             return Err(Arc::new(arrow::error::ArrowError::ComputeError("too much".to_owned())) as DeriveError);
         }

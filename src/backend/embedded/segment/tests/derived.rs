@@ -72,9 +72,10 @@ async fn what_is_not_kept_is_made_of_what_is() {
     assert_eq!(made.load(Ordering::Relaxed), 0);
     // Nothing is made anew for what is there already, nor for what cannot be kept.
     let before = files(folder.path());
-    let of_nothing = DerivedColumn::new("x".to_owned(), vec![column("x", ColumnType::Text)], DataType::Utf8, |inputs| {
-        Ok(Arc::clone(&inputs[0]))
-    });
+    let of_nothing =
+        DerivedColumn::new("x".to_owned(), vec![column("x", ColumnType::Text)], DataType::Utf8, |inputs| {
+            Ok(Arc::clone(&inputs[0]))
+        });
     store.keep_derived(&table(), vec![derived, Arc::new(of_nothing)]);
     store.build_segments();
     assert_eq!(files(folder.path()), before);
