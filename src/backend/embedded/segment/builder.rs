@@ -274,7 +274,7 @@ impl Worker {
 
     fn tend(&mut self, table: &TableMeta) -> Result<(), StoreError> {
         for segment in table.segments.list() {
-            if self.lacks_derived(table, segment) || self.is_outdated(segment)? {
+            if self.lacks_derived(&table.name, segment) || self.is_outdated(segment)? {
                 let span = segment.meta.span.clone();
                 self.build(table, span, Some(segment))?;
             }
@@ -304,12 +304,12 @@ impl Worker {
         Ok(self.count_dirty(segment)? > most)
     }
 
-    /// Whether a segment would have derived columns if it were made now that it does not have.
-    fn lacks_derived(&self, table: &TableMeta, segment: &Segment) -> bool {
-        let derived = self.workshop.derivations.of(&table.name);
-        let columns = || columns_of(table).unwrap_or_default();
-        !derived.is_empty()
-            && Kept::of(&columns(), &derived).iter().any(|kept| segment.meta.kept.fields().find(kept.id()).is_none())
+    /// Whether derived columns could be made of what is in the segment that it does not have: they were not asked for when
+    /// it was made.
+    fn lacks_derived(&self, table: &TableName, segment: &Segment) -> bool {
+        let (meta, derived) = (&segment.meta, self.workshop.derivations.of(table));
+        let is_kept = |kept: &Kept| meta.kept.fields().find(kept.id()).is_some();
+        !Kept::of(&meta.columns, &derived).iter().all(is_kept)
     }
 
     /// Whether there are rows behind the last segment that are worth one.
