@@ -1,7 +1,7 @@
 //! Columns built from entities: types, NULLs and values that do not fit.
 
 use arrow::array::{Array, AsArray};
-use arrow::datatypes::{Float64Type, Int32Type, Int64Type, TimestampMicrosecondType};
+use arrow::datatypes::{DataType, Float64Type, Int32Type, Int64Type, TimestampMicrosecondType};
 use uuid::Uuid;
 
 use super::*;

@@ -3,6 +3,7 @@
 //! It works beside everything else and rests as long as it works. What it reads is a view like any reader's; what it
 //! writes are files of its own, which the commit thread puts in force.
 
+mod due;
 mod files;
 mod sweep;
 
@@ -15,13 +16,14 @@ use std::thread::JoinHandle;
 
 use tokio::sync::{mpsc, oneshot};
 
+use self::due::{Seen, TAIL_PART, rows_of};
 use super::super::apply::find;
 use super::super::commit::Job;
 use super::super::guard::Folder;
 use super::super::key_bytes::{self, ByteSpan};
 use super::super::meta::TableMeta;
 use super::super::reader::Published;
-use super::derived::{Derivations, Kept};
+use super::derived::Derivations;
 use super::install::Install;
 use super::status::Progress;
 use super::write::columns_of;
@@ -33,18 +35,6 @@ use crate::table::{Renewal, SegmentFigures, SegmentState, StoreError};
 const ROWS_AT_ONCE: usize = 1024;
 /// Each failure doubles the wait for the next try, so many times.
 const FAILURES_COUNTED: u32 = 8;
-/// A table without segments that grows is left alone so many times, and so is a segment that is written to: who writes needs
-/// the machine more.
-const PATIENCE: u32 = 30;
-/// Growth between two looks, in percent, that counts as being written to.
-const GROWING_PERCENT: u64 = 5;
-/// Rows behind the last segment are worth a further one when they are this part of all: so their number stays small. Once
-/// nobody adds to them fewer are enough: who loaded a table asks for it next, and reads all of them as rows.
-const TAIL_PART: u64 = 64;
-const RESTING_TAIL_PART: u64 = 1024;
-/// So is this part of the rows that are worth a first segment.
-const RESTING_ROWS_PART: u64 = 8;
-
 /// What the thread works with.
 pub(in crate::backend::embedded) struct Workshop {
     pub(in crate::backend::embedded) published: Arc<Published>,
@@ -171,23 +161,6 @@ struct Worker {
     rests: bool,
 }
 
-/// What was seen of a number of rows that wait for a segment.
-#[derive(Debug, Default)]
-struct Seen {
-    rows: u64,
-    looks: u32,
-}
-
-impl Seen {
-    /// One more look: whether more is coming, which is worth waiting for, though not for ever.
-    fn is_growing(&mut self, rows: u64) -> bool {
-        let grew = rows.saturating_sub(self.rows);
-        self.rows = rows;
-        self.looks += 1;
-        grew.saturating_mul(100) > rows.saturating_mul(GROWING_PERCENT) && self.looks < PATIENCE
-    }
-}
-
 impl Worker {
     fn run(mut self, woken: &Receiver<Request>) {
         let mut failures = 0;
@@ -286,53 +259,6 @@ impl Worker {
         if self.shared.is_stopping.load(Ordering::Relaxed) { Err(StoreError::ShuttingDown) } else { Ok(()) }
     }
 
-    /// Whether a segment is to be made anew: so much was written into its span since, or its file is damaged.
-    fn is_outdated(&mut self, segment: &Segment) -> Result<bool, StoreError> {
-        if segment.is_damaged() {
-            return Ok(true);
-        }
-        let most = segment.meta.rows.saturating_mul(self.workshop.options.dirty_percent) / 100;
-        let dirty = segment.dirty();
-        if dirty <= most {
-            return Ok(false);
-        }
-        let is_growing = self.written.entry(segment.meta.file.clone()).or_default().is_growing(dirty);
-        if self.rests && is_growing {
-            return Ok(false);
-        }
-        self.written.remove(&segment.meta.file);
-        Ok(self.count_dirty(segment)? > most)
-    }
-
-    /// Whether derived columns could be made of what is in the segment that it does not have: they were not asked for when
-    /// it was made.
-    fn lacks_derived(&self, table: &TableName, segment: &Segment) -> bool {
-        let (meta, derived) = (&segment.meta, self.workshop.derivations.of(table));
-        let is_kept = |kept: &Kept| meta.kept.fields().find(kept.id()).is_some();
-        !Kept::of(&meta.columns, &derived).iter().all(is_kept)
-    }
-
-    /// Whether there are rows behind the last segment that are worth one.
-    fn has_tail(&mut self, table: &TableMeta) -> bool {
-        let (covered, rows) = rows_of(table);
-        let seen = self.seen.entry(table.number).or_default();
-        let options = &self.workshop.options;
-        let least = match rows > seen.rows {
-            false => (options.min_rows / RESTING_ROWS_PART).max(covered / RESTING_TAIL_PART),
-            true => options.min_rows.max(covered / TAIL_PART),
-        };
-        let is_growing = seen.is_growing(rows);
-        if rows < least.max(1) {
-            seen.looks = 0;
-            return false;
-        }
-        if self.rests && is_growing {
-            return false;
-        }
-        seen.looks = 0;
-        columns_of(table).is_some()
-    }
-
     /// Makes segments of what is behind the last one.
     fn build_tail(&self, table: &TableMeta) -> Result<(), StoreError> {
         let all = key_bytes::of_partitions(table.number, &Span::ALL);
@@ -385,33 +311,5 @@ impl Worker {
         let ended = || StoreError::Unavailable("the commit thread ended early".to_owned());
         self.workshop.jobs.blocking_send(job(reply)).map_err(|_| ended())?;
         answer.blocking_recv().map_err(|_| ended())?
-    }
-}
-
-/// How many rows segments have, and about how many are behind the last one.
-fn rows_of(table: &TableMeta) -> (u64, u64) {
-    let covered = table.segments.rows();
-    (covered, table.size.get().map_or(0, |size| size.entities.saturating_sub(covered)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{PATIENCE, Seen};
-
-    #[test]
-    fn growth_is_waited_for_and_not_for_ever() {
-        let mut seen = Seen::default();
-        assert!(seen.is_growing(1000));
-        assert!(seen.is_growing(1060));
-        // Few more, or none.
-        assert!(!seen.is_growing(1070));
-        assert!(!seen.is_growing(1070));
-        let mut seen = Seen::default();
-        let mut looks = 1_u64..;
-        let ended = looks.find(|look| !seen.is_growing(look * 1000));
-        assert_eq!(ended, Some(u64::from(PATIENCE.min(20))));
-        let mut seen = Seen::default();
-        let ended = (1..).find(|look| !seen.is_growing(1_u64 << look));
-        assert_eq!(ended, Some(PATIENCE));
     }
 }

@@ -1,0 +1,115 @@
+//! What is due: segments that are outdated or lack something, and rows that are worth one.
+
+use super::super::super::meta::TableMeta;
+use super::super::Segment;
+use super::super::derived::Kept;
+use super::super::write::columns_of;
+use super::Worker;
+use crate::model::TableName;
+use crate::table::StoreError;
+
+/// A table without segments that grows is left alone so many times, and so is a segment that is written to: who writes needs
+/// the machine more.
+const PATIENCE: u32 = 30;
+/// Growth between two looks, in percent, that counts as being written to.
+const GROWING_PERCENT: u64 = 5;
+/// Rows behind the last segment are worth a further one when they are this part of all: so their number stays small. Once
+/// nobody adds to them fewer are enough: who loaded a table asks for it next, and reads all of them as rows.
+pub(super) const TAIL_PART: u64 = 64;
+const RESTING_TAIL_PART: u64 = 1024;
+/// So is this part of the rows that are worth a first segment.
+const RESTING_ROWS_PART: u64 = 8;
+
+/// What was seen of a number of rows that wait for a segment.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    rows: u64,
+    looks: u32,
+}
+
+impl Seen {
+    /// One more look: whether more is coming, which is worth waiting for, though not for ever.
+    fn is_growing(&mut self, rows: u64) -> bool {
+        let grew = rows.saturating_sub(self.rows);
+        self.rows = rows;
+        self.looks += 1;
+        grew.saturating_mul(100) > rows.saturating_mul(GROWING_PERCENT) && self.looks < PATIENCE
+    }
+}
+
+impl Worker {
+    /// Whether a segment is to be made anew: so much was written into its span since, or its file is damaged.
+    pub(super) fn is_outdated(&mut self, segment: &Segment) -> Result<bool, StoreError> {
+        if segment.is_damaged() {
+            return Ok(true);
+        }
+        let most = segment.meta.rows.saturating_mul(self.workshop.options.dirty_percent) / 100;
+        let dirty = segment.dirty();
+        if dirty <= most {
+            return Ok(false);
+        }
+        let is_growing = self.written.entry(segment.meta.file.clone()).or_default().is_growing(dirty);
+        if self.rests && is_growing {
+            return Ok(false);
+        }
+        self.written.remove(&segment.meta.file);
+        Ok(self.count_dirty(segment)? > most)
+    }
+
+    /// Whether derived columns could be made of what is in the segment that it does not have: they were not asked for when
+    /// it was made.
+    pub(super) fn lacks_derived(&self, table: &TableName, segment: &Segment) -> bool {
+        let (meta, derived) = (&segment.meta, self.workshop.derivations.of(table));
+        let is_kept = |kept: &Kept| meta.kept.fields().find(kept.id()).is_some();
+        !Kept::of(&meta.columns, &derived).iter().all(is_kept)
+    }
+
+    /// Whether there are rows behind the last segment that are worth one.
+    pub(super) fn has_tail(&mut self, table: &TableMeta) -> bool {
+        let (covered, rows) = rows_of(table);
+        let seen = self.seen.entry(table.number).or_default();
+        let options = &self.workshop.options;
+        let least = match rows > seen.rows {
+            false => (options.min_rows / RESTING_ROWS_PART).max(covered / RESTING_TAIL_PART),
+            true => options.min_rows.max(covered / TAIL_PART),
+        };
+        let is_growing = seen.is_growing(rows);
+        if rows < least.max(1) {
+            seen.looks = 0;
+            return false;
+        }
+        if self.rests && is_growing {
+            return false;
+        }
+        seen.looks = 0;
+        columns_of(table).is_some()
+    }
+}
+
+/// How many rows segments have, and about how many are behind the last one.
+pub(super) fn rows_of(table: &TableMeta) -> (u64, u64) {
+    let covered = table.segments.rows();
+    (covered, table.size.get().map_or(0, |size| size.entities.saturating_sub(covered)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PATIENCE, Seen};
+
+    #[test]
+    fn growth_is_waited_for_and_not_for_ever() {
+        let mut seen = Seen::default();
+        assert!(seen.is_growing(1000));
+        assert!(seen.is_growing(1060));
+        // Few more, or none.
+        assert!(!seen.is_growing(1070));
+        assert!(!seen.is_growing(1070));
+        let mut seen = Seen::default();
+        let mut looks = 1_u64..;
+        let ended = looks.find(|look| !seen.is_growing(look * 1000));
+        assert_eq!(ended, Some(u64::from(PATIENCE.min(20))));
+        let mut seen = Seen::default();
+        let ended = (1..).find(|look| !seen.is_growing(1_u64 << look));
+        assert_eq!(ended, Some(PATIENCE));
+    }
+}
