@@ -42,7 +42,10 @@ impl Engine {
         let open = || {
             // The commit thread flushes and syncs once for all batches of a round.
             let builder = Database::builder(&path).cache_size(options.cache_bytes).manual_journal_persist(true);
-            let db = builder.open()?;
+            // Of several workers one waits for files to be written by asking over and over: on a small machine that takes
+            // the processor from everybody else.
+            let is_small = std::thread::available_parallelism().is_ok_and(|processors| processors.get() <= 2);
+            let db = if is_small { builder.worker_threads(1) } else { builder }.open()?;
             let options = || {
                 KeyspaceCreateOptions::default().manual_journal_persist(true).max_memtable_size(options.memtable_bytes)
             };
