@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-from analytics import rounded, seconds_of
+from analytics import is_same, numbers_of, seconds_of
 from report import Line, Report
 
 SQL = Path(__file__).parents[2] / "sql" / "tpch"
@@ -56,7 +56,7 @@ def measure(report: Report, ours, theirs, duck, folder: Path, scale: float, runs
             times[index].append(seconds)
             took.append(seconds)
             answers.append(answer)
-        if answers[0] is None or answers[0] != answers[1]:
+        if answers[0] is None or answers[1] is None or not is_same(answers[0], answers[1]):
             wrong.append(str(number))
         print(f"  query {number:2}: " + "  ".join(f"{seconds:8.3f}" for seconds in took), flush=True)
     means = [math.exp(sum(map(math.log, column)) / len(column)) for column in times]
@@ -95,7 +95,7 @@ def _timed(run, query: str, runs: int):
             print(f"    {error}", flush=True)
             return LIMIT, None
         found.append(time.monotonic() - begun)
-    return median(found), rounded(answer)
+    return median(found), numbers_of(answer)
 
 
 def _plain(schema: str) -> str:
