@@ -89,13 +89,10 @@ async fn a_value_that_cannot_be_made_fails_the_scan_and_no_segment() {
     store.keep_derived(&table(), vec![Arc::clone(&derived)]);
     store.create_table(&table()).await.unwrap();
     write(&store, Operation::Insert(entity("p0", "0000", [("n", EdmValue::Int32(REFUSED))]))).await;
-    let store = {
-        for row in 1..60 {
-            write(&store, Operation::Insert(entity("p0", &format!("{row:04}"), [("n", EdmValue::Int32(row))]))).await;
-        }
-        store.build_segments();
-        store
-    };
+    for row in 1..60 {
+        write(&store, Operation::Insert(entity("p0", &format!("{row:04}"), [("n", EdmValue::Int32(row))]))).await;
+    }
+    store.build_segments();
     assert_eq!(told(&store).len(), 2);
     assert_eq!(rows_with(&store, &derived).await.unwrap_err(), "thirteen thousand");
     assert_eq!(check(&store).await.len(), 60);
