@@ -244,6 +244,27 @@ pub async fn a_batch_of_a_hundred_reports_in_order(store: &Store) {
     }
 }
 
+/// Of so many that a store may look for all of them at once.
+pub async fn a_batch_of_new_keys_meets_the_one_that_is_there(store: &Store) {
+    let orders = new_table(store).await;
+    let name = |row: usize| format!("{row:02}");
+    let inserts = || (10..30).rev().map(|row| Operation::Insert(entity("p", &name(row), []))).collect::<Vec<_>>();
+    // Around them, which is no obstacle.
+    for row in [9, 30] {
+        write(store, &orders, Operation::Insert(entity("p", &name(row), []))).await;
+    }
+    for there in [10, 17, 29] {
+        write(store, &orders, Operation::Insert(entity("p", &name(there), []))).await;
+        assert_eq!(rejection(store, &orders, inserts()).await, (29 - there, Rejection::EntityExists));
+        write(store, &orders, Operation::Delete(key("p", &name(there)), IfMatch::Any)).await;
+    }
+    let deletes = (10..30).map(|row| Operation::Delete(key("p", &name(row)), IfMatch::Any)).collect();
+    assert_eq!(rejection(store, &orders, deletes).await, (0, Rejection::EntityMissing));
+    store.commit(batch(&orders, inserts())).await.unwrap();
+    assert_eq!(rejection(store, &orders, inserts()).await, (0, Rejection::EntityExists));
+    assert_eq!(Scan::of(&orders).columns([ScanColumn::RowKey]).run(store).await.rows().len(), 22);
+}
+
 pub async fn every_write_changes_etag_and_timestamp(store: &Store) {
     let orders = new_table(store).await;
     let mut last: Option<(ETag, EdmDateTime)> = None;

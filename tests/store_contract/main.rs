@@ -68,6 +68,7 @@ macro_rules! contract {
                 the_first_failing_operation_is_named,
                 a_batch_mixes_all_operations,
                 a_batch_of_a_hundred_reports_in_order,
+                a_batch_of_new_keys_meets_the_one_that_is_there,
                 a_commit_into_a_missing_table_is_refused,
             }
             values {

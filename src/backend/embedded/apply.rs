@@ -12,6 +12,7 @@ use super::analyze::Recorders;
 use super::engine::Engine;
 use super::key_bytes;
 use super::meta::{Live, TableMeta, Tables};
+use super::probe::Probe;
 use super::row::RowError;
 use super::segment::delta;
 use super::segment::install::Building;
@@ -25,6 +26,7 @@ pub(super) struct Commit<'a> {
     live: &'a Live,
     recorders: &'a Recorders,
     building: &'a Building,
+    probe: &'a Probe,
     stamps: Stamps<'a>,
     writes: OwnedWriteBatch,
     /// Tables as they are after this commit, under their numbers.
@@ -62,10 +64,11 @@ impl<'a> Commit<'a> {
         live: &'a Live,
         recorders: &'a Recorders,
         building: &'a Building,
+        probe: &'a Probe,
         clock: &'a dyn Clock,
     ) -> Self {
         let stamps = Stamps { clock, last: live.last };
-        Self { engine, live, recorders, building, stamps, writes: engine.batch(), drafts: BTreeMap::new() }
+        Self { engine, live, recorders, building, probe, stamps, writes: engine.batch(), drafts: BTreeMap::new() }
     }
 
     /// # Errors
@@ -75,9 +78,10 @@ impl<'a> Commit<'a> {
         let draft = self.drafts.remove(&found.number);
         let mut draft = draft.unwrap_or_else(|| Draft { table: TableMeta::clone(found), growth: Growth::default() });
         let mut written = Vec::with_capacity(batch.operations().len());
+        let is_new = self.probe.finds_nothing(self.engine, found.number, &batch)?;
         for (index, operation) in batch.into_operations().into_iter().enumerate() {
             let key = operation.key().clone();
-            match self.add_operation(&mut draft, &key, operation) {
+            match self.add_operation(&mut draft, &key, operation, is_new) {
                 Ok(outcome) => written.push(outcome),
                 Err(Refusal::Rejected(reason)) => return Err(CommitError::Rejected { index, key, reason }),
                 Err(Refusal::Store(error)) => return Err(error.into()),
@@ -108,10 +112,16 @@ impl<'a> Commit<'a> {
         Checked { writes: self.writes, live, sizes }
     }
 
-    fn add_operation(&mut self, draft: &mut Draft, key: &EntityKey, operation: Operation) -> Result<Written, Refusal> {
+    fn add_operation(
+        &mut self,
+        draft: &mut Draft,
+        key: &EntityKey,
+        operation: Operation,
+        is_new: bool,
+    ) -> Result<Written, Refusal> {
         let Draft { table, growth } = draft;
         let key_bytes = key_bytes::of_entity(table.number, key);
-        let stored = self.engine.written_row(&key_bytes).map_err(Refusal::Store)?;
+        let stored = if is_new { None } else { self.engine.written_row(&key_bytes).map_err(Refusal::Store)? };
         let before = stored.as_ref().map(|bytes| bytes.len());
         let properties = {
             // An upsert that replaces does not care what is there, only whether it counts already.
@@ -144,7 +154,7 @@ impl<'a> Commit<'a> {
     fn put_delta(&mut self, table: &TableMeta, key: &[u8], row: Option<&[u8]>) {
         let segment = table.segments.find(key);
         if let Some(segment) = segment {
-            segment.note_write();
+            segment.note_write(self.live.commit + 1);
         }
         if segment.is_some() || self.building.holds(key) {
             delta::put(key, self.live.commit + 1, row, self.engine, &mut self.writes);

@@ -18,6 +18,7 @@ use super::guard::Folder;
 use super::key_bytes::{self, ByteSpan};
 use super::lease::Lease;
 use super::meta::{Live, TableMeta, forget};
+use super::probe::Probe;
 use super::reader::{Published, View};
 use super::repair::Repair;
 use super::segment::install::{Building, Install, Recorded, Trim};
@@ -105,6 +106,7 @@ pub(super) struct Committer {
     recorders: Recorders,
     /// The span whose segment is being made. A store that is opened anew has forgotten it: the segment is then refused.
     building: Building,
+    probe: Probe,
     /// How far the rows of the first dropped table are removed.
     removal: Option<ByteSpan>,
     /// Something was removed from the delta in this round.
@@ -128,6 +130,7 @@ impl Committer {
             live,
             recorders,
             building: Building::default(),
+            probe: Probe::default(),
             removal: None,
             has_trimmed: false,
             broken: None,
@@ -203,9 +206,13 @@ impl Committer {
         }
     }
 
+    fn begin(&self) -> Commit<'_> {
+        Commit::new(&self.engine, &self.live, &self.recorders, &self.building, &self.probe, &*self.shared.clock)
+    }
+
     fn commit(&mut self, batch: Batch) -> Result<Vec<Written>, CommitError> {
         self.check_usable()?;
-        let mut commit = Commit::new(&self.engine, &self.live, &self.recorders, &self.building, &*self.shared.clock);
+        let mut commit = self.begin();
         let written = commit.add(batch)?;
         let checked = commit.finish();
         self.write(checked)?;
@@ -214,7 +221,7 @@ impl Committer {
 
     fn commit_group(&mut self, batches: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {
         self.check_usable()?;
-        let mut commit = Commit::new(&self.engine, &self.live, &self.recorders, &self.building, &*self.shared.clock);
+        let mut commit = self.begin();
         let mut written = Vec::with_capacity(batches.len());
         for (index, batch) in batches.into_iter().enumerate() {
             written.push(commit.add(batch).map_err(|error| error.in_group(index))?);

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fjall::{Database, Keyspace, KeyspaceCreateOptions, LsmError, OwnedWriteBatch, PersistMode, Slice};
+use fjall::{AbstractTree, Database, Keyspace, KeyspaceCreateOptions, LsmError, OwnedWriteBatch, PersistMode, Slice};
 
 use super::guard::Folder;
 use super::{EmbeddedOptions, Fsync};
@@ -27,6 +27,8 @@ pub(super) struct Engine {
     /// What was written since into what they cover, under the keys of rows.
     pub(super) delta: Keyspace,
     db: Database,
+    /// Bytes of a keyspace in memory above which they are written into a file.
+    memtable_bytes: u64,
     /// Where the engine's files are.
     path: PathBuf,
     fsync: Fsync,
@@ -43,19 +45,20 @@ impl Engine {
             // The commit thread flushes and syncs once for all batches of a round.
             let builder = Database::builder(&path).cache_size(options.cache_bytes).manual_journal_persist(true);
             // Of several workers one waits for files to be written by asking over and over: on a small machine that takes
-            // the processor from everybody else.
+            // the processor from everybody else. One alone would wait for itself when the engine asked for full memory
+            // to be written, for it asks with each batch and fills the queue that the worker puts its own next step into:
+            // `write` sees to that instead, once.
             let is_small = std::thread::available_parallelism().is_ok_and(|processors| processors.get() <= 2);
             let db = if is_small { builder.worker_threads(1) } else { builder }.open()?;
-            let options = || {
-                KeyspaceCreateOptions::default().manual_journal_persist(true).max_memtable_size(options.memtable_bytes)
-            };
+            let options = || KeyspaceCreateOptions::default().manual_journal_persist(true).max_memtable_size(u64::MAX);
             let (rows, meta) = (db.keyspace("rows", options)?, db.keyspace("meta", options)?);
             let sizes = db.keyspace("sizes", options)?;
             let (segments, delta) = (db.keyspace("segments", options)?, db.keyspace("delta", options)?);
             Ok((db, rows, meta, sizes, segments, delta))
         };
         let (db, rows, meta, sizes, segments, delta) = guarded(&path, || open().map_err(|e| engine_error(&path, &e)))?;
-        Ok(Self { rows, meta, sizes, segments, delta, db, path, fsync: options.fsync, folder })
+        let (memtable_bytes, fsync) = (options.memtable_bytes, options.fsync);
+        Ok(Self { rows, meta, sizes, segments, delta, db, memtable_bytes, path, fsync, folder })
     }
 
     /// Everything that was written so far.
@@ -72,18 +75,34 @@ impl Engine {
         self.guarded(|| self.rows.get(key))
     }
 
+    /// Whether no row was last written between these keys, nor under them, published or not.
+    pub(super) fn has_no_rows(&self, from: &[u8], to: &[u8]) -> Result<bool, StoreError> {
+        let first = || self.rows.range(from..=to).next().map(fjall::Guard::key).transpose();
+        Ok(self.guarded(first)?.is_none())
+    }
+
     /// Writes a batch, whole or not at all. It is durable after [`Engine::persist`].
     pub(super) fn write(&self, batch: OwnedWriteBatch) -> Result<(), WriteError> {
         let written = self.guarded(|| match batch.commit() {
             // Said before anything is written.
             Err(fjall::Error::Poisoned) => Ok(false),
-            other => other.map(|()| true),
+            other => other.and_then(|()| self.begin_flush_full()).map(|()| true),
         });
         match written {
             Ok(true) => Ok(()),
             Ok(false) => Err(WriteError::NotTried(engine_error(&self.path, &fjall::Error::Poisoned))),
             Err(error) => Err(WriteError::Unknown(error)),
         }
+    }
+
+    /// Has full memory written into files, in the background.
+    fn begin_flush_full(&self) -> fjall::Result<()> {
+        let is_full = |keyspace: &&Keyspace| keyspace.tree.active_memtable().size() > self.memtable_bytes;
+        self.keyspaces().into_iter().filter(is_full).try_for_each(|keyspace| keyspace.rotate_memtable().map(|_| ()))
+    }
+
+    fn keyspaces(&self) -> [&Keyspace; 5] {
+        [&self.rows, &self.meta, &self.sizes, &self.segments, &self.delta]
     }
 
     /// What it tells of itself; what it cannot tell is left out.
@@ -103,23 +122,19 @@ impl Engine {
         self.delta.approximate_len()
     }
 
-    /// Has what is in memory only written into files, in the background, where it is much: all of it, for the journal
-    /// is needed as long as there is something that is nowhere else.
-    pub(super) fn begin_flush(&self) -> Result<(), StoreError> {
-        if self.db.write_buffer_size() < MUCH_BYTES {
-            return Ok(());
-        }
-        let all = [&self.rows, &self.meta, &self.sizes, &self.segments, &self.delta];
-        self.guarded(|| all.into_iter().try_for_each(|keyspace| keyspace.rotate_memtable().map(|_| ())))
+    /// Whether so much is in memory only that it is worth being written into files before its time.
+    pub(super) fn holds_much(&self) -> bool {
+        self.db.write_buffer_size() >= MUCH_BYTES
     }
 
-    /// Has the delta written into files, in the background.
-    pub(super) fn begin_flush_delta(&self) -> Result<(), StoreError> {
-        self.guarded(|| self.delta.rotate_memtable().map(|_| ()))
+    /// Has these keyspaces written into files, in the background.
+    pub(super) fn begin_flush(&self, keyspaces: &[&Keyspace]) -> Result<(), StoreError> {
+        self.guarded(|| keyspaces.iter().try_for_each(|keyspace| keyspace.rotate_memtable().map(|_| ())))
     }
 
-    pub(super) fn is_delta_flushed(&self) -> bool {
-        self.delta.sealed_memtable_count() == 0
+    /// Whether all is written that was to be.
+    pub(super) fn is_flushed(&self) -> bool {
+        self.keyspaces().iter().all(|keyspace| keyspace.sealed_memtable_count() == 0)
     }
 
     /// Makes the delta's files anew, without the entries that nobody sees any more.

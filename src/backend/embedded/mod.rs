@@ -22,6 +22,7 @@ mod guard;
 mod key_bytes;
 mod lease;
 mod meta;
+mod probe;
 mod reader;
 mod repair;
 mod row;
@@ -73,7 +74,7 @@ pub struct EmbeddedOptions {
     pub fsync: Fsync,
     /// Memory for blocks of files that were read.
     pub cache_bytes: u64,
-    /// Memory for rows that are not in files yet; taken when the folder is made.
+    /// Memory for rows that are not in files yet; a few times that while files are written.
     pub memtable_bytes: u64,
     /// Free bytes on the disk below which writes are refused, but for those that make room.
     pub reserve_bytes: u64,

@@ -28,6 +28,11 @@ impl RowColumns {
         Self { table, asked, projection, columns }
     }
 
+    /// The same columns of the same table, empty, with room for so many rows at once.
+    pub(super) fn another(&self, rows: usize) -> Self {
+        Self::with_capacity(Arc::clone(&self.table), Arc::clone(&self.asked), rows)
+    }
+
     pub(super) fn columns(&self) -> &ScanColumns {
         &self.asked
     }

@@ -97,6 +97,30 @@ async fn a_lost_commit_is_found() {
     }
 }
 
+/// What is in memory only is written into files as it comes, however fast that is, and none of it is written late.
+#[tokio::test]
+async fn memory_is_written_into_files_while_more_comes() {
+    let folder = tempfile::tempdir().unwrap();
+    let memtable_bytes = 16 << 10;
+    let store =
+        EmbeddedStore::open(folder.path(), Arc::new(SystemClock), EmbeddedOptions { memtable_bytes, ..options() });
+    let store = store.unwrap();
+    store.create_table(&table()).await.unwrap();
+    for row in 0..4000 {
+        insert(&store, &format!("{row:04}"), &["a", "b"]).await;
+    }
+    let unwritten = || store.figures().write_buffer_bytes.unwrap();
+    for _ in 0..1000 {
+        if unwritten() <= 2 * memtable_bytes {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    // One of rows that is being filled, and what the other keyspaces hold.
+    assert!(unwritten() <= 2 * memtable_bytes, "{} bytes", unwritten());
+    assert_eq!(read_all(&store).await.unwrap(), 4000);
+}
+
 /// Every file of a small store, with one byte changed at several places.
 #[tokio::test]
 async fn a_damaged_file_is_an_error_and_no_panic() {

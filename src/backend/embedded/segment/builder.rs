@@ -239,10 +239,8 @@ impl Worker {
             }
         }
         first.and_then(|()| self.compact_delta())?;
-        // What was loaded or changed is at rest: the next start need not read it again from the journal, and memory is
-        // free for what comes.
         let is_done = self.rests && self.shared.built.load(Ordering::Relaxed) > built;
-        if is_done { self.workshop.published.get().engine()?.begin_flush() } else { Ok(()) }
+        if is_done { self.come_to_rest() } else { Ok(()) }
     }
 
     fn tend(&mut self, table: &TableMeta) -> Result<(), StoreError> {

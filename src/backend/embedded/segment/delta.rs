@@ -32,6 +32,7 @@ pub(in crate::backend::embedded) fn put(
 }
 
 /// What was written last under a key.
+#[derive(Debug)]
 pub(super) struct Entry {
     pub(super) key: Slice,
     value: Slice,

@@ -8,8 +8,8 @@
 //! delta               in the engine: what was written into these spans since, under the same keys, with its commit
 //! ```
 //!
-//! A scan takes a span's segment and lays over it the delta's entries that are younger than it ([`piece`]), all in the
-//! snapshot of its view; where a segment cannot show what is asked for, or its file is damaged, it reads the rows. Batches
+//! A scan takes a span's segment and lays over it the delta's entries that are younger than it ([`piece`], [`changes`]),
+//! all in the snapshot of its view, decoded once as long as no more is written ([`recent`]); where a segment cannot show what is asked for, or its file is damaged, it reads the rows. Batches
 //! without a row that the scan is for are not read ([`prune`]), and several threads share a scan ([`split`]). What is asked
 //! for again and again in another form than it is stored in is kept in that form too ([`derived`]).
 //!
@@ -21,6 +21,7 @@
 
 mod assemble;
 pub(super) mod builder;
+mod changes;
 pub(super) mod delta;
 pub(super) mod derived;
 mod file;
@@ -29,6 +30,7 @@ pub(super) mod install;
 pub(super) mod manifest;
 pub(super) mod piece;
 mod prune;
+mod recent;
 pub(super) mod split;
 mod status;
 #[cfg(test)]
@@ -43,6 +45,7 @@ use arrow::array::ArrayRef;
 
 use self::file::SegmentFile;
 use self::manifest::{BatchMeta, SegmentMeta};
+use self::recent::Recent;
 use super::key_bytes::ByteSpan;
 
 /// When rows are kept as columns too.
@@ -105,6 +108,9 @@ pub(super) struct Segment {
     file: SegmentFile,
     /// How often its span was written to since it was made, at most; [`UNKNOWN`] until somebody has counted.
     dirty: AtomicU64,
+    /// The last commit that wrote into its span, of those since the store was opened.
+    written_at: AtomicU64,
+    recent: Recent,
 }
 
 /// More than any number of writes.
@@ -112,17 +118,23 @@ const UNKNOWN: u64 = u64::MAX / 2;
 
 impl Segment {
     fn new(file: SegmentFile, meta: SegmentMeta) -> Self {
-        Self { meta, file, dirty: AtomicU64::new(UNKNOWN) }
+        Self { meta, file, dirty: AtomicU64::new(UNKNOWN), written_at: AtomicU64::new(0), recent: Recent::default() }
     }
 
-    /// A row of its span is written.
-    pub(super) fn note_write(&self) {
+    /// A row of its span is about to be written by a commit.
+    pub(super) fn note_write(&self, commit: u64) {
+        self.written_at.fetch_max(commit, Ordering::Relaxed);
         self.dirty.fetch_add(1, Ordering::Relaxed);
     }
 
     /// How often its span was written to since it was made, at most; [`UNKNOWN`] and more until somebody has counted.
     fn dirty(&self) -> u64 {
         self.dirty.load(Ordering::Relaxed)
+    }
+
+    /// The last commit that wrote into its span; 0 when that was before the store was opened, or before it was made.
+    fn written_at(&self) -> u64 {
+        self.written_at.load(Ordering::Relaxed)
     }
 
     /// Nothing was written into its span since. Who sees a write was told of it after it was counted here.

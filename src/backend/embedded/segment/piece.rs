@@ -13,7 +13,9 @@ use super::super::key_bytes::ByteSpan;
 use super::super::reader::View;
 use super::super::rows::RowColumns;
 use super::assemble::{Keys, assemble, is_at_hand};
+use super::changes::Changes;
 use super::delta::Delta;
+use super::recent::Recent;
 use super::{Segment, prune};
 use crate::table::{Predicate, ScanColumns, StoreError};
 
@@ -27,8 +29,8 @@ pub(in crate::backend::embedded) struct Piece {
     batch: usize,
     /// Behind the last batch up to which everything written since was taken: those from here on were left out.
     taken: usize,
-    /// What was written since; made when the piece is first read.
-    delta: Option<Delta>,
+    /// What was written since; looked up when the piece is first read.
+    changes: Option<Changes>,
     current: Option<Current>,
 }
 
@@ -59,7 +61,7 @@ impl Piece {
         predicate: Option<Predicate>,
     ) -> Self {
         let batch = segment.meta.batches.partition_point(|batch| batch.last < span.from);
-        Self { segment: Arc::clone(segment), span, predicate, batch, taken: batch, delta: None, current: None }
+        Self { segment: Arc::clone(segment), span, predicate, batch, taken: batch, changes: None, current: None }
     }
 
     /// Whether all of it that is asked for is in memory, in one batch, and nothing was written since: reading it then does
@@ -75,7 +77,7 @@ impl Piece {
     pub(in crate::backend::embedded) fn is_at_end(&self) -> bool {
         let next = self.segment.meta.batches.get(self.batch);
         self.current.is_none()
-            && self.delta.as_ref().is_some_and(Delta::is_empty)
+            && self.changes.as_ref().is_some_and(Changes::is_empty)
             && next.is_none_or(|next| self.span.to <= next.first)
     }
 
@@ -92,11 +94,8 @@ impl Piece {
         batch_rows: usize,
         rows_left: usize,
     ) -> Result<Step, StoreError> {
-        if self.delta.is_none() {
-            self.delta = Some(match self.segment.is_clean() {
-                true => Delta::empty(),
-                false => Delta::new(view, engine, &self.span, self.segment.meta.number)?,
-            });
+        if self.changes.is_none() {
+            self.changes = Some(self.changes(view, engine, written)?);
         }
         loop {
             if self.current.is_none() {
@@ -122,15 +121,27 @@ impl Piece {
         }
     }
 
+    /// What was written into the span since.
+    fn changes(&self, view: &View, engine: &Engine, asked: &RowColumns) -> Result<Changes, StoreError> {
+        if self.segment.is_clean() {
+            return Ok(Changes::Streamed(Delta::empty()));
+        }
+        let end = self.segment.meta.batches.partition_point(|batch| batch.first < self.span.to);
+        if let Some(written) = Recent::of(&self.segment, end - self.batch, view, engine, asked) {
+            return Ok(Changes::kept(written, &self.span));
+        }
+        Delta::new(view, engine, &self.span, self.segment.meta.number).map(Changes::Streamed)
+    }
+
     /// Looks up what is to be read of the next batch.
     fn begin_batch(&mut self, engine: &Engine, written: &RowColumns) -> Result<Begun, StoreError> {
         let segment = Arc::clone(&self.segment);
-        let delta = self.delta.as_mut().expect("made before the first batch is begun");
+        let changes = self.changes.as_mut().expect("made before the first batch is begun");
         let (meta, is_written) = loop {
             let Some(meta) = segment.meta.batches.get(self.batch).filter(|meta| meta.first < self.span.to) else {
                 return Ok(Begun::NoBatch);
             };
-            let is_written = delta.peek(engine)?.is_some_and(|entry| *entry.key <= *meta.last);
+            let is_written = changes.is_within(engine, meta)?;
             if self.predicate.as_ref().is_none_or(|predicate| prune::may_hold(&segment.meta, meta, predicate)) {
                 break (meta, is_written);
             }
@@ -177,10 +188,7 @@ impl Piece {
         let from = before.map(|batch| behind(&batch.last)).unwrap_or_default().max(self.span.from.clone());
         let last = batches.get(self.batch).map(|batch| behind(&batch.last));
         let to = last.unwrap_or_else(|| self.span.to.clone()).min(self.span.to.clone());
-        let delta = self.delta.as_mut().expect("made before the first batch is begun");
-        while delta.peek(engine)?.is_some_and(|entry| *entry.key < *to) {
-            delta.take();
-        }
+        self.changes.as_mut().expect("made before the first batch is begun").skip_to(engine, &to)?;
         self.batch += 1;
         self.taken = self.batch;
         Ok(ByteSpan { from, to })
@@ -212,17 +220,16 @@ impl Piece {
         written: &mut RowColumns,
         most: usize,
     ) -> Result<Option<RecordBatch>, StoreError> {
-        let (Some(current), Some(delta)) = (&mut self.current, &mut self.delta) else { return Ok(None) };
-        let last = &self.segment.meta.batches[self.batch].last;
+        let (Some(current), Some(changes)) = (&mut self.current, &mut self.changes) else { return Ok(None) };
+        let meta = &self.segment.meta.batches[self.batch];
         let keys = current.keys.as_ref().expect("something was written there");
         let mut runs = Runs::default();
         let mut is_at_end = false;
         while runs.rows < most && !written.is_full(most) {
-            let entry = delta.peek(engine)?.filter(|entry| *entry.key <= **last);
-            let is_last = entry.is_none();
-            let (at, is_there) = match entry {
-                Some(entry) => keys.at_key(current.rows.clone(), entry.keys()?),
-                None => (current.rows.end, false),
+            let is_last = !changes.is_within(engine, meta)?;
+            let (at, is_there) = match is_last {
+                true => (current.rows.end, false),
+                false => changes.place(engine, self.batch, keys, current.rows.clone())?,
             };
             let taken = (at - current.rows.start).min(most - runs.rows);
             runs.take(Side::Segment, current.rows.start - current.start, taken);
@@ -230,18 +237,17 @@ impl Piece {
             if current.rows.start < at || runs.rows == most {
                 break;
             }
-            let Some(entry) = (if is_last { None } else { delta.take() }) else {
+            if is_last {
                 is_at_end = true;
                 break;
-            };
+            }
             // The new version stands for the one in the segment.
             current.rows.start += usize::from(is_there);
-            if let Some(row) = entry.row() {
-                runs.take(Side::Written, written.len(), 1);
-                written.push(&entry.key, row)?;
+            if let Some(row) = changes.take(written)? {
+                runs.take(Side::Written, row, 1);
             }
         }
-        let batch = runs.assemble(current, written)?;
+        let batch = runs.assemble(current, changes.rows(written)?, written.schema())?;
         if is_at_end {
             self.end_batch();
         }
@@ -250,15 +256,16 @@ impl Piece {
 
     /// What was written behind the last row of the segment.
     fn rest(&mut self, engine: &Engine, written: &mut RowColumns, most: usize) -> Result<Step, StoreError> {
-        let Some(delta) = &mut self.delta else { return Ok(Step::Done) };
-        while written.len() < most && !written.is_full(most) && delta.peek(engine)?.is_some() {
-            if let Some(entry) = delta.take()
-                && let Some(row) = entry.row()
-            {
-                written.push(&entry.key, row)?;
+        let Some(changes) = &mut self.changes else { return Ok(Step::Done) };
+        let mut runs = Runs::default();
+        while runs.rows < most && !written.is_full(most) && changes.has_next(engine)? {
+            if let Some(row) = changes.take(written)? {
+                runs.take(Side::Written, row, 1);
             }
         }
-        Ok(written.take()?.map_or(Step::Done, |batch| Step::Batches(vec![batch])))
+        // One run at most: all rows are of one side.
+        let rows = changes.rows(written)?.zip(runs.list.first());
+        Ok(rows.map_or(Step::Done, |(rows, (_, run))| Step::Batches(vec![rows.slice(run.start, run.len())])))
     }
 }
 
@@ -307,14 +314,18 @@ impl Runs {
         }
     }
 
-    fn assemble(&self, current: &Current, written: &mut RowColumns) -> Result<Option<RecordBatch>, StoreError> {
-        let (schema, written) = (Arc::clone(written.schema()), written.take()?);
+    fn assemble(
+        &self,
+        current: &Current,
+        written: Option<RecordBatch>,
+        schema: &SchemaRef,
+    ) -> Result<Option<RecordBatch>, StoreError> {
         let columns = match (self.list.as_slice(), &written) {
             ([], _) => return Ok(None),
             ([(Side::Segment, rows)], _) => {
                 current.columns.iter().map(|column| column.slice(rows.start, rows.len())).collect()
             }
-            ([(Side::Written, _)], Some(written)) => written.columns().to_vec(),
+            ([(Side::Written, rows)], Some(written)) => written.slice(rows.start, rows.len()).columns().to_vec(),
             (runs, _) => {
                 let of_written = |index| written.as_ref().map(|written: &RecordBatch| written.column(index).to_data());
                 let interleave = |(index, column): (usize, &ArrayRef)| {
@@ -331,7 +342,7 @@ impl Runs {
                 columns.map_err(|error| StoreError::Unavailable(format!("rows were not merged: {error}")))?
             }
         };
-        Ok(Some(record_batch(&schema, columns, self.rows)))
+        Ok(Some(record_batch(schema, columns, self.rows)))
     }
 }
 

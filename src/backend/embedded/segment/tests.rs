@@ -1,6 +1,7 @@
 //! What segments show is what rows hold, whatever happens to their files.
 
 mod derived;
+mod recent;
 mod small_scans;
 
 use std::collections::BTreeSet;

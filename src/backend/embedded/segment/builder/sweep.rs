@@ -8,6 +8,7 @@ use std::time::Duration;
 use fjall::{Guard, Slice};
 
 use super::super::super::commit::Job;
+use super::super::super::engine::Engine;
 use super::super::super::key_bytes::{self, ByteSpan};
 use super::super::super::meta::TableMeta;
 use super::super::delta::commit_of;
@@ -21,7 +22,7 @@ use crate::table::StoreError;
 const TRIMMED_AT_ONCE: usize = 256;
 /// Removed entries of the delta that are worth taking out of its files.
 const REMOVED_IS_MANY: usize = 8192;
-/// How often is looked whether the delta is in its files.
+/// How often is looked whether what was in memory is in files.
 const FLUSH_LOOK: Duration = Duration::from_millis(10);
 
 impl Worker {
@@ -45,7 +46,7 @@ impl Worker {
     pub(super) fn count_dirty(&self, segment: &Segment) -> Result<u64, StoreError> {
         let dirty = segment.dirty();
         // What was written up to here is in the next view, or nowhere: whoever counts nothing there knows of all of it.
-        self.ask(|reply| Job::TrimDelta(Trim(Vec::new()), reply))?;
+        self.renew_view()?;
         // The same row may have been written again and again.
         let counted = self.sweep(&segment.meta.span)?;
         // In the place of what there was; writes that came meanwhile count twice at worst.
@@ -87,10 +88,10 @@ impl Worker {
             }
         }
     }
+
     /// Takes removed entries out of the delta's files once they are most of it: scans go through them one by one.
     pub(super) fn compact_delta(&mut self) -> Result<(), StoreError> {
-        let engine = || self.workshop.published.get().engine();
-        let held = engine()?.delta_len();
+        let held = self.engine()?.delta_len();
         let view = self.workshop.published.get();
         let segments = view.tables.values().flat_map(|table| table.segments.list());
         let needed: u64 = segments.map(|segment| segment.dirty()).filter(|n| *n < UNKNOWN).sum();
@@ -100,14 +101,49 @@ impl Worker {
         if held <= worth.saturating_add(REMOVED_IS_MANY) {
             return Ok(());
         }
-        engine()?.begin_flush_delta()?;
-        while !engine()?.is_delta_flushed() {
+        let engine = self.engine()?;
+        engine.begin_flush(&[&engine.delta])?;
+        drop(engine);
+        self.wait_for_flush()?;
+        let engine = self.engine()?;
+        engine.compact_delta()?;
+        self.compacted = engine.delta_len();
+        tracing::debug!(held, left = self.compacted, "removed entries were taken out of the delta");
+        Ok(())
+    }
+
+    /// Has all that is in memory only written into files, and the memory freed: the next start need not read it again from
+    /// the journal, which is needed as long as there is something that is nowhere else.
+    pub(super) fn come_to_rest(&self) -> Result<(), StoreError> {
+        let engine = self.engine()?;
+        if !engine.holds_much() {
+            return Ok(());
+        }
+        engine.begin_flush(&[&engine.rows, &engine.delta])?;
+        drop(engine);
+        self.wait_for_flush()?;
+        // What was written stays in memory while a view from before is read; and the engine lets go of it when it is told
+        // to write something else.
+        self.renew_view()?;
+        let engine = self.engine()?;
+        engine.begin_flush(&[&engine.meta, &engine.sizes, &engine.segments])
+    }
+
+    /// Not to be held for long: it may have to be opened anew.
+    fn engine(&self) -> Result<Arc<Engine>, StoreError> {
+        self.workshop.published.get().engine()
+    }
+
+    fn wait_for_flush(&self) -> Result<(), StoreError> {
+        while !self.engine()?.is_flushed() {
             self.check_stopping()?;
             std::thread::sleep(FLUSH_LOOK);
         }
-        engine()?.compact_delta()?;
-        self.compacted = engine()?.delta_len();
-        tracing::debug!(held, left = self.compacted, "removed entries were taken out of the delta");
         Ok(())
+    }
+
+    /// Has a view published that is newer than all that was written up to now.
+    fn renew_view(&self) -> Result<(), StoreError> {
+        self.ask(|reply| Job::TrimDelta(Trim(Vec::new()), reply))
     }
 }
