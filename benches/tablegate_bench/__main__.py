@@ -86,6 +86,7 @@ class Bench:
         told = f"{size.many_entities:,} entities"
         analytics.aggregates(self.report, self.ours, self.postgres, self.duck, table, told, size.runs)
         analytics.memory(self.report, self.ours, table)
+        self.ours.warm()
         latency = {}
         for name, count in (("few", size.few_entities), (table, size.many_entities)):
             script = self.work / f"point-{name}.sql"
@@ -136,6 +137,7 @@ def main():
                 if part in parts:
                     getattr(bench, part)()
             markdown = bench.report.markdown(bench.versions())
+            print(*bench.ours.complaints()[:20], sep="\n")
         finally:
             bench.stop()
     print(f"\n{markdown}\n{(time.monotonic() - begun) / 60:.0f} minutes")

@@ -12,9 +12,9 @@ use super::error::SqlResult;
 /// Most bytes that queries spill to temporary files, all together.
 const SPILL_BYTES_MAX: u64 = 10 * 1024 * 1024 * 1024;
 
-/// Most keys of a join's build side that become point reads on the probe side. Beyond it a range from the least to the
-/// greatest is scanned.
-const RUN_TIME_KEYS_MAX: usize = 10_000;
+/// Most keys of a join's build side that it tells the scan of its probe side: a few become point reads, more are what rows
+/// are left out by. Beyond it the scan knows the least and the greatest, and asks the join of each row.
+const RUN_TIME_KEYS_MAX: usize = 20_000;
 /// Most bytes that these keys may take.
 const RUN_TIME_KEYS_BYTES_MAX: usize = 4 * 1024 * 1024;
 

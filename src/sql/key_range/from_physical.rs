@@ -32,8 +32,12 @@ impl PhysicalReader<'_> {
         }
         if let Some(binary) = expr.downcast_ref::<BinaryExpr>() {
             return match binary.op() {
-                Operator::And => KeyPredicate::And(flatten(expr, Operator::And).into_iter().map(within).collect()),
-                Operator::Or => KeyPredicate::Or(flatten(expr, Operator::Or).into_iter().map(within).collect()),
+                Operator::And => {
+                    KeyPredicate::And(flatten_physical(expr, Operator::And).into_iter().map(within).collect())
+                }
+                Operator::Or => {
+                    KeyPredicate::Or(flatten_physical(expr, Operator::Or).into_iter().map(within).collect())
+                }
                 operator => match truth_test(*operator, binary.right()) {
                     Some((outcome, negated)) => within(binary.left()).is(outcome).negate_if(negated),
                     None => KeyPredicate::binary(*operator, &side(binary.left()), &side(binary.right())),
@@ -119,7 +123,10 @@ fn truth_test(operator: Operator, right: &Arc<dyn PhysicalExpr>) -> Option<(Opti
 }
 
 /// The operands of a chain of one operator, in order. Not recursive: a chain can be thousands long.
-fn flatten(expr: &Arc<dyn PhysicalExpr>, operator: Operator) -> Vec<&Arc<dyn PhysicalExpr>> {
+pub(in crate::sql) fn flatten_physical(
+    expr: &Arc<dyn PhysicalExpr>,
+    operator: Operator,
+) -> Vec<&Arc<dyn PhysicalExpr>> {
     let mut operands = Vec::new();
     let mut open = vec![expr];
     while let Some(expr) = open.pop() {

@@ -26,6 +26,7 @@ use self::analyze::{Analyzed, analyze};
 use self::from_logical::Translator;
 pub(in crate::sql) use self::from_logical::flatten;
 use self::from_physical::PhysicalReader;
+pub(in crate::sql) use self::from_physical::flatten_physical;
 pub(in crate::sql) use self::intersect::ranges as in_both;
 pub use self::point::{PointPredicate, RangePredicate};
 use self::predicate::{KeyPredicate, KeyView};

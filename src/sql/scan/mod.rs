@@ -7,7 +7,9 @@
 //!     estimate   how many rows to expect
 //!     order      what order a scan's rows have
 //!     run        groups of ranges, one after the other, as record batches
+//!     residual   what is left to filter, conjunct by conjunct
 //!     sieve      run-time filters, evaluated on rows while that pays
+//!     members    a set of integers that lie close together
 //!     pushdown   filters -> a hint for the store
 //!     overlay    the transaction's own writes, merged in
 //!     layout     stored columns -> the relation's columns
@@ -18,10 +20,12 @@ mod direct;
 mod estimate;
 mod exec;
 mod layout;
+mod members;
 mod order;
 mod overlay;
 mod provider;
 mod pushdown;
+mod residual;
 mod run;
 mod sieve;
 mod values;

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use arrow::array::AsArray;
-use arrow::compute::filter_record_batch;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::{DataFusionError, Result};
 use datafusion::physical_expr::PhysicalExpr;
@@ -13,6 +11,7 @@ use futures::{StreamExt, TryStreamExt};
 
 use super::layout::RowLayout;
 use super::overlay;
+use super::residual::Residual;
 use super::sieve::Sieve;
 use crate::sql::error::SqlError;
 use crate::sql::key_range::{Caps, KeyPlan, in_both};
@@ -166,12 +165,13 @@ impl ScanRun {
                 overlay::merge(scan, own, &group.ranges, layout.scan_columns(), self.direction, self.batch_rows)
             }
         };
-        let (residual, outputs) = (group.residual.clone(), self.projection.len());
+        let residual = group.residual.as_ref().map(|filter| Residual::new(filter, layout.schema())).transpose()?;
+        let outputs = self.projection.len();
         let reads = self.reads.clone();
         let dynamic = self.dynamic.clone();
         let mut sieve: Option<Sieve> = None;
         let rows = scan.and_then(move |scanned| {
-            let finished = finish(&layout, &scanned, residual.as_deref(), outputs)
+            let finished = finish(&layout, &scanned, residual.as_ref(), outputs)
                 .and_then(|rows| sieve.get_or_insert_with(|| Sieve::new(&dynamic, &rows.schema())).sifted(rows));
             if let Ok(rows) = &finished {
                 reads.count_entities(scanned.num_rows(), rows.num_rows());
@@ -194,19 +194,14 @@ struct Asked<'a> {
 fn finish(
     layout: &RowLayout,
     scanned: &RecordBatch,
-    residual: Option<&dyn PhysicalExpr>,
+    residual: Option<&Residual>,
     outputs: usize,
 ) -> Result<RecordBatch> {
-    let mut rows = layout.assemble(scanned).map_err(|error: Box<SqlError>| DataFusionError::External(error))?;
-    let keep = residual.map(|residual| residual.evaluate(&rows)?.into_array(rows.num_rows())).transpose()?;
-    if rows.num_columns() > outputs {
-        // What only the filter needs is not copied for the rows that it keeps.
-        rows = rows.project(&(0..outputs).collect::<Vec<_>>())?;
-    }
-    match keep.as_deref().map(AsArray::as_boolean) {
-        // As most batches are of which the store knows the least and greatest values.
-        Some(keep) if keep.true_count() < rows.num_rows() => Ok(filter_record_batch(&rows, keep)?),
-        _ => Ok(rows),
+    let rows = layout.assemble(scanned).map_err(|error: Box<SqlError>| DataFusionError::External(error))?;
+    match residual {
+        Some(residual) => residual.sifted(rows, outputs),
+        None if rows.num_columns() > outputs => Ok(rows.project(&(0..outputs).collect::<Vec<_>>())?),
+        None => Ok(rows),
     }
 }
 
