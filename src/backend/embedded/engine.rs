@@ -122,9 +122,10 @@ impl Engine {
         self.delta.approximate_len()
     }
 
-    /// Whether so much is in memory only that it is worth being written into files before its time.
-    pub(super) fn holds_much(&self) -> bool {
-        self.db.write_buffer_size() >= MUCH_BYTES
+    /// Whether so much is in memory only that it is worth being written into files before its time, or so little that an old
+    /// journal is still there because of it, which the next start would read.
+    pub(super) fn is_worth_a_flush(&self) -> bool {
+        self.db.write_buffer_size() >= MUCH_BYTES || self.db.journal_count() > 1
     }
 
     /// Has these keyspaces written into files, in the background.

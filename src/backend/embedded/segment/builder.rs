@@ -257,26 +257,36 @@ impl Worker {
         if self.shared.is_stopping.load(Ordering::Relaxed) { Err(StoreError::ShuttingDown) } else { Ok(()) }
     }
 
-    /// Makes segments of what is behind the last one.
+    /// Makes segments of what is behind the last one, one after the other.
     fn build_tail(&self, table: &TableMeta) -> Result<(), StoreError> {
         let all = key_bytes::of_partitions(table.number, &Span::ALL);
-        let from = table.segments.end().map_or(all.from, <[u8]>::to_vec);
-        self.build(table, ByteSpan { from, to: all.to }, None)
+        let mut from = table.segments.end().map_or(all.from, <[u8]>::to_vec);
+        loop {
+            let made = self.build(table, ByteSpan { from, to: all.to.clone() }, None)?;
+            let full = made.into_iter().next_back().filter(|made| made.meta.rows >= self.workshop.options.segment_rows);
+            let Some(full) = full else { return Ok(()) };
+            from = full.meta.span.to.clone();
+        }
     }
 
-    /// Makes the segments of a span, in the place of one or where there is none.
-    fn build(&self, table: &TableMeta, span: ByteSpan, removed: Option<&Arc<Segment>>) -> Result<(), StoreError> {
+    /// Makes the segments of a span, in the place of one; or the first segment of a span where there is none.
+    fn build(
+        &self,
+        table: &TableMeta,
+        span: ByteSpan,
+        removed: Option<&Arc<Segment>>,
+    ) -> Result<Vec<Arc<Segment>>, StoreError> {
         let recorded = self.ask(|reply| Job::StartSegment(span.clone(), reply))?;
         // Made after the noting began, so nothing falls between the two.
         let view = self.workshop.published.get();
         let found = view.tables.get(&table.name).filter(|found| found.number == table.number);
-        let Some(table) = found else { return Ok(()) };
+        let Some(table) = found else { return Ok(Vec::new()) };
         let progress = &self.shared.progress;
         let stage = if removed.is_some() { SegmentState::Renewing } else { SegmentState::Building };
         let _shown = progress.begin(table.number, view.commit, stage);
         let added = self.write(&view, table, &span, removed)?;
         if added.is_empty() && removed.is_none() {
-            return Ok(());
+            return Ok(added);
         }
         progress.enter(SegmentState::Installing);
         let rows: u64 = added.iter().map(|segment| segment.meta.rows).sum();
@@ -300,7 +310,8 @@ impl Worker {
         drop(view);
         progress.enter(SegmentState::Trimming);
         self.sweep(&span)?;
-        added.iter().try_for_each(|segment| self.count_dirty(segment).map(|_| ()))
+        added.iter().try_for_each(|segment| self.count_dirty(segment).map(|_| ()))?;
+        Ok(added)
     }
 
     /// Hands over what `job` makes of a reply, and waits for that.

@@ -16,8 +16,9 @@ use crate::table::StoreError;
 const BYTES_AT_ONCE: usize = 4 << 20;
 
 impl Worker {
-    /// The segments' files, complete. Where they take the place of one, all of the span is theirs; otherwise what is up to
-    /// the last row.
+    /// The segments' files, complete. Where they take the place of one, all of the span is theirs; otherwise there is one,
+    /// of what is up to its last row: what comes behind it is left for another view, for what is written meanwhile stays in
+    /// memory as long as a view from before is there.
     pub(super) fn write(
         &self,
         view: &View,
@@ -70,6 +71,9 @@ impl Worker {
             for (key, value) in &piece {
                 if let Some(full) = draft.take_if(|draft| draft.rows() >= most) {
                     finish(full, &mut from, key.to_vec())?;
+                    if removed.is_none() {
+                        return Ok(());
+                    }
                 }
                 let open = match &mut draft {
                     Some(open) => open,

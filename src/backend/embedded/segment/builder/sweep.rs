@@ -116,7 +116,7 @@ impl Worker {
     /// the journal, which is needed as long as there is something that is nowhere else.
     pub(super) fn come_to_rest(&self) -> Result<(), StoreError> {
         let engine = self.engine()?;
-        if !engine.holds_much() {
+        if !engine.is_worth_a_flush() {
             return Ok(());
         }
         engine.begin_flush(&[&engine.rows, &engine.delta])?;
