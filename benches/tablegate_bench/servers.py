@@ -62,7 +62,9 @@ class Server:
         raise NotImplementedError
 
     def settle(self, quiet: float = 2.0, limit: float = 300.0):
-        """Waits until it does nothing by itself any more: less than 5 % of one processor for `quiet` seconds."""
+        """Waits until it does nothing by itself any more: less than 5 % of one processor for `quiet` seconds, and nothing is left to
+        be written to the disk."""
+        os.sync()
         end = time.monotonic() + limit
         while time.monotonic() < end:
             before = self.cpu_seconds()
