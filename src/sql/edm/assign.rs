@@ -13,12 +13,10 @@ use arrow::datatypes::{
 
 use super::numbers;
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::input::{ColumnParser, TextRule};
+use crate::sql::input::{ColumnParser, MICROS_PER_DAY, TextRule};
 use crate::sql::output::TextColumn;
 use crate::sql::style::{Reading, Style};
 use crate::sql::types::{SqlType, TimeLimits, TimeType};
-
-const MICROS_PER_DAY: i64 = 86_400_000_000;
 
 /// Values of type `from` as values of type `to`. `untyped` values are literals that nobody gave a type: their text is
 /// read as the target type.

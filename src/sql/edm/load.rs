@@ -9,10 +9,9 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, Int32Type, Int64Type, TimeUnit, TimestampMicrosecondType};
 
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::input::{ColumnParser, TextRule};
+use crate::sql::input::{ColumnParser, MICROS_PER_DAY, TextRule};
 use crate::sql::types::SqlType;
 
-const MICROS_PER_DAY: i64 = 86_400_000_000;
 /// So many digits, with a point among them, fit 64 bits whatever they are.
 const PLAIN_CHARS_MAX: usize = 18;
 /// Enough of a stored value to recognise it by.

@@ -10,13 +10,12 @@ use uuid::Uuid;
 
 use crate::model::{EdmDateTime, EdmValue};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::input::write_json_string;
+use crate::sql::input::{MICROS_PER_DAY, write_json_string};
 use crate::sql::output::{StackText, TextColumn, write_decimal};
 use crate::sql::types::SqlType;
 
 /// Longest text of a decimal: 76 digits, as many zeros, sign and point.
 const DECIMAL_TEXT: usize = 242;
-const MICROS_PER_DAY: i64 = 86_400_000_000;
 
 /// The stored value of one cell, `None` for NULL. Types the store does not have become their canonical text.
 ///

@@ -18,9 +18,9 @@ use datafusion::physical_expr::expressions::{
 };
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr, conjunction_opt};
 
+use crate::sql::input::MICROS_PER_DAY;
 use crate::sql::key_range::flatten_physical;
 
-const MICROS_PER_DAY: i64 = 86_400_000_000;
 /// Rows are copied before the other conjuncts are evaluated when no more than this part of them, in percent, is left.
 const COPIED_MOST: usize = 75;
 

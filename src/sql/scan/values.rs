@@ -3,12 +3,11 @@
 
 use crate::model::{EdmRef, PartitionKey, RowKey};
 use crate::sql::edm;
+use crate::sql::input::MICROS_PER_DAY;
 use crate::sql::relation::{ColumnSource, Relation};
 use crate::sql::single_row::{SingleRow, Value};
 use crate::sql::types::SqlType;
 use crate::table::{AtOnce, ScanColumn, ScanColumns, StoreError, TableReader};
-
-const MICROS_PER_DAY: i64 = 86_400_000_000;
 
 /// Where the values of some of a relation's columns are found.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use chrono::{Datelike, Months, NaiveDate};
 
 use super::{Kernel, Operands};
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::input::Zone;
+use crate::sql::input::{MICROS_PER_DAY, Zone};
 
 pub static DATE_ADD_DAYS: Kernel = Kernel {
     name: "date_add_days",
@@ -88,7 +88,6 @@ pub static TIME_SUBTRACT_INTERVAL: Kernel = Kernel {
     },
 };
 
-const MICROS_PER_DAY: i64 = 86_400_000_000;
 const NANOS_PER_MICRO: i64 = 1_000;
 /// 4714-11-24 BC, the first day PostgreSQL has, in days since 1970.
 const FIRST_DATE: i32 = -2_440_588;
