@@ -150,13 +150,13 @@ impl<'a> Commit<'a> {
         Ok(Written::Entity { etag: ETag::of_timestamp(timestamp), timestamp })
     }
 
-    /// Where the rows around are kept as columns too, or are about to be, the change is noted beside them.
+    /// Where the rows around are kept up as columns too, or are about to be, the change is noted beside them.
     fn put_delta(&mut self, table: &TableMeta, key: &[u8], row: Option<&[u8]>) {
         let segment = table.segments.find(key);
         if let Some(segment) = segment {
             segment.note_write(self.live.commit + 1);
         }
-        if segment.is_some() || self.building.holds(key) {
+        if segment.is_some_and(|segment| !segment.is_given_up()) || self.building.holds(key) {
             delta::put(key, self.live.commit + 1, row, self.engine, &mut self.writes);
         }
     }

@@ -21,7 +21,7 @@ use super::meta::{Live, TableMeta, forget};
 use super::probe::Probe;
 use super::reader::{Published, View};
 use super::repair::Repair;
-use super::segment::install::{Building, Install, Recorded, Trim};
+use super::segment::install::{Building, GivingUp, Install, Recorded, Trim};
 use super::segment::manifest;
 use super::size::put_size;
 use crate::model::{Clock, Span, TableName};
@@ -48,6 +48,7 @@ pub(super) enum Job {
     /// From now on, what is written into the span goes to the delta too, for as long as the answer is held.
     StartSegment(ByteSpan, Reply<Arc<Recorded>>),
     InstallSegments(Install, Reply<()>),
+    GiveUpSegment(GivingUp, Reply<()>),
     TrimDelta(Trim, Reply<()>),
 }
 
@@ -63,7 +64,8 @@ impl Job {
             | Job::StartAnalyze(..)
             | Job::FinishAnalyze(..)
             | Job::StartSegment(..)
-            | Job::InstallSegments(..) => false,
+            | Job::InstallSegments(..)
+            | Job::GiveUpSegment(..) => false,
         }
     }
 
@@ -78,6 +80,7 @@ impl Job {
             | Job::DropTable(_, reply)
             | Job::FinishAnalyze(_, _, reply)
             | Job::InstallSegments(_, reply)
+            | Job::GiveUpSegment(_, reply)
             | Job::TrimDelta(_, reply) => drop(reply.send(Err(error))),
             Job::StartSegment(_, reply) => drop(reply.send(Err(error))),
             Job::StartAnalyze(_, reply) => drop(reply.send(Err(error))),
@@ -202,6 +205,7 @@ impl Committer {
             Job::FinishAnalyze(recording, found, reply) => answer(reply, self.finish_analyze(&recording, &found)),
             Job::StartSegment(span, reply) => answer(reply, self.start_segment(span)),
             Job::InstallSegments(install, reply) => answer(reply, self.install_segments(&install)),
+            Job::GiveUpSegment(giving_up, reply) => answer(reply, self.give_up_segment(&giving_up)),
             Job::TrimDelta(trim, reply) => answer(reply, self.trim_delta(&trim)),
         }
     }
@@ -300,6 +304,14 @@ impl Committer {
         self.check_usable()?;
         let checked = install.check(&self.building, &self.engine, &self.live)?;
         self.write(checked)
+    }
+
+    fn give_up_segment(&mut self, giving_up: &GivingUp) -> Result<(), StoreError> {
+        self.check_usable()?;
+        let Some(checked) = giving_up.check(&self.engine, &self.live) else { return Ok(()) };
+        self.write(checked)?;
+        giving_up.put_in_force();
+        Ok(())
     }
 
     /// Nobody sees it, so it needs no sync.

@@ -16,7 +16,7 @@ use std::thread::JoinHandle;
 
 use tokio::sync::{mpsc, oneshot};
 
-use self::due::{Seen, TAIL_PART, rows_of};
+use self::due::{Due, Seen, TAIL_PART, rows_of};
 use super::super::apply::find;
 use super::super::commit::Job;
 use super::super::guard::Folder;
@@ -24,7 +24,7 @@ use super::super::key_bytes::{self, ByteSpan};
 use super::super::meta::TableMeta;
 use super::super::reader::Published;
 use super::derived::Derivations;
-use super::install::Install;
+use super::install::{GivingUp, Install};
 use super::status::Progress;
 use super::write::columns_of;
 use super::{Segment, SegmentOptions};
@@ -245,9 +245,14 @@ impl Worker {
 
     fn tend(&mut self, table: &TableMeta) -> Result<(), StoreError> {
         for segment in table.segments.list() {
-            if self.lacks_derived(&table.name, segment) || self.is_outdated(segment)? {
-                let span = segment.meta.span.clone();
-                self.build(table, span, Some(segment))?;
+            match self.due(&table.name, segment)? {
+                Due::Nothing => {}
+                Due::Renewal => drop(self.build(table, segment.meta.span.clone(), Some(segment))?),
+                Due::GivingUp => {
+                    let giving_up = GivingUp { table: table.name.clone(), segment: Arc::clone(segment) };
+                    self.ask(|reply| Job::GiveUpSegment(giving_up, reply))?;
+                    tracing::debug!(table = %table.name, rows = segment.meta.rows, "a segment was given up");
+                }
             }
         }
         if self.has_tail(table) { self.build_tail(table) } else { Ok(()) }

@@ -81,6 +81,30 @@ impl Install {
     }
 }
 
+/// A segment that is not followed any more.
+pub(in crate::backend::embedded) struct GivingUp {
+    pub(super) table: TableName,
+    pub(super) segment: Arc<Segment>,
+}
+
+impl GivingUp {
+    /// `None` when it is in force no more.
+    pub(in crate::backend::embedded) fn check(&self, engine: &Engine, live: &Live) -> Option<Checked> {
+        let is_it = |other: &Arc<Segment>| Arc::ptr_eq(other, &self.segment);
+        live.tables.get(&self.table).filter(|table| table.segments.list().iter().any(is_it))?;
+        let mut writes = engine.batch();
+        manifest::put_given_up(&self.segment, engine, &mut writes);
+        let live = live.next();
+        live.put_head(engine, &mut writes);
+        Some(Checked { writes, live, sizes: Vec::new() })
+    }
+
+    /// It is written: what is committed from now on may leave the segment alone.
+    pub(in crate::backend::embedded) fn put_in_force(&self) {
+        self.segment.give_up();
+    }
+}
+
 /// Entries of the delta that nobody needs who comes from now on, with the commits that wrote them.
 pub(in crate::backend::embedded) struct Trim(pub(super) Vec<(Slice, u64)>);
 

@@ -27,7 +27,7 @@ use crate::model::{EdmType, PropertyName};
 use crate::table::StoreError;
 
 /// The version of the bytes of a record, and of the files.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 const HEAD: &[u8] = b"h";
 
 /// One segment, without its file.
@@ -91,8 +91,8 @@ pub(super) enum Extremes {
 }
 
 impl SegmentMeta {
-    fn encode(&self) -> Vec<u8> {
-        let mut out = vec![VERSION];
+    fn encode(&self, is_given_up: bool) -> Vec<u8> {
+        let mut out = vec![VERSION, is_given_up.into()];
         put_blob(&mut out, &self.span.to);
         out.extend_from_slice(&self.number.to_le_bytes());
         put_text(&mut out, &self.file);
@@ -110,9 +110,11 @@ impl SegmentMeta {
         out
     }
 
-    fn parse(from: &[u8], value: &[u8]) -> Option<Self> {
+    /// And whether it was given up.
+    fn parse(from: &[u8], value: &[u8]) -> Option<(Self, bool)> {
         let mut bytes = Bytes::new(value);
         (bytes.byte()? == VERSION).then_some(())?;
+        let is_given_up = bytes.byte()? != 0;
         let span = ByteSpan { from: from.to_vec(), to: bytes.blob()?.to_vec() };
         let number = u64::from_le_bytes(bytes.array()?);
         let file = bytes.text()?.to_owned();
@@ -128,7 +130,8 @@ impl SegmentMeta {
             batches.push(BatchMeta::parse(&mut bytes)?);
         }
         let rows = batches.iter().map(|batch: &BatchMeta| batch.rows as u64).sum();
-        bytes.is_empty().then_some(Self { span, number, file, file_bytes, rows, columns, kept, batches })
+        let meta = Self { span, number, file, file_bytes, rows, columns, kept, batches };
+        bytes.is_empty().then_some((meta, is_given_up))
     }
 }
 
@@ -200,7 +203,12 @@ impl Extremes {
 }
 
 pub(super) fn put(segment: &Segment, engine: &Engine, batch: &mut OwnedWriteBatch) {
-    batch.insert(&engine.segments, key(&segment.meta.span.from), segment.meta.encode());
+    batch.insert(&engine.segments, key(&segment.meta.span.from), segment.meta.encode(false));
+}
+
+/// From here on it is not known what is written into its span.
+pub(super) fn put_given_up(segment: &Segment, engine: &Engine, batch: &mut OwnedWriteBatch) {
+    batch.insert(&engine.segments, key(&segment.meta.span.from), segment.meta.encode(true));
 }
 
 pub(super) fn remove(segment: &Segment, engine: &Engine, batch: &mut OwnedWriteBatch) {
@@ -256,14 +264,18 @@ pub(in crate::backend::embedded) fn load(
         }
         engine.write(batch).map_err(StoreError::from)?;
     }
-    folder::delete_orphans(&path, found.values().flatten().map(|meta| meta.file.as_str()))?;
+    folder::delete_orphans(&path, found.values().flatten().map(|(meta, _)| meta.file.as_str()))?;
     live.has_segments = !found.is_empty();
     let tables = Arc::make_mut(&mut live.tables);
     for table in tables.values_mut() {
         let Some(metas) = found.get(&table.number) else { continue };
-        let open = |meta: &SegmentMeta| {
+        let open = |(meta, is_given_up): &(SegmentMeta, bool)| {
             let file = SegmentFile::open(path.join(&meta.file), meta);
-            Arc::new(Segment::new(file, meta.clone()))
+            let segment = Segment::new(file, meta.clone());
+            if *is_given_up {
+                segment.give_up();
+            }
+            Arc::new(segment)
         };
         let list = metas.iter().map(open).collect();
         Arc::make_mut(table).segments = Arc::new(TableSegments::new(list, options.few_rows));
@@ -271,10 +283,11 @@ pub(in crate::backend::embedded) fn load(
     Ok(())
 }
 
-/// The segments of each table that is there; `None` when they are not those of the last commit.
-fn parse_all(pairs: &[fjall::KvPair], live: &Live) -> Option<BTreeMap<u32, Vec<SegmentMeta>>> {
+/// The segments of each table that is there, and whether they were given up; `None` when they are not those of the last
+/// commit.
+fn parse_all(pairs: &[fjall::KvPair], live: &Live) -> Option<BTreeMap<u32, Vec<(SegmentMeta, bool)>>> {
     let tables: Vec<u32> = live.tables.values().map(|table| table.number).collect();
-    let mut found: BTreeMap<u32, Vec<SegmentMeta>> = BTreeMap::new();
+    let mut found: BTreeMap<u32, Vec<(SegmentMeta, bool)>> = BTreeMap::new();
     let mut is_current = false;
     for (key, value) in pairs {
         match key.split_first()? {
@@ -283,7 +296,7 @@ fn parse_all(pairs: &[fjall::KvPair], live: &Live) -> Option<BTreeMap<u32, Vec<S
                 let meta = SegmentMeta::parse(from, value)?;
                 let table = u32::from_be_bytes(*from.first_chunk()?);
                 let of_table = found.entry(table).or_default();
-                let is_behind = of_table.last().is_none_or(|before| before.span.to <= meta.span.from);
+                let is_behind = of_table.last().is_none_or(|(before, _)| before.span.to <= meta.0.span.from);
                 (is_behind && tables.contains(&table)).then_some(())?;
                 of_table.push(meta);
             }

@@ -14,7 +14,8 @@
 //! for again and again in another form than it is stored in is kept in that form too ([`derived`]).
 //!
 //! What is written into a span goes to the delta in the batch that writes the row, from the moment on when the
-//! building of its segment begins ([`install`]). A file is complete on the disk, and its folder too, before one batch puts
+//! building of its segment begins ([`install`]), until so much of it is written, and so fast, that the segment is given up
+//! until it is made anew. A file is complete on the disk, and its folder too, before one batch puts
 //! it into the manifest. A crash before that leaves a file that nobody names, which is deleted at the next start; a
 //! crash after it leaves delta entries that the segment holds already, which scans skip by their commit and which are
 //! removed piece by piece.
@@ -38,7 +39,7 @@ mod tests;
 mod write;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use arrow::array::ArrayRef;
@@ -110,6 +111,7 @@ pub(super) struct Segment {
     dirty: AtomicU64,
     /// The last commit that wrote into its span, of those since the store was opened.
     written_at: AtomicU64,
+    is_given_up: AtomicBool,
     recent: Recent,
 }
 
@@ -118,7 +120,8 @@ const UNKNOWN: u64 = u64::MAX / 2;
 
 impl Segment {
     fn new(file: SegmentFile, meta: SegmentMeta) -> Self {
-        Self { meta, file, dirty: AtomicU64::new(UNKNOWN), written_at: AtomicU64::new(0), recent: Recent::default() }
+        let (dirty, written_at) = (AtomicU64::new(UNKNOWN), AtomicU64::new(0));
+        Self { meta, file, dirty, written_at, is_given_up: AtomicBool::new(false), recent: Recent::default() }
     }
 
     /// A row of its span is about to be written by a commit.
@@ -142,10 +145,21 @@ impl Segment {
         self.dirty() == 0
     }
 
-    /// A good part of its rows was written since.
+    /// A good part of its rows was written since, or nobody knows what was: the rows themselves are read.
     fn is_overwritten(&self) -> bool {
         let dirty = self.dirty();
-        dirty < UNKNOWN && dirty > self.meta.rows / 4
+        self.is_given_up() || (dirty < UNKNOWN && dirty > self.meta.rows / 4)
+    }
+
+    /// So much is written into its span that following it would cost more than the segment is worth: until it is made anew
+    /// the delta does not have what is written there, and nobody may read it who does not see a moment before.
+    pub(super) fn is_given_up(&self) -> bool {
+        self.is_given_up.load(Ordering::Relaxed)
+    }
+
+    /// It was given up, on the disk too.
+    fn give_up(&self) {
+        self.is_given_up.store(true, Ordering::Relaxed);
     }
 
     /// The physical column of a batch; `None` when the file is not what was written.
@@ -235,7 +249,8 @@ impl TableSegments {
             }
             let to = own.to.as_slice().min(&span.to);
             // Laying so much over it takes longer than reading rows.
-            let segment = Some(segment).filter(|segment| self.few_rows == 0 || !segment.is_overwritten());
+            let is_worth = !segment.is_overwritten() || (self.few_rows == 0 && !segment.is_given_up());
+            let segment = Some(segment).filter(|_| is_worth);
             parts.push((segment, ByteSpan { from: from.to_vec(), to: to.to_vec() }));
             from = to;
         }

@@ -1,6 +1,7 @@
 //! What segments show is what rows hold, whatever happens to their files.
 
 mod derived;
+mod given_up;
 mod recent;
 mod small_scans;
 
@@ -134,6 +135,16 @@ async fn check(store: &EmbeddedStore) -> Vec<String> {
 fn files(path: &Path) -> BTreeSet<PathBuf> {
     let Ok(entries) = std::fs::read_dir(path.join("segments")) else { return BTreeSet::new() };
     entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+fn segment_of(store: &EmbeddedStore) -> Arc<Segment> {
+    Arc::clone(&store.published.get().tables[&table()].segments.list()[0])
+}
+
+/// The numbers in rows.
+async fn numbers(reader: &dyn TableReader) -> Vec<String> {
+    let columns = vec![column("n", ColumnType::Int32)];
+    scan(reader, &[KeyRange::all()], columns, Direction::Forward, 1000).await.unwrap()
 }
 
 fn delta_of(store: &EmbeddedStore) -> usize {

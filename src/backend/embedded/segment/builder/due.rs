@@ -11,8 +11,12 @@ use crate::table::StoreError;
 /// A table without segments that grows is left alone so many times, and so is a segment that is written to: who writes needs
 /// the machine more.
 const PATIENCE: u32 = 30;
+/// A segment that was given up waits so many times: nothing is lost by it but the time of those who read it.
+const LONG_PATIENCE: u32 = 120;
 /// Growth between two looks, in percent, that counts as being written to.
 const GROWING_PERCENT: u64 = 5;
+/// A segment is given up when this part of its rows was written since, and more is coming.
+const GIVEN_UP_PART: u64 = 8;
 /// Rows behind the last segment are worth a further one when they are this part of all: so their number stays small. Once
 /// nobody adds to them fewer are enough: who loaded a table asks for it next, and reads all of them as rows.
 pub(super) const TAIL_PART: u64 = 64;
@@ -37,28 +41,43 @@ impl Seen {
     }
 }
 
+/// What is to be done about a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Due {
+    Nothing,
+    /// So much was written into its span since, or its file is damaged, or it lacks something.
+    Renewal,
+    /// So much is being written into its span that it would be outdated again at once.
+    GivingUp,
+}
+
 impl Worker {
-    /// Whether a segment is to be made anew: so much was written into its span since, or its file is damaged.
-    pub(super) fn is_outdated(&mut self, segment: &Segment) -> Result<bool, StoreError> {
-        if segment.is_damaged() {
-            return Ok(true);
+    pub(super) fn due(&mut self, table: &TableName, segment: &Segment) -> Result<Due, StoreError> {
+        let is_given_up = segment.is_given_up();
+        if segment.is_damaged() || (!is_given_up && self.lacks_derived(table, segment)) {
+            return Ok(Due::Renewal);
         }
-        let most = segment.meta.rows.saturating_mul(self.workshop.options.dirty_percent) / 100;
-        let dirty = segment.dirty();
+        let (rows, dirty) = (segment.meta.rows, segment.dirty());
+        let most = rows.saturating_mul(self.workshop.options.dirty_percent) / 100;
         if dirty <= most {
-            return Ok(false);
+            return Ok(Due::Nothing);
         }
-        let is_growing = self.written.entry(segment.meta.file.clone()).or_default().is_growing(dirty);
+        let seen = self.written.entry(segment.meta.file.clone()).or_default();
+        let outdated_at_once = seen.looks > 0 && dirty.saturating_sub(seen.rows) > most;
+        let is_growing = seen.is_growing(dirty) || (is_given_up && outdated_at_once && seen.looks < LONG_PATIENCE);
         if self.rests && is_growing {
-            return Ok(false);
+            let much = rows / GIVEN_UP_PART;
+            let gives_up = !is_given_up && outdated_at_once && dirty > much && self.count_dirty(segment)? > much;
+            return Ok(if gives_up { Due::GivingUp } else { Due::Nothing });
         }
         self.written.remove(&segment.meta.file);
-        Ok(self.count_dirty(segment)? > most)
+        let is_outdated = is_given_up || self.count_dirty(segment)? > most;
+        Ok(if is_outdated { Due::Renewal } else { Due::Nothing })
     }
 
     /// Whether derived columns could be made of what is in the segment that it does not have: they were not asked for when
     /// it was made.
-    pub(super) fn lacks_derived(&self, table: &TableName, segment: &Segment) -> bool {
+    fn lacks_derived(&self, table: &TableName, segment: &Segment) -> bool {
         let (meta, derived) = (&segment.meta, self.workshop.derivations.of(table));
         let is_kept = |kept: &Kept| meta.kept.fields().find(kept.id()).is_some();
         !Kept::of(&meta.columns, &derived).iter().all(is_kept)

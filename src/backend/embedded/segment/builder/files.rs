@@ -49,7 +49,8 @@ impl Worker {
         // With so many properties rows are all there is, also where there was a segment.
         let Some(columns) = columns_of(table) else { return Ok(()) };
         // One that has grown by a little stays one.
-        let stays_one = removed.is_some_and(|removed| removed.meta.rows <= options.segment_rows / 2 * 3);
+        let most_rows = |removed: &Arc<Segment>| removed.meta.rows.saturating_add(removed.dirty());
+        let stays_one = removed.is_some_and(|removed| most_rows(removed) <= options.segment_rows / 2 * 3);
         let most = if stays_one { u64::MAX } else { options.segment_rows };
         let (mut from, mut last) = (span.from.clone(), span.from.clone());
         let mut rows = view.range(&*view.engine()?, span)?;

@@ -14,15 +14,6 @@ fn put(row: &str, n: i32) -> Operation {
     Operation::InsertOrReplace(entity("p0", row, [("n", EdmValue::Int32(n))]))
 }
 
-fn segment_of(store: &EmbeddedStore) -> Arc<Segment> {
-    Arc::clone(&store.published.get().tables[&table()].segments.list()[0])
-}
-
-/// The numbers in rows.
-async fn numbers(reader: &dyn TableReader) -> Vec<String> {
-    let columns = vec![column("n", ColumnType::Int32)];
-    scan(reader, &[KeyRange::all()], columns, Direction::Forward, 1000).await.unwrap()
-}
 
 #[tokio::test]
 async fn it_is_kept_until_more_is_written() {
