@@ -4,15 +4,20 @@ use std::io::{self, ErrorKind};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use fjall::{AbstractTree, Database, Keyspace, KeyspaceCreateOptions, LsmError, OwnedWriteBatch, PersistMode, Slice};
 
 use super::guard::Folder;
-use super::{EmbeddedOptions, Fsync};
+use super::{EmbeddedOptions, Fsync, journal};
 use crate::table::{StoreError, StoreFigures};
 
 /// What is in memory only and worth being written into files before its time.
 const MUCH_BYTES: u64 = 4 << 20;
+/// How often is looked whether what was in memory is in files.
+pub(super) const FLUSH_LOOK: Duration = Duration::from_millis(10);
+/// A store that is closed does not wait longer for that: reading the journal takes less.
+const LONGEST_LAST_FLUSH: Duration = Duration::from_secs(5);
 
 /// The open engine. Commits go through the commit thread alone; everybody reads, from snapshots.
 pub(super) struct Engine {
@@ -141,6 +146,28 @@ impl Engine {
     /// Makes the delta's files anew, without the entries that nobody sees any more.
     pub(super) fn compact_delta(&self) -> Result<(), StoreError> {
         self.guarded(|| self.delta.major_compact())
+    }
+
+    /// Has everything written into files when the journal is long, and then empties that. Nothing may be written afterwards.
+    ///
+    /// # Errors
+    /// What the disk says. The journal is then as it was.
+    pub(super) fn empty_journal(&self) -> Result<(), StoreError> {
+        let disk = |error: io::Error| io_error(&self.path, &error);
+        if !journal::is_long(&self.path).map_err(disk)? {
+            return Ok(());
+        }
+        self.begin_flush(&self.keyspaces())?;
+        let begun = Instant::now();
+        while !self.is_flushed() || self.db.journal_count() > 1 {
+            if begun.elapsed() > LONGEST_LAST_FLUSH {
+                return Err(StoreError::Unavailable("writing what was in memory into files takes too long".to_owned()));
+            }
+            std::thread::sleep(FLUSH_LOOK);
+        }
+        // What is in the engine's hands would be written behind the end of an empty file.
+        self.guarded(|| self.db.persist(PersistMode::SyncAll))?;
+        journal::empty(&self.path).map_err(disk)
     }
 
     /// Whether [`Engine::persist`] waits for the disk.

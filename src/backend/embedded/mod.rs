@@ -19,6 +19,7 @@ mod bytes;
 mod commit;
 mod engine;
 mod guard;
+mod journal;
 mod key_bytes;
 mod lease;
 mod meta;

@@ -122,6 +122,45 @@ async fn memory_is_written_into_files_while_more_comes() {
     assert_eq!(read_all(&store).await.unwrap(), 4000);
 }
 
+/// A store that is closed leaves no journal behind that the next start would read for long, and nothing is lost by it.
+#[tokio::test]
+async fn a_long_journal_ends_with_its_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = || std::fs::metadata(folder.path().join("db/0.jnl")).unwrap().len();
+    let store = open(folder.path());
+    store.create_table(&table()).await.unwrap();
+    store.close().unwrap();
+    assert!(journal() > 0, "a short one stays");
+
+    let write = async |store: &EmbeddedStore, row: &str, first: u64| {
+        // Nothing that could be compressed.
+        let text: String = (first..first + 2000).map(|n| format!("{:x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
+        let name = PropertyName::parse("text").unwrap();
+        let new = Entity::new(key(row), [(name, EdmValue::string(text))].into_iter().collect());
+        store.commit(Batch::single(table(), Operation::InsertOrReplace(new)).unwrap()).await.unwrap();
+    };
+    let store = open(folder.path());
+    for row in 0..200 {
+        write(&store, &format!("{row:03}"), row).await;
+    }
+    let delete = Operation::Delete(key("007"), crate::table::IfMatch::Any);
+    store.commit(Batch::single(table(), delete).unwrap()).await.unwrap();
+    let estimate = store.reader().estimate(&table()).unwrap();
+    store.close().unwrap();
+    assert_eq!(journal(), 0);
+
+    for rows in [199, 200] {
+        let store = open(folder.path());
+        assert_eq!(read_all(&store).await.unwrap(), rows);
+        assert_eq!(store.reader().estimate(&table()).unwrap() == estimate, rows == 199);
+        // What comes later counts, also what was there before.
+        write(&store, "007", 3).await;
+        write(&store, "008", 0).await;
+        store.close().unwrap();
+    }
+    assert!(journal() > 0);
+}
+
 /// Every file of a small store, with one byte changed at several places.
 #[tokio::test]
 async fn a_damaged_file_is_an_error_and_no_panic() {

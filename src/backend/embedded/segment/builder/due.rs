@@ -8,13 +8,15 @@ use super::Worker;
 use crate::model::TableName;
 use crate::table::StoreError;
 
-/// A table without segments that grows is left alone so many times, and so is a segment that is written to: who writes needs
-/// the machine more.
+/// A segment that is written to is left alone so many times: who writes needs the machine more.
 const PATIENCE: u32 = 30;
-/// A segment that was given up waits so many times: nothing is lost by it but the time of those who read it.
+/// So are rows without a segment that become more, and a segment that was given up: nobody is misled by them, they only take
+/// longer to read.
 const LONG_PATIENCE: u32 = 120;
-/// Growth between two looks, in percent, that counts as being written to.
+/// Growth of what was written into a segment's span between two looks, in percent, that counts as being written to.
 const GROWING_PERCENT: u64 = 5;
+/// The same, of rows without a segment.
+const GROWING_ROWS_PERCENT: u64 = 1;
 /// A segment is given up when this part of its rows was written since, and more is coming.
 const GIVEN_UP_PART: u64 = 8;
 /// Rows behind the last segment are worth a further one when they are this part of all: so their number stays small. Once
@@ -33,11 +35,11 @@ pub(super) struct Seen {
 
 impl Seen {
     /// One more look: whether more is coming, which is worth waiting for, though not for ever.
-    fn is_growing(&mut self, rows: u64) -> bool {
+    fn is_growing(&mut self, rows: u64, percent: u64, patience: u32) -> bool {
         let grew = rows.saturating_sub(self.rows);
         self.rows = rows;
         self.looks += 1;
-        grew.saturating_mul(100) > rows.saturating_mul(GROWING_PERCENT) && self.looks < PATIENCE
+        grew.saturating_mul(100) > rows.saturating_mul(percent) && self.looks < patience
     }
 }
 
@@ -64,7 +66,8 @@ impl Worker {
         }
         let seen = self.written.entry(segment.meta.file.clone()).or_default();
         let outdated_at_once = seen.looks > 0 && dirty.saturating_sub(seen.rows) > most;
-        let is_growing = seen.is_growing(dirty) || (is_given_up && outdated_at_once && seen.looks < LONG_PATIENCE);
+        let is_growing = seen.is_growing(dirty, GROWING_PERCENT, PATIENCE)
+            || (is_given_up && outdated_at_once && seen.looks < LONG_PATIENCE);
         if self.rests && is_growing {
             let much = rows / GIVEN_UP_PART;
             let gives_up = !is_given_up && outdated_at_once && dirty > much && self.count_dirty(segment)? > much;
@@ -92,7 +95,7 @@ impl Worker {
             false => (options.min_rows / RESTING_ROWS_PART).max(covered / RESTING_TAIL_PART),
             true => options.min_rows.max(covered / TAIL_PART),
         };
-        let is_growing = seen.is_growing(rows);
+        let is_growing = seen.is_growing(rows, GROWING_ROWS_PERCENT, LONG_PATIENCE);
         if rows < least.max(1) {
             seen.looks = 0;
             return false;
@@ -113,22 +116,23 @@ pub(super) fn rows_of(table: &TableMeta) -> (u64, u64) {
 
 #[cfg(test)]
 mod tests {
-    use super::{PATIENCE, Seen};
+    use super::{GROWING_PERCENT, PATIENCE, Seen};
 
     #[test]
     fn growth_is_waited_for_and_not_for_ever() {
+        let look = |seen: &mut Seen, rows| seen.is_growing(rows, GROWING_PERCENT, PATIENCE);
         let mut seen = Seen::default();
-        assert!(seen.is_growing(1000));
-        assert!(seen.is_growing(1060));
+        assert!(look(&mut seen, 1000));
+        assert!(look(&mut seen, 1060));
         // Few more, or none.
-        assert!(!seen.is_growing(1070));
-        assert!(!seen.is_growing(1070));
+        assert!(!look(&mut seen, 1070));
+        assert!(!look(&mut seen, 1070));
         let mut seen = Seen::default();
         let mut looks = 1_u64..;
-        let ended = looks.find(|look| !seen.is_growing(look * 1000));
+        let ended = looks.find(|n| !look(&mut seen, n * 1000));
         assert_eq!(ended, Some(u64::from(PATIENCE.min(20))));
         let mut seen = Seen::default();
-        let ended = (1..).find(|look| !seen.is_growing(1_u64 << look));
+        let ended = (1..).find(|n| !look(&mut seen, 1_u64 << n));
         assert_eq!(ended, Some(PATIENCE));
     }
 }

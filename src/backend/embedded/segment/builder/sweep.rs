@@ -3,12 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use fjall::{Guard, Slice};
 
 use super::super::super::commit::Job;
-use super::super::super::engine::Engine;
+use super::super::super::engine::{Engine, FLUSH_LOOK};
 use super::super::super::key_bytes::{self, ByteSpan};
 use super::super::super::meta::TableMeta;
 use super::super::delta::commit_of;
@@ -22,8 +21,6 @@ use crate::table::StoreError;
 const TRIMMED_AT_ONCE: usize = 256;
 /// Removed entries of the delta that are worth taking out of its files.
 const REMOVED_IS_MANY: usize = 8192;
-/// How often is looked whether what was in memory is in files.
-const FLUSH_LOOK: Duration = Duration::from_millis(10);
 
 impl Worker {
     /// Looks through the delta of all tables, once: what an earlier run has left there.
