@@ -1,12 +1,13 @@
 //! The commit thread: the only writer.
 //!
-//! It works in rounds. A round takes all commits that wait, checks and writes each as an atomic batch of its own, makes
+//! It works in rounds. A round takes all commits that wait, or are about to ([`super::gathering`]), checks and writes each as an atomic batch of its own, makes
 //! all of them durable with one sync, publishes a view that holds them, and only then answers. So a sync is shared by
 //! those who wait for it, readers never see what could still be lost, and a commit is checked against every earlier
 //! one, published or not.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use tokio::sync::{mpsc, oneshot};
 
@@ -14,6 +15,7 @@ use super::EmbeddedOptions;
 use super::analyze::{Found, Recorders, Recording};
 use super::apply::{Checked, Commit, find};
 use super::engine::{Engine, WriteError};
+use super::gathering::Gathering;
 use super::guard::Folder;
 use super::key_bytes::{self, ByteSpan};
 use super::lease::Lease;
@@ -110,6 +112,7 @@ pub(super) struct Committer {
     /// The span whose segment is being made. A store that is opened anew has forgotten it: the segment is then refused.
     building: Building,
     probe: Probe,
+    gathering: Gathering,
     /// How far the rows of the first dropped table are removed.
     removal: Option<ByteSpan>,
     /// Something was removed from the delta in this round.
@@ -134,6 +137,7 @@ impl Committer {
             recorders,
             building: Building::default(),
             probe: Probe::default(),
+            gathering: Gathering::default(),
             removal: None,
             has_trimmed: false,
             broken: None,
@@ -194,9 +198,14 @@ impl Committer {
                 Err(error) if !job.frees_room() => job.refuse(error),
                 _ => answers.push(self.execute(job)),
             }
-            next = if answers.len() < QUEUE { jobs.try_recv().ok() } else { None };
+            let (here, has_written) = (answers.len(), self.live.commit != before);
+            let mut look = || jobs.try_recv().ok();
+            next = if here < QUEUE { look() } else { None };
+            if next.is_none() && here < QUEUE && has_written {
+                next = self.gathering.wait(here, look);
+            }
         }
-        let failure = if self.live.commit == before { None } else { self.make_durable().err() };
+        let failure = if self.live.commit == before { None } else { self.make_durable(answers.len(), jobs).err() };
         if std::mem::take(&mut self.has_trimmed) && self.live.commit == before && self.broken.is_none() {
             // What was removed is kept for whoever sees it: so nobody new is to.
             self.publish();
@@ -356,8 +365,10 @@ impl Committer {
         }
     }
 
-    fn make_durable(&mut self) -> Result<(), StoreError> {
+    fn make_durable(&mut self, served: usize, jobs: &mpsc::Receiver<Job>) -> Result<(), StoreError> {
+        let begun = Instant::now();
         self.engine.persist().map_err(|error| self.fail(error))?;
+        self.gathering.end_round(begun.elapsed(), served, jobs.len());
         if self.engine.syncs() {
             self.shared.syncs.fetch_add(1, Ordering::Relaxed);
         }

@@ -18,6 +18,7 @@ mod apply;
 mod bytes;
 mod commit;
 mod engine;
+mod gathering;
 mod guard;
 mod journal;
 mod key_bytes;
@@ -33,6 +34,7 @@ mod segment;
 mod size;
 #[cfg(test)]
 mod tests;
+mod tries;
 mod walk;
 
 use std::path::Path;

@@ -134,7 +134,8 @@ async fn a_long_journal_ends_with_its_store() {
 
     let write = async |store: &EmbeddedStore, row: &str, first: u64| {
         // Nothing that could be compressed.
-        let text: String = (first..first + 2000).map(|n| format!("{:x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
+        let text: String =
+            (first..first + 2000).map(|n| format!("{:x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
         let name = PropertyName::parse("text").unwrap();
         let new = Entity::new(key(row), [(name, EdmValue::string(text))].into_iter().collect());
         store.commit(Batch::single(table(), Operation::InsertOrReplace(new)).unwrap()).await.unwrap();

@@ -14,7 +14,6 @@ fn put(row: &str, n: i32) -> Operation {
     Operation::InsertOrReplace(entity("p0", row, [("n", EdmValue::Int32(n))]))
 }
 
-
 #[tokio::test]
 async fn it_is_kept_until_more_is_written() {
     let folder = tempfile::tempdir().unwrap();
