@@ -1,7 +1,7 @@
 //! A text with parameters in the places of its constants: statements that differ in nothing else have the same.
 //!
 //! Only constants are taken out that mean the same as a parameter there: what the rows of a VALUES list hold, and what a
-//! WHERE compares with or looks for in a list. They are left where anything else stands beside them, so that an operator
+//! WHERE compares with or looks for in a list, with the sign of a number. They are left where anything else stands beside them, so that an operator
 //! or a function finds the constant itself. Texts in which anything is in doubt are not lifted at all.
 
 use std::borrow::Cow;
@@ -105,8 +105,10 @@ struct Lifting<'t> {
     before: Before,
     /// Operator characters so far, with nothing between them.
     operator: String,
-    /// A constant that may be lifted, if what follows lets it.
-    pending: Option<&'t str>,
+    /// A minus sign that is not written yet: a number may follow it.
+    has_sign: bool,
+    /// A constant that may be lifted, if what follows lets it, and whether it has the sign.
+    pending: Option<(&'t str, bool)>,
     /// White space that is not written yet.
     space: bool,
     is_behind_where: bool,
@@ -122,6 +124,7 @@ impl<'t> Lifting<'t> {
             open: Vec::new(),
             before: Before::Other,
             operator: String::new(),
+            has_sign: false,
             pending: None,
             space: false,
             is_behind_where: false,
@@ -131,6 +134,11 @@ impl<'t> Lifting<'t> {
 
     /// `None` when the text is not to be lifted.
     fn take(&mut self, lexeme: Lexeme, piece: &'t str) -> Option<()> {
+        let has_sign = std::mem::take(&mut self.has_sign);
+        if has_sign && lexeme != Lexeme::Constant {
+            self.write("-");
+            self.operator.push('-');
+        }
         match lexeme {
             Lexeme::Space => {
                 self.end_operator();
@@ -144,7 +152,7 @@ impl<'t> Lifting<'t> {
                 self.settle(false);
                 if self.is_in_place() {
                     self.write("");
-                    self.pending = Some(piece);
+                    self.pending = Some((piece, has_sign));
                 } else {
                     self.write(piece);
                 }
@@ -158,6 +166,10 @@ impl<'t> Lifting<'t> {
     fn take_other(&mut self, piece: &'t str) -> Option<()> {
         if is_operator(piece) {
             self.settle(false);
+            self.has_sign = piece == "-" && self.operator.is_empty() && self.is_in_place();
+            if self.has_sign {
+                return Some(());
+            }
             self.write(piece);
             self.operator.push_str(piece);
             return Some(());
@@ -228,14 +240,17 @@ impl<'t> Lifting<'t> {
 
     /// Decides about the constant that waits for what follows it.
     fn settle(&mut self, may_be_lifted: bool) {
-        let Some(piece) = self.pending.take() else { return };
-        match constant(piece).filter(|_| may_be_lifted) {
+        let Some((piece, is_negative)) = self.pending.take() else { return };
+        match constant(piece, is_negative).filter(|_| may_be_lifted) {
             Some(constant) => {
                 self.constants.push(constant);
                 // Writing to memory does not fail.
                 let _ = write!(self.out, "${}", self.constants.len());
             }
-            None => self.out.push_str(piece),
+            None => {
+                self.out.push_str(if is_negative { "-" } else { "" });
+                self.out.push_str(piece);
+            }
         }
     }
 
@@ -251,9 +266,9 @@ fn is_operator(piece: &str) -> bool {
     piece.len() == 1 && piece.contains(|c| "+-*/<>=~!@#%^&|`?:.[]".contains(c))
 }
 
-/// What the constant is, if a parameter can stand for it.
-fn constant(piece: &str) -> Option<Constant<'_>> {
-    if let Some(quoted) = piece.strip_prefix('\'') {
+/// What the constant is, if a parameter can stand for it. The sign is not a part of what makes a number int4 or int8.
+fn constant(piece: &str, is_negative: bool) -> Option<Constant<'_>> {
+    if let Some(quoted) = piece.strip_prefix('\'').filter(|_| !is_negative) {
         let inner = quoted.strip_suffix('\'')?;
         let text = if inner.contains('\'') { inner.replace("''", "'").into() } else { Cow::Borrowed(inner) };
         return Some(Constant::Text(text));
@@ -261,8 +276,9 @@ fn constant(piece: &str) -> Option<Constant<'_>> {
     if !piece.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    let narrow = || piece.parse().ok().map(Constant::Int4);
-    narrow().or_else(|| piece.parse().ok().map(Constant::Int8))
+    let narrow = || piece.parse().ok().map(|n: i32| Constant::Int4(if is_negative { -n } else { n }));
+    let wide = || piece.parse().ok().map(|n: i64| Constant::Int8(if is_negative { -n } else { n }));
+    narrow().or_else(wide)
 }
 
 #[cfg(test)]
@@ -287,8 +303,9 @@ mod tests {
             ),
             (
                 "INSERT INTO t VALUES (1, 'a', -2), (1+1, 3, f('x'))",
-                "INSERT INTO t VALUES ($1, $2, -2), (1+1, $3, f('x'))",
+                "INSERT INTO t VALUES ($1, $2, $3), (1+1, $4, f('x'))",
             ),
+            ("SELECT a FROM t WHERE a = -1 AND b IN (-2, 3)", "SELECT a FROM t WHERE a = $1 AND b IN ($2, $3)"),
             (
                 "INSERT INTO t (a) VALUES (4) ON CONFLICT (a) DO UPDATE SET b = 5",
                 "INSERT INTO t (a) VALUES ($1) ON CONFLICT (a) DO UPDATE SET b = 5",
@@ -300,6 +317,8 @@ mod tests {
         }
         let constants = lifted("SELECT 1 FROM t WHERE a = 7 AND b = 3000000000 AND c = 'it''s'").unwrap().constants;
         assert_eq!(constants, [Constant::Int4(7), Constant::Int8(3_000_000_000), Constant::Text("it's".into())]);
+        let constants = lifted("INSERT INTO t VALUES (-7, -2147483648, -2147483647)").unwrap().constants;
+        assert_eq!(constants, [Constant::Int4(-7), Constant::Int8(-2_147_483_648), Constant::Int4(-2_147_483_647)]);
     }
 
     #[test]
@@ -308,7 +327,8 @@ mod tests {
             "SELECT a = 1, 2 FROM t ORDER BY 1",
             "SELECT a FROM t WHERE a = 1 + 1",
             "SELECT a FROM t WHERE a = 1::text",
-            "SELECT a FROM t WHERE a = -1",
+            "SELECT a FROM t WHERE a =-1 AND b = - 2 AND d = -'1' AND e = -1.5 AND f = -g AND h = - -1",
+            "SELECT a FROM t WHERE a = -1::text AND b = -2 * 3 AND 5 - 1 = b AND c IN (-(1), 2 - 3)",
             "SELECT a FROM t WHERE a -> 'x' = b",
             "SELECT a FROM t WHERE a = 1.5 AND b = E'x' AND c = x'ff'",
             "SELECT a FROM t WHERE left(a, 1) = b",
