@@ -8,9 +8,10 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 
 use super::columns::targets;
 use super::condition::{Condition, kept};
+use super::direct::{DirectRows, insert, placed};
 use super::encoding::Encoding;
 use super::options::{CopyOptions, Format};
-use super::reader::{CopiedRows, CopyReader, place};
+use super::reader::{CopiedRows, CopyReader};
 use crate::sql::copies::{CopyDirection, CopyProgress};
 use crate::sql::dml::{BadRow, BoundRows, NewRows, RowsToWrite, TargetColumn, WriteMode, Writes, find_target};
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
@@ -32,7 +33,7 @@ pub(in crate::sql::session) struct CopyInProgress {
     reader: Option<CopyReader>,
     encoding: Encoding,
     /// Where rows are committed as they come; `None` when the open transaction collects them.
-    direct: Option<Writes<'static>>,
+    direct: Option<DirectRows>,
     rows: u64,
     progress: CopyProgress,
 }
@@ -76,7 +77,7 @@ impl Session {
             let claims = self.transaction.take_claims();
             let writer = self.direct_writer(&relation, "COPY FROM")?.with_claims(claims);
             let mode = WriteMode::Direct(Box::new(writer));
-            Some(Writes::new(&self.engine, relation.clone(), self.reads(), mode))
+            Some(DirectRows::new(Writes::new(&self.engine, relation.clone(), self.reads(), mode)))
         };
         let progress = self.engine.copies().begin(self.login.process, relation.oid, CopyDirection::From);
         let start = CopyIn {
@@ -123,7 +124,7 @@ impl Session {
     pub(in crate::sql::session) async fn copy_read(&mut self, rows: CopiedRows, bytes: usize) -> SqlResult<()> {
         let mut copy = self.copy.take().ok_or_else(no_copy)?;
         copy.progress.add_bytes(bytes);
-        let written = self.write_copied(&mut copy, &rows).await;
+        let written = self.write_copied(&mut copy, rows).await;
         self.go_on(copy, written).await
     }
 
@@ -146,7 +147,7 @@ impl Session {
         let text = copy.encoding.decode(data);
         copy.text_reader()?.feed(&text)?;
         while let Some(rows) = copy.text_reader()?.full_batch()? {
-            self.write_copied(copy, &rows).await?;
+            self.write_copied(copy, rows).await?;
         }
         Ok(())
     }
@@ -174,8 +175,8 @@ impl Session {
     }
 
     fn record_copied(&self, copy: &mut CopyInProgress, failed: bool) {
-        if let Some(writes) = &mut copy.direct {
-            self.record_direct(writes.take_footprint().as_ref(), writes.committed(), failed);
+        if let Some((footprint, committed)) = copy.direct.as_mut().and_then(DirectRows::take_outcome) {
+            self.record_direct(footprint.as_ref(), committed, failed);
         }
     }
 
@@ -192,12 +193,11 @@ impl Session {
     async fn finish_copy(&mut self, copy: &mut CopyInProgress, position: Position) -> SqlResult<CommandTag> {
         if let Some(reader) = &mut copy.reader {
             let rows = reader.last_batch()?;
-            self.write_copied(copy, &rows).await?;
+            self.write_copied(copy, rows).await?;
         }
         match &mut copy.direct {
-            Some(writes) => {
-                writes.finish().await?;
-                let committed = writes.committed();
+            Some(direct) => {
+                let committed = direct.finish().await?;
                 self.tell_about_split(committed);
             }
             None if position == Position::Last => self.finish_implicit().await?,
@@ -207,9 +207,9 @@ impl Session {
         Ok(CommandTag::Counted("COPY", copy.rows))
     }
 
-    async fn write_copied(&mut self, copy: &mut CopyInProgress, rows: &CopiedRows) -> SqlResult<()> {
-        let (batch, kept_rows) = copy.chosen(rows).await?;
-        let rows = kept_rows.as_ref().unwrap_or(rows);
+    async fn write_copied(&mut self, copy: &mut CopyInProgress, rows: CopiedRows) -> SqlResult<()> {
+        let (batch, kept_rows) = copy.chosen(&rows).await?;
+        let rows = kept_rows.unwrap_or(rows);
         let batch = match copy.new_rows.finish(&batch) {
             Ok(batch) => batch,
             Err(BadRow { row, error }) => {
@@ -220,12 +220,10 @@ impl Session {
             }
         };
         let entities = RowsToWrite::new(&copy.relation, copy.new_rows.targets(), &batch)?;
+        let count = u64::try_from(entities.len()).unwrap_or(u64::MAX);
         match &mut copy.direct {
-            Some(writes) => {
-                // One snapshot for all of it would keep all of it in the store's memory.
-                writes.reads = self.reads_of_rows();
-                insert(&entities, &rows.lines, writes).await?;
-            }
+            // One snapshot for all of it would keep all of it in the store's memory.
+            Some(direct) => direct.begin(entities, rows.lines, self.reads_of_rows()).await?,
             None => {
                 let reads = self.reads();
                 let mode = if self.transaction.in_block() {
@@ -239,7 +237,6 @@ impl Session {
                 written?;
             }
         }
-        let count = u64::try_from(entities.len()).unwrap_or(u64::MAX);
         copy.rows += count;
         copy.progress.add_rows(count);
         Ok(())
@@ -278,33 +275,9 @@ impl CopyInProgress {
 
     /// The error to tell: one of a commit under way goes first; with its line, and what is committed already.
     async fn failed(&mut self, error: Box<SqlError>) -> Box<SqlError> {
-        let Some(writes) = &mut self.direct else { return error };
-        let error = writes.give_up(error).await;
-        placed(error, &self.relation.name, writes.failed_at())
-    }
-}
-
-/// Hands on the rows from these lines.
-async fn insert(entities: &RowsToWrite, lines: &[u64], writes: &mut Writes<'_>) -> SqlResult<()> {
-    let is_direct = writes.is_direct();
-    let table = writes.relation.clone();
-    for row in 0..entities.len() {
-        let line = lines.get(row).copied();
-        let entity = entities.entity(row).map_err(|error| placed(error, &table.name, line))?;
-        writes.set_position(line.unwrap_or_default());
-        // Of what is committed directly the store tells later which row it does not take.
-        writes
-            .insert(entity)
-            .await
-            .map_err(|error| if is_direct { error } else { placed(error, &table.name, line) })?;
-    }
-    Ok(())
-}
-
-fn placed(error: Box<SqlError>, table: &str, line: Option<u64>) -> Box<SqlError> {
-    match line {
-        Some(line) if error.context.is_none() => error.with_context(place(table, line)),
-        _ => error,
+        let Some(direct) = &mut self.direct else { return error };
+        let (error, line) = direct.give_up(error).await;
+        placed(error, &self.relation.name, line)
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod columns;
 mod condition;
+mod direct;
 mod encoding;
 mod fields;
 mod input;
