@@ -32,7 +32,7 @@ pub const DEFINITIONS: &[Definition] = &[
     Definition { key: "fsync", default: "always" },
     Definition { key: "disk_reserve", default: "256MB" },
     Definition { key: "segment_rows", default: "50000" },
-    Definition { key: "segment_dirty", default: "1%" },
+    Definition { key: "segment_dirty", default: "2%" },
     Definition { key: "egt_mode", default: "strict" },
     Definition { key: "max_connections", default: "100" },
     Definition { key: "max_connections_per_user", default: "0" },

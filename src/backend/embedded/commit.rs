@@ -1,9 +1,9 @@
 //! The commit thread: the only writer.
 //!
-//! It works in rounds. A round takes all commits that wait, or are about to ([`super::gathering`]), checks and writes each as an atomic batch of its own, makes
-//! all of them durable with one sync, publishes a view that holds them, and only then answers. So a sync is shared by
-//! those who wait for it, readers never see what could still be lost, and a commit is checked against every earlier
-//! one, published or not.
+//! It works in rounds. A round takes all commits that wait, or are about to ([`super::gathering`]), checks and writes each
+//! as an atomic batch of its own, makes all of them durable with one sync, publishes a view that holds them, and only then
+//! answers. So a sync is shared by those who wait for it, readers never see what could still be lost, and a commit is
+//! checked against every earlier one, published or not.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -14,6 +14,8 @@ use crate::table::{StoreError, StoreFigures};
 
 /// What is in memory only and worth being written into files before its time.
 const MUCH_BYTES: u64 = 4 << 20;
+/// A key of the delta that is behind all keys of rows.
+const BEHIND_DELTA: [u8; 6] = [0xff; 6];
 /// How often is looked whether what was in memory is in files.
 pub(super) const FLUSH_LOOK: Duration = Duration::from_millis(10);
 /// A store that is closed does not wait longer for that: reading the journal takes less.
@@ -100,10 +102,17 @@ impl Engine {
         }
     }
 
-    /// Has full memory written into files, in the background.
+    /// Has memory written into files, in the background, once that of one keyspace is full.
     fn begin_flush_full(&self) -> fjall::Result<()> {
-        let is_full = |keyspace: &&Keyspace| keyspace.tree.active_memtable().size() > self.memtable_bytes;
-        self.keyspaces().into_iter().filter(is_full).try_for_each(|keyspace| keyspace.rotate_memtable().map(|_| ()))
+        let is_full = |keyspace: &Keyspace| keyspace.tree.active_memtable().size() > self.memtable_bytes;
+        if self.keyspaces().into_iter().any(is_full) { self.rotate_all() } else { Ok(()) }
+    }
+
+    /// Of all keyspaces: a journal, which the next start would read, is kept until each of them has a file that is younger.
+    fn rotate_all(&self) -> fjall::Result<()> {
+        // The youngest one of the delta may be gone with what was removed from it, and nothing may be written there any more.
+        self.delta.insert(BEHIND_DELTA, [])?;
+        self.keyspaces().into_iter().try_for_each(|keyspace| keyspace.rotate_memtable().map(|_| ()))
     }
 
     fn keyspaces(&self) -> [&Keyspace; 5] {
@@ -133,9 +142,9 @@ impl Engine {
         self.db.write_buffer_size() >= MUCH_BYTES || self.db.journal_count() > 1
     }
 
-    /// Has these keyspaces written into files, in the background.
-    pub(super) fn begin_flush(&self, keyspaces: &[&Keyspace]) -> Result<(), StoreError> {
-        self.guarded(|| keyspaces.iter().try_for_each(|keyspace| keyspace.rotate_memtable().map(|_| ())))
+    /// Has all that is in memory only written into files, in the background.
+    pub(super) fn begin_flush(&self) -> Result<(), StoreError> {
+        self.guarded(|| self.rotate_all())
     }
 
     /// Whether all is written that was to be.
@@ -157,7 +166,7 @@ impl Engine {
         if !journal::is_long(&self.path).map_err(disk)? {
             return Ok(());
         }
-        self.begin_flush(&self.keyspaces())?;
+        self.begin_flush()?;
         let begun = Instant::now();
         while !self.is_flushed() || self.db.journal_count() > 1 {
             if begun.elapsed() > LONGEST_LAST_FLUSH {

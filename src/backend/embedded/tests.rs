@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use futures::TryStreamExt as _;
 
+use super::engine::FLUSH_LOOK;
 use super::*;
 use crate::model::{EdmValue, Entity, EntityKey, Properties, PropertyName, Span, SystemClock};
 use crate::table::{Operation, TableSize};
@@ -122,6 +123,48 @@ async fn memory_is_written_into_files_while_more_comes() {
     assert_eq!(read_all(&store).await.unwrap(), 4000);
 }
 
+/// A text of some 32 KB that cannot be compressed.
+async fn write_long(store: &EmbeddedStore, row: &str, first: u64) {
+    let text: String = (first..first + 2000).map(|n| format!("{:x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
+    let name = PropertyName::parse("text").unwrap();
+    let new = Entity::new(key(row), [(name, EdmValue::string(text))].into_iter().collect());
+    store.commit(Batch::single(table(), Operation::InsertOrReplace(new)).unwrap()).await.unwrap();
+}
+
+/// Whatever else is written little: what is in files is in no journal for long, for the next start would read it.
+#[tokio::test]
+async fn old_journals_go_while_more_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = EmbeddedOptions { fsync: Fsync::Never, memtable_bytes: 8 << 20, ..options() };
+    let store = EmbeddedStore::open(folder.path(), Arc::new(SystemClock), options).unwrap();
+    store.create_table(&table()).await.unwrap();
+    let engine = store.published.get().engine().unwrap();
+    engine.delta.insert("written once", "").unwrap();
+    for row in 0..7500_u64 {
+        write_long(&store, &format!("{:04}", row % 1000), row).await;
+        if row == 2500 {
+            // Nothing is left of it in any file.
+            engine.delta.remove("written once").unwrap();
+            engine.begin_flush().unwrap();
+            while !engine.is_flushed() {
+                tokio::time::sleep(FLUSH_LOOK).await;
+            }
+            engine.compact_delta().unwrap();
+        }
+    }
+    let journals = || {
+        let files = std::fs::read_dir(folder.path().join("db")).unwrap().map(|entry| entry.unwrap().path());
+        files.filter(|file| file.extension().is_some_and(|extension| extension == "jnl")).count()
+    };
+    for _ in 0..1000 {
+        if journals() <= 2 {
+            break;
+        }
+        tokio::time::sleep(FLUSH_LOOK).await;
+    }
+    assert!(journals() <= 2, "{} of what were at least 3", journals());
+}
+
 /// A store that is closed leaves no journal behind that the next start would read for long, and nothing is lost by it.
 #[tokio::test]
 async fn a_long_journal_ends_with_its_store() {
@@ -132,17 +175,9 @@ async fn a_long_journal_ends_with_its_store() {
     store.close().unwrap();
     assert!(journal() > 0, "a short one stays");
 
-    let write = async |store: &EmbeddedStore, row: &str, first: u64| {
-        // Nothing that could be compressed.
-        let text: String =
-            (first..first + 2000).map(|n| format!("{:x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
-        let name = PropertyName::parse("text").unwrap();
-        let new = Entity::new(key(row), [(name, EdmValue::string(text))].into_iter().collect());
-        store.commit(Batch::single(table(), Operation::InsertOrReplace(new)).unwrap()).await.unwrap();
-    };
     let store = open(folder.path());
     for row in 0..200 {
-        write(&store, &format!("{row:03}"), row).await;
+        write_long(&store, &format!("{row:03}"), row).await;
     }
     let delete = Operation::Delete(key("007"), crate::table::IfMatch::Any);
     store.commit(Batch::single(table(), delete).unwrap()).await.unwrap();
@@ -155,8 +190,8 @@ async fn a_long_journal_ends_with_its_store() {
         assert_eq!(read_all(&store).await.unwrap(), rows);
         assert_eq!(store.reader().estimate(&table()).unwrap() == estimate, rows == 199);
         // What comes later counts, also what was there before.
-        write(&store, "007", 3).await;
-        write(&store, "008", 0).await;
+        write_long(&store, "007", 3).await;
+        write_long(&store, "008", 0).await;
         store.close().unwrap();
     }
     assert!(journal() > 0);

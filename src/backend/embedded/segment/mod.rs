@@ -72,7 +72,7 @@ impl Default for SegmentOptions {
         Self {
             enabled: true,
             min_rows: 50_000,
-            dirty_percent: 1,
+            dirty_percent: 2,
             segment_rows: 1 << 20,
             batch_rows: 1 << 16,
             few_rows: 1024,

@@ -147,8 +147,10 @@ async fn numbers(reader: &dyn TableReader) -> Vec<String> {
     scan(reader, &[KeyRange::all()], columns, Direction::Forward, 1000).await.unwrap()
 }
 
+/// What is noted of the table.
 fn delta_of(store: &EmbeddedStore) -> usize {
-    store.published.get().engine().unwrap().delta.iter().count()
+    let all = key_bytes::of_partitions(store.published.get().tables[&table()].number, &Span::ALL);
+    store.published.get().engine().unwrap().delta.range(all.from..all.to).count()
 }
 
 /// Segments with the rows of nobody: what is read then is read from segments.

@@ -99,7 +99,7 @@ impl Worker {
             return Ok(());
         }
         let engine = self.engine()?;
-        engine.begin_flush(&[&engine.delta])?;
+        engine.begin_flush()?;
         drop(engine);
         self.wait_for_flush()?;
         let engine = self.engine()?;
@@ -116,14 +116,13 @@ impl Worker {
         if !engine.is_worth_a_flush() {
             return Ok(());
         }
-        engine.begin_flush(&[&engine.rows, &engine.delta])?;
+        engine.begin_flush()?;
         drop(engine);
         self.wait_for_flush()?;
         // What was written stays in memory while a view from before is read; and the engine lets go of it when it is told
         // to write something else.
         self.renew_view()?;
-        let engine = self.engine()?;
-        engine.begin_flush(&[&engine.meta, &engine.sizes, &engine.segments])
+        self.engine()?.begin_flush()
     }
 
     /// Not to be held for long: it may have to be opened anew.
