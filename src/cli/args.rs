@@ -147,7 +147,7 @@ pub struct ServeArgs {
     /// Rows of a table that are worth being kept as columns too; off for none [default: 50000]
     #[arg(long, value_name = "ROWS")]
     pub segment_rows: Option<String>,
-    /// Part of them that may change before their columns are made anew [default: 1%]
+    /// Part of them that may change before their columns are made anew [default: 2%]
     #[arg(long, value_name = "PART")]
     pub segment_dirty: Option<String>,
     /// What a transaction may be: strict, observe [default: strict]

@@ -26,7 +26,7 @@ fn without_anything_the_defaults_hold() {
     let config = load(&ServeArgs::default(), &[("PATH", "/bin")]).unwrap();
     assert_eq!(config.listen.to_string(), "127.0.0.1:5433");
     let folder = "./tablegate-data".into();
-    let segments = SegmentConfig { rows: Some(50_000), dirty: 1 };
+    let segments = SegmentConfig { rows: Some(50_000), dirty: 2 };
     let (fsync, disk_reserve) = (FsyncWhen::Always, 256 << 20);
     assert_eq!(config.store, StoreConfig::Embedded { folder, fsync, disk_reserve, segments });
     assert!(config.sample);
@@ -58,7 +58,7 @@ fn the_environment_names_the_file() {
 fn the_highest_layer_that_names_a_store_decides() {
     let (_file, mut args) = with_file("data = 'from-file'\nfsync = 'never'\n");
     let folder = |name: &str| {
-        let segments = SegmentConfig { rows: Some(50_000), dirty: 1 };
+        let segments = SegmentConfig { rows: Some(50_000), dirty: 2 };
         StoreConfig::Embedded { folder: name.into(), fsync: FsyncWhen::Never, disk_reserve: 256 << 20, segments }
     };
     assert_eq!(load(&args, &[]).unwrap().store, folder("from-file"));
