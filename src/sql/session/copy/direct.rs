@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use tokio_util::task::AbortOnDropHandle;
+use tokio::task::JoinSet;
 
 use super::reader::place;
 use crate::sql::dml::{RowsToWrite, Writes};
@@ -18,12 +18,13 @@ use crate::sql::tx::EgtCount;
 pub(super) struct DirectRows {
     /// `None` while a batch is on its way.
     writes: Option<Box<Writes<'static>>>,
-    batch: Option<AbortOnDropHandle<(Box<Writes<'static>>, SqlResult<()>)>>,
+    /// That batch: one at most.
+    batch: JoinSet<(Box<Writes<'static>>, SqlResult<()>)>,
 }
 
 impl DirectRows {
     pub fn new(writes: Writes<'static>) -> Self {
-        Self { writes: Some(Box::new(writes)), batch: None }
+        Self { writes: Some(Box::new(writes)), batch: JoinSet::new() }
     }
 
     /// Sends a batch on its way, once the one before has arrived. Its rows are from these lines, and it sees `reads`.
@@ -34,10 +35,10 @@ impl DirectRows {
         self.arrive().await?;
         let Some(mut writes) = self.writes.take() else { return Err(lost()) };
         writes.reads = reads;
-        self.batch = Some(AbortOnDropHandle::new(tokio::spawn(async move {
+        self.batch.spawn(async move {
             let written = insert(&rows, &lines, &mut writes).await;
             (writes, written)
-        })));
+        });
         Ok(())
     }
 
@@ -46,8 +47,8 @@ impl DirectRows {
     /// # Errors
     /// What it met.
     async fn arrive(&mut self) -> SqlResult<()> {
-        let Some(batch) = self.batch.take() else { return Ok(()) };
-        let (writes, written) = batch.await.map_err(|_| lost())?;
+        let Some(arrived) = self.batch.join_next().await else { return Ok(()) };
+        let (writes, written) = arrived.map_err(|_| lost())?;
         self.writes = Some(writes);
         written
     }
