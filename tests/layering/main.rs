@@ -45,8 +45,6 @@ const CRATES: &[(&str, &[&str])] = &[
     ("md5", &["sql"]),
     // Files of columns are read where they lie, without copies.
     ("memmap2", &["backend/embedded"]),
-    // One allocator for the program; who uses the library has their own.
-    ("mimalloc", &["main"]),
     ("num_bigint", &["sql"]),
     ("pgwire", &["pg"]),
     ("postgres_types", &["pg"]),
@@ -68,6 +66,8 @@ const CRATES: &[(&str, &[&str])] = &[
     ("tempfile", &["sql/tx", "pg/auth", "cli/wiring"]),
     ("strsim", &["sql"]),
     ("thiserror", &["model", "table", "backend", "sql", "pg", "cli"]),
+    // One allocator for the program; who uses the library has their own.
+    ("tikv_jemallocator", &["main"]),
     ("tokio", &["backend", "sql", "pg", "cli"]),
     ("tokio_rustls", &["pg", "backend/azure"]),
     ("tokio_util", &["pg", "cli"]),
