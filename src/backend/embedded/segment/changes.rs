@@ -64,6 +64,24 @@ impl Changes {
         Ok(())
     }
 
+    /// The columns of a batch that all of the next ones leave as they are, where all of those stand for rows of it; `None`
+    /// where that is not known.
+    pub(super) fn untouched(&self, batch: usize) -> Option<&[bool]> {
+        let Changes::Kept(written, left) = self else { return None };
+        // Some of before may be left, of batches that were left out.
+        next_of(written, left).filter(|placed| placed.batch == batch)?;
+        let known = &written.decoded.untouched;
+        let place = known.binary_search_by_key(&batch, |untouched| untouched.batch).ok()?;
+        Some(&known[place].columns)
+    }
+
+    /// Passes over all that are within a batch.
+    pub(super) fn pass(&mut self, batch: usize) {
+        if let Changes::Kept(written, left) = self {
+            left.start += written.entries[left.clone()].partition_point(|placed| placed.batch <= batch);
+        }
+    }
+
     fn is_before(&mut self, engine: &Engine, is_it: impl Fn(&[u8]) -> bool) -> Result<bool, StoreError> {
         Ok(match self {
             Changes::Streamed(delta) => delta.peek(engine)?.is_some_and(|entry| is_it(&entry.key)),
@@ -132,7 +150,7 @@ impl Changes {
     pub(super) fn rows(&self, decoded: &mut RowColumns) -> Result<Option<RecordBatch>, StoreError> {
         match self {
             Changes::Streamed(_) => decoded.take(),
-            Changes::Kept(written, _) => Ok(written.rows.clone()),
+            Changes::Kept(written, _) => Ok(written.decoded.rows.clone()),
         }
     }
 }

@@ -36,6 +36,7 @@ pub(super) mod split;
 mod status;
 #[cfg(test)]
 mod tests;
+mod untouched;
 mod write;
 
 use std::sync::Arc;

@@ -43,6 +43,8 @@ struct Current {
     rows: Range<usize>,
     /// Where something was written between its rows.
     keys: Option<Keys>,
+    /// Which columns that leaves as they are, row by row; none where that is not known.
+    untouched: Box<[bool]>,
 }
 
 /// What comes next.
@@ -151,6 +153,13 @@ impl Piece {
                 self.taken = self.batch;
             }
         };
+        // Where all columns are as they were, all rows are.
+        let untouched: Option<Box<[bool]>> = changes.untouched(self.batch).filter(|_| is_written).map(Into::into);
+        let is_as_before = untouched.as_ref().is_some_and(|columns| columns.iter().all(|untouched| *untouched));
+        if is_as_before {
+            changes.pass(self.batch);
+        }
+        let is_written = is_written && !is_as_before;
         let is_cut = meta.first < self.span.from || self.span.to <= meta.last;
         let keys = match is_written || is_cut {
             true => match Keys::of(&segment, self.batch) {
@@ -169,7 +178,8 @@ impl Piece {
         let Some(columns) = assemble(&segment, self.batch, written.columns(), &rows) else {
             return Ok(Begun::Rows(self.rows_instead(engine)?));
         };
-        self.current = Some(Current { columns, start: rows.start, rows, keys: keys.filter(|_| is_written) });
+        let (keys, untouched) = (keys.filter(|_| is_written), untouched.unwrap_or_default());
+        self.current = Some(Current { columns, start: rows.start, rows, keys, untouched });
         Ok(Begun::Batch)
     }
 
@@ -225,6 +235,7 @@ impl Piece {
         let keys = current.keys.as_ref().expect("something was written there");
         let mut runs = Runs::default();
         let mut is_at_end = false;
+        let start = current.rows.start - current.start;
         while runs.rows < most && !written.is_full(most) {
             let is_last = !changes.is_within(engine, meta)?;
             let (at, is_there) = match is_last {
@@ -247,7 +258,7 @@ impl Piece {
                 runs.take(Side::Written, row, 1);
             }
         }
-        let batch = runs.assemble(current, changes.rows(written)?, written.schema())?;
+        let batch = runs.assemble(current, start, changes.rows(written)?, written.schema())?;
         if is_at_end {
             self.end_batch();
         }
@@ -314,9 +325,11 @@ impl Runs {
         }
     }
 
+    /// `start` is where the first row would be in the batch if nothing were written.
     fn assemble(
         &self,
         current: &Current,
+        start: usize,
         written: Option<RecordBatch>,
         schema: &SchemaRef,
     ) -> Result<Option<RecordBatch>, StoreError> {
@@ -329,6 +342,9 @@ impl Runs {
             (runs, _) => {
                 let of_written = |index| written.as_ref().map(|written: &RecordBatch| written.column(index).to_data());
                 let interleave = |(index, column): (usize, &ArrayRef)| {
+                    if current.untouched.get(index) == Some(&true) {
+                        return Ok(column.slice(start, self.rows));
+                    }
                     let sources = [Some(column.to_data()), of_written(index)];
                     let sources: Vec<_> = sources.iter().flatten().collect();
                     let mut rows = MutableArrayData::new(sources, false, self.rows);

@@ -15,6 +15,7 @@ use super::super::rows::RowColumns;
 use super::Segment;
 use super::assemble::Keys;
 use super::delta::{Delta, Entry};
+use super::untouched::{Untouched, untouched};
 use crate::table::{ScanColumns, StoreError};
 
 /// More entries than these are read anew by each scan.
@@ -35,7 +36,16 @@ struct Kept {
     /// It is what is seen after this commit.
     commit: u64,
     entries: Arc<[Placed]>,
-    sets: Vec<(ScanColumns, Option<RecordBatch>)>,
+    sets: Vec<(ScanColumns, Decoded)>,
+}
+
+/// The entries as a set of columns shows them.
+#[derive(Debug, Clone)]
+pub(super) struct Decoded {
+    /// The rows among them; `None` where all are deletions.
+    pub(super) rows: Option<RecordBatch>,
+    /// What they leave as it is, by batch.
+    pub(super) untouched: Arc<[Untouched]>,
 }
 
 /// An entry of the delta and where it belongs.
@@ -55,8 +65,7 @@ pub(super) struct Placed {
 /// All that was written into a segment's span, as one moment sees it.
 pub(super) struct Written {
     pub(super) entries: Arc<[Placed]>,
-    /// The rows among them; `None` where all are deletions.
-    pub(super) rows: Option<RecordBatch>,
+    pub(super) decoded: Decoded,
 }
 
 impl Recent {
@@ -79,7 +88,7 @@ impl Recent {
             let entries = read(segment, view, engine).ok()??;
             *kept = Some(Kept { commit: view.commit, entries: entries.into(), sets: Vec::new() });
         }
-        kept.as_mut()?.written(asked)
+        kept.as_mut()?.written(segment, asked)
     }
 
     /// For how many sets of columns something is kept.
@@ -90,16 +99,16 @@ impl Recent {
 }
 
 impl Kept {
-    fn written(&mut self, asked: &RowColumns) -> Option<Written> {
+    fn written(&mut self, segment: &Segment, asked: &RowColumns) -> Option<Written> {
         let known = self.sets.iter().position(|(columns, _)| columns == asked.columns());
         let set = match known {
             Some(place) => self.sets.remove(place),
-            None => (asked.columns().clone(), decode(&self.entries, asked).ok()??),
+            None => (asked.columns().clone(), decode(segment, &self.entries, asked).ok()??),
         };
-        let rows = set.1.clone();
+        let decoded = set.1.clone();
         self.sets.truncate(MOST_SETS - 1);
         self.sets.insert(0, set);
-        Some(Written { entries: Arc::clone(&self.entries), rows })
+        Some(Written { entries: Arc::clone(&self.entries), decoded })
     }
 }
 
@@ -133,8 +142,8 @@ fn read(segment: &Segment, view: &View, engine: &Engine) -> Result<Option<Vec<Pl
     Ok(Some(entries))
 }
 
-/// The rows among the entries; `None` inside when there are none, outside when they are too large for one batch.
-fn decode(entries: &[Placed], asked: &RowColumns) -> Result<Option<Option<RecordBatch>>, StoreError> {
+/// The entries as the columns that are asked for; `None` when they are too large for one batch.
+fn decode(segment: &Segment, entries: &[Placed], asked: &RowColumns) -> Result<Option<Decoded>, StoreError> {
     let mut columns = asked.another(entries.len());
     for placed in entries {
         if let Some(row) = placed.entry.row() {
@@ -144,5 +153,7 @@ fn decode(entries: &[Placed], asked: &RowColumns) -> Result<Option<Option<Record
             columns.push(&placed.entry.key, row)?;
         }
     }
-    columns.take().map(Some)
+    let rows = columns.take()?;
+    let untouched = rows.as_ref().map(|rows| untouched(segment, entries, rows, asked.columns()));
+    Ok(Some(Decoded { rows, untouched: untouched.unwrap_or_default().into() }))
 }
