@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::model::{EntityKey, PartitionKey, RowKey, StoredEntity};
+use crate::model::{EntityKey, StoredEntity};
 use crate::sql::catalog::CatalogView;
 use crate::sql::error::SqlResult;
 use crate::sql::functions::Moments;
@@ -77,9 +77,9 @@ impl Reads {
     }
 
     /// This key is about to be looked up.
-    pub fn note_key(&self, table: &StoredTable, key: &(PartitionKey, RowKey)) {
+    pub fn note_key(&self, table: &StoredTable, key: &EntityKey) {
         if let Some(log) = self.log.as_ref().filter(|_| !table.place.is_temporary()) {
-            log.add_key(table, &EntityKey::new(key.0.clone(), key.1.clone()));
+            log.add_key(table, key);
         }
     }
 

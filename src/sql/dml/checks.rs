@@ -199,7 +199,7 @@ fn visible(relation: &Relation) -> impl Iterator<Item = &RelationColumn> {
 }
 
 /// Whether a writer must give the column a value: the store sets Timestamp itself.
-fn is_required(column: &RelationColumn) -> bool {
+pub(super) fn is_required(column: &RelationColumn) -> bool {
     column.not_null && !column.hidden && !matches!(column.source, ColumnSource::Timestamp | ColumnSource::ETag)
 }
 

@@ -16,18 +16,21 @@ use super::listed_columns::{ListedColumns, ROWS_PER_BATCH};
 use super::new_rows::{BoundRows, NewRows};
 use super::others::OtherColumns;
 use super::own_types::{self, evolved, stored_type};
+use super::plain_rows::PlainRows;
 use super::returning::{Returning, inserted_rows};
 use super::rows::RowsToWrite;
 use super::set_clause::declare_parameter;
 use super::target::{TargetColumn, find_changed};
 use super::untyped::untyped_columns;
-use super::values::{CellValues, ValuesList, values_list};
+use super::values::{CellValues, Computed, ValuesList, values_list};
 use super::writes::Writes;
+use crate::model::Entity;
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
 use crate::sql::plan::{PlannedQuery, Planner};
 use crate::sql::relation::{ColumnSource, Relation};
 use crate::sql::statement::InsertCommand;
 use crate::sql::statement::dialect::overriding::Overriding;
+use crate::sql::style::Reading;
 use crate::sql::types::SqlType;
 use crate::table::SnapshotScope;
 
@@ -39,6 +42,8 @@ pub(crate) struct PreparedInsert {
     source: Source,
     /// What a VALUES list gives.
     listed: Option<ListedColumns>,
+    /// The same without columns, where rows are inserted and that is all.
+    plain: Option<PlainRows>,
     /// The types that given values keep, where these are not their columns'.
     own_types: Vec<Option<SqlType>>,
     /// The table as RETURNING shows it: as it is with these values.
@@ -99,11 +104,17 @@ impl PreparedInsert {
         let stored = targets.iter().zip(&own_types).filter_map(|(target, own)| Some((target, own.clone()?)));
         let shown = evolved(&relation, stored);
         let returning = Returning::prepare(planner, &shown, &alias, clause, others, &mut declared).await?;
+        let plain = match (&source, &listed, &conflict, &returning) {
+            (Source::Values(values), Some(listed), OnConflict::Refuse, None) => {
+                PlainRows::prepare(planner, &relation, &targets, listed, values, &rows)
+            }
+            _ => None,
+        };
         if let Some(on) = on {
             check_target(&relation, on.conflict_target.as_ref())?;
         }
         let parameters = declared;
-        Ok(Self { relation, targets, source, listed, own_types, shown, rows, conflict, returning, parameters })
+        Ok(Self { relation, targets, source, listed, plain, own_types, shown, rows, conflict, returning, parameters })
     }
 
     pub fn parameters(&self) -> &[SqlType] {
@@ -166,12 +177,7 @@ impl PreparedInsert {
                     Some(_) => Box::pin(values.compute(planner, parameters)).await?,
                     None => Vec::new(),
                 };
-                let meaning = CellValues {
-                    parameters,
-                    declared: &self.parameters,
-                    computed: &computed,
-                    reading: planner.reading(),
-                };
+                let meaning = self.meaning(parameters, &computed, planner.reading());
                 for chunk in values.rows().chunks(ROWS_PER_BATCH) {
                     let batch = listed.batch(chunk, &meaning, &run.rows).await?;
                     self.write(planner, parameters, &batch, writes, &mut run).await?;
@@ -186,6 +192,21 @@ impl PreparedInsert {
         }
         let returned = Returning::finish(self.returning.as_ref(), planner, parameters, run.kept, writes).await?;
         Ok(Changed { rows: run.changed, returned })
+    }
+
+    fn meaning<'m>(
+        &'m self,
+        parameters: &'m [ScalarValue],
+        computed: &'m [Computed],
+        reading: Reading,
+    ) -> CellValues<'m> {
+        CellValues { parameters, declared: &self.parameters, computed, reading }
+    }
+
+    /// The entities that a run with these parameters inserts, where that is all it does; `None` where it takes
+    /// [`PreparedInsert::run`].
+    pub fn plain_rows(&self, parameters: &[ScalarValue], reading: Reading) -> Option<Vec<Entity>> {
+        self.plain.as_ref()?.entities(&self.relation, &self.meaning(parameters, &[], reading))
     }
 
     /// Writes the rows of a query, from these of its columns.

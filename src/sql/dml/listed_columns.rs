@@ -67,6 +67,11 @@ impl ListedColumns {
         Self { columns, schema: Arc::new(Schema::new(fields)), style: reading.style }
     }
 
+    /// The types that values are given as.
+    pub fn types(&self) -> impl Iterator<Item = &SqlType> {
+        self.columns.iter().map(|column| &column.sql_type)
+    }
+
     /// Some of the list's rows, or all of them.
     ///
     /// # Errors

@@ -18,6 +18,7 @@ mod merge;
 mod new_rows;
 mod others;
 mod own_types;
+mod plain_rows;
 mod returning;
 mod row_expressions;
 mod row_update;
@@ -44,7 +45,9 @@ use super::outcome::{ResultColumn, RowStream, RowsTag};
 use super::plan::{PlannedQuery, Planner};
 use super::relation::{Relation, RelationKind};
 use super::statement::{Command, InsertCommand};
+use super::style::Reading;
 use super::types::SqlType;
+use crate::model::Entity;
 
 use self::delete::PreparedDelete;
 use self::insert::PreparedInsert;
@@ -54,6 +57,7 @@ use self::with::PreparedWith;
 
 pub(super) use checks::{BadRow, visible_schema};
 pub(super) use new_rows::{BoundRows, NewRows};
+pub(super) use plain_rows::insert_all;
 pub(super) use row_expressions::{BoundExpressions, RowExpressions};
 pub(super) use rows::{RowsToWrite, generated_keys, keys_of_batch};
 pub(super) use target::{TargetColumn, find_target, key_items, target_column};
@@ -122,6 +126,15 @@ impl PreparedDml {
             Statement::Merge(merge) => Self::Merge(PreparedMerge::prepare(planner, merge, declared).await?),
             other => return Err(SqlError::not_supported(other)),
         })
+    }
+
+    /// The rows that it inserts with these parameters, where that is all it does, and nothing of that has to be computed:
+    /// [`insert_all`] is then what [`PreparedDml::run`] would do.
+    pub fn plain_rows(&self, parameters: &[ScalarValue], reading: Reading) -> Option<Vec<Entity>> {
+        match self {
+            PreparedDml::Insert(insert) => insert.plain_rows(parameters, reading),
+            PreparedDml::Update(_) | PreparedDml::Delete(_) | PreparedDml::Merge(_) | PreparedDml::With(_) => None,
+        }
     }
 
     /// The types of the statement's parameters, `$1` first; text for one that could be of any.

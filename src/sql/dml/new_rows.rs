@@ -59,13 +59,17 @@ impl NewRows {
         &self.targets
     }
 
+    /// Whether rows are complete as they are given, and nothing is asked of them but values where these are required.
+    pub fn is_plain(&self) -> bool {
+        self.defaults.is_plain() && self.generated.is_empty() && !self.checks.need_whole_rows()
+    }
+
     /// Makes everything ready for one statement.
     ///
     /// # Errors
     /// What constant parts of the table's expressions meet when they are evaluated.
     pub fn bind(self: &Arc<Self>, planner: &Planner<'_>) -> SqlResult<BoundRows> {
-        let is_plain = self.defaults.is_plain() && self.generated.is_empty() && !self.checks.need_whole_rows();
-        let moment = if is_plain { ExecutionProps::new() } else { planner.moment() };
+        let moment = if self.is_plain() { ExecutionProps::new() } else { planner.moment() };
         Ok(BoundRows {
             plan: self.clone(),
             defaults: self.defaults.bind(&moment, planner.system.sequences()?)?,

@@ -47,7 +47,8 @@ impl RowsToWrite {
         };
         let mut properties = Vec::new();
         for (target, (values, field)) in targets.iter().zip(batch.columns().iter().zip(batch.schema().fields())) {
-            properties.extend(property_column(relation, target, values, || SqlType::of_field(field)));
+            let stored = stored_as(relation, target, || SqlType::of_field(field));
+            properties.extend(stored.map(|(name, sql_type)| PropertyColumn { name, sql_type, values: values.clone() }));
         }
         Ok(Self { properties, keys })
     }
@@ -96,21 +97,20 @@ pub(crate) fn generated_keys(partition: &str, rows: usize) -> SqlResult<Vec<Enti
     (0..rows).map(|_| Ok(EntityKey::parse(partition, &Uuid::now_v7().simple().to_string())?)).collect()
 }
 
-fn property_column(
+/// The property that keeps the values of a column, and the type they are stored as values of; `None` for what is no property.
+pub(super) fn stored_as(
     relation: &Relation,
     target: &TargetColumn,
-    values: &ArrayRef,
     given_type: impl FnOnce() -> SqlType,
-) -> Option<PropertyColumn> {
-    let (name, sql_type) = match target {
+) -> Option<(PropertyName, SqlType)> {
+    Some(match target {
         TargetColumn::New(name) => (name.clone(), given_type()),
         TargetColumn::Known(index) => {
             let column = &relation.columns[*index];
             let ColumnSource::Property { name, .. } = &column.source else { return None };
             (name.clone(), if column.observed.is_some() { given_type() } else { column.sql_type.clone() })
         }
-    };
-    Some(PropertyColumn { name, sql_type, values: values.clone() })
+    })
 }
 
 /// The keys in the first two columns of a batch, PartitionKey and RowKey.

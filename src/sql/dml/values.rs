@@ -1,5 +1,7 @@
 //! The VALUES list of an INSERT: constants are read as their columns' types without a plan, the rest is computed.
 
+use std::borrow::Cow;
+
 use arrow::array::{Array, ArrayRef};
 use datafusion::common::ScalarValue;
 use datafusion::sql::sqlparser::ast::{self, Expr, Query, SetExpr, UnaryOperator, Value};
@@ -235,7 +237,7 @@ pub(super) struct CellValues<'a> {
     pub reading: Reading,
 }
 
-impl CellValues<'_> {
+impl<'a> CellValues<'a> {
     /// The value of a cell as its column's type. A DEFAULT is not known here: it is NULL.
     ///
     /// # Errors
@@ -252,11 +254,7 @@ impl CellValues<'_> {
                 }
             },
             Cell::Boolean(value) => assigned(&ScalarValue::from(*value), &SqlType::Bool, sql_type, self.reading),
-            Cell::Parameter(index) => {
-                let value = self.parameters.get(*index).cloned().unwrap_or(ScalarValue::Null);
-                let from = self.declared.get(*index).cloned().unwrap_or(SqlType::Text);
-                assigned(&value, &from, sql_type, self.reading)
-            }
+            Cell::Parameter(index) => self.parameter(*index, sql_type).map(Cow::into_owned),
             Cell::Computed(index) => {
                 let computed = self.computed(*index)?;
                 let (from, untyped) = (&computed.sql_type, computed.untyped);
@@ -264,6 +262,20 @@ impl CellValues<'_> {
                 Ok(ScalarValue::try_from_array(&value, 0)?)
             }
         }
+    }
+
+    /// The value of a parameter as its column's type.
+    ///
+    /// # Errors
+    /// As [`CellValues::value`].
+    pub fn parameter(&self, index: usize, sql_type: &SqlType) -> SqlResult<Cow<'a, ScalarValue>> {
+        const MISSING: (&ScalarValue, &SqlType) = (&ScalarValue::Null, &SqlType::Text);
+        let value = self.parameters.get(index).unwrap_or(MISSING.0);
+        let from = self.declared.get(index).unwrap_or(MISSING.1);
+        if has_type(value, from, sql_type) {
+            return Ok(Cow::Borrowed(value));
+        }
+        assigned(value, from, sql_type, self.reading).map(Cow::Owned)
     }
 
     fn computed(&self, index: usize) -> SqlResult<&Computed> {
@@ -283,8 +295,12 @@ fn number_type(text: &str) -> SqlType {
     }
 }
 
+fn has_type(value: &ScalarValue, from: &SqlType, to: &SqlType) -> bool {
+    from == to && value.data_type() == to.arrow()
+}
+
 fn assigned(value: &ScalarValue, from: &SqlType, to: &SqlType, reading: Reading) -> SqlResult<ScalarValue> {
-    if from == to && value.data_type() == to.arrow() {
+    if has_type(value, from, to) {
         return Ok(value.clone());
     }
     let array = edm::assign_as(&value.to_array()?, from, to, false, reading)?;

@@ -8,7 +8,7 @@ mod save;
 pub use self::assign::assign;
 pub(in crate::sql) use self::assign::{assign_as, limited, texts};
 pub use self::load::to_sql;
-pub use self::save::to_edm;
+pub use self::save::{to_edm, value_to_edm};
 use super::types::SqlType;
 use crate::model::EdmType;
 use crate::table::{ColumnType, TypeSet};

@@ -6,6 +6,7 @@ use arrow::datatypes::{
     Int64Type, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
     TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type, i256,
 };
+use datafusion::common::ScalarValue;
 use uuid::Uuid;
 
 use crate::model::{EdmDateTime, EdmValue};
@@ -65,8 +66,37 @@ pub fn to_edm(array: &ArrayRef, sql_type: &SqlType, row: usize) -> SqlResult<Opt
         }
         _ => EdmValue::string(printed(array, sql_type, row)),
     };
-    value.as_ref().check().map_err(|error| SqlError::new(ErrorKind::LimitExceeded, error.to_string()))?;
-    Ok(Some(value))
+    checked(value).map(Some)
+}
+
+/// As [`to_edm`], of one value.
+///
+/// # Errors
+/// As [`to_edm`].
+pub fn value_to_edm(value: &ScalarValue, sql_type: &SqlType) -> SqlResult<Option<EdmValue>> {
+    let stored = match value {
+        _ if value.is_null() => return Ok(None),
+        ScalarValue::Boolean(Some(value)) => EdmValue::Boolean(*value),
+        ScalarValue::Int16(Some(value)) => EdmValue::Int32((*value).into()),
+        ScalarValue::Int32(Some(value)) => EdmValue::Int32(*value),
+        ScalarValue::Int64(Some(value)) => EdmValue::Int64(*value),
+        ScalarValue::Float64(Some(value)) => EdmValue::Double(*value),
+        ScalarValue::Utf8(Some(text)) => EdmValue::string(text.as_str()),
+        ScalarValue::FixedSizeBinary(16, Some(bytes)) if *sql_type != SqlType::Bytea => guid(bytes),
+        ScalarValue::TimestampMicrosecond(Some(micros), _) => match EdmDateTime::from_unix_micros(*micros) {
+            Some(instant) => EdmValue::DateTime(instant),
+            None => return to_edm(&value.to_array()?, sql_type, 0),
+        },
+        _ => return to_edm(&value.to_array()?, sql_type, 0),
+    };
+    checked(stored).map(Some)
+}
+
+fn checked(value: EdmValue) -> SqlResult<EdmValue> {
+    match value.as_ref().check() {
+        Ok(()) => Ok(value),
+        Err(error) => Err(SqlError::new(ErrorKind::LimitExceeded, error.to_string())),
+    }
 }
 
 fn instant(array: &ArrayRef, sql_type: &SqlType, row: usize) -> SqlResult<EdmDateTime> {

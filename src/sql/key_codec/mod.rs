@@ -47,6 +47,9 @@ pub enum PartitionScheme {
     Bucket(u32),
 }
 
+/// Room for the key of most rows.
+pub(super) const KEY_BYTES: usize = 32;
+
 /// The mapping of one table's key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyCodec {
@@ -209,8 +212,27 @@ impl KeyCodec {
         locate::locate(self.layouts.get(column)?, value)
     }
 
-    /// Appends the part of a value of the column's own type; `None` where it has none, or [`KeyCodec::locate`] cannot say.
+    /// The key of a row with these values of the key columns, by index; `None` where [`KeyCodec::push_part`] has no part, or
+    /// there is no such key.
+    pub fn key_of<'v>(&self, mut value: impl FnMut(usize) -> Option<&'v ScalarValue>) -> Option<EntityKey> {
+        let split = self.partition_columns();
+        let (mut partition, mut row) = (String::with_capacity(KEY_BYTES), String::with_capacity(KEY_BYTES));
+        for column in 0..self.columns.len() {
+            self.push_part(column, value(column)?, if column < split { &mut partition } else { &mut row })?;
+        }
+        match &self.partition {
+            PartitionScheme::Columns(_) => {}
+            PartitionScheme::Constant(constant) => partition.push_str(constant),
+            PartitionScheme::Bucket(n) => partition = bucket_name(&row, *n),
+        }
+        Some(EntityKey::new(PartitionKey::parse(partition).ok()?, RowKey::parse(row).ok()?))
+    }
+
+    /// Appends the part of a value; `None` where that is not of the column's own type, or [`KeyCodec::locate`] cannot say.
     pub fn push_part(&self, column: usize, value: &ScalarValue, out: &mut String) -> Option<()> {
+        if value.is_null() || value.data_type() != self.columns.get(column)?.sql_type.arrow() {
+            return None;
+        }
         let layout = self.layouts.get(column)?;
         let whole = match (layout.kind, value) {
             (PartKind::Number { scale: 0, .. }, ScalarValue::Int16(value)) => (*value)?.into(),

@@ -273,6 +273,10 @@ proptest! {
             samples.iter().map(|s| s.other.clone()).collect::<Vec<_>>(),
         ];
         let keys: Vec<_> = rows.iter().map(|row| encode_row(&codec, row).unwrap()).collect();
+        for (row, key) in rows.iter().zip(&keys) {
+            let found = codec.key_of(|index| row.get(index));
+            prop_assert_eq!(&found.expect("every value of a column has its part"), key);
+        }
         let expected = samples
             .iter()
             .map(|s| compare(&s.column, &s.one, &s.other))

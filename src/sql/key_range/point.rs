@@ -12,9 +12,9 @@ use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use super::from_logical::flatten;
 use super::predicate::{KeyView, Operand};
 use super::{KeyPlan, ScanGroup, Scope};
-use crate::model::{Cut, PartitionKey, RowKey, Span};
+use crate::model::{Cut, EntityKey, PartitionKey, Span};
 use crate::sql::expr::parameter_number;
-use crate::sql::key_codec::PartitionScheme;
+use crate::sql::key_codec::{KEY_BYTES, PartitionScheme};
 use crate::sql::relation::Relation;
 use crate::table::KeyRange;
 
@@ -43,27 +43,15 @@ impl PointPredicate {
     }
 
     /// The key with these parameters; `None` where they name none, or it takes a closer look.
-    pub fn key(&self, relation: &Relation, parameters: &[ScalarValue]) -> Option<(PartitionKey, RowKey)> {
-        let codec = &relation.codec;
-        let split = codec.partition_columns();
-        let (mut partition, mut row) = (String::with_capacity(KEY_BYTES), String::with_capacity(KEY_BYTES));
-        for (index, wanted) in self.0.iter().enumerate() {
-            let key = if index < split { &mut partition } else { &mut row };
-            wanted.push(relation, index, parameters, key)?;
-        }
-        match codec.partition() {
-            PartitionScheme::Columns(_) => {}
-            PartitionScheme::Constant(constant) => partition.push_str(constant),
-            PartitionScheme::Bucket(_) => partition = codec.bucket_of(&row)?,
-        }
-        Some((PartitionKey::parse(partition).ok()?, RowKey::parse(row).ok()?))
+    pub fn key(&self, relation: &Relation, parameters: &[ScalarValue]) -> Option<EntityKey> {
+        relation.codec.key_of(|column| self.0.get(column)?.value(parameters))
     }
 
     /// The key as a range.
-    pub fn range((partition, row): &(PartitionKey, RowKey)) -> KeyRange {
+    pub fn range(key: &EntityKey) -> KeyRange {
         KeyRange {
-            partitions: Span::point(Arc::clone(partition.shared())),
-            rows: [Span::point(Arc::clone(row.shared()))].into(),
+            partitions: Span::point(Arc::clone(key.partition.shared())),
+            rows: [Span::point(Arc::clone(key.row.shared()))].into(),
         }
     }
 }
@@ -157,9 +145,6 @@ impl RangePredicate {
     }
 }
 
-/// Room for the key of most rows.
-const KEY_BYTES: usize = 32;
-
 impl Wanted {
     fn of(expr: &Expr) -> Option<Self> {
         Some(match expr {
@@ -169,17 +154,16 @@ impl Wanted {
         })
     }
 
+    fn value<'v>(&'v self, parameters: &'v [ScalarValue]) -> Option<&'v ScalarValue> {
+        match self {
+            Wanted::Value(value) => Some(value),
+            Wanted::Parameter(index) => parameters.get(*index),
+        }
+    }
+
     /// Appends the part of the key column at `index`.
     fn push(&self, relation: &Relation, index: usize, parameters: &[ScalarValue], key: &mut String) -> Option<()> {
-        let value = match self {
-            Wanted::Value(value) => value,
-            Wanted::Parameter(index) => parameters.get(*index)?,
-        };
-        let codec = &relation.codec;
-        if value.is_null() || value.data_type() != codec.columns().get(index)?.sql_type.arrow() {
-            return None;
-        }
-        codec.push_part(index, value, key)
+        relation.codec.push_part(index, self.value(parameters)?, key)
     }
 }
 

@@ -14,7 +14,7 @@ use super::layout::RowLayout;
 use super::order;
 use super::run::{GroupScan, ScanRun, external};
 use super::values::ValueLayout;
-use crate::model::{PartitionKey, RowKey};
+use crate::model::EntityKey;
 use crate::sql::key_range::{Caps, KeyPlan, PointPredicate};
 use crate::sql::reads::Reads;
 use crate::sql::relation::Relation;
@@ -53,12 +53,7 @@ impl DirectScan {
     /// # Errors
     /// When the table cannot be read.
     #[expect(clippy::option_option, reason = "two different absences, told apart at the only caller")]
-    pub fn single(
-        &self,
-        key: &(PartitionKey, RowKey),
-        outputs: &[usize],
-        reads: &Reads,
-    ) -> Result<Option<Option<SingleRow>>> {
+    pub fn single(&self, key: &EntityKey, outputs: &[usize], reads: &Reads) -> Result<Option<Option<SingleRow>>> {
         let Some(values) = self.values.as_ref().filter(|_| reads.own_writes(&self.relation.stored).is_none()) else {
             return Ok(None);
         };
@@ -76,11 +71,7 @@ impl DirectScan {
     ///
     /// # Errors
     /// When the table cannot be read.
-    pub fn row(
-        &self,
-        key: &(PartitionKey, RowKey),
-        reads: &Arc<Reads>,
-    ) -> Result<Option<BoxStream<'static, Result<RecordBatch>>>> {
+    pub fn row(&self, key: &EntityKey, reads: &Arc<Reads>) -> Result<Option<BoxStream<'static, Result<RecordBatch>>>> {
         if reads.own_writes(&self.relation.stored).is_some() {
             return Ok(None);
         }

@@ -1,7 +1,7 @@
 //! One stored entity as a row of values: what [`RowLayout`](super::layout::RowLayout) makes of a batch, where that needs no
 //! more than a look at each value.
 
-use crate::model::{EdmRef, PartitionKey, RowKey};
+use crate::model::{EdmRef, EntityKey};
 use crate::sql::edm;
 use crate::sql::input::MICROS_PER_DAY;
 use crate::sql::relation::{ColumnSource, Relation};
@@ -62,10 +62,10 @@ impl ValueLayout {
         &self,
         reader: &dyn TableReader,
         relation: &Relation,
-        (partition, row_key): &(PartitionKey, RowKey),
+        key: &EntityKey,
         outputs: &[usize],
     ) -> Result<Option<Option<SingleRow>>, StoreError> {
-        let key = (partition.as_str(), row_key.as_str());
+        let key = key.as_pair();
         let mut row = SingleRow::nulls(outputs.len());
         let places = || outputs.iter().enumerate().map(|(place, output)| (place, &self.sources[*output]));
         let mut take = |column: usize, stored: EdmRef<'_>| {

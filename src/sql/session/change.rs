@@ -11,10 +11,11 @@ use datafusion::common::ScalarValue;
 use super::locking::LockingStatement;
 use super::prepare::{Plan, plan};
 use super::{Position, Session};
-use crate::sql::dml::{Changed, PreparedDml, WriteMode, Writes};
+use crate::model::Entity;
+use crate::sql::dml::{Changed, PreparedDml, WriteMode, Writes, insert_all};
 use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
 use crate::sql::place::Place;
-use crate::sql::plan::{CurrentIn, Tables};
+use crate::sql::plan::{CurrentIn, Planner, Tables};
 use crate::sql::progress::{Report, Writer};
 use crate::sql::relation::{Relation, RelationKind};
 use crate::sql::settings::Autocommit;
@@ -42,6 +43,13 @@ enum Pass {
     Done(Changed),
     /// It met a concurrent change, and wrote nothing. The locks of a statement on its own are kept for its next run.
     Conflict(Option<Claims>),
+}
+
+/// How a change is run.
+enum Way<'e> {
+    /// These rows are inserted, and that is all.
+    Rows(Vec<Entity>),
+    Planned(Box<Planner<'e>>),
 }
 
 /// Whose transaction a change belongs to.
@@ -191,8 +199,15 @@ impl Session {
     ) -> SqlResult<Pass> {
         let reads = self.reads();
         let engine = self.engine.clone();
-        // RETURNING, ON CONFLICT and the parts of WITH are planned again over their rows.
-        let planner = self.planner_of(&engine, reads.clone()).with(given);
+        let plain = match self.settings.direct_reads() {
+            true => dml.plain_rows(parameters, reads.moments.reading()),
+            false => None,
+        };
+        let way = match plain {
+            Some(rows) => Way::Rows(rows),
+            // RETURNING, ON CONFLICT and the parts of WITH are planned again over their rows.
+            None => Way::Planned(Box::new(self.planner_of(&engine, reads.clone()).with(given))),
+        };
         let before = self.transaction.statement_mark();
         let mode = match unit {
             Unit::Block => WriteMode::Block(&mut self.transaction),
@@ -205,7 +220,11 @@ impl Session {
             }
         };
         let mut writes = Writes::new(&engine, dml.relation().clone(), reads, mode);
-        let result = match dml.run(&planner, parameters, &mut writes).await {
+        let run = match way {
+            Way::Rows(rows) => insert_all(rows, &mut writes).await,
+            Way::Planned(planner) => dml.run(&planner, parameters, &mut writes).await,
+        };
+        let result = match run {
             Ok(changed) => Ok(changed),
             Err(error) => Err(writes.give_up(error).await),
         };

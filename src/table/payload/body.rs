@@ -19,10 +19,19 @@ const FRAME_BYTES_MAX: usize = 640;
 /// Bytes of a property without its name twice and without a text, rounded up: a Double has up to 24 digits and signs.
 const PROPERTY_BYTES_MAX: usize = 80;
 
+/// Belongs to the boundary that follows, not to the content.
+const END_OF_PART: &str = "\r\n";
+
 /// Bytes one operation adds to the body.
 pub fn operation_bytes(table: &TableName, operation: &Operation) -> usize {
     let frame = Frame { endpoint: WIDEST_ENDPOINT, id: Uuid::nil(), table };
-    length(|out| frame.write_part(out, 0, operation))
+    let body = body_bytes(operation);
+    length(|out| frame.write_head(out, 0, operation, body)) + body.unwrap_or_default() + END_OF_PART.len()
+}
+
+/// Bytes of the entity an operation carries.
+fn body_bytes(operation: &Operation) -> Option<usize> {
+    operation.entity().map(|entity| length(|out| json::write_entity(out, entity)))
 }
 
 /// Never less than [`operation_bytes`], and told without writing anything: each byte as long as it can become.
@@ -85,6 +94,21 @@ impl Frame<'_> {
     }
 
     fn write_part(&self, out: &mut impl Write, index: usize, operation: &Operation) -> fmt::Result {
+        self.write_head(out, index, operation, body_bytes(operation))?;
+        if let Some(entity) = operation.entity() {
+            json::write_entity(out, entity)?;
+        }
+        out.write_str(END_OF_PART)
+    }
+
+    /// All before the entity, which takes so many bytes.
+    fn write_head(
+        &self,
+        out: &mut impl Write,
+        index: usize,
+        operation: &Operation,
+        body: Option<usize>,
+    ) -> fmt::Result {
         write!(
             out,
             "--changeset_{}\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\nContent-ID: {index:02}\r\n\r\n",
@@ -92,15 +116,10 @@ impl Frame<'_> {
         )?;
         self.write_request_line(out, operation)?;
         write_headers(out, operation)?;
-        if let Some(entity) = operation.entity() {
-            let bytes = length(|out| json::write_entity(out, entity));
-            write!(out, "Content-Length: {bytes}\r\n\r\n")?;
-            json::write_entity(out, entity)?;
-        } else {
-            out.write_str("\r\n")?;
+        match body {
+            Some(bytes) => write!(out, "Content-Length: {bytes}\r\n\r\n"),
+            None => out.write_str("\r\n"),
         }
-        // Belongs to the boundary that follows, not to the content.
-        out.write_str("\r\n")
     }
 
     fn write_request_line(&self, out: &mut impl Write, operation: &Operation) -> fmt::Result {

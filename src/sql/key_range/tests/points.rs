@@ -66,7 +66,7 @@ fn what_is_not_one_value_for_each_column_is_looked_at() {
     }
     let raw = raw();
     let point = PointPredicate::of(&raw, &[col("\"RowKey\"").eq(lit("r")), col("\"PartitionKey\"").eq(lit("p"))]);
-    assert_eq!(point.unwrap().key(&raw, &[]).unwrap().0.as_str(), "p");
+    assert_eq!(point.unwrap().key(&raw, &[]).unwrap().partition.as_str(), "p");
 }
 
 #[test]

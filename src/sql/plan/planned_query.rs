@@ -1,0 +1,160 @@
+//! A query that was planned: what it was planned from and with, and whether there is a short way to its rows.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::LogicalPlan;
+
+use super::assigned::{Receiver, check_constants, check_types};
+use super::direct::DirectRead;
+use crate::sql::catalog::{CatalogView, View};
+use crate::sql::engine::Engine;
+use crate::sql::error::SqlResult;
+use crate::sql::outcome::{ResultColumn, RowStream};
+use crate::sql::reads::Reads;
+use crate::sql::relation::{Relation, RelationKind};
+use crate::sql::settings::Settings;
+use crate::sql::single_row::SingleRow;
+use crate::sql::style::Style;
+use crate::sql::types::SqlType;
+
+/// A query that was planned once and can be run with other parameters and on later snapshots.
+pub(crate) struct PlannedQuery {
+    pub plan: LogicalPlan,
+    /// Type of each parameter, `$1` first.
+    pub parameters: Vec<SqlType>,
+    /// The numbers of those that the query itself names.
+    pub(super) named: Vec<usize>,
+    pub columns: Arc<[ResultColumn]>,
+    /// The relations it was planned with: it stays valid while they keep their shape.
+    pub relations: Vec<Arc<Relation>>,
+    /// The views whose queries became part of it.
+    pub views: Vec<Arc<View>>,
+    /// Reads system relations, whose content is part of the plan.
+    pub reads_system_catalog: bool,
+    /// What its columns are assigned to.
+    pub(super) receivers: Vec<Receiver>,
+    /// The style of the session it was planned in.
+    pub(super) style: Style,
+    /// The read that it is, if it needs no optimizer. Found out when it first runs.
+    pub(super) direct: OnceLock<Option<DirectRead>>,
+    pub(super) current_in: CurrentIn,
+}
+
+/// The version of the catalogue in which something was found to be current last.
+#[derive(Debug)]
+pub(crate) struct CurrentIn(AtomicU64);
+
+impl Default for CurrentIn {
+    /// None.
+    fn default() -> Self {
+        Self(AtomicU64::new(u64::MAX))
+    }
+}
+
+impl CurrentIn {
+    pub fn is(&self, version: Option<u64>) -> bool {
+        version == Some(self.0.load(Ordering::Relaxed))
+    }
+
+    /// What depends on these relations is current in this version. Columns that are observed change without the catalogue.
+    pub fn set<'r>(&self, version: Option<u64>, mut relations: impl Iterator<Item = &'r Arc<Relation>>) {
+        if let Some(version) = version
+            && relations.all(|relation| relation.kind != RelationKind::Found && !relation.open)
+        {
+            self.0.store(version, Ordering::Relaxed);
+        }
+    }
+}
+
+impl PlannedQuery {
+    /// The query, whose columns are assigned to these of a table.
+    ///
+    /// # Errors
+    /// 42804 for a type that is not assigned to the column's, and what the column's type says of a literal without one.
+    pub fn assigned_to(self, receivers: Vec<Receiver>) -> SqlResult<Self> {
+        check_types(&self.plan, &receivers, self.style)?;
+        Ok(Self { receivers, ..self })
+    }
+
+    /// Whether it was found to be current in what this view shows.
+    pub fn is_known_current(&self, catalog: &CatalogView) -> bool {
+        self.current_in.is(catalog.version())
+    }
+
+    /// The rows of a query that is a read by key, and no more.
+    ///
+    /// # Errors
+    /// None in practice; in the stream, what the run meets.
+    pub fn read_directly(
+        &self,
+        engine: &Engine,
+        settings: &Settings,
+        parameters: &[ScalarValue],
+        reads: &Arc<Reads>,
+    ) -> SqlResult<Option<RowStream>> {
+        if !settings.direct_reads() {
+            return Ok(None);
+        }
+        let Some(read) = self.direct(engine)? else { return Ok(None) };
+        check_constants(&self.plan, &self.receivers, self.style)?;
+        read.rows(parameters, reads)
+    }
+
+    /// Whether it may be a read of one row by its key, with nothing computed: that depends on its parameters too.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn may_be_single(&self, engine: &Engine) -> SqlResult<bool> {
+        Ok(self.direct(engine)?.is_some_and(DirectRead::may_be_single))
+    }
+
+    /// The row of such a read, if there is one; outer `None` where it takes another way.
+    ///
+    /// # Errors
+    /// When the table cannot be read.
+    #[expect(clippy::option_option, reason = "two different absences, told apart at the only caller")]
+    pub fn single(
+        &self,
+        engine: &Engine,
+        parameters: &[ScalarValue],
+        reads: &Reads,
+    ) -> SqlResult<Option<Option<SingleRow>>> {
+        let Some(read) = self.direct(engine)? else { return Ok(None) };
+        check_constants(&self.plan, &self.receivers, self.style)?;
+        read.single(parameters, reads)
+    }
+
+    /// Whether it may be a read by key, and no more: that depends on its parameters too.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn may_read_directly(&self, engine: &Engine) -> SqlResult<bool> {
+        Ok(self.direct(engine)?.is_some())
+    }
+
+    fn direct(&self, engine: &Engine) -> SqlResult<Option<&DirectRead>> {
+        if self.reads_system_catalog {
+            return Ok(None);
+        }
+        if let Some(read) = self.direct.get() {
+            return Ok(read.as_ref());
+        }
+        let read = DirectRead::of(&self.plan, &self.receivers, engine.state())?;
+        Ok(self.direct.get_or_init(|| read).as_ref())
+    }
+
+    /// Takes over the types of the parameters that the query names, where they were not known before.
+    pub fn learn(&self, known: &mut Vec<SqlType>) {
+        for index in self.named.iter().filter_map(|number| number.checked_sub(1)) {
+            let Some(found) = self.parameters.get(index) else { continue };
+            if known.len() <= index {
+                known.resize(index + 1, SqlType::Unknown);
+            }
+            if known[index] == SqlType::Unknown {
+                known[index] = found.clone();
+            }
+        }
+    }
+}
