@@ -39,6 +39,8 @@ const CRATES: &[(&str, &[&str])] = &[
     ("datafusion", &["sql"]),
     ("fjall", &["backend/embedded"]),
     ("futures", &["table", "backend", "sql", "pg", "cli"]),
+    // Tables that are looked up by keys which lie elsewhere.
+    ("hashbrown", &["sql/tx"]),
     ("http_body_util", &["cli/metrics"]),
     ("hyper", &["cli/metrics"]),
     ("hyper_util", &["cli/metrics"]),
@@ -61,6 +63,8 @@ const CRATES: &[(&str, &[&str])] = &[
     ("serde", &["backend", "sql", "pg/auth", "cli"]),
     ("serde_json", &["table", "backend", "sql", "pg"]),
     ("sha2", &["sql"]),
+    // Locks have one holder nearly always.
+    ("smallvec", &["sql/tx"]),
     // Files without a name, for what collected writes do not keep in memory; files that replace others; a folder of
     // temporary tables.
     ("tempfile", &["sql/tx", "pg/auth", "cli/wiring"]),

@@ -3,10 +3,11 @@
 //! Rows may come in any order: what is collected is sorted by partition, and each partition's rows fill as few entity
 //! group transactions as they fit. The bounds are those of memory.
 
-use std::collections::HashMap;
+use hashbrown::HashTable;
 
 use super::egt_writer::pack;
 use super::in_flight::Egt;
+use super::key_hash::KeyHash;
 use crate::model::{Entity, EntityKey, TableName};
 use crate::sql::error::SqlResult;
 use crate::table::Operation;
@@ -21,14 +22,17 @@ pub(super) const BYTES_MAX: usize = 16 * 1024 * 1024;
 pub(super) struct Window {
     /// In the order they came, each with its position in the statement's input.
     operations: Vec<(u64, Operation)>,
-    places: HashMap<EntityKey, usize>,
+    /// Each one's place among them, by its key.
+    places: HashTable<usize>,
+    key_hash: KeyHash,
     bytes: usize,
 }
 
 impl Window {
     /// What is to be done to this key.
     pub fn get(&self, key: &EntityKey) -> Option<&Operation> {
-        self.places.get(key).map(|place| &self.operations[*place].1)
+        let is_it = |place: &usize| self.operations[*place].1.key() == key;
+        self.places.find(self.key_hash.of(key), is_it).map(|place| &self.operations[*place].1)
     }
 
     pub fn is_full(&self) -> bool {
@@ -38,8 +42,9 @@ impl Window {
     /// Takes an operation on a key that is not here yet; positions ascend.
     pub fn push(&mut self, position: u64, operation: Operation) {
         self.bytes += operation.entity().map_or(0, Entity::stored_size);
-        self.places.insert(operation.key().clone(), self.operations.len());
+        let (hash, place) = (self.key_hash.of(operation.key()), self.operations.len());
         self.operations.push((position, operation));
+        self.places.insert_unique(hash, place, |place| self.key_hash.of(self.operations[*place].1.key()));
     }
 
     /// Gives out all that is collected as entity group transactions, in the order of their first rows.

@@ -223,7 +223,7 @@ impl Drop for Shared {
     fn drop(&mut self) {
         let state = self.lock_state();
         for key in state.held.keys() {
-            self.locks.restore(state.owner, Target::Advisory(*key), Modes::NONE);
+            self.locks.restore(state.owner, &Target::Advisory(*key), Modes::NONE);
         }
     }
 }
@@ -254,7 +254,7 @@ impl State {
         if modes.is_empty() {
             self.held.remove(&key);
         }
-        locks.restore(self.owner, Target::Advisory(key), modes);
+        locks.restore(self.owner, &Target::Advisory(key), modes);
     }
 }
 

@@ -91,7 +91,7 @@ impl HeldLocks {
     pub fn release_to(&mut self, mark: Mark) {
         while self.held.len() > mark.0 {
             let Some(held) = self.held.pop() else { return };
-            self.locks.restore(self.owner, held.target, held.before);
+            self.locks.restore(self.owner, &held.target, held.before);
         }
     }
 
@@ -112,7 +112,7 @@ impl HeldLocks {
         self.held.extend(kept);
         // Backwards, so that what was strengthened ends as it began.
         for held in released.into_iter().rev() {
-            self.locks.restore(self.owner, held.target, held.before);
+            self.locks.restore(self.owner, &held.target, held.before);
         }
     }
 

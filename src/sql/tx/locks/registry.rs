@@ -4,14 +4,16 @@
 //! rows hardly meet. Requests are granted in the order they came: a weak one does not overtake a strong one that waits,
 //! or the strong one might wait forever. Only who holds the target already goes ahead, since everybody waits for it.
 
-use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+use smallvec::{SmallVec, smallvec};
 use tokio::sync::oneshot;
-use xxhash_rust::xxh64::xxh64;
 
+use super::super::key_hash::KeyHash;
 use super::mode::{Mode, Modes};
 use crate::model::EntityKey;
 use crate::sql::place::StoredTable;
@@ -21,7 +23,7 @@ use crate::sql::statistics::{Counter, LockFigures, TimeCounter};
 const SHARDS: u8 = 64;
 
 /// What can be locked: a table, or a row of it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Target {
     /// By its OID: TRUNCATE gives a table another name in the store.
     Table(u32),
@@ -67,12 +69,16 @@ pub(super) struct Owner {
 
 /// All locks of one gateway.
 pub(crate) struct Locks {
-    shards: Vec<Mutex<HashMap<Target, Lock>>>,
+    shards: Vec<Mutex<Shard>>,
+    key_hash: KeyHash,
     last_transaction: AtomicU64,
     /// What each waiting transaction waits for. Locked before a shard, never after.
     waiting: Mutex<HashMap<Owner, Wanted>>,
     pub(super) counts: WaitCounts,
 }
+
+/// What is locked.
+type Shard = HashTable<(Target, Lock)>;
 
 /// How waits went since the server began.
 #[derive(Debug, Default)]
@@ -103,7 +109,7 @@ pub(super) enum Request {
 /// The holders of one target and those in the queue for it.
 #[derive(Default)]
 struct Lock {
-    holders: Vec<Holder>,
+    holders: SmallVec<[Holder; 1]>,
     queue: VecDeque<Waiter>,
 }
 
@@ -121,7 +127,13 @@ struct Waiter {
 impl Default for Locks {
     fn default() -> Self {
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
-        Self { shards, last_transaction: AtomicU64::new(0), waiting: Mutex::default(), counts: WaitCounts::default() }
+        Self {
+            shards,
+            key_hash: KeyHash::default(),
+            last_transaction: AtomicU64::new(0),
+            waiting: Mutex::default(),
+            counts: WaitCounts::default(),
+        }
     }
 }
 
@@ -144,12 +156,12 @@ impl Locks {
 
     /// Takes a lock that is free, or gets in the queue for it where `queue` says so.
     pub(super) fn request(&self, owner: Owner, target: &Target, mode: Mode, queue: bool) -> Request {
-        let mut shard = self.shard(target);
-        let lock = match shard.entry(target.clone()) {
-            Entry::Occupied(entry) => entry.into_mut(),
+        let (mut shard, hash) = self.shard(target);
+        let lock = match shard.entry(hash, |(locked, _)| locked == target, |(locked, _)| self.hash(locked)) {
+            Entry::Occupied(entry) => &mut entry.into_mut().1,
             Entry::Vacant(entry) => {
-                entry
-                    .insert(Lock { holders: vec![Holder { owner, modes: Modes::NONE.with(mode) }], ..Lock::default() });
+                let holder = Holder { owner, modes: Modes::NONE.with(mode) };
+                entry.insert((target.clone(), Lock { holders: smallvec![holder], queue: VecDeque::new() }));
                 return Request::Granted(Modes::NONE);
             }
         };
@@ -174,20 +186,21 @@ impl Locks {
     }
 
     /// Goes back to what a transaction held of a target before.
-    pub(super) fn restore(&self, owner: Owner, target: Target, before: Modes) {
-        let mut shard = self.shard(&target);
-        let Entry::Occupied(mut entry) = shard.entry(target) else { return };
-        entry.get_mut().restore(owner, before);
-        if entry.get().is_unused() {
+    pub(super) fn restore(&self, owner: Owner, target: &Target, before: Modes) {
+        let (mut shard, hash) = self.shard(target);
+        let Ok(mut entry) = shard.find_entry(hash, |(locked, _)| locked == target) else { return };
+        let lock = &mut entry.get_mut().1;
+        lock.restore(owner, before);
+        if lock.is_unused() {
             entry.remove();
         }
     }
 
     /// Leaves the queue, or gives back what was granted but not noticed any more.
     pub(super) fn abandon(&self, owner: Owner, target: &Target, granted: &mut oneshot::Receiver<Modes>) {
-        let mut shard = self.shard(target);
-        let Entry::Occupied(mut entry) = shard.entry(target.clone()) else { return };
-        let lock = entry.get_mut();
+        let (mut shard, hash) = self.shard(target);
+        let Ok(mut entry) = shard.find_entry(hash, |(locked, _)| locked == target) else { return };
+        let lock = &mut entry.get_mut().1;
         match lock.queue.iter().position(|waiter| waiter.owner == owner) {
             Some(place) => {
                 lock.queue.remove(place);
@@ -206,31 +219,40 @@ impl Locks {
 
     /// The transactions that must end, or give up, before this one gets what it waits for.
     pub(super) fn blockers(&self, owner: Owner, wanted: &Wanted) -> Vec<Owner> {
-        let shard = self.shard(&wanted.target);
-        shard.get(&wanted.target).map_or_else(Vec::new, |lock| lock.blockers(owner, wanted.mode))
+        let (shard, hash) = self.shard(&wanted.target);
+        let found = shard.find(hash, |(locked, _)| *locked == wanted.target);
+        found.map_or_else(Vec::new, |(_, lock)| lock.blockers(owner, wanted.mode))
     }
 
     /// Grants what a transaction waits for if only others in the queue are in its way, and says so.
     pub(super) fn overtake(&self, owner: Owner, wanted: &Wanted) -> bool {
-        let mut shard = self.shard(&wanted.target);
-        shard.get_mut(&wanted.target).is_some_and(|lock| lock.overtake(owner))
+        let (mut shard, hash) = self.shard(&wanted.target);
+        let found = shard.find_mut(hash, |(locked, _)| *locked == wanted.target);
+        found.is_some_and(|(_, lock)| lock.overtake(owner))
     }
 
     pub(super) fn waiting(&self) -> MutexGuard<'_, HashMap<Owner, Wanted>> {
         guard(&self.waiting)
     }
 
-    fn shard(&self, target: &Target) -> MutexGuard<'_, HashMap<Target, Lock>> {
-        let hash = match target {
-            Target::Row(_, key) => xxh64(key.row.as_str().as_bytes(), xxh64(key.partition.as_str().as_bytes(), 0)),
-            Target::Table(oid) => xxh64(&oid.to_le_bytes(), 0),
-            Target::Advisory(AdvisoryKey::One(key)) => xxh64(&key.to_le_bytes(), 1),
+    /// The shard of a target, and the target's hash in there.
+    fn shard(&self, target: &Target) -> (MutexGuard<'_, Shard>, u64) {
+        let hash = self.hash(target);
+        // The table goes by the lowest bits and the highest ones.
+        let [_, _, _, byte, ..] = hash.to_le_bytes();
+        (guard(&self.shards[usize::from(byte % SHARDS)]), hash)
+    }
+
+    fn hash(&self, target: &Target) -> u64 {
+        let key_hash = self.key_hash;
+        match target {
+            Target::Row(_, key) => key_hash.of(key),
+            Target::Table(oid) => key_hash.of_bytes(&oid.to_le_bytes()),
+            Target::Advisory(AdvisoryKey::One(key)) => key_hash.of_bytes(&key.to_le_bytes()),
             Target::Advisory(AdvisoryKey::Pair(first, second)) => {
-                xxh64(&second.to_le_bytes(), xxh64(&first.to_le_bytes(), 2))
+                key_hash.of_bytes(&[first.to_le_bytes(), second.to_le_bytes()].concat())
             }
-        };
-        let [byte, ..] = hash.to_le_bytes();
-        guard(&self.shards[usize::from(byte % SHARDS)])
+        }
     }
 
     /// Locks as `pg_locks` shows them: of tables and numbers all, of rows those that somebody waits for.

@@ -1,0 +1,30 @@
+//! Hashes of entities' keys, for tables that live no longer than the process.
+
+use std::hash::{BuildHasher, RandomState};
+
+use xxhash_rust::xxh64::xxh64;
+
+use crate::model::EntityKey;
+
+/// One way to hash, which nobody outside can know.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct KeyHash {
+    seed: u64,
+}
+
+impl Default for KeyHash {
+    fn default() -> Self {
+        Self { seed: RandomState::new().hash_one(0) }
+    }
+}
+
+impl KeyHash {
+    pub fn of(self, key: &EntityKey) -> u64 {
+        xxh64(key.row.as_str().as_bytes(), xxh64(key.partition.as_str().as_bytes(), self.seed))
+    }
+
+    /// Of what is no key.
+    pub fn of_bytes(self, bytes: &[u8]) -> u64 {
+        xxh64(bytes, self.seed)
+    }
+}
