@@ -94,7 +94,7 @@ impl PreparedInsert {
         let updates = on.is_some_and(|on| matches!(on.action, OnConflictAction::DoUpdate(_)));
         let own_types = source.own_types(&relation, &targets, &declared, updates);
         let listed = match &source {
-            Source::Values(values) => Some(ListedColumns::prepare(planner, &relation, &targets, &own_types, values)),
+            Source::Values(values) => Some(ListedColumns::prepare(&relation, &targets, &own_types, values)),
             Source::Query { .. } => None,
         };
         let conflict =

@@ -1,6 +1,7 @@
-//! A VALUES list as columns of its table's types: those that are the same in every run are made once, at its planning.
+//! A VALUES list as columns of its table's types: those that are the same in every run are made once, by the first that needs
+//! them.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::{Schema, SchemaRef};
@@ -12,7 +13,6 @@ use super::new_rows::BoundRows;
 use super::target::TargetColumn;
 use super::values::{Cell, CellValues, ValuesList};
 use crate::sql::error::SqlResult;
-use crate::sql::plan::Planner;
 use crate::sql::relation::Relation;
 use crate::sql::style::{Reading, Style};
 use crate::sql::types::SqlType;
@@ -24,47 +24,41 @@ pub(super) const ROWS_PER_BATCH: usize = 1024;
 pub(super) struct ListedColumns {
     columns: Vec<ListedColumn>,
     schema: SchemaRef,
-    /// The style that constants were read in.
-    style: Style,
+    /// Made when they are first needed; `None` where the list is more than one batch.
+    constants: Option<OnceLock<Constants>>,
 }
 
 struct ListedColumn {
     target: TargetColumn,
     name: String,
     sql_type: SqlType,
-    /// Its values, where all of them are constants that mean the same at any time.
-    fixed: Option<ArrayRef>,
+}
+
+/// What is the same in every run of one style.
+struct Constants {
+    style: Style,
+    /// Of each column its values, where all of them are constants that mean the same at any time.
+    columns: Vec<Option<ArrayRef>>,
 }
 
 impl ListedColumns {
     /// Values for `targets`, as the columns' types or as those in `own_types`.
     pub fn prepare(
-        planner: &Planner<'_>,
         relation: &Relation,
         targets: &[TargetColumn],
         own_types: &[Option<SqlType>],
         values: &ValuesList,
     ) -> Self {
-        // Without a clock a constant that means the time is an error, and is left to each run; as is any other error,
-        // which belongs there.
-        let reading = Reading { now: None, ..planner.reading() };
-        let meaning = CellValues { parameters: &[], declared: &[], computed: &[], reading };
-        let is_one_batch = values.rows().len() <= ROWS_PER_BATCH;
         let column = |(position, target): (usize, &TargetColumn)| {
             let own_type = own_types.get(position).and_then(Option::as_ref);
             let column_type = target.column(relation).map(|column| &column.sql_type);
             let sql_type = own_type.or(column_type).cloned().unwrap_or(SqlType::Text);
-            let fixed = || {
-                let cells = values.rows().iter().map(|row| row.get(position).filter(|cell| cell.is_constant()));
-                let values: Option<Vec<_>> = cells.map(|cell| meaning.value(cell?, &sql_type).ok()).collect();
-                ScalarValue::iter_to_array(values?).ok()
-            };
-            let fixed = is_one_batch.then(fixed).flatten();
-            ListedColumn { target: target.clone(), name: target.name(relation).to_owned(), sql_type, fixed }
+            ListedColumn { target: target.clone(), name: target.name(relation).to_owned(), sql_type }
         };
         let columns: Vec<ListedColumn> = targets.iter().enumerate().map(column).collect();
         let fields: Vec<_> = columns.iter().map(|column| column.sql_type.field(&column.name, true)).collect();
-        Self { columns, schema: Arc::new(Schema::new(fields)), style: reading.style }
+        let constants = (values.rows().len() <= ROWS_PER_BATCH).then(OnceLock::new);
+        Self { columns, schema: Arc::new(Schema::new(fields)), constants }
     }
 
     /// The types that values are given as.
@@ -82,14 +76,27 @@ impl ListedColumns {
         meaning: &CellValues<'_>,
         rows: &BoundRows,
     ) -> SqlResult<RecordBatch> {
+        let constants = self.constants.as_ref().map(|made| made.get_or_init(|| self.constants(cells, meaning.reading)));
+        let constants = constants.filter(|constants| constants.style == meaning.reading.style);
         let mut columns = Vec::with_capacity(self.columns.len());
         for (position, column) in self.columns.iter().enumerate() {
-            columns.push(match &column.fixed {
-                Some(fixed) if self.style == meaning.reading.style => fixed.clone(),
-                _ => column.values(position, cells, meaning, rows).await?,
+            columns.push(match constants.and_then(|constants| constants.columns[position].clone()) {
+                Some(values) => values,
+                None => column.values(position, cells, meaning, rows).await?,
             });
         }
         batch_of(self.schema.clone(), columns, cells.len())
+    }
+
+    /// Those among all rows of the list. Errors are left to each run.
+    fn constants(&self, cells: &[Vec<Cell>], reading: Reading) -> Constants {
+        let meaning = CellValues::of_constants(reading);
+        let column = |(position, column): (usize, &ListedColumn)| {
+            let cells = cells.iter().map(|row| row.get(position).filter(|cell| cell.is_constant()));
+            let values: Option<Vec<_>> = cells.map(|cell| meaning.value(cell?, &column.sql_type).ok()).collect();
+            ScalarValue::iter_to_array(values?).ok()
+        };
+        Constants { style: reading.style, columns: self.columns.iter().enumerate().map(column).collect() }
     }
 }
 

@@ -20,7 +20,7 @@ use crate::sql::edm;
 use crate::sql::error::SqlResult;
 use crate::sql::plan::Planner;
 use crate::sql::relation::Relation;
-use crate::sql::style::{Reading, Style};
+use crate::sql::style::Style;
 use crate::sql::types::SqlType;
 
 /// A VALUES list that is such rows.
@@ -63,8 +63,8 @@ impl PlainRows {
             return None;
         }
         let place_of = |index: usize| targets.iter().position(|target| *target == TargetColumn::Known(index));
-        let required = relation.columns.iter().enumerate().filter(|(_, column)| is_required(column));
-        if !required.map(|(index, _)| place_of(index)).all(|place| place.is_some()) {
+        let mut required = relation.columns.iter().enumerate().filter(|(_, column)| is_required(column));
+        if required.any(|(index, _)| place_of(index).is_none()) {
             return None;
         }
         let key = relation.key_columns().into_iter().map(place_of).collect::<Option<Vec<_>>>()?;
@@ -75,9 +75,7 @@ impl PlainRows {
             Some(PlainProperty { place, name, sql_type, is_required })
         };
         let properties = targets.iter().enumerate().filter_map(property).collect();
-        // A constant that means the time is another one in each run.
-        let reading = Reading { now: None, ..planner.reading() };
-        let meaning = CellValues { parameters: &[], declared: &[], computed: &[], reading };
+        let meaning = CellValues::of_constants(planner.reading());
         let cell = |(cell, sql_type): (&Cell, &SqlType)| match cell {
             Cell::Parameter(index) => Some(PlainCell::Parameter(*index)),
             Cell::Default | Cell::Computed(_) => None,
@@ -85,7 +83,7 @@ impl PlainRows {
         };
         let row = |row: &Vec<Cell>| row.iter().zip(&types).map(cell).collect::<Option<Vec<_>>>();
         let rows = values.rows().iter().map(row).collect::<Option<Vec<_>>>()?;
-        Some(Self { rows, key, properties, types, style: reading.style })
+        Some(Self { rows, key, properties, types, style: meaning.reading.style })
     }
 
     /// The entities; `None` where one of the rows takes the other way with these parameters.

@@ -238,6 +238,11 @@ pub(super) struct CellValues<'a> {
 }
 
 impl<'a> CellValues<'a> {
+    /// Of constants alone. One that means the time is an error: it is another one in each run.
+    pub fn of_constants(reading: Reading) -> Self {
+        Self { parameters: &[], declared: &[], computed: &[], reading: Reading { now: None, ..reading } }
+    }
+
     /// The value of a cell as its column's type. A DEFAULT is not known here: it is NULL.
     ///
     /// # Errors

@@ -154,7 +154,7 @@ impl Piece {
             }
         };
         // Where all columns are as they were, all rows are.
-        let untouched: Option<Box<[bool]>> = changes.untouched(self.batch).filter(|_| is_written).map(Into::into);
+        let untouched: Option<Box<[bool]>> = changes.untouched(self.batch).map(Into::into);
         let is_as_before = untouched.as_ref().is_some_and(|columns| columns.iter().all(|untouched| *untouched));
         if is_as_before {
             changes.pass(self.batch);

@@ -73,6 +73,20 @@ fn all_columns() -> Vec<ScanColumn> {
     keys.into_iter().chain(values).collect()
 }
 
+/// A scan forwards, for all rows.
+fn request(ranges: &[KeyRange], columns: Vec<ScanColumn>) -> ScanRequest {
+    ScanRequest {
+        table: table(),
+        ranges: ranges.into(),
+        columns: Arc::new(ScanColumns::new(columns)),
+        direction: Direction::Forward,
+        predicate: None,
+        limit: None,
+        batch_rows: 1000,
+        stats: Arc::default(),
+    }
+}
+
 /// What a scan gives as printed rows, or why it fails. Backwards it reads rows.
 async fn scan(
     reader: &dyn TableReader,
@@ -93,16 +107,7 @@ async fn scan_for(
     batch_rows: usize,
     predicate: Option<Predicate>,
 ) -> Result<Vec<String>, String> {
-    let request = ScanRequest {
-        table: table(),
-        ranges: ranges.into(),
-        columns: Arc::new(ScanColumns::new(columns)),
-        direction,
-        predicate,
-        limit: None,
-        batch_rows,
-        stats: Arc::default(),
-    };
+    let request = ScanRequest { direction, predicate, batch_rows, ..request(ranges, columns) };
     let schema = Arc::clone(request.columns.schema());
     let batches: Result<Vec<_>, StoreError> = reader.scan(request).unwrap().try_collect().await;
     let batches = batches.map_err(|error| error.to_string())?;

@@ -26,16 +26,7 @@ fn rows_between(from: i32, to: i32) -> KeyRange {
 
 /// Each row as it is printed.
 async fn rows_of(store: &EmbeddedStore, range: &KeyRange, direction: Direction, limit: Option<usize>) -> Vec<String> {
-    let request = ScanRequest {
-        table: table(),
-        ranges: [range.clone()].into(),
-        columns: Arc::new(ScanColumns::new(all_columns())),
-        direction,
-        predicate: None,
-        limit,
-        batch_rows: 1000,
-        stats: Arc::default(),
-    };
+    let request = ScanRequest { direction, limit, ..request(std::slice::from_ref(range), all_columns()) };
     let batches: Vec<_> = store.reader().scan(request).unwrap().try_collect().await.unwrap();
     let rows = batches.iter().flat_map(|batch| (0..batch.num_rows()).map(move |row| batch.slice(row, 1)));
     rows.map(|row| format!("{:?}", row.columns())).collect()

@@ -19,17 +19,8 @@ async fn set(store: &EmbeddedStore, row: i32, n: i32) {
 
 /// The batches of a scan for the number and the text.
 async fn read(store: &EmbeddedStore) -> Vec<RecordBatch> {
-    let request = ScanRequest {
-        table: table(),
-        ranges: [KeyRange::all()].into(),
-        columns: Arc::new(ScanColumns::new(vec![column("n", ColumnType::Int32), column("text", ColumnType::Text)])),
-        direction: Direction::Forward,
-        predicate: None,
-        limit: None,
-        batch_rows: 100,
-        stats: Arc::default(),
-    };
-    store.reader().scan(request).unwrap().try_collect().await.unwrap()
+    let columns = vec![column("n", ColumnType::Int32), column("text", ColumnType::Text)];
+    store.reader().scan(request(&[KeyRange::all()], columns)).unwrap().try_collect().await.unwrap()
 }
 
 /// Where the values of a column lie.
