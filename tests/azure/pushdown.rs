@@ -175,5 +175,7 @@ async fn a_cancelled_query_asks_no_more() {
     for _ in 0..3 {
         assert_eq!(query(&client, "SELECT n FROM items WHERE p = 'a' AND id = 7").await, rows(&["7"]));
     }
-    assert_eq!(pages() - before, asked, "what was under way is all there is");
+    // The client is told before every task of the query has ended: an answer that comes in between may be followed up once.
+    let all = pages() - before;
+    assert!(all <= asked + 1, "{all} pages, {asked} of them before it was cancelled");
 }
