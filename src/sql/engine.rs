@@ -16,6 +16,7 @@ use super::catalog::Catalog;
 use super::copies::Copies;
 use super::error::{ErrorKind, SqlError, SqlResult};
 use super::functions::Moments;
+use super::grouping::GroupByDictionary;
 use super::login::{Account, Accounts, Role};
 use super::mount::MountedStore;
 use super::notify::Hub;
@@ -133,6 +134,7 @@ impl Engine {
             .with_runtime_env(tuning::runtime_env(config.query_memory)?)
             .with_default_features()
             .with_optimizer_rules(without_written_order(Optimizer::new().rules))
+            .with_physical_optimizer_rule(Arc::new(GroupByDictionary))
             .build();
         let recorder = Recorder::new(store.clone());
         let sequences = Arc::new(Sequences::new(stores.clone()));

@@ -17,6 +17,7 @@ mod explain;
 mod expr;
 mod findings;
 mod functions;
+mod grouping;
 mod handles;
 pub mod input;
 pub mod key_codec;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::StringArray;
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::{DataType, Schema, SchemaRef};
 use bytes::BytesMut;
 
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ use super::output::{Style, TextColumn};
 use super::place::{Place, PlacedName, StoredTable};
 use super::types::SqlType;
 use crate::model::{EntityKey, PropertyName};
-use crate::table::{ColumnType, TypeSet};
+use crate::table::{ColumnType, DerivedColumn, TypeSet};
 
 /// How a table came to be known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -227,6 +227,21 @@ impl Relation {
             !c.hidden && (c.not_null || c.default.is_some() || c.identity.is_some() || c.generated.is_some())
         };
         self.columns.iter().filter(needs).map(|c| c.name.as_str())
+    }
+
+    /// How the store is asked for a column's texts as dictionaries; `None` where they are none of a property.
+    pub(super) fn dictionary(&self, index: usize) -> Option<DerivedColumn> {
+        let column = self.columns.get(index).filter(|column| column.sql_type.arrow() == DataType::Utf8)?;
+        match &column.source {
+            ColumnSource::Property { name, column_type: ColumnType::Text } => Some(DerivedColumn::dictionary(name)),
+            _ => None,
+        }
+    }
+
+    /// The columns that the store is asked for in another form than it has them in.
+    pub(super) fn derived(&self) -> Vec<Arc<DerivedColumn>> {
+        let dictionaries = (0..self.columns.len()).filter_map(|index| self.dictionary(index)).map(Arc::new);
+        self.derived.iter().flatten().cloned().chain(dictionaries).collect()
     }
 
     /// The error for a key that is there already (23505).

@@ -6,6 +6,7 @@
 
 mod asked;
 mod derived;
+mod dictionary;
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use thiserror::Error;
 use self::asked::timestamp_type;
 pub use self::asked::{ColumnType, ScanColumn, ScanColumns};
 pub use self::derived::{DeriveError, DerivedColumn};
+pub use self::dictionary::{TextNumbers, dictionary_type, first_rows, texts_of_rows};
 use super::StoreError;
 use crate::model::limits::DOUBLE_EXACT_INTEGER_MAX;
 use crate::model::{ETag, EdmDateTime, EdmRef, EdmType, EntityKey, PropertyName, StoredEntity};

@@ -21,7 +21,10 @@ mod sighting;
 mod store;
 
 pub use batch::{Batch, BatchBuilder, BatchError, IfMatch, Operation};
-pub use columns::{ColumnType, DeriveError, DerivedColumn, EntityColumns, RowETag, ScanColumn, ScanColumns, Unfit};
+pub use columns::{
+    ColumnType, DeriveError, DerivedColumn, EntityColumns, RowETag, ScanColumn, ScanColumns, TextNumbers, Unfit,
+    dictionary_type, first_rows, texts_of_rows,
+};
 pub use commit::{Stamps, check_disjoint};
 pub use layer::StoreLayer;
 pub use predicate::Predicate;

@@ -40,7 +40,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("fjall", &["backend/embedded"]),
     ("futures", &["table", "backend", "sql", "pg", "cli"]),
     // Tables that are looked up by keys which lie elsewhere.
-    ("hashbrown", &["sql/tx"]),
+    ("hashbrown", &["table/columns", "sql/tx"]),
     ("http_body_util", &["cli/metrics"]),
     ("hyper", &["cli/metrics"]),
     ("hyper_util", &["cli/metrics"]),
@@ -80,7 +80,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("tracing_subscriber", &["cli"]),
     ("unicode_normalization", &["sql"]),
     ("uuid", &["model", "table", "backend", "sql", "pg"]),
-    ("xxhash_rust", &["backend", "sql"]),
+    ("xxhash_rust", &["backend", "sql", "table/columns"]),
 ];
 
 #[test]

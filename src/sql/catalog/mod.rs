@@ -265,8 +265,7 @@ impl Shared {
             self.store.keep_derived(&table.relation.stored.name, Vec::new());
         }
         for (_, table) in after.iter().filter(|(name, table)| !is_in(before, name, table)) {
-            let derived = table.relation.derived.iter().flatten().cloned().collect();
-            self.store.keep_derived(&table.relation.stored.name, derived);
+            self.store.keep_derived(&table.relation.stored.name, table.relation.derived());
         }
     }
 

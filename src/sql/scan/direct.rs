@@ -136,6 +136,7 @@ impl DirectScan {
             reads,
             layout: Some(Arc::clone(&self.layout)),
             read: Arc::clone(&self.columns),
+            dictionaries: Arc::new([]),
             projection: Arc::clone(&self.columns),
             plan: Arc::new(plan),
             groups,

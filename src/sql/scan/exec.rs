@@ -11,6 +11,7 @@ use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DFSchema, Result, Statistics, internal_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{Partitioning, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::execution_plan::{
     Boundedness, ChildrenPropertiesMode, EmissionType, ReplaceChildrenOptions,
@@ -42,6 +43,8 @@ pub(in crate::sql) struct EntityScanExec {
     projection: Arc<[usize]>,
     /// Columns of the relation that are read: those that come out, then those only filters need.
     read: Arc<[usize]>,
+    /// Those of them whose texts come as dictionaries.
+    dictionaries: Arc<[usize]>,
     plan: Arc<KeyPlan>,
     groups: Arc<[GroupScan]>,
     direction: Direction,
@@ -88,6 +91,7 @@ impl EntityScanExec {
             relation,
             projection: projection.into(),
             read: read.into(),
+            dictionaries: Arc::new([]),
             plan: Arc::new(plan),
             groups,
             direction: Direction::Forward,
@@ -125,6 +129,28 @@ impl EntityScanExec {
     #[must_use]
     pub fn with_values(self, values: &[(usize, usize)]) -> Self {
         Self { values: values.into(), ..self }
+    }
+
+    /// The same scan, with the texts of this column that comes out as dictionaries. `None` where they are no texts of a
+    /// property, or a filter looks at them.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn with_dictionary(&self, output: usize) -> Result<Option<Self>> {
+        let Some(&column) = self.projection.get(output) else { return Ok(None) };
+        let name = &self.relation.columns[column].name;
+        let residuals = self.groups.iter().filter_map(|group| group.residual.as_ref());
+        let is_filtered =
+            residuals.chain(&self.dynamic).any(|filter| collect_columns(filter).iter().any(|used| used.name() == name));
+        if is_filtered || self.relation.dictionary(column).is_none() {
+            return Ok(None);
+        }
+        let dictionaries: Arc<[usize]> = self.dictionaries.iter().copied().chain([column]).collect();
+        let layout = RowLayout::with_dictionaries(&self.relation, &self.projection, &dictionaries, false);
+        let (relation, projection) = (&self.relation, &self.projection);
+        let properties =
+            plan_properties(relation, projection, layout.schema(), &self.plan, self.direction, self.parts)?;
+        Ok(Some(Self { dictionaries, properties, ..self.clone() }))
     }
 
     /// How many parts it is read in.
@@ -178,6 +204,7 @@ impl EntityScanExec {
             relation: Arc::clone(&self.relation),
             reads,
             read: Arc::clone(&self.read),
+            dictionaries: Arc::clone(&self.dictionaries),
             projection: Arc::clone(&self.projection),
             plan: Arc::clone(&self.plan),
             groups: Arc::clone(&self.groups),

@@ -11,7 +11,7 @@ use crate::sql::edm;
 use crate::sql::error::SqlResult;
 use crate::sql::relation::{ColumnSource, Relation};
 use crate::sql::types::SqlType;
-use crate::table::{EntityColumns, ScanColumn, ScanColumns};
+use crate::table::{EntityColumns, ScanColumn, ScanColumns, dictionary_type};
 
 /// How some of a relation's columns are made out of a scan's columns.
 #[derive(Debug)]
@@ -33,13 +33,24 @@ impl RowLayout {
     /// The layout of the relation's columns at these indexes. With `keys`, the scan's first columns are PartitionKey
     /// and RowKey, whether they were asked for or not.
     pub fn new(relation: &Relation, columns: &[usize], keys: bool) -> Self {
+        Self::with_dictionaries(relation, columns, &[], keys)
+    }
+
+    /// The same, the texts of some of the columns as dictionaries: of those that [`Relation::dictionary`] knows.
+    pub fn with_dictionaries(relation: &Relation, columns: &[usize], dictionaries: &[usize], keys: bool) -> Self {
         let mut scan = Vec::new();
         if keys {
             scan.extend([ScanColumn::PartitionKey, ScanColumn::RowKey]);
         }
         let mut sources = Vec::with_capacity(columns.len());
+        let dictionary = |index| relation.dictionary(index).filter(|_| dictionaries.contains(&index));
         for &index in columns {
             let column = &relation.columns[index];
+            if let Some(dictionary) = dictionary(index) {
+                let wanted = ScanColumn::Derived(Arc::new(dictionary));
+                sources.push(Source { index: position_or_push(&mut scan, wanted), sql_type: None });
+                continue;
+            }
             let (wanted, sql_type) = match (&relation.derived[index], stored_column(&column.source)) {
                 (None, Some(stored)) => (stored, Some(column.sql_type.clone())),
                 (Some(derived), _) => (ScanColumn::Derived(Arc::clone(derived)), None),
@@ -47,7 +58,11 @@ impl RowLayout {
             };
             sources.push(Source { index: position_or_push(&mut scan, wanted), sql_type });
         }
-        let fields: Vec<_> = columns.iter().map(|&index| relation.arrow_schema.field(index).clone()).collect();
+        let field = |&index: &usize| {
+            let field = relation.arrow_schema.field(index).clone();
+            if dictionary(index).is_some() { field.with_data_type(dictionary_type()) } else { field }
+        };
+        let fields: Vec<_> = columns.iter().map(field).collect();
         Self { scan: Arc::new(ScanColumns::new(scan)), sources, schema: Arc::new(Schema::new(fields)) }
     }
 

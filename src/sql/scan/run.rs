@@ -38,6 +38,8 @@ pub(super) struct ScanRun {
     /// That of the columns that are read, where it was made before.
     pub layout: Option<Arc<RowLayout>>,
     pub read: Arc<[usize]>,
+    /// Those of them whose texts come as dictionaries.
+    pub dictionaries: Arc<[usize]>,
     pub projection: Arc<[usize]>,
     pub plan: Arc<KeyPlan>,
     pub groups: Arc<[GroupScan]>,
@@ -139,7 +141,10 @@ impl ScanRun {
         let hidden = own.map_or(0, |own| own.count_at_most(&group.ranges));
         let own = own.filter(|_| hidden > 0);
         let layout = self.layout.clone().filter(|_| own.is_none());
-        let layout = layout.unwrap_or_else(|| Arc::new(RowLayout::new(&self.relation, &self.read, own.is_some())));
+        let layout = layout.unwrap_or_else(|| {
+            let (relation, dictionaries) = (&self.relation, &self.dictionaries);
+            Arc::new(RowLayout::with_dictionaries(relation, &self.read, dictionaries, own.is_some()))
+        });
         let limit = self.fetch.filter(|_| group.residual.is_none()).map(|fetch| fetch.saturating_add(hidden));
         let request = ScanRequest {
             table: self.relation.stored.name.clone(),

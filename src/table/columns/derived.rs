@@ -7,7 +7,9 @@ use std::sync::Arc;
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 
-use super::ScanColumn;
+use super::dictionary::{dictionary, dictionary_type};
+use super::{ColumnType, ScanColumn};
+use crate::model::PropertyName;
 
 /// Why a column could not be made: in the words of who asks for it.
 pub type DeriveError = Arc<dyn Error + Send + Sync>;
@@ -24,6 +26,7 @@ pub struct DerivedColumn {
     inputs: Vec<ScanColumn>,
     data_type: DataType,
     derive: Box<Derive>,
+    is_dictionary: bool,
 }
 
 impl DerivedColumn {
@@ -34,7 +37,21 @@ impl DerivedColumn {
         data_type: DataType,
         derive: impl Fn(&[ArrayRef]) -> Result<ArrayRef, DeriveError> + Send + Sync + 'static,
     ) -> Self {
-        Self { id, inputs, data_type, derive: Box::new(derive) }
+        Self { id, inputs, data_type, derive: Box::new(derive), is_dictionary: false }
+    }
+
+    /// A property's texts, as Dictionary(UInt32, Utf8): where many rows have the same text they have the same key, and the
+    /// keys are rows of the column that the texts themselves are in.
+    pub fn dictionary(name: &PropertyName) -> Self {
+        let input = ScanColumn::Property { name: name.clone(), column_type: ColumnType::Text };
+        let derive = |texts: &[ArrayRef]| dictionary(&texts[0]).map_err(|error| Arc::new(error) as DeriveError);
+        let column = Self::new(format!("dictionary of {name}"), vec![input], dictionary_type(), derive);
+        Self { is_dictionary: true, ..column }
+    }
+
+    /// Whether it is the dictionary of its one input: who keeps that needs to keep no more than its keys.
+    pub fn is_dictionary(&self) -> bool {
+        self.is_dictionary
     }
 
     pub fn id(&self) -> &str {

@@ -14,11 +14,12 @@ use arrow::datatypes::{DataType, Int32Type, TimestampMicrosecondType, UInt8Type}
 
 use super::super::key_bytes;
 use super::Segment;
+use super::derived::kept_type;
 use super::file::{PARTITION_KEY, PROPERTIES, ROW_KEY, TICK, TIMESTAMP};
 use super::manifest::{BatchMeta, Extremes};
 use crate::model::limits::DOUBLE_EXACT_INTEGER_MAX;
 use crate::model::{ETag, EdmDateTime, EdmType, PropertyName};
-use crate::table::{ColumnType, DerivedColumn, ScanColumn, ScanColumns};
+use crate::table::{ColumnType, DerivedColumn, ScanColumn, ScanColumns, texts_of_rows};
 
 /// How a column is made.
 enum Source {
@@ -29,6 +30,11 @@ enum Source {
     /// The physical column, its values widened to this type.
     Widened(usize, ColumnType),
     Nulls(ColumnType),
+    /// The texts of a physical column, by their rows in the batch that another one holds.
+    Dictionary {
+        rows: usize,
+        texts: usize,
+    },
     /// Made of these.
     Derived(Arc<DerivedColumn>, Vec<Source>),
 }
@@ -52,7 +58,7 @@ pub(super) fn is_at_hand(segment: &Segment, batch: usize, columns: &ScanColumns)
     let is_there = |column: &ScanColumn| match source(segment, batch, column) {
         Some(Source::Same(column)) => has(column),
         Some(Source::Partition | Source::Nulls(_)) => true,
-        Some(Source::ETag | Source::Widened(..) | Source::Derived(..)) | None => false,
+        Some(Source::ETag | Source::Widened(..) | Source::Dictionary { .. } | Source::Derived(..)) | None => false,
     };
     has(PARTITION_KEY) && has(ROW_KEY) && columns.columns().iter().all(is_there)
 }
@@ -66,6 +72,10 @@ fn make(segment: &Segment, batch: usize, source: Source, rows: &Range<usize>) ->
             cast(&segment.array(batch, column)?.slice(rows.start, rows.len()), &wanted.arrow()).ok()
         }
         Source::Nulls(wanted) => Some(new_null_array(&wanted.arrow(), rows.len())),
+        Source::Dictionary { rows: kept, texts } => {
+            let kept = segment.array(batch, kept)?.slice(rows.start, rows.len());
+            texts_of_rows(kept.as_primitive_opt()?.clone(), Arc::clone(segment.array(batch, texts)?)).ok()
+        }
         Source::Derived(column, inputs) => {
             let inputs = inputs.into_iter().map(|input| make(segment, batch, input, rows));
             column.derive(&inputs.collect::<Option<Vec<_>>>()?).ok()
@@ -81,13 +91,17 @@ fn source(segment: &Segment, batch: usize, column: &ScanColumn) -> Option<Source
         ScanColumn::ETag => Source::ETag,
         ScanColumn::Property { name, column_type } => property(segment, batch, name, *column_type)?,
         ScanColumn::EdmTypeOf(_) => return None,
-        ScanColumn::Derived(column) => match kept(segment, batch, column) {
-            Some(kept) => Source::Same(kept),
-            None => {
-                let inputs = column.inputs().iter().map(|input| source(segment, batch, input));
-                Source::Derived(Arc::clone(column), inputs.collect::<Option<Vec<_>>>()?)
+        ScanColumn::Derived(column) => {
+            let inputs = column.inputs().iter().map(|input| source(segment, batch, input));
+            let inputs = inputs.collect::<Option<Vec<_>>>()?;
+            match (kept(segment, batch, column), inputs.as_slice()) {
+                (Some(rows), [Source::Same(texts)]) if column.is_dictionary() => {
+                    Source::Dictionary { rows, texts: *texts }
+                }
+                (Some(kept), _) if !column.is_dictionary() => Source::Same(kept),
+                _ => Source::Derived(Arc::clone(column), inputs),
             }
-        },
+        }
     })
 }
 
@@ -96,7 +110,7 @@ fn kept(segment: &Segment, batch: usize, column: &DerivedColumn) -> Option<usize
     let meta = &segment.meta;
     let (place, field) = meta.kept.fields().find(column.id())?;
     let index = PROPERTIES + meta.columns.len() + place;
-    (field.data_type() == column.data_type() && has_values(meta.batches.get(batch)?, index)).then_some(index)
+    (*field.data_type() == kept_type(column) && has_values(meta.batches.get(batch)?, index)).then_some(index)
 }
 
 fn property(segment: &Segment, batch: usize, name: &PropertyName, wanted: ColumnType) -> Option<Source> {

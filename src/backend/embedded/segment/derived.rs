@@ -6,14 +6,14 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use arrow::array::{ArrayRef, new_null_array};
-use arrow::datatypes::{Field, Schema, SchemaRef};
+use arrow::array::{ArrayRef, AsArray, new_null_array};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 
 use super::manifest::SegmentColumn;
 use super::write::{COLLECTED_PARTITION_KEY, COLLECTED_PROPERTIES, COLLECTED_ROW_KEY};
 use crate::model::TableName;
-use crate::table::{ColumnType, DerivedColumn, ScanColumn};
+use crate::table::{ColumnType, DerivedColumn, ScanColumn, first_rows};
 
 /// What is asked for of each table.
 #[derive(Debug, Default)]
@@ -56,18 +56,28 @@ impl Kept {
         self.column.id()
     }
 
-    /// Its values in a batch. All are NULL where one cannot be made: who needs them then meets the error.
+    /// Its values in a batch. All are NULL where one cannot be made: who needs them then meets the error. The same where a
+    /// dictionary does not pay.
     pub(super) fn make(&self, collected: &RecordBatch) -> ArrayRef {
+        let data_type = kept_type(&self.column);
         let inputs: Vec<ArrayRef> = self.inputs.iter().map(|place| Arc::clone(collected.column(*place))).collect();
-        let made = self.column.derive(&inputs).ok();
-        let made = made.filter(|made| made.data_type() == self.column.data_type());
-        made.unwrap_or_else(|| new_null_array(self.column.data_type(), collected.num_rows()))
+        let made = match self.column.is_dictionary() {
+            true => inputs[0].as_string_opt().and_then(first_rows).map(|rows| Arc::new(rows) as ArrayRef),
+            false => self.column.derive(&inputs).ok(),
+        };
+        let made = made.filter(|made| *made.data_type() == data_type);
+        made.unwrap_or_else(|| new_null_array(&data_type, collected.num_rows()))
     }
+}
+
+/// What a file keeps of it: of a dictionary the keys.
+pub(super) fn kept_type(column: &DerivedColumn) -> DataType {
+    if column.is_dictionary() { DataType::UInt32 } else { column.data_type().clone() }
 }
 
 /// The columns of a file that hold them, each under its id.
 pub(super) fn schema(kept: &[Kept]) -> SchemaRef {
-    let field = |kept: &Kept| Field::new(kept.id(), kept.column.data_type().clone(), true);
+    let field = |kept: &Kept| Field::new(kept.id(), kept_type(&kept.column), true);
     Arc::new(Schema::new(kept.iter().map(field).collect::<Vec<_>>()))
 }
 

@@ -2,6 +2,7 @@
 
 mod against_rows;
 mod derived;
+mod dictionaries;
 mod given_up;
 mod recent;
 mod small_scans;
