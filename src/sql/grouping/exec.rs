@@ -160,7 +160,7 @@ impl Half {
         Ok(())
     }
 
-    /// Whether there are many groups, or no memory for more.
+    /// Takes the memory that it needs now. Whether there are many groups, or no memory for them.
     fn is_full(&mut self) -> bool {
         let functions: usize = self.functions.iter().map(|function| function.accumulator.size()).sum();
         let size = functions + self.groups.size() + self.of_rows.capacity() * size_of::<usize>();

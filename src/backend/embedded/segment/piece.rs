@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, MutableArrayData, make_array};
-use arrow::datatypes::SchemaRef;
+use arrow::compute::interleave;
+use arrow::datatypes::{DataType, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 
@@ -340,26 +341,42 @@ impl Runs {
             }
             ([(Side::Written, rows)], Some(written)) => written.slice(rows.start, rows.len()).columns().to_vec(),
             (runs, _) => {
-                let of_written = |index| written.as_ref().map(|written: &RecordBatch| written.column(index).to_data());
-                let interleave = |(index, column): (usize, &ArrayRef)| {
+                let merge = |(index, column): (usize, &ArrayRef)| {
                     if current.untouched.get(index) == Some(&true) {
                         return Ok(column.slice(start, self.rows));
                     }
-                    let sources = [Some(column.to_data()), of_written(index)];
-                    let sources: Vec<_> = sources.iter().flatten().collect();
-                    let mut rows = MutableArrayData::new(sources, false, self.rows);
-                    for (side, range) in runs {
-                        rows.try_extend(usize::from(*side == Side::Written), range.start, range.end)?;
-                    }
-                    Ok(make_array(rows.freeze()))
+                    let written = written.as_ref().map(|written: &RecordBatch| written.column(index));
+                    merged(column, written, runs, self.rows)
                 };
-                let columns = current.columns.iter().enumerate().map(interleave).collect::<Result<_, ArrowError>>();
+                let columns = current.columns.iter().enumerate().map(merge).collect::<Result<_, ArrowError>>();
                 // Both sides end long before their offsets do.
                 columns.map_err(|error| StoreError::Unavailable(format!("rows were not merged: {error}")))?
             }
         };
         Ok(Some(record_batch(schema, columns, self.rows)))
     }
+}
+
+/// These runs of both sides, one behind the other: so many rows.
+fn merged(
+    segment: &ArrayRef,
+    written: Option<&ArrayRef>,
+    runs: &[(Side, Range<usize>)],
+    rows: usize,
+) -> Result<ArrayRef, ArrowError> {
+    let source = |side: &Side| usize::from(*side == Side::Written);
+    if let DataType::Dictionary(..) = segment.data_type() {
+        // A dictionary has the texts of a whole batch: no more of them than occur are copied.
+        let sources: Vec<&dyn Array> = [Some(segment), written].into_iter().flatten().map(AsRef::as_ref).collect();
+        let places = runs.iter().flat_map(|(side, range)| range.clone().map(move |row| (source(side), row)));
+        return interleave(&sources, &places.collect::<Vec<_>>());
+    }
+    let sources = [Some(segment.to_data()), written.map(|written| written.to_data())];
+    let mut merged = MutableArrayData::new(sources.iter().flatten().collect(), false, rows);
+    for (side, range) in runs {
+        merged.try_extend(source(side), range.start, range.end)?;
+    }
+    Ok(make_array(merged.freeze()))
 }
 
 fn record_batch(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> RecordBatch {
