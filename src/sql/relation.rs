@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::StringArray;
-use arrow::datatypes::{DataType, Schema, SchemaRef};
+use arrow::datatypes::{Schema, SchemaRef};
 use bytes::BytesMut;
 
 use serde::{Deserialize, Serialize};
@@ -229,11 +229,15 @@ impl Relation {
         self.columns.iter().filter(needs).map(|c| c.name.as_str())
     }
 
-    /// How the store is asked for a column's texts as dictionaries; `None` where they are none of a property.
+    /// How the store is asked for a column's texts as dictionaries; `None` where they are none of a property, or are not
+    /// shown as they are stored: those of char(n), say, or of varchar(n), of which each is looked at.
     pub(super) fn dictionary(&self, index: usize) -> Option<DerivedColumn> {
-        let column = self.columns.get(index).filter(|column| column.sql_type.arrow() == DataType::Utf8)?;
-        match &column.source {
-            ColumnSource::Property { name, column_type: ColumnType::Text } => Some(DerivedColumn::dictionary(name)),
+        let column = self.columns.get(index)?;
+        match (&column.sql_type, &column.source) {
+            (
+                SqlType::Text | SqlType::Varchar(None),
+                ColumnSource::Property { name, column_type: ColumnType::Text },
+            ) => Some(DerivedColumn::dictionary(name)),
             _ => None,
         }
     }

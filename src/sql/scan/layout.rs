@@ -43,26 +43,20 @@ impl RowLayout {
             scan.extend([ScanColumn::PartitionKey, ScanColumn::RowKey]);
         }
         let mut sources = Vec::with_capacity(columns.len());
-        let dictionary = |index| relation.dictionary(index).filter(|_| dictionaries.contains(&index));
+        let mut fields = Vec::with_capacity(columns.len());
         for &index in columns {
-            let column = &relation.columns[index];
-            if let Some(dictionary) = dictionary(index) {
-                let wanted = ScanColumn::Derived(Arc::new(dictionary));
-                sources.push(Source { index: position_or_push(&mut scan, wanted), sql_type: None });
-                continue;
-            }
-            let (wanted, sql_type) = match (&relation.derived[index], stored_column(&column.source)) {
+            let (column, field) = (&relation.columns[index], relation.arrow_schema.field(index).clone());
+            let dictionary = dictionaries.contains(&index).then(|| relation.dictionary(index)).flatten();
+            let is_dictionary = dictionary.is_some();
+            let derived = dictionary.map(Arc::new).or_else(|| relation.derived[index].clone());
+            let (wanted, sql_type) = match (derived, stored_column(&column.source)) {
                 (None, Some(stored)) => (stored, Some(column.sql_type.clone())),
-                (Some(derived), _) => (ScanColumn::Derived(Arc::clone(derived)), None),
+                (Some(derived), _) => (ScanColumn::Derived(derived), None),
                 (None, None) => unreachable!("what is no stored column is derived"),
             };
             sources.push(Source { index: position_or_push(&mut scan, wanted), sql_type });
+            fields.push(if is_dictionary { field.with_data_type(dictionary_type()) } else { field });
         }
-        let field = |&index: &usize| {
-            let field = relation.arrow_schema.field(index).clone();
-            if dictionary(index).is_some() { field.with_data_type(dictionary_type()) } else { field }
-        };
-        let fields: Vec<_> = columns.iter().map(field).collect();
         Self { scan: Arc::new(ScanColumns::new(scan)), sources, schema: Arc::new(Schema::new(fields)) }
     }
 
