@@ -16,6 +16,7 @@ mod read_only;
 mod scan;
 mod scan_plan;
 mod schema;
+mod seeded_hash;
 mod segments;
 mod sighting;
 mod store;
@@ -32,6 +33,7 @@ pub use read_only::ReadOnlyStore;
 pub use scan::{Direction, KeyRange, ScanRequest, ScanStats, ScanStream};
 pub use scan_plan::{RemotePlan, ScanPlan};
 pub use schema::{ObservedProperty, ObservedSchema, TypeSet};
+pub use seeded_hash::SeededHash;
 pub use segments::{Renewal, SegmentFigures, SegmentState};
 pub use sighting::{Counted, Sighting, SightingSource, Sightings};
 pub use store::{

@@ -80,7 +80,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("tracing_subscriber", &["cli"]),
     ("unicode_normalization", &["sql"]),
     ("uuid", &["model", "table", "backend", "sql", "pg"]),
-    ("xxhash_rust", &["backend", "sql", "table/columns"]),
+    ("xxhash_rust", &["backend", "sql", "table/seeded_hash"]),
 ];
 
 #[test]

@@ -11,7 +11,6 @@ mod claims;
 mod commit_group;
 mod egt_writer;
 mod in_flight;
-mod key_hash;
 mod layers;
 mod loader;
 mod locks;

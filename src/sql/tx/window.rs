@@ -7,10 +7,9 @@ use hashbrown::HashTable;
 
 use super::egt_writer::pack;
 use super::in_flight::Egt;
-use super::key_hash::KeyHash;
 use crate::model::{Entity, EntityKey, TableName};
 use crate::sql::error::SqlResult;
-use crate::table::Operation;
+use crate::table::{Operation, SeededHash};
 
 /// Operations collected before they are committed: enough to fill 100 EGTs, so that even scattered keys share them.
 pub(super) const OPERATIONS_MAX: usize = 10_000;
@@ -24,7 +23,7 @@ pub(super) struct Window {
     operations: Vec<(u64, Operation)>,
     /// Each one's place among them, by its key.
     places: HashTable<usize>,
-    key_hash: KeyHash,
+    key_hash: SeededHash,
     bytes: usize,
 }
 

@@ -1,6 +1,5 @@
 //! Texts of which many rows have the same one: looked at once for all of them.
 
-use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, StringArray, UInt32Array};
@@ -9,7 +8,8 @@ use arrow::datatypes::{DataType, UInt32Type};
 use arrow::error::ArrowError;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
-use xxhash_rust::xxh64::xxh64;
+
+use crate::table::SeededHash;
 
 /// A dictionary pays where no more than one in so many rows has a text that no row before it has.
 const ROWS_OF_A_TEXT: usize = 8;
@@ -57,24 +57,17 @@ pub(super) fn dictionary(texts: &ArrayRef) -> Result<ArrayRef, ArrowError> {
 }
 
 /// Numbers of texts that lie elsewhere: equal ones have the same.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct TextNumbers {
     table: HashTable<u32>,
-    /// Nobody outside can know how texts are hashed.
-    seed: u64,
-}
-
-impl Default for TextNumbers {
-    fn default() -> Self {
-        Self { table: HashTable::new(), seed: RandomState::new().hash_one(0) }
-    }
+    hash: SeededHash,
 }
 
 impl TextNumbers {
     /// The number of the text: this one if the text is new. `text_of` tells the text of each number that was given.
     pub fn number<'t>(&mut self, text: &str, new: u32, text_of: impl Fn(u32) -> &'t str) -> u32 {
-        let seed = self.seed;
-        let hash = |text: &str| xxh64(text.as_bytes(), seed);
+        let seeded = self.hash;
+        let hash = |text: &str| seeded.of_bytes(text.as_bytes());
         let found = self.table.entry(hash(text), |known| text_of(*known) == text, |known| hash(text_of(*known)));
         match found {
             Entry::Occupied(known) => *known.get(),
@@ -88,10 +81,6 @@ impl TextNumbers {
 
     pub fn is_empty(&self) -> bool {
         self.table.is_empty()
-    }
-
-    pub fn clear(&mut self) {
-        self.table.clear();
     }
 
     /// What it takes of the memory, in bytes.

@@ -92,13 +92,14 @@ fn source(segment: &Segment, batch: usize, column: &ScanColumn) -> Option<Source
         ScanColumn::Property { name, column_type } => property(segment, batch, name, *column_type)?,
         ScanColumn::EdmTypeOf(_) => return None,
         ScanColumn::Derived(column) => {
+            let kept = kept(segment, batch, column);
+            if let Some(kept) = kept.filter(|_| !column.is_dictionary()) {
+                return Some(Source::Same(kept));
+            }
             let inputs = column.inputs().iter().map(|input| source(segment, batch, input));
             let inputs = inputs.collect::<Option<Vec<_>>>()?;
-            match (kept(segment, batch, column), inputs.as_slice()) {
-                (Some(rows), [Source::Same(texts)]) if column.is_dictionary() => {
-                    Source::Dictionary { rows, texts: *texts }
-                }
-                (Some(kept), _) if !column.is_dictionary() => Source::Same(kept),
+            match (kept, inputs.as_slice()) {
+                (Some(rows), [Source::Same(texts)]) => Source::Dictionary { rows, texts: *texts },
                 _ => Source::Derived(Arc::clone(column), inputs),
             }
         }

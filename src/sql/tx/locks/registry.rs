@@ -13,11 +13,11 @@ use hashbrown::hash_table::Entry;
 use smallvec::{SmallVec, smallvec};
 use tokio::sync::oneshot;
 
-use super::super::key_hash::KeyHash;
 use super::mode::{Mode, Modes};
 use crate::model::EntityKey;
 use crate::sql::place::StoredTable;
 use crate::sql::statistics::{Counter, LockFigures, TimeCounter};
+use crate::table::SeededHash;
 
 /// Enough that the sessions of a busy server seldom want the same one.
 const SHARDS: u8 = 64;
@@ -70,7 +70,7 @@ pub(super) struct Owner {
 /// All locks of one gateway.
 pub(crate) struct Locks {
     shards: Vec<Mutex<Shard>>,
-    key_hash: KeyHash,
+    key_hash: SeededHash,
     last_transaction: AtomicU64,
     /// What each waiting transaction waits for. Locked before a shard, never after.
     waiting: Mutex<HashMap<Owner, Wanted>>,
@@ -129,7 +129,7 @@ impl Default for Locks {
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
         Self {
             shards,
-            key_hash: KeyHash::default(),
+            key_hash: SeededHash::default(),
             last_transaction: AtomicU64::new(0),
             waiting: Mutex::default(),
             counts: WaitCounts::default(),

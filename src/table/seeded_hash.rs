@@ -1,4 +1,4 @@
-//! Hashes of entities' keys, for tables that live no longer than the process.
+//! Hashes of entities' keys and of texts, for tables that live no longer than the process.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -8,17 +8,17 @@ use crate::model::EntityKey;
 
 /// One way to hash, which nobody outside can know.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct KeyHash {
+pub struct SeededHash {
     seed: u64,
 }
 
-impl Default for KeyHash {
+impl Default for SeededHash {
     fn default() -> Self {
         Self { seed: RandomState::new().hash_one(0) }
     }
 }
 
-impl KeyHash {
+impl SeededHash {
     pub fn of(self, key: &EntityKey) -> u64 {
         xxh64(key.row.as_str().as_bytes(), xxh64(key.partition.as_str().as_bytes(), self.seed))
     }
