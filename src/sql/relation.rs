@@ -229,13 +229,13 @@ impl Relation {
         self.columns.iter().filter(needs).map(|c| c.name.as_str())
     }
 
-    /// How the store is asked for a column's texts as dictionaries; `None` where they are none of a property, or are not
-    /// shown as they are stored: those of char(n), say, or of varchar(n), of which each is looked at.
+    /// How the store is asked for a column's texts as dictionaries; `None` where they are none of a property, or what is
+    /// shown is made of them.
     pub(super) fn dictionary(&self, index: usize) -> Option<DerivedColumn> {
         let column = self.columns.get(index)?;
         match (&column.sql_type, &column.source) {
             (
-                SqlType::Text | SqlType::Varchar(None),
+                SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_),
                 ColumnSource::Property { name, column_type: ColumnType::Text },
             ) => Some(DerivedColumn::dictionary(name)),
             _ => None,

@@ -21,7 +21,9 @@ use thiserror::Error;
 use self::asked::timestamp_type;
 pub use self::asked::{ColumnType, ScanColumn, ScanColumns};
 pub use self::derived::{DeriveError, DerivedColumn};
-pub use self::dictionary::{TextNumbers, dictionary_type, first_rows, texts_of_rows};
+pub use self::dictionary::{
+    TextNumbers, dictionary_texts, dictionary_type, first_rows, text_for_each_row, texts_of_rows,
+};
 use super::StoreError;
 use crate::model::limits::DOUBLE_EXACT_INTEGER_MAX;
 use crate::model::{ETag, EdmDateTime, EdmRef, EdmType, EntityKey, PropertyName, StoredEntity};

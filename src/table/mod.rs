@@ -24,7 +24,7 @@ mod store;
 pub use batch::{Batch, BatchBuilder, BatchError, IfMatch, Operation};
 pub use columns::{
     ColumnType, DeriveError, DerivedColumn, EntityColumns, RowETag, ScanColumn, ScanColumns, TextNumbers, Unfit,
-    dictionary_type, first_rows, texts_of_rows,
+    dictionary_texts, dictionary_type, first_rows, text_for_each_row, texts_of_rows,
 };
 pub use commit::{Stamps, check_disjoint};
 pub use layer::StoreLayer;

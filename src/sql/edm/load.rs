@@ -6,11 +6,12 @@ use arrow::array::{
     Array, ArrayRef, AsArray, Date32Array, Decimal128Array, Float32Array, Int16Array, StringArray, UInt32Array,
 };
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Float64Type, Int32Type, Int64Type, TimeUnit, TimestampMicrosecondType};
+use arrow::datatypes::{DataType, Float64Type, Int32Type, Int64Type, TimeUnit, TimestampMicrosecondType, UInt32Type};
 
 use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql::input::{ColumnParser, MICROS_PER_DAY, TextRule};
 use crate::sql::types::SqlType;
+use crate::table::{dictionary_texts, dictionary_type, text_for_each_row};
 
 /// So many digits, with a point among them, fit 64 bits whatever they are.
 const PLAIN_CHARS_MAX: usize = 18;
@@ -26,6 +27,7 @@ pub fn to_sql(array: &ArrayRef, to: &SqlType) -> SqlResult<ArrayRef> {
     match array.data_type() {
         DataType::Utf8 => from_text(array, to),
         DataType::LargeUtf8 | DataType::Utf8View => from_text(&cast(array, &DataType::Utf8)?, to),
+        same if *same == dictionary_type() => from_dictionary(array, to),
         same if *same == to.arrow() => Ok(array.clone()),
         DataType::Int32 if *to == SqlType::Int2 => {
             checked::<Int16Array, _>(array.as_primitive::<Int32Type>(), to, |v| i16::try_from(v).ok())
@@ -175,11 +177,39 @@ fn has_own_form(texts: &StringArray, rule: TextRule, to: &SqlType) -> SqlResult<
         return Ok(true);
     }
     for text in texts.iter().flatten() {
-        if *rule.apply(text).map_err(|error| unfit(text, to).with_detail(error.message))? != *text {
+        if !is_own_form(text, rule, to)? {
             return Ok(false);
         }
     }
     Ok(true)
+}
+
+fn is_own_form(text: &str, rule: TextRule, to: &SqlType) -> SqlResult<bool> {
+    let own = rule.apply(text).map_err(|error| unfit(text, to).with_detail(error.message))?;
+    Ok(*own == *text)
+}
+
+/// Texts as a dictionary, of which each that a row has is looked at once.
+fn from_dictionary(array: &ArrayRef, to: &SqlType) -> SqlResult<ArrayRef> {
+    let dictionary = array.as_dictionary::<UInt32Type>();
+    let texts = dictionary.values().as_string::<i32>();
+    let rule = match TextRule::of(to) {
+        Some(TextRule::Any) => return Ok(array.clone()),
+        Some(rule) => rule,
+        None => return Err(SqlError::new(ErrorKind::Internal, format!("{to} has no dictionaries"))),
+    };
+    let mut seen = vec![false; texts.len()];
+    for key in dictionary.keys().iter().flatten() {
+        let place = key as usize;
+        if !std::mem::replace(&mut seen[place], true)
+            && texts.is_valid(place)
+            && !is_own_form(texts.value(place), rule, to)?
+        {
+            let rows = parsed(dictionary_texts(dictionary)?.as_string(), to)?;
+            return Ok(text_for_each_row(rows)?);
+        }
+    }
+    Ok(array.clone())
 }
 
 /// The same told by lengths in bytes and by last characters: false where that does not say.
@@ -221,6 +251,7 @@ fn unfit(value: &str, to: &SqlType) -> Box<SqlError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::texts_of_rows;
 
     fn slowly(texts: &StringArray, to: &SqlType) -> Option<ArrayRef> {
         parsed(texts, to).ok()
@@ -258,6 +289,23 @@ mod tests {
         assert!(!is_plainly_own(&texts(&["abcd"]), TextRule::Varchar(3)));
         assert!(!is_plainly_own(&texts(&["a\0"]), TextRule::Varchar(3)));
         assert!(is_plainly_own(&texts(&["abcd", "ab"]).slice(1, 1), TextRule::Varchar(3)));
+    }
+
+    #[test]
+    fn of_a_dictionary_those_texts_are_looked_at_that_rows_have() {
+        let texts: ArrayRef = Arc::new(StringArray::from(vec![Some("ab"), Some("abcd"), Some("c "), None]));
+        let array = |keys: &[Option<u32>]| texts_of_rows(keys.iter().copied().collect(), Arc::clone(&texts)).unwrap();
+        let shown = |array: &ArrayRef, to: &SqlType| {
+            to_sql(array, to).map(|array| dictionary_texts(array.as_dictionary()).unwrap().as_string().clone())
+        };
+        let plain = array(&[Some(0), None, Some(0), Some(3)]);
+        assert!(Arc::ptr_eq(&to_sql(&plain, &SqlType::Varchar(Some(3))).unwrap(), &plain));
+        let padded = array(&[Some(2), None, Some(0), Some(2), Some(3)]);
+        let trimmed = StringArray::from(vec![Some("c"), None, Some("ab"), Some("c"), None]);
+        assert_eq!(shown(&padded, &SqlType::Char(3)).unwrap(), trimmed);
+        assert!(Arc::ptr_eq(&to_sql(&padded, &SqlType::Text).unwrap(), &padded));
+        let error = shown(&array(&[Some(0), Some(1)]), &SqlType::Varchar(Some(3))).unwrap_err();
+        assert_eq!(error.message, "stored value \"abcd\" is not a value of type character varying(3)");
     }
 
     #[test]

@@ -48,11 +48,11 @@ impl RowLayout {
             let (column, field) = (&relation.columns[index], relation.arrow_schema.field(index).clone());
             let dictionary = dictionaries.contains(&index).then(|| relation.dictionary(index)).flatten();
             let is_dictionary = dictionary.is_some();
-            let derived = dictionary.map(Arc::new).or_else(|| relation.derived[index].clone());
-            let (wanted, sql_type) = match (derived, stored_column(&column.source)) {
-                (None, Some(stored)) => (stored, Some(column.sql_type.clone())),
-                (Some(derived), _) => (ScanColumn::Derived(derived), None),
-                (None, None) => unreachable!("what is no stored column is derived"),
+            let (wanted, sql_type) = match (dictionary, &relation.derived[index], stored_column(&column.source)) {
+                (Some(dictionary), ..) => (ScanColumn::Derived(Arc::new(dictionary)), Some(column.sql_type.clone())),
+                (None, Some(derived), _) => (ScanColumn::Derived(Arc::clone(derived)), None),
+                (None, None, Some(stored)) => (stored, Some(column.sql_type.clone())),
+                (None, None, None) => unreachable!("what is no stored column is derived"),
             };
             sources.push(Source { index: position_or_push(&mut scan, wanted), sql_type });
             fields.push(if is_dictionary { field.with_data_type(dictionary_type()) } else { field });

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, StringArray, UInt32Array};
 use arrow::buffer::ScalarBuffer;
+use arrow::compute::cast;
 use arrow::datatypes::{DataType, UInt32Type};
 use arrow::error::ArrowError;
 use hashbrown::HashTable;
@@ -49,11 +50,32 @@ pub fn texts_of_rows(rows: UInt32Array, texts: ArrayRef) -> Result<ArrayRef, Arr
 pub(super) fn dictionary(texts: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     let strings = texts.as_string_opt::<i32>();
     let strings = strings.ok_or_else(|| ArrowError::SchemaError("only texts are kept in dictionaries".to_owned()))?;
-    let rows = first_rows(strings).unwrap_or_else(|| {
-        let all = (0..).take(strings.len()).collect::<ScalarBuffer<u32>>();
-        UInt32Array::new(all, strings.nulls().cloned())
-    });
-    texts_of_rows(rows, Arc::clone(texts))
+    match first_rows(strings) {
+        Some(rows) => texts_of_rows(rows, Arc::clone(texts)),
+        None => text_for_each_row(Arc::clone(texts)),
+    }
+}
+
+/// The texts as a dictionary in which each row has a key of its own.
+///
+/// # Errors
+/// For what is no texts.
+pub fn text_for_each_row(texts: ArrayRef) -> Result<ArrayRef, ArrowError> {
+    let all = (0..).take(texts.len()).collect::<ScalarBuffer<u32>>();
+    texts_of_rows(UInt32Array::new(all, texts.nulls().cloned()), texts)
+}
+
+/// The text of each row, as Utf8. Nothing is copied where each has a key of its own.
+///
+/// # Errors
+/// For a dictionary of what is no texts.
+pub fn dictionary_texts(dictionary: &DictionaryArray<UInt32Type>) -> Result<ArrayRef, ArrowError> {
+    let (keys, texts) = (dictionary.keys(), dictionary.values());
+    let is_own = keys.nulls() == texts.nulls() && (0..).zip(keys.values()).all(|(row, key)| row == *key);
+    if is_own && keys.len() == texts.len() {
+        return Ok(Arc::clone(texts));
+    }
+    cast(dictionary, &DataType::Utf8)
 }
 
 /// Numbers of texts that lie elsewhere: equal ones have the same.
@@ -123,6 +145,16 @@ mod tests {
         assert_eq!(shown(&dictionary(&array).unwrap()), expected);
         let none: ArrayRef = Arc::new(StringArray::new_null(20));
         assert_eq!(shown(&dictionary(&none).unwrap()), vec![None; 20]);
+    }
+
+    #[test]
+    fn texts_of_rows_are_not_copied_where_each_has_its_own() {
+        let texts: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), None, Some("a")]));
+        let each = text_for_each_row(Arc::clone(&texts)).unwrap();
+        assert!(Arc::ptr_eq(&dictionary_texts(each.as_dictionary()).unwrap(), &texts));
+        assert_eq!(&dictionary_texts(each.slice(1, 2).as_dictionary()).unwrap(), &texts.slice(1, 2));
+        let repeated = texts_of_rows(UInt32Array::from(vec![Some(0), None, Some(0)]), Arc::clone(&texts)).unwrap();
+        assert_eq!(&dictionary_texts(repeated.as_dictionary()).unwrap(), &texts);
     }
 
     #[test]
