@@ -41,10 +41,12 @@ def measure(report: Report, ours, theirs, folder: Path, partitions: int, seconds
     servers = [ours, theirs]
     for server in servers:
         server.connect().query(entities.ddl("inserted"))
-        server.settle()
     paths = scripts(folder, partitions)
 
     def compare(label, script, mode, clients, target, syncs=False, tries=3):
+        # What the workload before has left to be done in the background is not this one's.
+        for server in servers:
+            server.settle()
         try:
             rates = pgbench.in_turn(servers, paths[script], mode, clients, seconds, runs)
             report.rate(label, target, *rates, syncs=syncs)
