@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use futures::StreamExt;
-use tablegate::backend::memory::MemoryStore;
-use tablegate::model::SystemClock;
+use tablegate::backends::memory::MemoryStore;
 use tablegate::sql::outcome::Outcome;
 use tablegate::sql::session::{Position, Session, SessionOptions};
 use tablegate::sql::{Engine, EngineConfig};
+use tablegate::store::model::SystemClock;
 
 const SCRIPT: &str = r#"
     CREATE TABLE rooms ("PartitionKey" text, "RowKey" text, seats int) WITH (open = true);

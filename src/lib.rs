@@ -12,24 +12,30 @@
 //!     +-------+--------+
 //!             |
 //!     +-------v--------+
-//!     |     table      |   trait TableStore, EGT rules, scans as Arrow batches
+//!     |     types      |   PostgreSQL's types, errors and functions, on Arrow arrays
+//!     +-------+--------+
+//!             |
+//!     +-------v--------+
+//!     |     store      |   names, keys, entities; trait TableStore, EGT rules, scans as Arrow batches
 //!     +-------^--------+
 //!             | implements
 //!     +-------+--------+
-//!     |    backend     |   memory (the oracle), embedded (the default)
+//!     |    backends    |   memory (the oracle), embedded (the default), azure
 //!     +----------------+
-//!      model: names, keys, values, entities, their order
 //!      cli: plugs backends into front-ends
 //! ```
 //!
-//! Calls run downwards; `ARCHITECTURE.md` has the table of who may import whom, and a test that holds it.
+//! Each box is a crate of the workspace, so the compiler holds the layers apart. This one is what a program that embeds
+//! tablegate depends on: it hands the others out under their short names. `ARCHITECTURE.md` has the table of who may import
+//! whom, and a test that holds it.
 
 // Helpers of the tests in tests/ may unwrap and panic, and clippy.toml exempts only test functions: so these two are here.
 #![warn(clippy::panic, clippy::unwrap_used)]
 
-pub mod backend;
+pub use tablegate_backends as backends;
+pub use tablegate_pg as pg;
+pub use tablegate_sql as sql;
+pub use tablegate_store as store;
+pub use tablegate_types as types;
+
 pub mod cli;
-pub mod model;
-pub mod pg;
-pub mod sql;
-pub mod table;

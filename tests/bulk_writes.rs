@@ -9,15 +9,16 @@ use std::time::Instant;
 use async_trait::async_trait;
 use bytes::BytesMut;
 use futures::StreamExt;
-use tablegate::backend::memory::MemoryStore;
-use tablegate::model::SystemClock;
+use tablegate::backends::memory::MemoryStore;
 use tablegate::sql::outcome::{CommandTag, Outcome};
-use tablegate::sql::output::TextColumn;
 use tablegate::sql::session::{Position, Session, SessionOptions};
-use tablegate::sql::{Engine, EngineConfig, ErrorKind, SqlError};
-use tablegate::table::{
+use tablegate::sql::{Engine, EngineConfig};
+use tablegate::store::model::SystemClock;
+use tablegate::store::table::{
     Batch, CommitError, GroupError, Parallelism, Promises, SnapshotScope, StoreError, StoreLayer, TableStore, Written,
 };
+use tablegate::types::error::{ErrorKind, SqlError};
+use tablegate::types::output::TextColumn;
 use tokio::sync::Semaphore;
 
 #[path = "support/rng.rs"]

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 use futures::StreamExt;
-use tablegate::backend::memory::MemoryStore;
-use tablegate::model::SystemClock;
-use tablegate::sql::error::Notice;
+use tablegate::backends::memory::MemoryStore;
 use tablegate::sql::outcome::{CommandTag, CopyContent, Outcome};
-use tablegate::sql::output::TextColumn;
 use tablegate::sql::session::{Position, Session, SessionOptions, TransactionStatus};
-use tablegate::sql::{EgtMode, Engine, EngineConfig, ErrorKind, SqlError};
+use tablegate::sql::{EgtMode, Engine, EngineConfig};
+use tablegate::store::model::SystemClock;
+use tablegate::types::error::Notice;
+use tablegate::types::error::{ErrorKind, SqlError};
+use tablegate::types::output::TextColumn;
 
 type SqlResult<T> = Result<T, Box<SqlError>>;
 

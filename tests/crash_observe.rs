@@ -15,11 +15,11 @@ use std::time::Duration;
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
 use futures::StreamExt;
-use tablegate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync};
-use tablegate::model::SystemClock;
+use tablegate::backends::embedded::{EmbeddedOptions, EmbeddedStore, Fsync};
 use tablegate::sql::outcome::Outcome;
 use tablegate::sql::session::{Position, Session, SessionOptions};
 use tablegate::sql::{EgtMode, Engine, EngineConfig};
+use tablegate::store::model::SystemClock;
 
 const ROUNDS: u64 = 24;
 /// Rounds that share a folder; so few that no violation is dropped as too old.

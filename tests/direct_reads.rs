@@ -15,13 +15,15 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use lines::lines;
 use rng::Rng;
-use tablegate::backend::memory::MemoryStore;
-use tablegate::model::SystemClock;
+use tablegate::backends::memory::MemoryStore;
 use tablegate::sql::outcome::{Outcome, SingleRow, Value};
-use tablegate::sql::output::write_value;
 use tablegate::sql::session::{Position, Repeated, Session, SessionOptions};
-use tablegate::sql::types::SqlType;
-use tablegate::sql::{Engine, EngineConfig, ScalarValue, SqlError};
+use tablegate::sql::{Engine, EngineConfig};
+use tablegate::store::model::SystemClock;
+use tablegate::types::ScalarValue;
+use tablegate::types::error::SqlError;
+use tablegate::types::output::write_value;
+use tablegate::types::sql_type::SqlType;
 
 type SqlResult<T> = Result<T, Box<SqlError>>;
 

@@ -15,12 +15,13 @@ use std::sync::Arc;
 
 use lines::lines;
 use rng::Rng;
-use tablegate::backend::memory::MemoryStore;
-use tablegate::model::{EdmValue, Entity, EntityKey, PropertyName, SystemClock, TableName};
+use tablegate::backends::memory::MemoryStore;
 use tablegate::sql::outcome::Outcome;
 use tablegate::sql::session::{Position, Session, SessionOptions};
-use tablegate::sql::{Engine, EngineConfig, SqlError};
-use tablegate::table::{Batch, Operation, TableStore};
+use tablegate::sql::{Engine, EngineConfig};
+use tablegate::store::model::{EdmValue, Entity, EntityKey, PropertyName, SystemClock, TableName};
+use tablegate::store::table::{Batch, Operation, TableStore};
+use tablegate::types::error::SqlError;
 
 const ROWS: u64 = 90;
 

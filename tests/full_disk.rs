@@ -9,10 +9,10 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tablegate::backend::embedded::{EmbeddedOptions, EmbeddedStore};
-use tablegate::model::SystemClock;
+use tablegate::backends::embedded::{EmbeddedOptions, EmbeddedStore};
 use tablegate::pg::{self, PgConfig};
 use tablegate::sql::{Engine, EngineConfig};
+use tablegate::store::model::SystemClock;
 use tokio::net::TcpListener;
 use tokio_postgres::{Client, NoTls};
 use tokio_util::sync::CancellationToken;

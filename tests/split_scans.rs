@@ -9,11 +9,11 @@ mod lines;
 use std::sync::Arc;
 
 use lines::lines;
-use tablegate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync, SegmentOptions};
-use tablegate::model::SystemClock;
+use tablegate::backends::embedded::{EmbeddedOptions, EmbeddedStore, Fsync, SegmentOptions};
 use tablegate::sql::outcome::Outcome;
 use tablegate::sql::session::{Position, Session, SessionOptions};
 use tablegate::sql::{Engine, EngineConfig};
+use tablegate::store::model::SystemClock;
 
 /// Rows of the table; fewer than 50,000 are read by one thread.
 const ROWS: u32 = 52_000;

@@ -6,10 +6,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tablegate_backends::azure::{AccountError, AzureAccount, Credential, RetryPolicy, Secret};
 use thiserror::Error;
 
 use super::config::{ConfigError, Origin};
-use crate::backend::azure::{AccountError, AzureAccount, Credential, RetryPolicy, Secret};
 
 /// How the account is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,7 +111,7 @@ impl AccountConfig {
 
 #[cfg(feature = "entra")]
 fn entra() -> Result<Credential, OpenAccountError> {
-    let entra = crate::backend::azure::Entra::of_environment().map_err(OpenAccountError::NoEntra)?;
+    let entra = tablegate_backends::azure::Entra::of_environment().map_err(OpenAccountError::NoEntra)?;
     Ok(Credential::Token(std::sync::Arc::new(entra)))
 }
 

@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-
-use crate::pg::Role;
+use tablegate_pg::Role;
 
 /// SQL over Azure Table's data model: a server for psql and every PostgreSQL driver.
 #[derive(Debug, Parser)]

@@ -11,18 +11,17 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tablegate_backends::azure::RetryPolicy;
+use tablegate_pg::Method;
+use tablegate_sql::EgtMode;
 use tracing_subscriber::EnvFilter;
 
+pub use self::error::{ConfigError, Origin};
+pub use self::mounts::MountConfig;
 use self::mounts::MountLayer;
 use super::account::{AccountConfig, AccountUse, SecretSource};
 use super::args::ServeArgs;
 use super::settings::{self, CONFIG_VARIABLE, DEFINITIONS, Definition, FsyncWhen, LogFormat, Reason, VARIABLE_PREFIX};
-use crate::backend::azure::RetryPolicy;
-use crate::pg::Method;
-use crate::sql::EgtMode;
-
-pub use self::error::{ConfigError, Origin};
-pub use self::mounts::MountConfig;
 
 /// What `serve` runs on, checked.
 #[derive(Debug, Clone, PartialEq, Eq)]

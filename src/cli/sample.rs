@@ -6,10 +6,10 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use futures::StreamExt;
-
-use crate::sql::outcome::Outcome;
-use crate::sql::session::{Position, Session, SessionOptions};
-use crate::sql::{Engine, ErrorKind, SqlError};
+use tablegate_sql::Engine;
+use tablegate_sql::outcome::Outcome;
+use tablegate_sql::session::{Position, Session, SessionOptions};
+use tablegate_types::error::{ErrorKind, SqlError};
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
 

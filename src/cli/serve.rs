@@ -4,6 +4,10 @@ use std::io::{self, IsTerminal, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use tablegate_pg::{ListenRefused, Method, PgConfig, TlsError, UsersError, UsersFile, check_listen_address};
+use tablegate_sql::Engine;
+use tablegate_store::model::{Clock, EdmDateTime, SystemClock};
+use tablegate_types::error::SqlError;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -15,9 +19,6 @@ use super::metrics::{self, Monitored};
 use super::sample;
 use super::settings::{FsyncWhen, LogFormat};
 use super::wiring::{self, Opened, WiringError};
-use crate::model::{Clock, EdmDateTime, SystemClock};
-use crate::pg::{ListenRefused, Method, PgConfig, TlsError, UsersError, UsersFile, check_listen_address};
-use crate::sql::{Engine, SqlError};
 
 /// Why the server could not start, or stopped.
 #[derive(Debug, Error)]
@@ -87,7 +88,7 @@ async fn run(config: &Config) -> Result<(), ServeError> {
     warn_of_closed_door(config, user.as_deref());
     greet(address, &place, &psql, with_sample);
     let metrics = metrics.map(|listener| show_metrics(listener, &engine, &front_end, started, &stop));
-    let served = crate::pg::serve(listener, engine.clone(), front_end, stop).await;
+    let served = tablegate_pg::serve(listener, engine.clone(), front_end, stop).await;
     engine.flush().await;
     if let Some((task, end)) = metrics {
         end.cancel();

@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::pg::Method;
-use crate::sql::EgtMode;
+use tablegate_pg::Method;
+use tablegate_sql::EgtMode;
 
 /// One setting. Its key is the line in the file; the environment variable and the option are spelled from it.
 #[derive(Debug)]

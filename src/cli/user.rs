@@ -3,11 +3,11 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
+use tablegate_pg::{Role, User, UsersError, UsersFile, Verifier};
 use thiserror::Error;
 
 use super::args::UserCommand;
 use super::config::Config;
-use crate::pg::{Role, User, UsersError, UsersFile, Verifier};
 
 /// Why a user could not be added, changed or removed.
 #[derive(Debug, Error)]

@@ -3,21 +3,22 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use tablegate_backends::azure::{AzureAccount, AzureOptions, AzureStore};
+use tablegate_backends::deferred::DeferredStore;
+use tablegate_backends::embedded::{EmbeddedOptions, EmbeddedStore, Fsync, SegmentOptions};
+use tablegate_backends::memory::MemoryStore;
+use tablegate_pg::{AuthConfig, FileAccounts, PgConfig, Tls, TlsError};
+use tablegate_sql::session::Accounts;
+use tablegate_sql::{Engine, EngineConfig, MountName, MountedStore, ScratchStore};
+use tablegate_store::model::{Clock, SystemClock};
+use tablegate_store::table::{StoreError, TableStore};
+use tablegate_types::error::SqlError;
 use tempfile::TempDir;
 use thiserror::Error;
 
 use super::account::{AccountUse, OpenAccountError};
 use super::config::{Config, MountConfig, SegmentConfig, StoreConfig};
 use super::settings::{self, FsyncWhen};
-use crate::backend::azure::{AzureAccount, AzureOptions, AzureStore};
-use crate::backend::deferred::DeferredStore;
-use crate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync, SegmentOptions};
-use crate::backend::memory::MemoryStore;
-use crate::model::{Clock, SystemClock};
-use crate::pg::{AuthConfig, FileAccounts, PgConfig, Tls, TlsError};
-use crate::sql::session::Accounts;
-use crate::sql::{Engine, EngineConfig, MountName, MountedStore, ScratchStore, SqlError};
-use crate::table::{StoreError, TableStore};
 
 /// The folder of temporary tables, in the data folder.
 const SCRATCH_FOLDER: &str = "temp";
@@ -247,7 +248,7 @@ mod tests {
         let (path, fsync) = (folder.path().to_owned(), FsyncWhen::Never);
         let segments = SegmentConfig { rows: None, dirty: 1 };
         let config = StoreConfig::Embedded { folder: path.clone(), fsync, disk_reserve: 0, segments };
-        let table = crate::model::TableName::parse("temp1").unwrap();
+        let table = tablegate_store::model::TableName::parse("temp1").unwrap();
         let opened = open_store(&config).unwrap();
         assert!(!path.join(SCRATCH_FOLDER).exists(), "nobody needs it yet");
         opened.scratch.create_table(&table).await.unwrap();
@@ -266,7 +267,7 @@ mod tests {
         let folders = || std::fs::read_dir(parent.path()).unwrap().count();
         let scratch = scratch_in_temporary_folder(parent.path().to_owned(), Arc::new(SystemClock));
         assert_eq!(folders(), 0);
-        scratch.create_table(&crate::model::TableName::parse("temp1").unwrap()).await.unwrap();
+        scratch.create_table(&tablegate_store::model::TableName::parse("temp1").unwrap()).await.unwrap();
         assert_eq!(folders(), 1);
         drop(scratch);
         assert_eq!(folders(), 0);

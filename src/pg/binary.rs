@@ -13,11 +13,12 @@ use arrow::datatypes::{
     Int32Type, Int64Type, IntervalMonthDayNanoType, Time64MicrosecondType, TimestampMicrosecondType, UInt32Type, i256,
 };
 use bytes::{BufMut, BytesMut};
+use tablegate_sql::outcome::Value;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::oid;
+use tablegate_types::sql_type::{CatalogType, SqlType};
 
-use super::{catalog_values, numeric, types};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::outcome::Value;
-use crate::sql::types::{CatalogType, SqlType};
+use super::{catalog_values, numeric};
 
 /// Days from 1970-01-01 to 2000-01-01, where PostgreSQL's dates begin.
 pub(super) const EPOCH_DAYS: i32 = 10_957;
@@ -341,14 +342,14 @@ fn text(array: &ArrayRef) -> Option<Values<'_>> {
 fn list<'a>(array: &'a ArrayRef, item: &SqlType, first_index: i32) -> SqlResult<Option<Values<'a>>> {
     let Some(array) = array.as_list_opt::<i32>() else { return Ok(None) };
     let items = BinaryColumn::new(array.values(), item)?;
-    Ok(Some(Values::List(Box::new(List { array, items, item_oid: types::oid(item), first_index }))))
+    Ok(Some(Values::List(Box::new(List { array, items, item_oid: oid::sent_oid(item), first_index }))))
 }
 
 fn record(array: &ArrayRef) -> SqlResult<Option<Values<'_>>> {
     let Some(rows) = array.as_struct_opt() else { return Ok(None) };
     let field = |(field, column)| {
         let sql_type = SqlType::of_field(field);
-        Ok(RecordField { oid: types::oid(&sql_type), column: BinaryColumn::new(column, &sql_type)? })
+        Ok(RecordField { oid: oid::sent_oid(&sql_type), column: BinaryColumn::new(column, &sql_type)? })
     };
     let columns = rows.fields().iter().map(AsRef::as_ref).zip(rows.columns());
     Ok(Some(Values::Record(columns.map(field).collect::<SqlResult<_>>()?)))

@@ -2,9 +2,9 @@
 
 use bytes::{Buf, Bytes};
 use pgwire::messages::extendedquery::{Bind, Close, Describe, Execute, Parse};
+use tablegate_types::error::ErrorKind;
 
 use super::error::Failure;
-use crate::sql::error::ErrorKind;
 
 /// Query.
 pub(super) fn query(body: Bytes) -> Result<String, Failure> {

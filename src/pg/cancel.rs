@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tablegate_sql::activity::Stopper;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
-
-use crate::sql::activity::Stopper;
 
 /// All connections that can be cancelled.
 #[derive(Default)]

@@ -4,9 +4,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, BinaryArray};
-
-use crate::sql::error::{ErrorKind, SqlError};
-use crate::sql::types::{CatalogType, SqlType};
+use tablegate_types::error::{ErrorKind, SqlError};
+use tablegate_types::sql_type::{CatalogType, SqlType};
 
 /// PostgreSQL's numbers for the families of addresses, which are not those of the operating system.
 const FAMILY_V4: u8 = 2;

@@ -2,9 +2,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use tablegate_sql::statistics::Counter;
+use tablegate_types::error::{ErrorKind, SqlError};
+
 use super::error::Failure;
-use crate::sql::error::{ErrorKind, SqlError};
-use crate::sql::statistics::Counter;
 
 /// All counts of the front-end.
 #[derive(Debug)]

@@ -4,8 +4,7 @@ use std::borrow::Cow;
 
 use pgwire::messages::PgWireBackendMessage;
 use pgwire::messages::response::{ErrorResponse, NoticeResponse};
-
-use crate::sql::error::{ErrorKind, Notice, Severity, SqlError};
+use tablegate_types::error::{ErrorKind, Notice, Severity, SqlError};
 
 /// An error of a statement, or of the protocol.
 #[derive(Debug)]

@@ -8,6 +8,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use futures::poll;
+use tablegate_types::error::{ErrorKind, SqlError};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -15,7 +16,6 @@ use super::cancel::Running;
 use super::counters::{Counters, Stopped};
 use super::error::Failure;
 use super::frame::FrameReader;
-use crate::sql::error::{ErrorKind, SqlError};
 
 /// The end of a message's handling before its time.
 #[derive(Debug)]

@@ -2,8 +2,7 @@
 
 use arrow::datatypes::i256;
 use bytes::{Buf, BufMut, BytesMut};
-
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 const POSITIVE: u16 = 0x0000;
 const NEGATIVE: u16 = 0x4000;

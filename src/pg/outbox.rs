@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use bytes::{BufMut, BytesMut};
 use pgwire::messages::PgWireBackendMessage;
+use tablegate_sql::outcome::CommandTag;
+use tablegate_types::error::ErrorKind;
 use tokio::io::{AsyncWriteExt, WriteHalf};
 
 use super::counters::Counters;
 use super::error::Failure;
 use super::stream::Stream;
-use crate::sql::error::ErrorKind;
-use crate::sql::outcome::CommandTag;
 
 /// How much is collected before it is sent.
 pub(super) const FLUSH_SIZE: usize = 64 << 10;

@@ -2,16 +2,17 @@
 
 use arrow::datatypes::IntervalMonthDayNano;
 use bytes::Buf;
+use tablegate_types::ScalarValue;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::input::{parse_text, parse_text_as};
+use tablegate_types::oid;
+use tablegate_types::sql_type::{CatalogType, SqlType, TimeLimits};
+use tablegate_types::style::Reading;
 
 use super::binary::{EPOCH_DAYS, EPOCH_MICROS, JSONB_VERSION};
 use super::body::utf8;
 use super::error::Failure;
-use super::{numeric, types};
-use crate::sql::ScalarValue;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::input::{parse_text, parse_text_as};
-use crate::sql::style::Reading;
-use crate::sql::types::{CatalogType, SqlType, TimeLimits};
+use super::numeric;
 
 /// Most items of an array, as in PostgreSQL.
 const MAX_ITEMS: usize = 134_217_727;
@@ -224,9 +225,10 @@ fn array(item: &SqlType, mut bytes: &[u8]) -> Result<ScalarValue, Failure> {
 
 /// An array must be of what the statement expects; the members of the text family are all the same on the wire.
 fn check_item(item: &SqlType, oid: u32) -> SqlResult<()> {
-    let given = types::of_oid(oid);
+    let given = oid::of_oid(oid);
     let fits = given.as_ref().is_some_and(|given| {
-        types::oid(given) == types::oid(item) || (given.arrow() == item.arrow() && !matches!(item, SqlType::Jsonb))
+        oid::sent_oid(given) == oid::sent_oid(item)
+            || (given.arrow() == item.arrow() && !matches!(item, SqlType::Jsonb))
     });
     if fits {
         return Ok(());

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use tablegate_sql::outcome::RowsTag;
+use tablegate_sql::session::NamedStatement;
+use tablegate_types::ScalarValue;
+
 use super::params::Format;
 use super::rows::Cursor;
-use crate::sql::ScalarValue;
-use crate::sql::outcome::RowsTag;
-use crate::sql::session::NamedStatement;
 
 /// A prepared statement with values for its parameters.
 pub(super) struct Portal {

@@ -6,6 +6,11 @@ use arrow::array::ArrayRef;
 use arrow::record_batch::RecordBatch;
 use bytes::{BufMut, BytesMut};
 use futures::StreamExt;
+use tablegate_sql::outcome::{ResultColumn, RowStream, Rows, RowsTag, SingleRow, Value};
+use tablegate_sql::session::Session;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::oid;
+use tablegate_types::output::{Style, TextColumn, write_value};
 
 use super::binary::{self, BinaryColumn, put_cell};
 use super::error::{Failure, without_nul};
@@ -13,11 +18,6 @@ use super::frame::FrameReader;
 use super::halt::{Halt, Interrupts};
 use super::outbox::Outbox;
 use super::params::Format;
-use super::types;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::outcome::{ResultColumn, RowStream, Rows, RowsTag, SingleRow, Value};
-use crate::sql::output::{Style, TextColumn, write_value};
-use crate::sql::session::Session;
 
 /// Most columns of a result, as in PostgreSQL.
 const MAX_COLUMNS: usize = 1664;
@@ -43,12 +43,12 @@ pub(super) fn describe(
             true => out.put_slice(without_nul(&column.name).as_bytes()),
         }
         out.put_u8(0);
-        let (oid, size) = types::oid_and_size(&column.sql_type);
+        let (oid, size) = oid::oid_and_size(&column.sql_type);
         out.put_u32(column.table_oid);
         out.put_i16(column.attribute);
         out.put_u32(oid);
         out.put_i16(size);
-        out.put_i32(if column.is_declared { types::modifier(&column.sql_type) } else { -1 });
+        out.put_i32(if column.is_declared { oid::modifier(&column.sql_type) } else { -1 });
         out.put_i16(format.code());
     }
     outbox.close()

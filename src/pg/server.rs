@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use pgwire::messages::PgWireBackendMessage;
 use pgwire::messages::startup::{Authentication, BackendKeyData, SecretKey};
+use tablegate_sql::Engine;
+use tablegate_sql::session::Session;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
@@ -24,8 +26,6 @@ use super::seats::{Seat, Seats};
 use super::startup::{self, Request, Startup};
 use super::stream::Stream;
 use super::{PgConfig, check_listen_address};
-use crate::sql::Engine;
-use crate::sql::session::Session;
 
 /// Connections that may be in their start-up beyond the number of sessions: room for cancel requests.
 const STARTING: usize = 64;

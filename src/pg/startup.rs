@@ -6,14 +6,14 @@ use bytes::{Buf, Bytes, BytesMut};
 use pgwire::messages::PgWireBackendMessage;
 use pgwire::messages::response::{GssEncResponse, SslResponse};
 use pgwire::messages::startup::NegotiateProtocolVersion;
+use tablegate_sql::session::SessionOptions;
+use tablegate_types::error::{ErrorKind, SqlError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::body::utf8;
 use super::error::{Failure, Gravity};
 use super::stream::Stream;
 use super::tls::Tls;
-use crate::sql::error::{ErrorKind, SqlError};
-use crate::sql::session::SessionOptions;
 
 /// Longest startup packet, as in PostgreSQL.
 const MAX_PACKET: usize = 10_000;

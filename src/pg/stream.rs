@@ -4,12 +4,12 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use tablegate_sql::session::Encryption;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
 use super::tls::{self, Tls};
-use crate::sql::session::Encryption;
 
 /// What the first byte of a TLS client is; a startup packet's is 0.
 const TLS_HANDSHAKE: u8 = 0x16;

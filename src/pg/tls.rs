@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pgwire::api::auth::sasl::scram::ScramServerAuth;
+use tablegate_sql::session::Encryption;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::crypto;
@@ -13,8 +14,6 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{ProtocolVersion, ServerConfig, ServerConnection};
 use tokio_rustls::server::TlsStream;
-
-use crate::sql::session::Encryption;
 
 /// PostgreSQL's name among the protocols that TLS clients may ask for (ALPN).
 pub(super) const PROTOCOL: &[u8] = b"postgresql";

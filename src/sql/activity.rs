@@ -43,7 +43,7 @@ impl Doing {
 }
 
 /// A session as others see it. Times are microseconds since 1970-01-01.
-pub(in crate::sql) struct Activity {
+pub(crate) struct Activity {
     pub process: i32,
     pub user: String,
     /// `None` when it is not one of the network.
@@ -56,7 +56,7 @@ pub(in crate::sql) struct Activity {
 
 /// What it is doing now.
 #[derive(Debug, Clone)]
-pub(in crate::sql) struct Now {
+pub(crate) struct Now {
     pub doing: Doing,
     pub since: i64,
     /// The statement, or the last one.
@@ -93,7 +93,7 @@ pub struct Sessions {
 }
 
 /// A session's place among them, given back when dropped.
-pub(in crate::sql) struct Presence {
+pub(crate) struct Presence {
     sessions: Arc<Sessions>,
     activity: Arc<Activity>,
     /// When it began, by the clock that only runs on: what the session does is told outside its statements, where
@@ -102,7 +102,7 @@ pub(in crate::sql) struct Presence {
 }
 
 /// Who a session is of.
-pub(in crate::sql) struct Visitor<'a> {
+pub(crate) struct Visitor<'a> {
     pub process: i32,
     pub user: &'a str,
     pub address: Option<SocketAddr>,
@@ -112,16 +112,16 @@ pub(in crate::sql) struct Visitor<'a> {
 
 impl Sessions {
     /// Of a server that begins now.
-    pub(in crate::sql) fn since(started: i64) -> Self {
+    pub(crate) fn since(started: i64) -> Self {
         Self { started, ..Self::default() }
     }
 
     /// When the server began, in microseconds since 1970-01-01.
-    pub(in crate::sql) fn started(&self) -> i64 {
+    pub(crate) fn started(&self) -> i64 {
         self.started
     }
 
-    pub(in crate::sql) fn enter(self: &Arc<Self>, visitor: Visitor<'_>, now: i64) -> Presence {
+    pub(crate) fn enter(self: &Arc<Self>, visitor: Visitor<'_>, now: i64) -> Presence {
         let activity = Arc::new(Activity {
             process: visitor.process,
             user: visitor.user.to_owned(),
@@ -141,11 +141,11 @@ impl Sessions {
         Presence { sessions: self.clone(), activity, entered: Instant::now() }
     }
 
-    pub(in crate::sql) fn get(&self, process: i32) -> Option<Arc<Activity>> {
+    pub(crate) fn get(&self, process: i32) -> Option<Arc<Activity>> {
         guard(&self.present).get(&process).cloned()
     }
 
-    pub(in crate::sql) fn all(&self) -> Vec<Arc<Activity>> {
+    pub(crate) fn all(&self) -> Vec<Arc<Activity>> {
         guard(&self.present).values().cloned().collect()
     }
 

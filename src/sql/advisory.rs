@@ -13,11 +13,11 @@ use datafusion::logical_expr::async_udf::{AsyncScalarUDF, AsyncScalarUDFImpl};
 use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility,
 };
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
 
-use super::error::{ErrorKind, SqlError, SqlResult};
 use super::settings::Settings;
 use super::tx::{AdvisoryKey, AdvisoryLocks, Level, LockWait, Sharing};
-use super::types::SqlType;
 
 /// What a function does with a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

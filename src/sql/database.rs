@@ -3,11 +3,11 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use super::input::shortened_name;
+use tablegate_types::input::shortened_name;
 
 /// As text it is the name the session sees.
 #[derive(Debug, Clone)]
-pub(in crate::sql) struct Database {
+pub(crate) struct Database {
     asked: Arc<str>,
     /// What the server calls it, for every session alike.
     own: Arc<str>,

@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray};
 use arrow::datatypes::DataType;
+use tablegate_store::model::PropertyName;
+use tablegate_store::table::{ColumnType, DeriveError, DerivedColumn, ScanColumn};
+use tablegate_types::edm;
+use tablegate_types::error::SqlError;
+use tablegate_types::key_codec::KeyCodec;
+use tablegate_types::sql_type::SqlType;
 
-use super::edm;
-use super::error::SqlError;
-use super::key_codec::KeyCodec;
 use super::relation::{ColumnSource, RelationColumn};
-use super::types::SqlType;
-use crate::model::PropertyName;
-use crate::table::{ColumnType, DeriveError, DerivedColumn, ScanColumn};
 
 /// Counts up whenever the same stored values are to become other ones: what stores keep is then made anew.
 const VERSION: u32 = 1;

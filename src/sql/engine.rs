@@ -10,12 +10,16 @@ use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::execution_props::ExecutionProps;
 use datafusion::optimizer::Optimizer;
+use tablegate_store::model::{Clock, EdmDateTime};
+use tablegate_store::table::{ReadOnlyStore, TableStore};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::functions::Moments;
+use tablegate_types::style::Style;
 
 use super::activity::Sessions;
 use super::catalog::Catalog;
 use super::copies::Copies;
-use super::error::{ErrorKind, SqlError, SqlResult};
-use super::functions::Moments;
+use super::functions::StatementMoments;
 use super::grouping::GroupByDictionary;
 use super::login::{Account, Accounts, Role};
 use super::mount::MountedStore;
@@ -31,11 +35,8 @@ use super::roster::Roster;
 use super::sequence::Sequences;
 use super::settings::EgtMode;
 use super::statistics::{Commits, CountedStore, Counters, Memory, Statistics};
-use super::style::Style;
 use super::tuning;
 use super::tx::{Claims, Locks, Serial, WriteSpace};
-use crate::model::{Clock, EdmDateTime};
-use crate::table::{ReadOnlyStore, TableStore};
 
 /// What the server is told about itself.
 #[derive(Debug, Clone)]
@@ -265,7 +266,7 @@ impl Engine {
     /// DataFusion's state for running one statement on its own snapshot.
     pub(super) fn state_with(&self, reads: Arc<Reads>) -> SessionState {
         let mut config = self.base.config().clone();
-        config.options_mut().extensions.insert(reads.moments.clone());
+        config.options_mut().extensions.insert(StatementMoments(reads.moments.clone()));
         let config = config.with_extension(reads);
         let mut state = SessionStateBuilder::new_from_existing(self.base.clone()).with_config(config).build();
         // Functions find the options, and so the times among them, only from here on.
@@ -276,7 +277,7 @@ impl Engine {
     /// What expressions outside a plan are evaluated with in one statement.
     pub(super) fn moment(&self, moments: &Moments) -> ExecutionProps {
         let mut options = self.base.config_options().as_ref().clone();
-        options.extensions.insert(moments.clone());
+        options.extensions.insert(StatementMoments(moments.clone()));
         let mut moment = self.base.execution_props().clone();
         moment.mark_start_execution(Arc::new(options));
         moment

@@ -11,11 +11,11 @@ use datafusion::physical_plan::metrics::MetricsSet;
 use datafusion::physical_plan::{ExecutionPlan, displayable};
 use datafusion::sql::unparser::expr_to_sql;
 use serde_json::{Map, Value, json};
+use tablegate_store::table::Direction;
 
 use super::plan::shown_labels;
 use super::reads::Reads;
 use super::scan::EntityScanExec;
-use crate::table::Direction;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ExplainFormat {

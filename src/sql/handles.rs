@@ -3,18 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tablegate_types::error::Notice;
+use tablegate_types::sql_type::SqlType;
+
 use super::activity::Sessions;
-use super::error::Notice;
 use super::notify::Listener;
 use super::progress::LongWrites;
 use super::settings::Settings;
 use super::statistics::{Commits, Counters, Statistics};
 use super::tx::{AdvisoryLocks, Locks};
-use super::types::SqlType;
 
 /// Shared by a session and its statements.
 #[derive(Clone)]
-pub(in crate::sql) struct Handles {
+pub(crate) struct Handles {
     pub settings: Settings,
     pub listener: Listener,
     pub advisory: AdvisoryLocks,
@@ -51,7 +52,7 @@ impl Handles {
 
 /// Warnings of functions, for the client.
 #[derive(Debug, Clone, Default)]
-pub(in crate::sql) struct Notices(Arc<Mutex<Vec<Notice>>>);
+pub(crate) struct Notices(Arc<Mutex<Vec<Notice>>>);
 
 impl Notices {
     /// Most that wait: a function may be called for many rows.
@@ -71,7 +72,7 @@ impl Notices {
 
 /// A prepared statement as `pg_prepared_statements` shows it. Plans hold the handles, so the handles hold no plans.
 #[derive(Debug, Clone)]
-pub(in crate::sql) struct ShownStatement {
+pub(crate) struct ShownStatement {
     /// With what it was prepared by: PREPARE itself, or the text of the protocol.
     pub text: String,
     /// Microseconds since 1970-01-01.
@@ -82,7 +83,7 @@ pub(in crate::sql) struct ShownStatement {
 
 /// The prepared statements of a session, by name.
 #[derive(Debug, Clone, Default)]
-pub(in crate::sql) struct ShownStatements(Arc<Mutex<BTreeMap<String, ShownStatement>>>);
+pub(crate) struct ShownStatements(Arc<Mutex<BTreeMap<String, ShownStatement>>>);
 
 impl ShownStatements {
     pub fn change<R>(&self, change: impl FnOnce(&mut BTreeMap<String, ShownStatement>) -> R) -> R {

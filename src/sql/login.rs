@@ -106,7 +106,7 @@ pub struct Encryption {
 
 /// A session's client.
 #[derive(Debug, Clone, Default)]
-pub(in crate::sql) struct Login {
+pub(crate) struct Login {
     /// The number it knows its session by.
     pub process: i32,
     pub role: Role,

@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tablegate_store::table::TableStore;
 use thiserror::Error;
-
-use crate::table::TableStore;
 
 /// Longest name of a schema, in bytes: PostgreSQL's.
 const NAME_MAX: usize = 63;

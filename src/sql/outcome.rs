@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
 use futures::Stream;
+use tablegate_types::error::SqlResult;
+use tablegate_types::sql_type::SqlType;
 
 pub use super::copies::CopyProgress;
-use super::error::SqlResult;
-pub use super::single_row::{SingleRow, Value};
-use super::types::SqlType;
+pub use tablegate_types::single_row::{SingleRow, Value};
 
 /// One column of a result, as RowDescription tells it.
 #[derive(Debug, Clone)]

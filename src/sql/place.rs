@@ -8,10 +8,11 @@ use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-use super::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_store::model::TableName;
+use tablegate_store::table::{KeyRange, Sightings, TableReader, TableSize, TableStore};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+
 use super::mount::{MountName, MountedStore};
-use crate::model::TableName;
-use crate::table::{KeyRange, Sightings, TableReader, TableSize, TableStore};
 
 /// A schema of tables, and the store behind it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -3,9 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::model::EntityKey;
-use crate::sql::place::StoredTable;
-use crate::table::KeyRange;
+use tablegate_store::model::EntityKey;
+use tablegate_store::table::KeyRange;
+
+use crate::place::StoredTable;
 
 /// Ranges and keys of one table that are told apart. Beyond, the whole table counts as read.
 const PLACES_MAX: usize = 10_000;
@@ -72,7 +73,7 @@ impl ReadLog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Cut, Span, TableName};
+    use tablegate_store::model::{Cut, Span, TableName};
 
     fn table() -> StoredTable {
         StoredTable::public(TableName::parse("orders").unwrap())

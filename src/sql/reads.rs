@@ -4,16 +4,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::model::{EntityKey, StoredEntity};
-use crate::sql::catalog::CatalogView;
-use crate::sql::error::SqlResult;
-use crate::sql::functions::Moments;
-use crate::sql::place::{PlacedName, Readers, StoredTable};
-use crate::sql::read_log::ReadLog;
-use crate::sql::relation::Relation;
-use crate::sql::statistics::Meter;
-use crate::sql::tx::OwnWrites;
-use crate::table::KeyRange;
+use tablegate_store::model::{EntityKey, StoredEntity};
+use tablegate_store::table::KeyRange;
+use tablegate_types::error::SqlResult;
+use tablegate_types::functions::Moments;
+
+use crate::catalog::CatalogView;
+use crate::place::{PlacedName, Readers, StoredTable};
+use crate::read_log::ReadLog;
+use crate::relation::Relation;
+use crate::statistics::Meter;
+use crate::tx::OwnWrites;
 
 /// The view of one statement. Plans do not hold it: they find it in the session configuration when they start to run,
 /// so a plan can be kept and run again on a later snapshot.

@@ -9,18 +9,17 @@ use std::sync::Arc;
 use arrow::array::StringArray;
 use arrow::datatypes::{Schema, SchemaRef};
 use bytes::BytesMut;
-
 use serde::{Deserialize, Serialize};
+use tablegate_store::model::{EntityKey, PropertyName};
+use tablegate_store::table::{ColumnType, DerivedColumn, TypeSet};
+use tablegate_types::error::{ErrorKind, SqlError};
+use tablegate_types::key_codec::KeyCodec;
+use tablegate_types::output::{Style, TextColumn};
+use tablegate_types::sql_type::SqlType;
 
 use super::catalog::Constraints;
 use super::derived::{DerivedColumns, derived_columns};
-use super::error::{ErrorKind, SqlError};
-use super::key_codec::KeyCodec;
-use super::output::{Style, TextColumn};
 use super::place::{Place, PlacedName, StoredTable};
-use super::types::SqlType;
-use crate::model::{EntityKey, PropertyName};
-use crate::table::{ColumnType, DerivedColumn, TypeSet};
 
 /// How a table came to be known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,7 +143,7 @@ impl Relation {
     /// A table with nothing but its name.
     #[cfg(test)]
     pub fn for_tests(name: &str) -> Self {
-        let stored = crate::model::TableName::parse(name).unwrap();
+        let stored = tablegate_store::model::TableName::parse(name).unwrap();
         Self {
             schema_name: "public".to_owned(),
             name: name.to_owned(),

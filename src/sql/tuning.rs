@@ -6,8 +6,7 @@ use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::prelude::SessionConfig;
-
-use super::error::SqlResult;
+use tablegate_types::error::SqlResult;
 
 /// Most bytes that queries spill to temporary files, all together.
 const SPILL_BYTES_MAX: u64 = 10 * 1024 * 1024 * 1024;

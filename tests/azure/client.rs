@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, LazyLock};
 
-use tablegate::model::SystemClock;
 use tablegate::pg::{self, PgConfig};
 use tablegate::sql::{Engine, EngineConfig};
-use tablegate::table::TableStore;
+use tablegate::store::model::SystemClock;
+use tablegate::store::table::TableStore;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};

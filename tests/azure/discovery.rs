@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use tablegate::backend::azure::{AzureOptions, AzureStore};
-use tablegate::model::{EdmValue, Entity, EntityKey, PropertyName, TableName};
-use tablegate::table::{Batch, Operation, TableStore};
+use tablegate::backends::azure::{AzureOptions, AzureStore};
+use tablegate::store::model::{EdmValue, Entity, EntityKey, PropertyName, TableName};
+use tablegate::store::table::{Batch, Operation, TableStore};
 
 use crate::azurite;
 use crate::client::{connect, gateway, gateway_at, query, rows};

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow::array::AsArray;
 use futures::TryStreamExt;
-use tablegate::backend::azure::AzureOptions;
-use tablegate::model::{EdmType, EdmValue, Entity, EntityKey, PropertyName, TableName};
-use tablegate::table::{
+use tablegate::backends::azure::AzureOptions;
+use tablegate::store::model::{EdmType, EdmValue, Entity, EntityKey, PropertyName, TableName};
+use tablegate::store::table::{
     Batch, ColumnType, CommitError, Direction, IfMatch, KeyRange, Operation, Rejection, ScanColumn, ScanColumns,
     ScanRequest, ScanStats, SightingSource, StoreError, TableStore, Written,
 };

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use tablegate::model::TableName;
-use tablegate::table::TableStore;
+use tablegate::store::model::TableName;
+use tablegate::store::table::TableStore;
 use tokio::task::JoinSet;
 use tokio_postgres::Client;
 

@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use tablegate::backend::memory::MemoryStore;
-use tablegate::model::{SystemClock, TableName};
+use tablegate::backends::memory::MemoryStore;
 use tablegate::sql::{EngineConfig, MountName, MountedStore};
-use tablegate::table::TableStore;
+use tablegate::store::model::{SystemClock, TableName};
+use tablegate::store::table::TableStore;
 
 use crate::azurite;
 use crate::client::{connect, gateway, gateway_of, query, rows};

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{TimeDelta, Utc};
-use tablegate::backend::azure::{
+use tablegate::backends::azure::{
     AzureAccount, AzureOptions, AzureStore, Credential, RetryPolicy, Secret, Token, TokenSource,
 };
-use tablegate::model::TableName;
-use tablegate::table::{StoreError, TableStore};
+use tablegate::store::model::TableName;
+use tablegate::store::table::{StoreError, TableStore};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
@@ -96,7 +96,7 @@ fn tokens(minutes: i64, most: usize) -> Credential {
 
 /// Asks for an entity, which takes one request.
 async fn ask(store: &AzureStore) -> Result<(), StoreError> {
-    let key = tablegate::model::EntityKey::parse("p", "r").unwrap();
+    let key = tablegate::store::model::EntityKey::parse("p", "r").unwrap();
     store.reader().get(&TableName::parse("Orders").unwrap(), &key).await.map(|_| ())
 }
 

@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tablegate::backend::azure::{AzureAccount, AzureOptions, AzureStore, Credential, RetryPolicy, Secret};
+use tablegate::backends::azure::{AzureAccount, AzureOptions, AzureStore, Credential, RetryPolicy, Secret};
 
 /// Stores that one program can have.
 const ACCOUNTS: usize = 2000;

@@ -12,8 +12,8 @@ mod writers;
 
 use std::path::Path;
 
-use tablegate::backend::embedded::Fsync;
-use tablegate::table::TableStore;
+use tablegate::backends::embedded::Fsync;
+use tablegate::store::table::TableStore;
 
 use crate::writers::{Kill, open, run_rounds, table};
 

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use tablegate::backend::embedded::Fsync;
-use tablegate::table::TableStore;
+use tablegate::backends::embedded::Fsync;
+use tablegate::store::table::TableStore;
 
 use crate::writers::{COLUMNAR, Expected, Kill, NO_SYNC, open, open_columnar, run_and_kill};
 use crate::{SEED, make_folder, next_random};

@@ -6,8 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
-use tablegate::backend::embedded::Fsync;
-use tablegate::table::{SegmentState, TableStore};
+use tablegate::backends::embedded::Fsync;
+use tablegate::store::table::{SegmentState, TableStore};
 
 use crate::SEED;
 use crate::writers::{COLUMNAR, Kill, open_columnar, run_rounds};

@@ -9,11 +9,11 @@ use std::time::Duration;
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
 use futures::TryStreamExt;
-use tablegate::backend::embedded::Fsync;
-use tablegate::model::SystemClock;
+use tablegate::backends::embedded::Fsync;
 use tablegate::sql::outcome::Outcome;
 use tablegate::sql::session::{Position, Session, SessionOptions};
 use tablegate::sql::{Engine, EngineConfig};
+use tablegate::store::model::SystemClock;
 
 use crate::writers::open;
 

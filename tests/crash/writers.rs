@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
 use futures::TryStreamExt;
-use tablegate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync, SegmentOptions};
-use tablegate::model::{EdmValue, Entity, EntityKey, PropertyName, SystemClock, TableName};
-use tablegate::table::{
+use tablegate::backends::embedded::{EmbeddedOptions, EmbeddedStore, Fsync, SegmentOptions};
+use tablegate::store::model::{EdmValue, Entity, EntityKey, PropertyName, SystemClock, TableName};
+use tablegate::store::table::{
     Batch, ColumnType, Direction, KeyRange, Operation, ScanColumn, ScanColumns, ScanRequest, ScanStats, SegmentState,
     StoreError, TableStore,
 };

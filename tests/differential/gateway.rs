@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use tablegate::backend::memory::MemoryStore;
-use tablegate::model::SystemClock;
+use tablegate::backends::memory::MemoryStore;
 use tablegate::pg::{self, PgConfig};
 use tablegate::sql::{Engine, EngineConfig, ScratchStore};
+use tablegate::store::model::SystemClock;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;

@@ -1,6 +1,6 @@
 //! What drivers and libraries ask: `information_schema`, types, casts that name objects.
 
-use tablegate::sql::types::SqlType;
+use tablegate::types::sql_type::SqlType;
 
 use crate::harness::Client;
 

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 use futures::StreamExt;
-use tablegate::backend::memory::MemoryStore;
-use tablegate::model::SystemClock;
+use tablegate::backends::memory::MemoryStore;
 use tablegate::sql::outcome::{Outcome, ResultColumn};
-use tablegate::sql::output::{Style, TextColumn};
 use tablegate::sql::session::{Position, Session, SessionOptions};
 use tablegate::sql::{Engine, EngineConfig, ScratchStore};
+use tablegate::store::model::SystemClock;
+use tablegate::types::output::{Style, TextColumn};
 
 /// OID of the first declared table, `orders`; its key's index has the next.
 pub const ORDERS: &str = "16384";

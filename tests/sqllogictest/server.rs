@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tablegate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync, SegmentOptions};
-use tablegate::backend::memory::MemoryStore;
-use tablegate::model::SystemClock;
+use tablegate::backends::embedded::{EmbeddedOptions, EmbeddedStore, Fsync, SegmentOptions};
+use tablegate::backends::memory::MemoryStore;
 use tablegate::pg::{self, PgConfig};
 use tablegate::sql::{Engine, EngineConfig, MountName, MountedStore, ScratchStore};
-use tablegate::table::{Batch, GroupError, Promises, StoreError, StoreLayer, TableStore, Written};
+use tablegate::store::model::SystemClock;
+use tablegate::store::table::{Batch, GroupError, Promises, StoreError, StoreLayer, TableStore, Written};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use tablegate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync, SegmentOptions};
-use tablegate::backend::memory::MemoryStore;
-use tablegate::model::Clock;
+use tablegate::backends::embedded::{EmbeddedOptions, EmbeddedStore, Fsync, SegmentOptions};
+use tablegate::backends::memory::MemoryStore;
+use tablegate::store::model::Clock;
 use tempfile::TempDir;
 
 use crate::columnar::Columnar;

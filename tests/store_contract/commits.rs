@@ -1,7 +1,7 @@
 //! What each operation does to what it finds, and what a batch leaves behind.
 
-use tablegate::model::{ETag, EdmDateTime, EdmValue, Properties};
-use tablegate::table::{CommitError, IfMatch, Operation, Rejection, ScanColumn, StoreError, Written};
+use tablegate::store::model::{ETag, EdmDateTime, EdmValue, Properties};
+use tablegate::store::table::{CommitError, IfMatch, Operation, Rejection, ScanColumn, StoreError, Written};
 
 use crate::harness::{
     Backend, Scan, Store, TestClock, batch, entity, get, instant, int, is, key, name, new_table, properties, rejection,
@@ -159,7 +159,7 @@ pub async fn a_merge_beyond_the_limits_is_rejected(store: &Store) {
     let many = |prefix: &str, count: i32| -> Properties {
         (0..count).map(|i| (name(&format!("{prefix}{i}")), int(i))).collect()
     };
-    let of = |row: &str, properties| tablegate::model::Entity::new(key("p", row), properties);
+    let of = |row: &str, properties| tablegate::store::model::Entity::new(key("p", row), properties);
     write(store, &orders, Operation::Insert(of("many", many("a", 252)))).await;
     let one_more = Operation::Merge(of("many", many("b", 1)), IfMatch::Any);
     assert_eq!(rejection(store, &orders, vec![one_more]).await, (0, Rejection::TooManyProperties { count: 253 }));

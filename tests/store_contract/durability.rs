@@ -1,7 +1,7 @@
 //! What a store on disk has after it was closed and opened again.
 
-use tablegate::model::EdmDateTime;
-use tablegate::table::{ColumnType, IfMatch, Operation, Rejection, ScanColumn};
+use tablegate::store::model::EdmDateTime;
+use tablegate::store::table::{ColumnType, IfMatch, Operation, Rejection, ScanColumn};
 
 use crate::harness::{
     Durable, Scan, Store, TestClock, batch, entity, exactly, get, insert_all, int, key, name, new_table, property,

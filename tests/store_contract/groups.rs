@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use tablegate::model::{EdmValue, TableName};
-use tablegate::table::{GroupError, IfMatch, Operation, Rejection, StoreError, Written};
+use tablegate::store::model::{EdmValue, TableName};
+use tablegate::store::table::{GroupError, IfMatch, Operation, Rejection, StoreError, Written};
 
 use crate::harness::{Scan, Store, batch, entity, get, insert_all, int, key, properties, stored, table, write};
 

@@ -7,11 +7,11 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Float64Type, Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow::record_batch::RecordBatch;
 use futures::{StreamExt, TryStreamExt};
-use tablegate::model::{
+use tablegate::store::model::{
     Clock, ETag, EdmDateTime, EdmValue, Entity, EntityKey, Properties, PropertyName, StoredEntity, SystemClock,
     TableName,
 };
-use tablegate::table::{
+use tablegate::store::table::{
     Batch, ColumnType, CommitError, Direction, IfMatch, KeyRange, Operation, Predicate, Rejection, ScanColumn,
     ScanColumns, ScanRequest, ScanStats, ScanStream, StoreError, TableReader, TableStore, Written,
 };

@@ -1,4 +1,4 @@
-//! The contract of [`tablegate::table::TableStore`], run against every store.
+//! The contract of [`tablegate::store::table::TableStore`], run against every store.
 //!
 //! Each module holds the tests of one concern, written against the trait alone; a store joins with a type that
 //! implements [`harness::Backend`] in `backends.rs` and a module at the end of this file. A store is done when it

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use tablegate::model::{Cut, ETag, EdmValue, Entity, EntityKey, Properties, Span, TableName};
-use tablegate::table::{
+use tablegate::store::model::{Cut, ETag, EdmValue, Entity, EntityKey, Properties, Span, TableName};
+use tablegate::store::table::{
     ColumnType, CommitError, Direction, IfMatch, KeyRange, Operation, Rejection, ScanColumn, Written,
 };
 

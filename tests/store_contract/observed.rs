@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use tablegate::model::{EdmType, EdmValue};
-use tablegate::table::{IfMatch, ObservedSchema, Operation};
+use tablegate::store::model::{EdmType, EdmValue};
+use tablegate::store::table::{IfMatch, ObservedSchema, Operation};
 
 use crate::harness::{Store, assert_missing, entity, insert_all, int, key, new_table, table, text, write};
 

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use tablegate::model::{EdmDateTime, EdmRef, EdmType, EdmValue, EntityKey, PropertyName, StoredEntity, TableName};
-use tablegate::table::predicate::{CompareOp, Condition, PredicateColumn, StoredValue, fitting_types};
-use tablegate::table::{ColumnType, Predicate};
+use tablegate::store::model::{
+    EdmDateTime, EdmRef, EdmType, EdmValue, EntityKey, PropertyName, StoredEntity, TableName,
+};
+use tablegate::store::table::predicate::{CompareOp, Condition, PredicateColumn, StoredValue, fitting_types};
+use tablegate::store::table::{ColumnType, Predicate};
 
 use crate::harness::{Scan, Store, entity, get, insert_all, int, key, name, new_table, text};
 use crate::values::samples;

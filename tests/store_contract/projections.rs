@@ -1,7 +1,7 @@
 //! The columns of a scan.
 
-use tablegate::model::{EdmRef, EdmType, EdmValue};
-use tablegate::table::{AtOnce, ColumnType, Operation, ScanColumn, ScanColumns, SnapshotScope, StoreError};
+use tablegate::store::model::{EdmRef, EdmType, EdmValue};
+use tablegate::store::table::{AtOnce, ColumnType, Operation, ScanColumn, ScanColumns, SnapshotScope, StoreError};
 
 use crate::harness::{Scan, Store, entity, get, insert_all, int, key, name, new_table, property, table, text, write};
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use tablegate::model::{Cut, EntityKey, Span};
-use tablegate::table::{Direction, KeyRange};
+use tablegate::store::model::{Cut, EntityKey, Span};
+use tablegate::store::table::{Direction, KeyRange};
 
 use crate::harness::{Scan, Store, entity, insert_all, key, table};
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::StreamExt;
-use tablegate::model::{Cut, EdmValue, Entity, EntityKey, Span};
-use tablegate::table::{ColumnType, Direction, IfMatch, KeyRange, Operation, ScanColumn};
+use tablegate::store::model::{Cut, EdmValue, Entity, EntityKey, Span};
+use tablegate::store::table::{ColumnType, Direction, IfMatch, KeyRange, Operation, ScanColumn};
 
 use crate::harness::{
     Scan, Store, entity, get, insert_all, int, key, keys_of, new_table, next_batch, properties, property, table, text,

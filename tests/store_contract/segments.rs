@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use tablegate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync, SegmentOptions};
-use tablegate::model::{EdmValue, SystemClock, TableName};
-use tablegate::table::{ColumnType, Direction, IfMatch, Operation, ScanColumn};
+use tablegate::backends::embedded::{EmbeddedOptions, EmbeddedStore, Fsync, SegmentOptions};
+use tablegate::store::model::{EdmValue, SystemClock, TableName};
+use tablegate::store::table::{ColumnType, Direction, IfMatch, Operation, ScanColumn};
 use tokio::task::JoinSet;
 
 use crate::harness::{Scan, Store, batch, entity, insert_all, int, key, new_table, property};

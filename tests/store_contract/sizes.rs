@@ -1,7 +1,7 @@
 //! How much a table holds, as a store that counts tells it. One that does not count says so, and is asked nothing more.
 
-use tablegate::model::TableName;
-use tablegate::table::{CommitError, IfMatch, Operation, TableSize};
+use tablegate::store::model::TableName;
+use tablegate::store::table::{CommitError, IfMatch, Operation, TableSize};
 
 use crate::harness::{
     Scan, Store, assert_missing, batch, entity, insert_all, int, key, new_table, rejection, table, text, write,

@@ -1,6 +1,6 @@
 //! Tables: created, listed, dropped.
 
-use tablegate::table::{Operation, StoreError};
+use tablegate::store::table::{Operation, StoreError};
 
 use crate::harness::{
     Scan, Store, assert_missing, batch, entity, get, insert_all, int, key, new_table, rejection, table, write,

@@ -1,8 +1,8 @@
 //! Values and keys come back exactly as they were written.
 
-use tablegate::model::limits::{BINARY_MAX_BYTES, ENTITY_MAX_BYTES, STRING_MAX_UTF16_UNITS};
-use tablegate::model::{EdmDateTime, EdmType, EdmValue, Entity, Properties};
-use tablegate::table::{ColumnType, Operation};
+use tablegate::store::model::limits::{BINARY_MAX_BYTES, ENTITY_MAX_BYTES, STRING_MAX_UTF16_UNITS};
+use tablegate::store::model::{EdmDateTime, EdmType, EdmValue, Entity, Properties};
+use tablegate::store::table::{ColumnType, Operation};
 use uuid::Uuid;
 
 use crate::harness::{

@@ -2,10 +2,10 @@
 
 use bytes::BytesMut;
 use futures::StreamExt;
-use tablegate::sql::SqlError;
 use tablegate::sql::outcome::Rows;
-use tablegate::sql::output::TextColumn;
 use tablegate::sql::session::Session;
+use tablegate::types::error::SqlError;
+use tablegate::types::output::TextColumn;
 
 /// In the session's style.
 ///

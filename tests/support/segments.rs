@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tablegate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync, SegmentOptions};
-use tablegate::model::Clock;
-use tablegate::table::{StoreError, StoreLayer, TableReader, TableStore};
+use tablegate::backends::embedded::{EmbeddedOptions, EmbeddedStore, Fsync, SegmentOptions};
+use tablegate::store::model::Clock;
+use tablegate::store::table::{StoreError, StoreLayer, TableReader, TableStore};
 
 /// Segments are made before every third reader: so some scans find fresh ones, some find writes laid over them, and
 /// some rows behind them.

@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use tablegate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync};
-use tablegate::model::SystemClock;
+use tablegate::backends::embedded::{EmbeddedOptions, EmbeddedStore, Fsync};
 use tablegate::pg::{self, PgConfig};
 use tablegate::sql::{EgtMode, Engine, EngineConfig};
+use tablegate::store::model::SystemClock;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;

@@ -109,7 +109,7 @@ async fn a_suspended_portal_is_not_running() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_statement_stops_when_its_client_leaves() {
     let config = tablegate::pg::PgConfig { drain_timeout: PATIENCE, ..Default::default() };
-    let server = Server::start_with(config, std::sync::Arc::new(tablegate::model::SystemClock)).await;
+    let server = Server::start_with(config, std::sync::Arc::new(tablegate::store::model::SystemClock)).await;
     let mut client = server.client().await;
     client.send(&[query(&endless_count())]).await;
     tokio::time::sleep(Duration::from_millis(100)).await;

@@ -5,13 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tablegate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync};
-use tablegate::backend::memory::MemoryStore;
-use tablegate::model::{Clock, SystemClock};
+use tablegate::backends::embedded::{EmbeddedOptions, EmbeddedStore, Fsync};
+use tablegate::backends::memory::MemoryStore;
 use tablegate::pg::{self, FileAccounts, PgConfig};
 use tablegate::sql::session::Accounts;
 use tablegate::sql::{Engine, EngineConfig, MountName, MountedStore, ScratchStore};
-use tablegate::table::TableStore;
+use tablegate::store::model::{Clock, SystemClock};
+use tablegate::store::table::TableStore;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;

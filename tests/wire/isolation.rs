@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tablegate::model::{Clock, EdmDateTime, SystemClock};
 use tablegate::pg::PgConfig;
+use tablegate::store::model::{Clock, EdmDateTime, SystemClock};
 
 use crate::harness::{Server, bind, column, error_code, execute, parse, status, sync, tags};
 

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use postgres_protocol::authentication::sasl::{ChannelBinding, ScramSha256};
-use tablegate::model::SystemClock;
 use tablegate::pg::{AuthConfig, Method, PgConfig, Role, User, UsersFile, Verifier};
+use tablegate::store::model::SystemClock;
 use tempfile::TempDir;
 
 use crate::harness::{Client, Message, PATIENCE, Server, VERSION_3_0, column, message, startup};

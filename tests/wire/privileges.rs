@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use tablegate::backend::embedded::{EmbeddedOptions, EmbeddedStore, Fsync, SegmentOptions};
-use tablegate::backend::memory::MemoryStore;
-use tablegate::model::{SystemClock, TableName};
+use tablegate::backends::embedded::{EmbeddedOptions, EmbeddedStore, Fsync, SegmentOptions};
+use tablegate::backends::memory::MemoryStore;
 use tablegate::pg::{Method, Role};
-use tablegate::table::TableStore;
+use tablegate::store::model::{SystemClock, TableName};
+use tablegate::store::table::TableStore;
 
 use crate::harness::{Client, Server, bind, column, error, error_code, execute, parse, status, sync, tags};
 use crate::logins::{Door, login};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tablegate::model::SystemClock;
 use tablegate::pg::PgConfig;
+use tablegate::store::model::SystemClock;
 use tokio::net::TcpStream;
 
 use crate::harness::{Server, column, endless_count, error_code, large_result, many_rows, message, query};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tablegate::model::SystemClock;
 use tablegate::pg::PgConfig;
+use tablegate::store::model::SystemClock;
 use tokio::io::AsyncReadExt;
 
 use crate::harness::{Client, Server, VERSION_3_0, column, error_code, startup, status, tags};

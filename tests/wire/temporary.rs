@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::SinkExt;
-use tablegate::backend::memory::MemoryStore;
-use tablegate::model::SystemClock;
-use tablegate::table::{Batch, CommitError, GroupError, StoreError, StoreLayer, TableStore, Written};
+use tablegate::backends::memory::MemoryStore;
+use tablegate::store::model::SystemClock;
+use tablegate::store::table::{Batch, CommitError, GroupError, StoreError, StoreLayer, TableStore, Written};
 
 use crate::harness::{PATIENCE, Server};
 

@@ -4,11 +4,11 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use tablegate_sql::MountNameError;
 use thiserror::Error;
 
 use super::mounts::known_mount_keys;
 use crate::cli::settings::{CONFIG_VARIABLE, DEFINITIONS, Definition, Reason, VARIABLE_PREFIX};
-use crate::sql::MountNameError;
 
 /// Why the configuration cannot be used.
 #[derive(Debug, Error, PartialEq, Eq)]

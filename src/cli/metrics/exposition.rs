@@ -8,13 +8,13 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
+use tablegate_pg::Counters;
+use tablegate_sql::Engine;
+use tablegate_sql::statistics::{Figures, LockFigures, Memory, StatementFigures};
+use tablegate_store::model::EdmDateTime;
+use tablegate_store::table::StoreFigures;
 
 use super::process;
-use crate::model::EdmDateTime;
-use crate::pg::Counters;
-use crate::sql::Engine;
-use crate::sql::statistics::{Figures, LockFigures, Memory, StatementFigures};
-use crate::table::StoreFigures;
 
 /// What the text is.
 pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -17,14 +17,14 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tablegate_pg::Counters;
+use tablegate_sql::Engine;
+use tablegate_store::model::EdmDateTime;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use self::exposition::{CONTENT_TYPE, Source};
-use crate::model::EdmDateTime;
-use crate::pg::Counters;
-use crate::sql::Engine;
 
 /// Connections at once: a monitoring system needs one, a person another.
 const CONNECTIONS: usize = 16;

@@ -3,8 +3,9 @@
 use std::fmt;
 use std::fs;
 
+use tablegate_store::model::EdmDateTime;
+
 use super::exposition::Writer;
-use crate::model::EdmDateTime;
 
 /// Nothing of what this system does not tell.
 pub(super) fn write(out: &mut Writer<'_>, started: EdmDateTime) -> fmt::Result {

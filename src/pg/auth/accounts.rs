@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use tablegate_sql::session::{Account, AccountChange, Accounts, AccountsError, Role, Secret};
 
 use super::users::{User, Users, UsersError};
 use super::users_file::UsersFile;
 use super::verifier::Verifier;
-use crate::sql::session::{Account, AccountChange, Accounts, AccountsError, Role, Secret};
 
 /// The users of a file, for the engine.
 #[derive(Debug)]

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use tablegate_sql::session::{Role, SessionOptions};
+use tablegate_types::error::ErrorKind;
 use tokio::sync::Semaphore;
 
 use super::scram::{self, Proof};
 use super::users::Users;
 use super::users_file::UsersFile;
 use super::{AuthConfig, Method, is_loopback};
-use crate::pg::error::Failure;
-use crate::pg::halt::Halt;
-use crate::pg::stream::Stream;
-use crate::pg::tls::Tls;
-use crate::sql::error::ErrorKind;
-use crate::sql::session::{Role, SessionOptions};
+use crate::error::Failure;
+use crate::halt::Halt;
+use crate::stream::Stream;
+use crate::tls::Tls;
 
 /// How long a client waits for the answer that its password is wrong.
 const PENALTY: Duration = Duration::from_secs(1);
@@ -24,7 +24,7 @@ const PENALTY: Duration = Duration::from_secs(1);
 const PENALTIES: usize = 16;
 
 /// Decides who is let in.
-pub(in crate::pg) struct Gate {
+pub(crate) struct Gate {
     method: Method,
     trust_loopback: bool,
     require_tls: bool,
@@ -139,7 +139,7 @@ fn no_entry(peer: SocketAddr, options: &SessionOptions, stream: &Stream) -> Fail
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pg::auth::{User, Verifier};
+    use crate::auth::{User, Verifier};
 
     const NEAR: &str = "127.0.0.1:1";
     const FAR: &str = "10.0.0.1:1";

@@ -9,11 +9,11 @@ use pgwire::messages::startup::Authentication;
 use tokio::io::AsyncReadExt;
 
 use super::verifier::Verifier;
-use crate::pg::body;
-use crate::pg::error::Failure;
-use crate::pg::halt::Halt;
-use crate::pg::startup::send;
-use crate::pg::stream::Stream;
+use crate::body;
+use crate::error::Failure;
+use crate::halt::Halt;
+use crate::startup::send;
+use crate::stream::Stream;
 
 /// Longest message of an exchange, as in PostgreSQL: a client that is not known yet gets no memory.
 const MAX_MESSAGE: usize = 1024;

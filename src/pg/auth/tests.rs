@@ -1,7 +1,8 @@
 //! Which addresses may be listened on, and with what.
 
+use tablegate_sql::session::Role;
+
 use super::*;
-use crate::sql::session::Role;
 
 fn config(method: Method, users: Option<PathBuf>, insecure: bool) -> PgConfig {
     PgConfig { auth: AuthConfig { method, trust_loopback: false, users }, insecure, ..PgConfig::default() }

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
+use tablegate_sql::session::Role;
 
 use super::verifier::{Verifier, random_bytes};
-use crate::sql::session::Role;
 
 /// Longer names are cut off by clients and servers of PostgreSQL.
 const MAX_NAME_BYTES: usize = 63;

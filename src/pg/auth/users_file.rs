@@ -128,8 +128,8 @@ fn inode(_: &Metadata) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pg::auth::{User, Verifier};
-    use crate::sql::session::Role;
+    use crate::auth::{User, Verifier};
+    use tablegate_sql::session::Role;
 
     fn add(file: &UsersFile, name: &str) -> Result<(), UsersError> {
         let user = User { role: Role::ReadOnly, verifier: Some(Verifier::of_password("x").unwrap()) };

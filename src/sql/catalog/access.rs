@@ -2,12 +2,13 @@
 //! stays with a table that is renamed, and serves found tables, the schema and the database too.
 
 use serde::{Deserialize, Serialize};
+use tablegate_store::model::{Entity, EntityKey, StoredEntity};
+use tablegate_types::error::SqlResult;
+use tablegate_types::privileges::Acl;
 
 use super::{entry, oids};
-use crate::model::{Entity, EntityKey, StoredEntity};
-use crate::sql::error::SqlResult;
-use crate::sql::place::Place;
-use crate::sql::privileges::{Acl, BOOTSTRAP};
+use crate::place::Place;
+use crate::privileges::BOOTSTRAP;
 
 /// The partition of these entries.
 pub(super) const ACCESSES: &str = "access";
@@ -23,10 +24,10 @@ pub struct Access {
     pub oid: u32,
     /// The user who made it; none for what nobody did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(in crate::sql) owner: Option<String>,
+    pub(crate) owner: Option<String>,
     /// None until something is granted or revoked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(in crate::sql) acl: Option<Acl>,
+    pub(crate) acl: Option<Acl>,
 }
 
 impl Access {
@@ -73,8 +74,8 @@ pub(super) fn key_of(place: Place, oid: u32) -> SqlResult<EntityKey> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{ETag, EdmDateTime, EdmRef};
-    use crate::sql::privileges::{Change, ObjectKind, Privileges};
+    use tablegate_store::model::{ETag, EdmDateTime, EdmRef};
+    use tablegate_types::privileges::{Change, ObjectKind, Privileges};
 
     #[test]
     fn version_3_is_frozen() {

@@ -7,10 +7,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tokio::sync::OwnedMutexGuard;
 
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::place::PlacedName;
+use crate::place::PlacedName;
 
 /// How long a change waits for another transaction's. Longer than a transaction with DDL should take, and an end to
 /// two that wait for each other.

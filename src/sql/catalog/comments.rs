@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use tablegate_store::model::{Entity, EntityKey, StoredEntity};
+use tablegate_types::error::SqlResult;
 
 use super::entry;
-use crate::model::{Entity, EntityKey, StoredEntity};
-use crate::sql::error::SqlResult;
 
 /// The partition of the entry, and the entry's name.
 pub(super) const COMMENTS: &str = "comments";

@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use tablegate_store::model::{ETag, EntityKey};
+use tablegate_store::table::{Batch, BatchBuilder, GroupError, Operation, Rejection, Written};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+
 use super::staged::{Changes, StagedCatalog};
 use super::state::{DeclaredTable, State};
 use super::{Catalog, Shared, catalog_table, changed_meanwhile, duplicate_table};
-use crate::model::{ETag, EntityKey};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::place::Place;
-use crate::table::{Batch, BatchBuilder, GroupError, Operation, Rejection, Written};
+use crate::place::Place;
 
 /// Why a transaction that changed the catalogue was not committed.
 pub(crate) enum StagedCommitError {

@@ -1,8 +1,7 @@
 //! Constraints of a declared table: what is enforced, and what was declared and only recorded.
 
 use serde::{Deserialize, Serialize};
-
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 /// Constraints a table may have besides its key: each takes two of the table's OIDs.
 const NUMBERS: u32 = 116;

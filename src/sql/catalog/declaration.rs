@@ -5,19 +5,19 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use tablegate_store::model::limits::TABLE_NAME_MAX_CHARS;
+use tablegate_store::model::{Entity, EntityKey, PropertyName, StoredEntity, TableName};
+use tablegate_types::edm;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::key_codec::{KeyCodec, KeyColumn, PartitionScheme};
+use tablegate_types::sql_type::SqlType;
 
 use super::constraint::Constraints;
 use super::{entry, oids};
-use crate::model::limits::TABLE_NAME_MAX_CHARS;
-use crate::model::{Entity, EntityKey, PropertyName, StoredEntity, TableName};
-use crate::sql::derived::derived_columns;
-use crate::sql::edm;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::key_codec::{KeyCodec, KeyColumn, PartitionScheme};
-use crate::sql::place::{Place, PlacedName, StoredTable};
-use crate::sql::relation::{ColumnSource, Identity, Relation, RelationColumn, RelationComments, RelationKind};
-use crate::sql::sequence::{default_as_kept, default_as_shown};
-use crate::sql::types::SqlType;
+use crate::derived::derived_columns;
+use crate::place::{Place, PlacedName, StoredTable};
+use crate::relation::{ColumnSource, Identity, Relation, RelationColumn, RelationComments, RelationKind};
+use crate::sequence::{default_as_kept, default_as_shown};
 
 /// The partition of the declarations; other kinds of catalogue entries get their own.
 pub(super) const DECLARATIONS: &str = "table";

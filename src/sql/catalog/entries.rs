@@ -6,10 +6,11 @@ use std::time::Instant;
 
 use arrow::array::AsArray;
 use futures::StreamExt;
-
-use crate::model::{EntityKey, StoredEntity, TableName};
-use crate::sql::error::SqlResult;
-use crate::table::{Direction, KeyRange, ScanColumn, ScanColumns, ScanRequest, ScanStats, StoreError, TableReader};
+use tablegate_store::model::{EntityKey, StoredEntity, TableName};
+use tablegate_store::table::{
+    Direction, KeyRange, ScanColumn, ScanColumns, ScanRequest, ScanStats, StoreError, TableReader,
+};
+use tablegate_types::error::SqlResult;
 
 /// Most readings in a row for entries that go while they are read.
 const READS: usize = 8;
@@ -95,7 +96,7 @@ async fn versions(reader: &dyn TableReader, table: &TableName) -> SqlResult<Vec<
             batch => batch?,
         };
         let etags = batch.column(2).as_string::<i32>();
-        let keys = crate::sql::dml::keys_of_batch(&batch)?;
+        let keys = crate::dml::keys_of_batch(&batch)?;
         versions.extend(keys.into_iter().zip(etags).map(|(key, etag)| (key, etag.unwrap_or_default().to_owned())));
     }
     Ok(versions)

@@ -4,9 +4,8 @@
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-
-use crate::model::{EdmRef, EdmValue, Entity, EntityKey, Properties, PropertyName, StoredEntity};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_store::model::{EdmRef, EdmValue, Entity, EntityKey, Properties, PropertyName, StoredEntity};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 /// The stored table that holds the entries. Not shown among the tables.
 pub const CATALOG_TABLE: &str = "tablegateSchema";
@@ -70,7 +69,7 @@ struct FormatOnly {
 fn row_key_of(name: &str) -> String {
     let mut key = String::with_capacity(name.len());
     for c in name.chars() {
-        if c == '%' || !crate::model::is_legal_in_keys(c) {
+        if c == '%' || !tablegate_store::model::is_legal_in_keys(c) {
             let mut utf8 = [0; 4];
             c.encode_utf8(&mut utf8).bytes().for_each(|byte| key.push_str(&format!("%{byte:02X}")));
         } else {

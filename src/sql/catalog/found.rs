@@ -3,18 +3,18 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use tablegate_store::model::limits::{TABLE_NAME_MAX_CHARS, TABLE_NAME_MIN_CHARS};
+use tablegate_store::table::ObservedSchema;
+use tablegate_types::edm;
+use tablegate_types::key_codec::KeyCodec;
+use tablegate_types::sql_type::SqlType;
 use xxhash_rust::xxh64::xxh64;
 
 use super::declaration::{Declaration, DeclaredColumn, DeclaredKey, hidden_columns, system_column};
 use super::{OIDS_PER_TABLE, oids};
-use crate::model::limits::{TABLE_NAME_MAX_CHARS, TABLE_NAME_MIN_CHARS};
-use crate::sql::derived::derived_columns;
-use crate::sql::edm;
-use crate::sql::key_codec::KeyCodec;
-use crate::sql::place::StoredTable;
-use crate::sql::relation::{ColumnSource, Relation, RelationColumn, RelationKind};
-use crate::sql::types::SqlType;
-use crate::table::ObservedSchema;
+use crate::derived::derived_columns;
+use crate::place::StoredTable;
+use crate::relation::{ColumnSource, Relation, RelationColumn, RelationKind};
 
 /// OIDs of found tables start here, far above those handed out one after another.
 pub(super) const FIRST_FOUND_OID: u32 = 1 << 31;
@@ -97,7 +97,7 @@ pub(super) fn declare_all(declaration: &mut Declaration, relation: &Relation) {
     }
 }
 
-fn observed_column(property: &crate::table::ObservedProperty) -> RelationColumn {
+fn observed_column(property: &tablegate_store::table::ObservedProperty) -> RelationColumn {
     let sql_type = edm::sql_type_of(property.types);
     let column_type = edm::column_type(&sql_type);
     let source = ColumnSource::Property { name: property.name.clone(), column_type };
@@ -141,7 +141,7 @@ pub fn derived_table_name(sql_name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::TableName;
+    use tablegate_store::model::TableName;
 
     #[test]
     fn derived_names_are_legal() {

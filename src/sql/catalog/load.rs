@@ -4,6 +4,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use tablegate_store::model::{EntityKey, StoredEntity, TableName};
+use tablegate_store::table::{IfMatch, Operation, StoreError};
+use tablegate_types::error::SqlResult;
 use uuid::Uuid;
 
 use super::access::{ACCESSES, Access};
@@ -14,11 +17,8 @@ use super::state::State;
 use super::stored::{DOOMED, doom_key, doomed_of_entity};
 use super::views::{VIEWS, View};
 use super::{FIRST_OID, OIDS_PER_TABLE, Shared, catalog_table, declaration};
-use crate::model::{EntityKey, StoredEntity, TableName};
-use crate::sql::catalog::Declaration;
-use crate::sql::error::SqlResult;
-use crate::sql::pg_catalog::DATABASE;
-use crate::table::{IfMatch, Operation, StoreError};
+use crate::catalog::Declaration;
+use crate::pg_catalog::DATABASE;
 
 /// A stored table on its way out belongs to nobody any more when its entry is that old, in microseconds: no transaction
 /// of another gateway still makes it.

@@ -41,6 +41,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
+use tablegate_store::model::{Clock, TableName};
+use tablegate_store::table::{
+    Batch, BatchError, CommitError, Operation, Rejection, StoreError, TableReader, TableStore,
+};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tokio::sync::mpsc;
 
 use self::claims::{Claim, Claims};
@@ -50,13 +55,9 @@ use self::parts::Parts;
 use self::scratch::OwnNumbers;
 use self::state::{DeclaredTables, State};
 use self::view::ObservedRelations;
-use crate::model::{Clock, TableName};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::mount::MountName;
-use crate::sql::observe::OBSERVED_TABLE;
-use crate::sql::place::{Place, PlacedName, Readers, StoredTable, Stores};
-use crate::table::{Batch, BatchError, CommitError, Operation, Rejection, StoreError, TableReader, TableStore};
-
+use crate::mount::MountName;
+use crate::observe::OBSERVED_TABLE;
+use crate::place::{Place, PlacedName, Readers, StoredTable, Stores};
 pub use access::Access;
 pub use comments::{SharedComments, set_comment};
 pub(super) use commit::StagedCommitError;

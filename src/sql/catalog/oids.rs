@@ -12,8 +12,8 @@ use xxhash_rust::xxh64::xxh64;
 use super::found::FIRST_FOUND_OID;
 use super::scratch::FIRST_TEMPORARY_OID;
 use super::{FIRST_OID, OIDS_PER_TABLE};
-use crate::sql::pg_catalog::PUBLIC;
-use crate::sql::place::Place;
+use crate::pg_catalog::PUBLIC;
+use crate::place::Place;
 
 /// What the schema itself counts as: the block in front of those that are handed out.
 const SCHEMA_BLOCK: u32 = FIRST_OID - OIDS_PER_TABLE;
@@ -80,7 +80,7 @@ fn distance(name: &str, blocks: Blocks) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql::mount::MountName;
+    use crate::mount::MountName;
 
     fn mount(name: &str) -> Place {
         Place::Mount(MountName::parse(name).unwrap())

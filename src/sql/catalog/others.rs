@@ -10,11 +10,12 @@ use std::collections::BTreeSet;
 use std::sync::{PoisonError, RwLock, Weak};
 use std::time::{Duration, Instant};
 
+use tablegate_store::model::TableName;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+
 use super::entries::Entries;
 use super::{Catalog, Shared, catalog_table};
-use crate::model::TableName;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::place::{Place, StoredTable};
+use crate::place::{Place, StoredTable};
 
 /// What another gateway changes in the catalogue is seen after so long.
 const REFRESH: Duration = Duration::from_secs(1);

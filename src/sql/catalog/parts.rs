@@ -6,13 +6,13 @@
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tokio::sync::oneshot;
 
 use super::others::follow_others;
 use super::state::State;
 use super::{Common, Shared};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::place::Place;
+use crate::place::Place;
 
 /// How long the start of the server waits for what is mounted.
 const PATIENCE_AT_START: Duration = Duration::from_secs(5);

@@ -6,15 +6,15 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use tablegate_store::model::TableName;
+use tablegate_store::table::StoreError;
+use tablegate_types::error::SqlResult;
 use tokio::sync::mpsc;
 
 use super::declaration::Declaration;
 use super::found::FIRST_FOUND_OID;
 use super::{Catalog, Common, OIDS_PER_TABLE};
-use crate::model::TableName;
-use crate::sql::error::SqlResult;
-use crate::sql::place::{Place, StoredTable};
-use crate::table::StoreError;
+use crate::place::{Place, StoredTable};
 
 /// OIDs of what is temporary start here: above those handed out one after another, below those of found tables.
 pub(super) const FIRST_TEMPORARY_OID: u32 = FIRST_FOUND_OID / 2;

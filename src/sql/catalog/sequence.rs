@@ -4,11 +4,11 @@
 //! out changes whenever a block of them is reserved, each time under the condition that nobody else did so meanwhile.
 
 use serde::{Deserialize, Serialize};
+use tablegate_store::model::{EdmRef, EdmValue, Entity, EntityKey, Properties, PropertyName, StoredEntity};
+use tablegate_types::error::SqlResult;
 
 use super::{entry, oids};
-use crate::model::{EdmRef, EdmValue, Entity, EntityKey, Properties, PropertyName, StoredEntity};
-use crate::sql::error::SqlResult;
-use crate::sql::place::{Place, PlacedName};
+use crate::place::{Place, PlacedName};
 
 /// The partition of the sequences' entries.
 pub(super) const SEQUENCES: &str = "sequence";
@@ -84,19 +84,19 @@ impl Sequence {
         SequenceState { last: self.options.start, called: false }
     }
 
-    pub(in crate::sql) fn entity_key(&self) -> SqlResult<EntityKey> {
+    pub(crate) fn entity_key(&self) -> SqlResult<EntityKey> {
         entry::entry_key(SEQUENCES, &self.name)
     }
 
     /// The entity that keeps the definition and the state.
-    pub(in crate::sql) fn to_entity(&self, state: SequenceState) -> SqlResult<Entity> {
+    pub(crate) fn to_entity(&self, state: SequenceState) -> SqlResult<Entity> {
         let mut entity = self.definition()?;
         entity.properties.merge(state.to_properties()?);
         Ok(entity)
     }
 
     /// The definition alone: merged into the entity, it leaves the state as it is.
-    pub(in crate::sql) fn definition(&self) -> SqlResult<Entity> {
+    pub(crate) fn definition(&self) -> SqlResult<Entity> {
         let numbered = self.numbered(|oid| oids::stored(self.place, oid));
         entry::to_entity(self.entity_key()?, &Self { format: entry::FORMAT, ..numbered })
     }
@@ -105,7 +105,7 @@ impl Sequence {
     ///
     /// # Errors
     /// XX001 naming the entry when it is not one, 0A000 when a newer version wrote it.
-    pub(in crate::sql) fn of_entity(place: Place, stored: &StoredEntity) -> SqlResult<(Self, SequenceState)> {
+    pub(crate) fn of_entity(place: Place, stored: &StoredEntity) -> SqlResult<(Self, SequenceState)> {
         let sequence: Self = entry::of_entity(stored)?;
         let shown = Self { place, ..sequence.numbered(|oid| oids::shown(place, oid)) };
         Ok((shown, SequenceState::of_entity(stored)?))
@@ -120,7 +120,7 @@ impl Sequence {
 
 impl SequenceState {
     /// The properties that keep it.
-    pub(in crate::sql) fn to_properties(self) -> SqlResult<Properties> {
+    pub(crate) fn to_properties(self) -> SqlResult<Properties> {
         let last = (PropertyName::parse(LAST)?, EdmValue::Int64(self.last));
         let called = (PropertyName::parse(CALLED)?, EdmValue::Boolean(self.called));
         Ok([last, called].into_iter().collect())
@@ -128,7 +128,7 @@ impl SequenceState {
 
     /// # Errors
     /// XX001 when the entity does not hold a state.
-    pub(in crate::sql) fn of_entity(stored: &StoredEntity) -> SqlResult<Self> {
+    pub(crate) fn of_entity(stored: &StoredEntity) -> SqlResult<Self> {
         let value = |name: &str| stored.entity.properties.get(name).map(EdmValue::as_ref);
         match (value(LAST), value(CALLED)) {
             (Some(EdmRef::Int64(last)), Some(EdmRef::Boolean(called))) => Ok(Self { last, called }),
@@ -140,8 +140,8 @@ impl SequenceState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{ETag, EdmDateTime};
-    use crate::sql::error::ErrorKind;
+    use tablegate_store::model::{ETag, EdmDateTime};
+    use tablegate_types::error::ErrorKind;
 
     /// What version 3 writes, but for its comment.
     const VERSION_3: &str = r#"{"format":3,"name":"orders id","oid":16896,"options":{"sql_type":"integer","start":1,"increment":2,"minimum":1,"maximum":2147483647,"cache":1,"cycle":false},"owner":{"table":16384,"column":"id","identity":true}}"#;

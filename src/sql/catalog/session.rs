@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::staged::StagedCatalog;
 use super::state::State;
 use super::{Catalog, declaration::Declaration};
-use crate::sql::mount::MountName;
-use crate::sql::place::{Place, PlacedName};
+use crate::mount::MountName;
+use crate::place::{Place, PlacedName};
 
 /// The temporary objects of one session.
 #[derive(Debug, Clone)]

@@ -6,6 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tablegate_store::model::TableName;
+use tablegate_store::table::{IfMatch, Operation};
+use tablegate_types::error::SqlResult;
+
 use super::access::{self, Access};
 use super::claims::Claim;
 use super::comments::SharedComments;
@@ -16,10 +20,7 @@ use super::sequence::{Sequence, SequenceState};
 use super::state::{DeclaredTable, State};
 use super::stored::{FreshTable, MadeTable, doom_entity, doom_key};
 use super::views::View;
-use crate::model::TableName;
-use crate::sql::error::SqlResult;
-use crate::sql::place::{Place, PlacedName, StoredTable};
-use crate::table::{IfMatch, Operation};
+use crate::place::{Place, PlacedName, StoredTable};
 
 /// Where a sequence stands that only one transaction sees. What it gave out is not taken back by a savepoint.
 pub(crate) type OwnCounter = Arc<Mutex<SequenceState>>;

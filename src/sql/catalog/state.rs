@@ -3,6 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use tablegate_store::model::{ETag, TableName};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+
 use super::access::Access;
 use super::comments::SharedComments;
 use super::declaration::Declaration;
@@ -12,10 +15,8 @@ use super::sequence::Sequence;
 use super::staged::OwnCounter;
 use super::views::View;
 use super::{FIRST_OID, OIDS_PER_TABLE, oids};
-use crate::model::{ETag, TableName};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::place::{Place, PlacedName, StoredTable};
-use crate::sql::relation::Relation;
+use crate::place::{Place, PlacedName, StoredTable};
+use crate::relation::Relation;
 
 /// Everything declared, and the stored tables that nobody is to see.
 #[derive(Debug, Default, Clone)]

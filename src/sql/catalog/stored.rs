@@ -14,16 +14,16 @@ use std::sync::{MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+use tablegate_store::model::{Entity, EntityKey, StoredEntity, TableName};
+use tablegate_store::table::{IfMatch, Operation, StoreError};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tokio::sync::mpsc;
 
 use super::declaration::Declaration;
 use super::scratch::ScratchTable;
 use super::view::CatalogView;
 use super::{Catalog, Parts, Shared, duplicate_stored, entry, is_hidden};
-use crate::model::{Entity, EntityKey, StoredEntity, TableName};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::place::{Place, Readers, StoredTable};
-use crate::table::{IfMatch, Operation, StoreError};
+use crate::place::{Place, Readers, StoredTable};
 
 /// So long the name of a dropped table rests: the service refuses it for 40 s or more, and what another gateway knows of
 /// the old table is a second old.

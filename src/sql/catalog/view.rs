@@ -4,6 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use tablegate_store::model::TableName;
+use tablegate_store::table::{ObservedSchema, StoreError, TableReader};
+use tablegate_types::error::SqlResult;
+
 use super::access::Access;
 use super::comments::SharedComments;
 use super::declaration::Declaration;
@@ -15,11 +19,8 @@ use super::staged::{OwnCounter, StagedCatalog};
 use super::state::{DeclaredTable, State};
 use super::views::View;
 use super::{Shared, is_hidden};
-use crate::model::TableName;
-use crate::sql::error::SqlResult;
-use crate::sql::place::{MountReaders, Place, PlacedName, Readers, StoredTable};
-use crate::sql::relation::{Relation, RelationKind};
-use crate::table::{ObservedSchema, StoreError, TableReader};
+use crate::place::{MountReaders, Place, PlacedName, Readers, StoredTable};
+use crate::relation::{Relation, RelationKind};
 
 /// So long the tables of all schemas are waited for where one is mounted and away.
 const LISTING_PATIENCE: Duration = Duration::from_secs(3);

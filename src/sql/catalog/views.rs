@@ -1,13 +1,13 @@
 //! A view as the catalogue keeps it: its query, the columns it had when it was made, and what it reads.
 
 use serde::{Deserialize, Serialize};
+use tablegate_store::model::{Entity, EntityKey, StoredEntity};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
 
 use super::{entry, oids};
-use crate::model::{Entity, EntityKey, StoredEntity};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::place::{Place, PlacedName};
-use crate::sql::types::SqlType;
-use crate::sql::views;
+use crate::place::{Place, PlacedName};
+use crate::views;
 
 /// The partition of the views' entries.
 pub(super) const VIEWS: &str = "view";
@@ -137,7 +137,7 @@ impl View {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{ETag, EdmDateTime, EdmRef};
+    use tablegate_store::model::{ETag, EdmDateTime, EdmRef};
 
     /// What is written.
     const WRITTEN: &str = r#"{"format":3,"name":"v","oid":16896,"columns":[{"name":"a","sql_type":"integer"}],"query":"SELECT t.a FROM public.t","uses":[{"relation":16384,"columns":["a"]}]}"#;

@@ -5,8 +5,6 @@
 
 mod open;
 mod rows;
-mod syntax;
 
-pub(in crate::sql) use open::{Cursor, Cursors, Origin, ShownCursor};
-pub(in crate::sql) use rows::{CursorRows, fetch};
-pub(in crate::sql) use syntax::{CursorCommand, CursorSyntax, Declare, Direction, Fetch, read};
+pub(crate) use open::{Cursor, Cursors, Origin, ShownCursor};
+pub(crate) use rows::{CursorRows, fetch};

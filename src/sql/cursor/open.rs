@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use super::Declare;
 use super::rows::CursorRows;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::outcome::ResultColumn;
-use crate::sql::statistics::OpenCursor;
+use crate::outcome::ResultColumn;
+use crate::statistics::OpenCursor;
+use crate::syntax::Declare;
 
 /// Where a cursor comes from.
 #[derive(Debug, Clone)]
-pub(in crate::sql) struct Origin {
+pub(crate) struct Origin {
     /// The statement that made it.
     pub statement: String,
     /// When, in microseconds since 1970-01-01.
@@ -22,7 +22,7 @@ pub(in crate::sql) struct Origin {
 
 /// A cursor as `pg_cursors` shows it.
 #[derive(Debug, Clone)]
-pub(in crate::sql) struct ShownCursor {
+pub(crate) struct ShownCursor {
     pub name: String,
     pub origin: Origin,
     pub is_holdable: bool,
@@ -31,7 +31,7 @@ pub(in crate::sql) struct ShownCursor {
 }
 
 /// A cursor that is open.
-pub(in crate::sql) struct Cursor {
+pub(crate) struct Cursor {
     pub columns: Arc<[ResultColumn]>,
     pub binary: bool,
     /// Declared WITH HOLD.
@@ -87,7 +87,7 @@ impl Cursor {
 
 /// Cursors by name.
 #[derive(Default)]
-pub(in crate::sql) struct Cursors(BTreeMap<String, Cursor>);
+pub(crate) struct Cursors(BTreeMap<String, Cursor>);
 
 impl Cursors {
     /// All of them, for `pg_cursors`.

@@ -7,17 +7,17 @@ use arrow::compute::take_record_batch;
 use arrow::record_batch::RecordBatch;
 use datafusion::execution::memory_pool::MemoryReservation;
 use futures::{StreamExt, stream};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tokio::sync::OwnedMutexGuard;
 
-use super::Direction;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::outcome::RowStream;
+use crate::outcome::RowStream;
+use crate::syntax::Direction;
 
 /// What a cursor keeps of rows it has passed when nobody said whether it scrolls: enough to look back a little.
 const UNASKED_SCROLL_BYTES: usize = 1 << 20;
 
 /// The rows of a query, numbered from 1, read from it as they are asked for.
-pub(in crate::sql) struct CursorRows {
+pub(crate) struct CursorRows {
     /// `None` once it is read to its end.
     source: Option<RowStream>,
     /// Rows that may be asked for again, and those that were read ahead.
@@ -176,7 +176,7 @@ impl CursorRows {
 }
 
 /// The rows in a direction, while the cursor is nobody else's.
-pub(in crate::sql) fn fetch(mut rows: OwnedMutexGuard<CursorRows>, direction: Direction) -> RowStream {
+pub(crate) fn fetch(mut rows: OwnedMutexGuard<CursorRows>, direction: Direction) -> RowStream {
     match direction {
         Direction::Forward(count) => {
             let all = (rows, count.unwrap_or(u64::MAX));

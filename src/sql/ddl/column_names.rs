@@ -4,11 +4,12 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{Expr, Ident, Visit, VisitMut, Visitor, VisitorMut};
+use sqlparser::ast::{Expr, Ident, Visitor, VisitorMut};
+use tablegate_types::error::SqlResult;
+use tablegate_types::quoting::quote_ident;
 
-use crate::sql::error::SqlResult;
-use crate::sql::pg_catalog::quote_ident;
-use crate::sql::statement::parse_expression;
+use crate::syntax::parse_expression;
+use crate::syntax::{walk, walk_mut};
 
 /// A column's name as an identifier, quoted where it has to be.
 pub(super) fn identifier(column: &str) -> Ident {
@@ -40,7 +41,7 @@ pub(crate) fn names_column(expression: &Expr, column: &str) -> bool {
             }
         }
     }
-    expression.visit(&mut Search(column)).is_break()
+    walk(expression, &mut Search(column)).is_break()
 }
 
 /// Gives the column its new name wherever the expression has the old one.
@@ -62,7 +63,7 @@ pub(super) fn rename_column(expression: &mut Expr, from: &str, to: &str) {
             ControlFlow::Continue(())
         }
     }
-    let _ = VisitMut::visit(expression, &mut Rename(from, to));
+    let _ = walk_mut(expression, &mut Rename(from, to));
 }
 
 /// Whether an expression, given as text, names the column.

@@ -2,16 +2,16 @@
 
 use std::collections::HashSet;
 
-use datafusion::sql::sqlparser::ast::{ColumnDef, ColumnOption, Expr, GeneratedAs, Value};
+use sqlparser::ast::{ColumnDef, ColumnOption, Expr, GeneratedAs, Value};
+use tablegate_store::model::{PropertyName, limits};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
 
 use super::counters::Counters;
-use super::type_names::{serial_type, sql_type};
-use crate::model::{PropertyName, limits};
-use crate::sql::catalog::DeclaredColumn;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::sequence::GivenOptions;
-use crate::sql::statement::fold;
-use crate::sql::types::SqlType;
+use crate::catalog::DeclaredColumn;
+use crate::syntax::GivenOptions;
+use crate::syntax::fold;
+use crate::syntax::{serial_type, sql_type};
 
 /// A column of a CREATE TABLE, its type read.
 pub(super) struct TypedColumn<'a> {

@@ -3,14 +3,15 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{self, ColumnOption, Expr, Ident, TableConstraint, Visit, Visitor};
+use sqlparser::ast::{self, ColumnOption, Expr, Ident, TableConstraint, Visitor};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::names::free_name;
 use super::unenforced::Recorder;
-use crate::sql::catalog::{Check, Constraints, DeclaredColumn};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::plan::resolve_column;
-use crate::sql::statement::fold;
+use crate::catalog::{Check, Constraints, DeclaredColumn};
+use crate::plan::resolve_column;
+use crate::syntax::fold;
+use crate::syntax::walk;
 
 /// The constraints of a table.
 ///
@@ -133,7 +134,7 @@ pub(crate) fn columns_of(columns: &[DeclaredColumn], expression: &Expr) -> SqlRe
         }
     }
     let mut names = Names(Vec::new());
-    let _ = expression.visit(&mut names);
+    let _ = walk(expression, &mut names);
     let known: Vec<&String> = columns.iter().map(|column| &column.name).collect();
     let mut found = HashSet::new();
     for ident in &names.0 {

@@ -1,17 +1,18 @@
 //! Columns that count: `serial`, and GENERATED ... AS IDENTITY. Each gets a sequence that belongs to it.
 
-use datafusion::sql::sqlparser::ast::Expr;
+use sqlparser::ast::Expr;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::quoting::split_name;
+use tablegate_types::sql_type::SqlType;
 
 use super::names::free_name;
-use crate::sql::catalog::{CatalogView, Declaration, Sequence, SequenceOwner};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::pg_catalog::split_name;
-use crate::sql::place::PlacedName;
-use crate::sql::plan::schema_and_table;
-use crate::sql::relation::Identity;
-use crate::sql::sequence::{self, GivenOptions, take_next_calls};
-use crate::sql::statement::parse_expression;
-use crate::sql::types::SqlType;
+use crate::catalog::{CatalogView, Declaration, Sequence, SequenceOwner};
+use crate::place::PlacedName;
+use crate::plan::schema_and_table;
+use crate::relation::Identity;
+use crate::sequence::{self, take_next_calls};
+use crate::syntax::GivenOptions;
+use crate::syntax::parse_expression;
 
 /// The sequences of a table's columns, as they are declared.
 pub(crate) struct Counters<'a> {

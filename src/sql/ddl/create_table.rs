@@ -2,22 +2,20 @@
 
 use std::collections::HashSet;
 
-use datafusion::sql::sqlparser::ast::{
-    self, ColumnOption, CreateTableOptions, Expr, SqlOption, TableConstraint, Value,
-};
+use sqlparser::ast::{self, ColumnOption, CreateTableOptions, Expr, SqlOption, TableConstraint, Value};
+use tablegate_store::model::TableName;
+use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
 
 use super::columns::{TypedColumn, columns, typed};
 use super::constraints::constraints;
 use super::counters::Counters;
 use super::key_layout::{TableOptions, layout};
 use super::unenforced::Recorder;
-use crate::model::TableName;
-use crate::sql::catalog::{Declaration, DeclaredKey, OnCommit, Sequence, derived_table_name};
-use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
-use crate::sql::place::{Place, PlacedName};
-use crate::sql::settings::{EgtMode, parse_bool};
-use crate::sql::statement::{CreateTableCommand, fold};
-use crate::sql::types::SqlType;
+use crate::catalog::{Declaration, DeclaredKey, OnCommit, Sequence, derived_table_name};
+use crate::place::{Place, PlacedName};
+use crate::settings::{EgtMode, parse_bool};
+use crate::syntax::{CreateTableCommand, fold};
 
 /// What a CREATE TABLE makes. OIDs are still open.
 pub(crate) struct Declared {

@@ -4,10 +4,11 @@
 
 use std::collections::HashSet;
 
-use crate::sql::catalog::{CatalogView, UnenforcedKind};
-use crate::sql::error::{ErrorKind, Notice, SqlError};
-use crate::sql::place::PlacedName;
-use crate::sql::views::{Dependent, Needed, needed_by_views};
+use tablegate_types::error::{ErrorKind, Notice, SqlError};
+
+use crate::catalog::{CatalogView, UnenforcedKind};
+use crate::place::PlacedName;
+use crate::views::{Dependent, Needed, needed_by_views};
 
 /// A foreign key.
 #[derive(Debug, PartialEq, Eq)]

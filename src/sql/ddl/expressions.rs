@@ -5,20 +5,21 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use arrow::array::new_empty_array;
-use datafusion::sql::sqlparser::ast::{Expr, Query, Visit, Visitor};
+use sqlparser::ast::{Expr, Query, Visitor};
+use tablegate_types::edm;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::quoting::split_name;
+use tablegate_types::sql_type::SqlType;
+use tablegate_types::style::{Reading, ambiguous};
 
 use super::constraints::columns_of;
-use crate::sql::catalog::{Declaration, DeclaredColumn, Sequence};
-use crate::sql::dml::{RowExpressions, is_untyped, visible_schema};
-use crate::sql::edm;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::pg_catalog::split_name;
-use crate::sql::plan::Planner;
-use crate::sql::relation::{Relation, RelationColumn};
-use crate::sql::sequence::take_next_calls;
-use crate::sql::statement::{fold, parse_expression};
-use crate::sql::style::{Reading, ambiguous};
-use crate::sql::types::SqlType;
+use crate::catalog::{Declaration, DeclaredColumn, Sequence};
+use crate::dml::{RowExpressions, is_untyped, visible_schema};
+use crate::plan::Planner;
+use crate::relation::{Relation, RelationColumn};
+use crate::sequence::take_next_calls;
+use crate::syntax::walk;
+use crate::syntax::{fold, parse_expression};
 
 /// Where an expression stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,7 +159,7 @@ pub(crate) fn plan_condition(
 /// 42P01 and 42809 where one is not, 0A000 for one that is not named by a constant, or is in another store.
 pub(crate) fn check_sequences(
     planner: &Planner<'_>,
-    place: crate::sql::place::Place,
+    place: crate::place::Place,
     mut expression: Expr,
     own: &[Sequence],
 ) -> SqlResult<()> {
@@ -191,7 +192,7 @@ fn check_references(columns: &[DeclaredColumn], expression: &Expr) -> SqlResult<
 /// What may not stand in the expression, whatever it means.
 fn check_form(planner: &Planner<'_>, expression: &Expr, place: Place) -> SqlResult<()> {
     let mut visitor = Form { planner, place };
-    match expression.visit(&mut visitor) {
+    match walk(expression, &mut visitor) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }

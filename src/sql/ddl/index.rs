@@ -1,15 +1,15 @@
 //! CREATE INDEX: what is kept of an index that is not built.
 
-use datafusion::sql::sqlparser::ast::{self, Expr, Ident, IndexColumn};
+use sqlparser::ast::{self, Expr, Ident, IndexColumn};
+use tablegate_types::error::SqlResult;
 
 use super::column_names::{identifier, means, names_column, rename_column};
 use super::constraints::columns_of;
 use super::names::free_name;
 use super::unenforced::{Recorder, refused};
-use crate::sql::catalog::{Constraints, Unenforced, UnenforcedKind};
-use crate::sql::error::SqlResult;
-use crate::sql::settings::EgtMode;
-use crate::sql::statement::{Command, fold, parse};
+use crate::catalog::{Constraints, Unenforced, UnenforcedKind};
+use crate::settings::EgtMode;
+use crate::syntax::{Command, fold, parse};
 
 impl Recorder<'_> {
     /// CREATE INDEX under this name.

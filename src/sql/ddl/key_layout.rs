@@ -1,7 +1,8 @@
 //! How a table's primary key becomes PartitionKey and RowKey.
 
-use crate::sql::catalog::{DeclaredKey, DeclaredKeyColumn, DeclaredPartition};
-use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
+use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
+
+use crate::catalog::{DeclaredKey, DeclaredKeyColumn, DeclaredPartition};
 
 /// The storage options of CREATE TABLE ... WITH (...), read.
 #[derive(Debug, Default)]

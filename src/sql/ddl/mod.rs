@@ -14,12 +14,10 @@ mod expressions;
 mod index;
 mod key_layout;
 mod names;
-mod type_names;
 mod unenforced;
 
 pub(super) use alter::{
-    Alteration, Computed, Origin, Renaming, Rewrite, RowCheck, TakenActions, alter, drops_with_cascade,
-    is_about_columns, renaming, without_storage_actions,
+    Alteration, Computed, Origin, Renaming, Rewrite, RowCheck, alter, drops_with_cascade, is_about_columns, renaming,
 };
 pub(super) use column_names::names_column;
 pub(super) use counters::{counting_with, counts_with};
@@ -27,5 +25,4 @@ pub(super) use create_table::{Declared, declare};
 pub(super) use dependents::{Reference, cascades, needed_by, references_to, still_needed, still_referenced};
 pub(super) use expressions::{Place, check_expressions, plan_condition};
 pub(super) use index::{index_name, read_definition as read_index_definition};
-pub(super) use type_names::sql_type;
 pub(super) use unenforced::{Recorder, resolve_references};

@@ -6,21 +6,21 @@
 
 use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     self, ConstraintCharacteristics, ConstraintReferenceMatchKind, DeferrableInitial, ForeignKeyConstraint, Ident,
     NullsDistinctOption, UniqueConstraint,
 };
+use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 
 use super::names::free_name;
-use crate::sql::catalog::{
+use crate::catalog::{
     Constraints, Declaration, DeclaredColumn, Deferral, ReferentialAction, Unenforced, UnenforcedKind,
 };
-use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
-use crate::sql::place::{Place, PlacedName};
-use crate::sql::plan::{Planner, resolve_column, schema_and_table};
-use crate::sql::relation::Relation;
-use crate::sql::settings::EgtMode;
-use crate::sql::statement::fold;
+use crate::place::{Place, PlacedName};
+use crate::plan::{Planner, resolve_column, schema_and_table};
+use crate::relation::Relation;
+use crate::settings::EgtMode;
+use crate::syntax::fold;
 
 /// Records constraints of one table as its mode allows.
 pub(crate) struct Recorder<'a> {

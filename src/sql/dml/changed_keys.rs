@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashSet};
 
 use datafusion::execution::memory_pool::MemoryReservation;
+use tablegate_store::model::EntityKey;
+use tablegate_types::error::SqlResult;
 
-use crate::model::EntityKey;
-use crate::sql::error::SqlResult;
-use crate::sql::place::StoredTable;
+use crate::place::StoredTable;
 
 /// What a key takes besides its text: two string headers and its place in the set.
 const KEY_OVERHEAD_BYTES: usize = 64;
@@ -57,8 +57,8 @@ mod tests {
     use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryConsumer, MemoryPool};
 
     use super::*;
-    use crate::model::TableName;
-    use crate::sql::error::ErrorKind;
+    use tablegate_store::model::TableName;
+    use tablegate_types::error::ErrorKind;
 
     #[test]
     fn each_row_is_new_once_and_memory_ends() {

@@ -7,6 +7,10 @@ use std::sync::Arc;
 use arrow::array::ArrayRef;
 use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::execution_props::ExecutionProps;
+use tablegate_store::model::PropertyName;
+use tablegate_types::edm;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
 
 use super::checks::{BoundChecks, RowChecks, RowValues, not_null_in};
 use super::generated::{BoundGenerated, Generated};
@@ -14,12 +18,8 @@ use super::own_types::{shown, type_of_values};
 use super::returning::Returning;
 use super::target::TargetColumn;
 use super::writes::Change;
-use crate::model::PropertyName;
-use crate::sql::edm;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::plan::Planner;
-use crate::sql::relation::{ColumnSource, Relation};
-use crate::sql::types::SqlType;
+use crate::plan::Planner;
+use crate::relation::{ColumnSource, Relation};
 
 /// What the changed rows of a statement need besides what it assigns.
 #[derive(Debug)]

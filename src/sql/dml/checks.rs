@@ -10,14 +10,14 @@ use arrow::datatypes::{DataType, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use bytes::BytesMut;
 use datafusion::logical_expr::execution_props::ExecutionProps;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::output::{Style, TextColumn};
+use tablegate_types::sql_type::SqlType;
 
 use super::row_expressions::{BoundExpressions, RowExpressions};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::output::{Style, TextColumn};
-use crate::sql::plan::Planner;
-use crate::sql::relation::{ColumnSource, Relation, RelationColumn};
-use crate::sql::statement::parse_expression;
-use crate::sql::types::SqlType;
+use crate::plan::Planner;
+use crate::relation::{ColumnSource, Relation, RelationColumn};
+use crate::syntax::parse_expression;
 
 /// Longest value shown in a DETAIL, in bytes: PostgreSQL's own bound.
 const SHOWN_BYTES: usize = 64;

@@ -7,10 +7,11 @@ use arrow::compute::{concat_batches, take};
 use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
 use datafusion::datasource::MemTable;
-use datafusion::sql::sqlparser::ast::{
-    self, Assignment, ConflictTarget, DoUpdate, Expr, Ident, OnConflictAction, Query,
-};
 use futures::StreamExt;
+use sqlparser::ast::{self, Assignment, ConflictTarget, DoUpdate, Expr, Ident, OnConflictAction, Query};
+use tablegate_store::model::{EntityKey, StoredEntity};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
 
 use super::returning::{Returning, object_name, table_as, with_column};
 use super::row_update::RowUpdate;
@@ -18,12 +19,9 @@ use super::rows::RowsToWrite;
 use super::set_clause::SetClause;
 use super::target::{TargetColumn, and, equal, labelled, select, target_column};
 use super::writes::Writes;
-use crate::model::{EntityKey, StoredEntity};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::plan::{PlannedQuery, Planner, TableEntry, Tables};
-use crate::sql::relation::{ColumnSource, Relation};
-use crate::sql::scan::relation_rows;
-use crate::sql::types::SqlType;
+use crate::plan::{PlannedQuery, Planner, TableEntry, Tables};
+use crate::relation::{ColumnSource, Relation};
+use crate::scan::relation_rows;
 
 /// The policy of one INSERT.
 pub(super) enum OnConflict {
@@ -303,7 +301,7 @@ fn target_columns(relation: &Relation, target: Option<&ConflictTarget>) -> SqlRe
     match target {
         None => Ok(Vec::new()),
         Some(ConflictTarget::OnConstraint(name)) => {
-            let named = name.0.last().and_then(|p| p.as_ident()).map(crate::sql::statement::fold);
+            let named = name.0.last().and_then(|p| p.as_ident()).map(crate::syntax::fold);
             if named.as_deref() == Some(&relation.primary_key_name()) {
                 return Ok(Vec::new());
             }

@@ -10,23 +10,23 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Int64Array, new_null_array};
 use arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion::logical_expr::execution_props::ExecutionProps;
-use datafusion::sql::sqlparser::ast::{Expr, Ident, Value};
+use sqlparser::ast::{Expr, Ident, Value};
+use tablegate_types::edm;
+use tablegate_types::error::SqlResult;
+use tablegate_types::quoting::split_name;
+use tablegate_types::sql_type::SqlType;
+use tablegate_types::style::Reading;
 
 use super::checks::batch_of;
 use super::row_expressions::{BoundExpressions, RowExpressions};
 use super::target::TargetColumn;
 use super::untyped::is_untyped;
-use crate::sql::edm;
-use crate::sql::error::SqlResult;
-use crate::sql::functions::Moments;
-use crate::sql::pg_catalog::split_name;
-use crate::sql::place::Place;
-use crate::sql::plan::Planner;
-use crate::sql::relation::{Relation, RelationColumn};
-use crate::sql::sequence::{SessionSequences, called, next_call, take_next_calls};
-use crate::sql::statement::parse_expression;
-use crate::sql::style::Reading;
-use crate::sql::types::SqlType;
+use crate::functions::moments_of;
+use crate::place::Place;
+use crate::plan::Planner;
+use crate::relation::{Relation, RelationColumn};
+use crate::sequence::{SessionSequences, called, next_call, take_next_calls};
+use crate::syntax::parse_expression;
 
 /// The defaults that a statement needs.
 #[derive(Debug, Clone)]
@@ -105,7 +105,7 @@ impl Defaults {
     pub fn bind(&self, moment: &ExecutionProps, counting: &Arc<SessionSequences>) -> SqlResult<BoundDefaults> {
         let expressions = self.expressions.as_ref().map(|e| e.bind(moment)).transpose()?;
         let types = self.expressions.as_ref().map_or_else(Vec::new, |e| e.types().to_vec());
-        let reading = moment.config_options.as_ref().map(|options| Moments::of(options).reading()).unwrap_or_default();
+        let reading = moment.config_options.as_ref().map(|options| moments_of(options).reading()).unwrap_or_default();
         Ok(BoundDefaults { plan: self.clone(), types, expressions, counting: counting.clone(), reading })
     }
 }

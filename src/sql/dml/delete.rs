@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
-use datafusion::sql::sqlparser::ast::{self, FromTable};
 use futures::StreamExt;
+use sqlparser::ast::{self, FromTable};
+use tablegate_types::error::{SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
 
 use super::Changed;
 use super::kept_rows::KeptRows;
@@ -14,10 +16,8 @@ use super::rows::first_changes;
 use super::target::{find_changed, item, select, target_of};
 use super::update::{IDENTITY_COLUMNS, OTHER_LABELS, TARGET_LABELS, etag_at};
 use super::writes::Writes;
-use crate::sql::error::{SqlError, SqlResult};
-use crate::sql::plan::{PlannedQuery, Planner};
-use crate::sql::relation::Relation;
-use crate::sql::types::SqlType;
+use crate::plan::{PlannedQuery, Planner};
+use crate::relation::Relation;
 
 /// A DELETE, planned.
 pub(crate) struct PreparedDelete {

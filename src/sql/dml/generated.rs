@@ -5,17 +5,17 @@ use std::sync::Arc;
 use arrow::array::ArrayRef;
 use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::execution_props::ExecutionProps;
+use tablegate_types::edm;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
 
 use super::checks::visible_schema;
 use super::row_expressions::{BoundExpressions, RowExpressions};
 use super::target::TargetColumn;
 use super::untyped::is_untyped;
-use crate::sql::edm;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::plan::Planner;
-use crate::sql::relation::Relation;
-use crate::sql::statement::parse_expression;
-use crate::sql::types::SqlType;
+use crate::plan::Planner;
+use crate::relation::Relation;
+use crate::syntax::parse_expression;
 
 /// The generated columns of a table.
 #[derive(Debug, Clone)]

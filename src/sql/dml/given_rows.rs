@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use arrow::datatypes::Schema;
 use arrow::record_batch::RecordBatch;
-use datafusion::sql::sqlparser::ast::ObjectName;
+use sqlparser::ast::ObjectName;
+use tablegate_types::edm;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
+use tablegate_types::style::Reading;
 
 use super::checks::batch_of;
 use super::target::{TargetColumn, target_column};
-use crate::sql::edm;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::plan::Receiver;
-use crate::sql::relation::Relation;
-use crate::sql::style::Reading;
-use crate::sql::types::SqlType;
+use crate::plan::Receiver;
+use crate::relation::Relation;
 
 /// Columns that are given.
 pub(super) struct GivenRows {

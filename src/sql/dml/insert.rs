@@ -4,8 +4,13 @@ use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
-use datafusion::sql::sqlparser::ast::{self, Ident, OnConflictAction, OnInsert, SqliteOnConflict, TableObject};
 use futures::StreamExt;
+use sqlparser::ast::{self, Ident, OnConflictAction, OnInsert, SqliteOnConflict, TableObject};
+use tablegate_store::model::Entity;
+use tablegate_store::table::SnapshotScope;
+use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
+use tablegate_types::style::Reading;
 
 use super::Changed;
 use super::conflict::{OnConflict, check_target};
@@ -24,15 +29,10 @@ use super::target::{TargetColumn, find_changed};
 use super::untyped::untyped_columns;
 use super::values::{CellValues, Computed, ValuesList, values_list};
 use super::writes::Writes;
-use crate::model::Entity;
-use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
-use crate::sql::plan::{PlannedQuery, Planner};
-use crate::sql::relation::{ColumnSource, Relation};
-use crate::sql::statement::InsertCommand;
-use crate::sql::statement::dialect::overriding::Overriding;
-use crate::sql::style::Reading;
-use crate::sql::types::SqlType;
-use crate::table::SnapshotScope;
+use crate::plan::{PlannedQuery, Planner};
+use crate::relation::{ColumnSource, Relation};
+use crate::syntax::InsertCommand;
+use crate::syntax::dialect::overriding::Overriding;
 
 /// An INSERT, planned.
 pub(crate) struct PreparedInsert {

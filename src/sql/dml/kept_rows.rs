@@ -3,10 +3,10 @@
 use arrow::record_batch::RecordBatch;
 use datafusion::execution::memory_pool::MemoryReservation;
 use futures::{StreamExt, stream};
+use tablegate_types::error::SqlResult;
 
-use crate::sql::error::SqlResult;
-use crate::sql::outcome::RowStream;
-use crate::sql::plan::Planner;
+use crate::outcome::RowStream;
+use crate::plan::Planner;
 
 /// Batches of rows, accounted for as long as they live.
 pub(super) struct KeptRows {

@@ -7,15 +7,15 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
+use tablegate_types::error::SqlResult;
+use tablegate_types::sql_type::SqlType;
+use tablegate_types::style::{Reading, Style};
 
 use super::checks::batch_of;
 use super::new_rows::BoundRows;
 use super::target::TargetColumn;
 use super::values::{Cell, CellValues, ValuesList};
-use crate::sql::error::SqlResult;
-use crate::sql::relation::Relation;
-use crate::sql::style::{Reading, Style};
-use crate::sql::types::SqlType;
+use crate::relation::Relation;
 
 /// Rows of a VALUES list that are written between two looks at the store.
 pub(super) const ROWS_PER_BATCH: usize = 1024;

@@ -36,25 +36,24 @@ use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 use datafusion::common::ScalarValue;
-use datafusion::sql::sqlparser::ast::Statement;
-
-use self::returning::Returning;
-use super::engine::Engine;
-use super::error::{Notice, SqlError, SqlResult};
-use super::outcome::{ResultColumn, RowStream, RowsTag};
-use super::plan::{PlannedQuery, Planner};
-use super::relation::{Relation, RelationKind};
-use super::statement::{Command, InsertCommand};
-use super::style::Reading;
-use super::types::SqlType;
-use crate::model::Entity;
+use sqlparser::ast::Statement;
+use tablegate_store::model::Entity;
+use tablegate_types::error::{Notice, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
+use tablegate_types::style::Reading;
 
 use self::delete::PreparedDelete;
 use self::insert::PreparedInsert;
 use self::merge::PreparedMerge;
+use self::returning::Returning;
 use self::update::PreparedUpdate;
 use self::with::PreparedWith;
-
+use super::engine::Engine;
+use super::outcome::{ResultColumn, RowStream, RowsTag};
+use super::plan::{PlannedQuery, Planner};
+use super::relation::{Relation, RelationKind};
+use crate::syntax::changes_rows;
+use crate::syntax::{Command, InsertCommand};
 pub(super) use checks::{BadRow, visible_schema};
 pub(super) use new_rows::{BoundRows, NewRows};
 pub(super) use plain_rows::insert_all;
@@ -64,7 +63,6 @@ pub(super) use target::{TargetColumn, find_target, key_items, target_column};
 pub(super) use untyped::is_untyped;
 pub(super) use update::etag_at;
 pub(super) use whole_table::{contains_nulls, is_there_row, keys_and};
-pub(super) use with::{changes_rows, statement_name};
 pub(super) use writes::{WriteMode, Writes};
 
 /// A data-changing statement, planned.

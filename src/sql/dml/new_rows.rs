@@ -8,14 +8,14 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::Schema;
 use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::execution_props::ExecutionProps;
+use tablegate_types::error::{SqlError, SqlResult};
 
 use super::checks::{BadRow, BoundChecks, RowChecks, RowValues, batch_of};
 use super::defaults::{BoundDefaults, Defaults};
 use super::generated::{BoundGenerated, Generated};
 use super::target::TargetColumn;
-use crate::sql::error::{SqlError, SqlResult};
-use crate::sql::plan::Planner;
-use crate::sql::relation::{Relation, RelationColumn};
+use crate::plan::Planner;
+use crate::relation::{Relation, RelationColumn};
 
 /// What the new rows of a statement need besides what it gives.
 #[derive(Debug)]

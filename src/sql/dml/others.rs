@@ -3,16 +3,17 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
+use arrow::datatypes::FieldRef;
 use datafusion::common::DFSchema;
-use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, SelectItem, TableWithJoins, Visit, Visitor,
+use sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, SelectItem, TableWithJoins, Visitor,
 };
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::target::{item, one, select};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::plan::{Planner, Source};
-use crate::sql::statement::fold;
-use arrow::datatypes::FieldRef;
+use crate::plan::{Planner, Source};
+use crate::syntax::fold;
+use crate::syntax::walk;
 
 /// What a change reads besides its target.
 #[derive(Default)]
@@ -136,7 +137,7 @@ impl<'a> Named<'a> {
         let mut named = Self { tables, ..Self::default() };
         for item in items {
             named.all |= matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
-            let _ = item.visit(&mut named);
+            let _ = walk(item, &mut named);
         }
         named
     }

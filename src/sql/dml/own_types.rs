@@ -7,12 +7,12 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, new_empty_array};
+use tablegate_types::edm;
+use tablegate_types::error::{Notice, SqlResult};
+use tablegate_types::sql_type::SqlType;
 
 use super::target::TargetColumn;
-use crate::sql::edm;
-use crate::sql::error::{Notice, SqlResult};
-use crate::sql::relation::{ColumnSource, Relation, RelationColumn};
-use crate::sql::types::SqlType;
+use crate::relation::{ColumnSource, Relation, RelationColumn};
 
 /// The type that values of type `from` are stored as in a column.
 pub(super) fn stored_type(column: &RelationColumn, from: &SqlType, untyped: bool) -> SqlType {

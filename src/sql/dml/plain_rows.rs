@@ -6,6 +6,11 @@
 use std::borrow::Cow;
 
 use datafusion::common::ScalarValue;
+use tablegate_store::model::{Entity, EntityKey, Properties, PropertyName};
+use tablegate_types::edm;
+use tablegate_types::error::SqlResult;
+use tablegate_types::sql_type::SqlType;
+use tablegate_types::style::Style;
 
 use super::Changed;
 use super::checks::is_required;
@@ -15,13 +20,8 @@ use super::rows::stored_as;
 use super::target::TargetColumn;
 use super::values::{Cell, CellValues, ValuesList};
 use super::writes::Writes;
-use crate::model::{Entity, EntityKey, Properties, PropertyName};
-use crate::sql::edm;
-use crate::sql::error::SqlResult;
-use crate::sql::plan::Planner;
-use crate::sql::relation::Relation;
-use crate::sql::style::Style;
-use crate::sql::types::SqlType;
+use crate::plan::Planner;
+use crate::relation::Relation;
 
 /// A VALUES list that is such rows.
 pub(super) struct PlainRows {

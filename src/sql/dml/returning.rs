@@ -12,9 +12,13 @@ use arrow::datatypes::{Field, FieldRef, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
 use datafusion::datasource::MemTable;
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     Expr, Ident, ObjectName, ObjectNamePart, Query, SelectItem, TableAlias, TableFactor, TableWithJoins,
 };
+use tablegate_store::model::EntityKey;
+use tablegate_store::table::Written;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
 
 use super::checks::batch_of;
 use super::kept_rows::{KeptRows, held};
@@ -23,15 +27,11 @@ use super::own_types::shown;
 use super::rows::keys_of_batch;
 use super::target::{and, equal, item, select};
 use super::writes::Writes;
-use crate::model::EntityKey;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::outcome::{ResultColumn, RowStream};
-use crate::sql::pg_catalog::table_row;
-use crate::sql::plan::{PlannedQuery, Planner, TableEntry, Tables};
-use crate::sql::relation::{ColumnSource, Relation};
-use crate::sql::statement::fold;
-use crate::sql::types::SqlType;
-use crate::table::Written;
+use crate::outcome::{ResultColumn, RowStream};
+use crate::pg_catalog::table_row;
+use crate::plan::{PlannedQuery, Planner, TableEntry, Tables};
+use crate::relation::{ColumnSource, Relation};
+use crate::syntax::fold;
 
 /// The name of the written rows in the query of a clause: the target's own name still means the table.
 const WRITTEN: &str = "\u{2}written";

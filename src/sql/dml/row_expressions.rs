@@ -17,14 +17,14 @@ use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{Expr, LogicalPlan, Volatility};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
-use datafusion::sql::sqlparser::ast::{self, Ident, ObjectName, ObjectNamePart};
+use sqlparser::ast::{self, Ident, ObjectName, ObjectNamePart};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
 
 use super::checks::batch_of;
 use super::returning::table_as;
 use super::target::{labelled, select};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::plan::{Planner, TableEntry, Tables};
-use crate::sql::types::SqlType;
+use crate::plan::{Planner, TableEntry, Tables};
 
 /// Planned expressions: they hold for every batch of rows with the columns they were planned for.
 #[derive(Debug, Clone)]

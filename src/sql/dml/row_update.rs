@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::Schema;
+use tablegate_store::model::{ETag, EntityKey};
+use tablegate_types::error::SqlResult;
 
 use super::changed_rows::{ChangedRows, NullRefused};
 use super::checks::not_null;
 use super::set_clause::SetClause;
 use super::target::TargetColumn;
 use super::writes::{Change, Writes};
-use crate::model::{ETag, EntityKey};
-use crate::sql::error::SqlResult;
-use crate::sql::plan::Planner;
-use crate::sql::relation::Relation;
-use crate::sql::scan::relation_rows;
+use crate::plan::Planner;
+use crate::relation::Relation;
+use crate::scan::relation_rows;
 
 /// What a statement assigns, and how a row gets it.
 pub(super) struct RowUpdate {
@@ -131,6 +131,6 @@ impl RowUpdate {
         change.removed.iter().for_each(|name| properties.remove(name.as_str()));
         properties.merge(change.set);
         writes.delete(key.clone(), etag).await?;
-        writes.insert(crate::model::Entity::new(new_key, properties)).await
+        writes.insert(tablegate_store::model::Entity::new(new_key, properties)).await
     }
 }

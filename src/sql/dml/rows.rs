@@ -5,16 +5,16 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use arrow::compute::filter_record_batch;
 use arrow::record_batch::RecordBatch;
+use tablegate_store::model::{Entity, EntityKey, Properties, PropertyName};
+use tablegate_types::edm;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
 use uuid::Uuid;
 
 use super::checks::not_null;
 use super::target::TargetColumn;
 use super::writes::Writes;
-use crate::model::{Entity, EntityKey, Properties, PropertyName};
-use crate::sql::edm;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::relation::{ColumnSource, Relation};
-use crate::sql::types::SqlType;
+use crate::relation::{ColumnSource, Relation};
 
 /// The columns of one batch of rows, each as the target column's type.
 pub(crate) struct RowsToWrite {

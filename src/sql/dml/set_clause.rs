@@ -9,24 +9,25 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::Schema;
 use arrow::record_batch::RecordBatch;
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     Assignment, AssignmentTarget, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName, ObjectNamePart,
     Query, Value,
 };
+use tablegate_types::edm;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
+use tablegate_types::style::Reading;
 
 use super::defaults::{default_expression, is_default};
 use super::generated::check_not_given;
 use super::own_types::{evolved, stored_type};
 use super::target::{TargetColumn, target_column, undefined_column};
 use super::untyped::is_untyped;
-use crate::sql::edm;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::expr::parameter_number;
-use crate::sql::plan::{Planner, Receiver, resolve_column, row_of_query};
-use crate::sql::relation::Relation;
-use crate::sql::statement::fold;
-use crate::sql::style::Reading;
-use crate::sql::types::SqlType;
+use crate::expr::parameter_number;
+use crate::plan::{Planner, Receiver, resolve_column, row_of_query};
+use crate::relation::Relation;
+use crate::syntax::AtSpan;
+use crate::syntax::fold;
 
 /// The assignments of one statement, or of one action of it.
 #[derive(Debug)]

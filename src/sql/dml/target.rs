@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     BinaryOperator, Expr, Ident, ObjectName, Query, SelectItem, Spanned, TableFactor, TableWithJoins, Value,
 };
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::plan::{Planner, resolve_column, schema_and_table};
-use crate::sql::relation::{ColumnSource, Relation, RelationColumn};
-use crate::sql::statement::fold;
-use crate::sql::syntax;
+use crate::plan::{Planner, resolve_column, schema_and_table};
+use crate::relation::{ColumnSource, Relation, RelationColumn};
+use crate::syntax;
+use crate::syntax::AtSpan;
+use crate::syntax::fold;
 
 /// The relation a statement writes to.
 ///
@@ -100,7 +101,7 @@ pub(crate) fn target_column(relation: &Relation, ident: &Ident) -> SqlResult<Tar
     if !relation.open {
         return Err(undefined_column(relation, &fold(ident)).at_span(ident.span));
     }
-    let name = crate::model::PropertyName::parse(&fold(ident))?;
+    let name = tablegate_store::model::PropertyName::parse(&fold(ident))?;
     Ok(TargetColumn::New(name))
 }
 
@@ -116,7 +117,7 @@ pub(crate) enum TargetColumn {
     /// Index in the relation's columns.
     Known(usize),
     /// A property the table has not shown yet, typed by the expression.
-    New(crate::model::PropertyName),
+    New(tablegate_store::model::PropertyName),
 }
 
 impl TargetColumn {

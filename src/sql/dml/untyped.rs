@@ -1,6 +1,6 @@
 //! Which expressions have no type of their own: PostgreSQL reads their text as the type of what they are assigned to.
 
-use datafusion::sql::sqlparser::ast::{Expr, Query, SelectItem, SetExpr, Value};
+use sqlparser::ast::{Expr, Query, SelectItem, SetExpr, Value};
 
 /// Whether PostgreSQL would give the expression the type `unknown`.
 pub(crate) fn is_untyped(expr: &Expr) -> bool {

@@ -5,8 +5,11 @@ use std::sync::Arc;
 use arrow::array::AsArray;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
-use datafusion::sql::sqlparser::ast::{self, TableWithJoins, UpdateTableFromKind};
 use futures::StreamExt;
+use sqlparser::ast::{self, TableWithJoins, UpdateTableFromKind};
+use tablegate_store::model::ETag;
+use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
 
 use super::Changed;
 use super::kept_rows::KeptRows;
@@ -18,11 +21,8 @@ use super::rows::first_changes;
 use super::set_clause::SetClause;
 use super::target::{find_changed, item, labelled, select, target_of};
 use super::writes::Writes;
-use crate::model::ETag;
-use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
-use crate::sql::plan::{PlannedQuery, Planner};
-use crate::sql::relation::Relation;
-use crate::sql::types::SqlType;
+use crate::plan::{PlannedQuery, Planner};
+use crate::relation::Relation;
 
 /// Columns the input query begins with: PartitionKey, RowKey, etag.
 pub(super) const IDENTITY_COLUMNS: usize = 3;

@@ -4,19 +4,19 @@ use std::borrow::Cow;
 
 use arrow::array::{Array, ArrayRef};
 use datafusion::common::ScalarValue;
-use datafusion::sql::sqlparser::ast::{self, Expr, Query, SetExpr, UnaryOperator, Value};
 use futures::StreamExt;
+use sqlparser::ast::{self, Expr, Query, SetExpr, UnaryOperator, Value};
+use tablegate_types::edm;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::input::{parse_text, parse_text_as};
+use tablegate_types::sql_type::SqlType;
+use tablegate_types::style::Reading;
 
 use super::defaults::is_default;
 use super::target::{labelled, select};
 use super::untyped::is_untyped;
-use crate::sql::edm;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::expr::parameter_number;
-use crate::sql::input::{parse_text, parse_text_as};
-use crate::sql::plan::{PlannedQuery, Planner};
-use crate::sql::style::Reading;
-use crate::sql::types::SqlType;
+use crate::expr::parameter_number;
+use crate::plan::{PlannedQuery, Planner};
 
 /// Computed cells that one plan evaluates.
 const CELLS_PER_PLAN: usize = 100;

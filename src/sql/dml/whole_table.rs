@@ -1,15 +1,13 @@
 //! Queries over all rows of a table, for those who change its definition.
 
-use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, LimitClause, ObjectName, ObjectNamePart, Query, TableWithJoins, Value,
-};
 use futures::StreamExt;
+use sqlparser::ast::{Expr, Ident, LimitClause, ObjectName, ObjectNamePart, Query, TableWithJoins, Value};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::returning::table_as;
 use super::target::{item, labelled, select};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::plan::Planner;
-use crate::sql::relation::Relation;
+use crate::plan::Planner;
+use crate::relation::Relation;
 
 /// The keys of all rows and, behind them, the values of expressions over their columns.
 pub(crate) fn keys_and(relation: &Relation, expressions: impl Iterator<Item = Expr>) -> Query {

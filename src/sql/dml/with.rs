@@ -13,17 +13,17 @@ use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
 use datafusion::datasource::MemTable;
 use datafusion::execution::memory_pool::MemoryReservation;
-use datafusion::sql::sqlparser::ast::{Cte, Query, SetExpr, Statement, TableAlias};
+use sqlparser::ast::{Cte, Query, Statement, TableAlias};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
 
 use super::kept_rows::KeptRows;
 use super::writes::Writes;
 use super::{Changed, Outline, PreparedDml};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::outcome::{ResultColumn, RowsTag};
-use crate::sql::plan::{Around, Mentions, PlannedQuery, Planner, TableEntry};
-use crate::sql::relation::Relation;
-use crate::sql::statement::fold;
-use crate::sql::types::SqlType;
+use crate::outcome::{ResultColumn, RowsTag};
+use crate::plan::{Around, Mentions, PlannedQuery, Planner, TableEntry};
+use crate::relation::Relation;
+use crate::syntax::{change_in, fold};
 
 /// A statement of several parts, planned.
 pub(crate) struct PreparedWith {
@@ -49,33 +49,6 @@ enum Step {
     Inline,
     Query(Box<PlannedQuery>),
     Change(Box<PreparedDml>),
-}
-
-/// Whether a query is a change, or has one in its WITH clause.
-pub(crate) fn changes_rows(query: &Query) -> bool {
-    change_in(query).is_some() || ctes(query).iter().any(|cte| change_in(&cte.query).is_some())
-}
-
-/// The command that a statement with a WITH clause is.
-pub(crate) fn statement_name(query: &Query) -> &'static str {
-    match &*query.body {
-        SetExpr::Insert(_) => "INSERT",
-        SetExpr::Update(_) => "UPDATE",
-        SetExpr::Delete(_) => "DELETE",
-        SetExpr::Merge(_) => "MERGE",
-        _ => "SELECT",
-    }
-}
-
-/// The change that a query is.
-fn change_in(query: &Query) -> Option<&Statement> {
-    match &*query.body {
-        SetExpr::Insert(statement)
-        | SetExpr::Update(statement)
-        | SetExpr::Delete(statement)
-        | SetExpr::Merge(statement) => Some(statement),
-        _ => None,
-    }
 }
 
 fn ctes(query: &Query) -> &[Cte] {

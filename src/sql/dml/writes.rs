@@ -7,15 +7,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tablegate_store::model::{
+    ETag, EdmDateTime, Entity, EntityKey, PartitionKey, Properties, PropertyName, StoredEntity,
+};
+use tablegate_store::table::{IfMatch, Operation, Written};
+use tablegate_types::error::{SqlError, SqlResult};
+
 use super::changed_keys::ChangedKeys;
-use crate::model::{ETag, EdmDateTime, Entity, EntityKey, PartitionKey, Properties, PropertyName, StoredEntity};
-use crate::sql::engine::Engine;
-use crate::sql::error::{SqlError, SqlResult};
-use crate::sql::observe::Footprint;
-use crate::sql::reads::Reads;
-use crate::sql::relation::Relation;
-use crate::sql::tx::{Claims, EgtCount, EgtWriter, Found, RowStrength, Transaction, changed_since_snapshot, moved_row};
-use crate::table::{IfMatch, Operation, Written};
+use crate::engine::Engine;
+use crate::observe::Footprint;
+use crate::reads::Reads;
+use crate::relation::Relation;
+use crate::syntax::RowStrength;
+use crate::tx::{Claims, EgtCount, EgtWriter, Found, Transaction, changed_since_snapshot, moved_row};
 
 /// How a statement's writes are treated.
 pub(crate) enum WriteMode<'a> {

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use tablegate_store::table::{RemotePlan, ScanPlan};
 
-use crate::sql::reads::Reads;
-use crate::sql::scan::EntityScanExec;
-use crate::table::{RemotePlan, ScanPlan};
+use crate::reads::Reads;
+use crate::scan::EntityScanExec;
 
 /// Rows of a batch as the scan would ask for: no plan depends on it.
 const BATCH_ROWS: usize = 1;

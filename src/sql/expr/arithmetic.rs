@@ -1,15 +1,15 @@
 //! Which computation an arithmetic operator is, and the type of its result.
 
 use datafusion::logical_expr::Expr;
+use tablegate_types::conversion::without_parameters;
+use tablegate_types::error::SqlResult;
+use tablegate_types::sql_type::SqlType;
 
-use super::conversion::without_parameters;
 use super::kernels::{self, Computation, Kernel};
 use super::operand::Operand;
 use super::operators::{Operator, missing};
 use super::parameters::Parameters;
 use super::typed::{Shape, ValueType};
-use crate::sql::error::SqlResult;
-use crate::sql::types::SqlType;
 
 /// What an operator does with its operands.
 pub(super) struct Plan {

@@ -5,8 +5,10 @@
 
 use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
+use tablegate_types::conversion::{Category, category, is_implicit, is_same};
+use tablegate_types::error::SqlResult;
+use tablegate_types::sql_type::SqlType;
 
-use super::conversion::{Category, category, is_implicit, is_same};
 use super::literal;
 use super::operand::Operand;
 use super::operators::{self, missing};
@@ -15,8 +17,6 @@ use super::record;
 use super::references;
 use super::sort_key::{Purpose, keyed};
 use super::typed::{Shape, ValueType};
-use crate::sql::error::SqlResult;
-use crate::sql::types::SqlType;
 
 /// PostgreSQL's name of a comparison; `None` for other operators. To be distinct is to be not equal.
 pub(super) fn symbol(operator: Operator) -> Option<&'static str> {
@@ -173,7 +173,8 @@ fn array_type(left: &Operand, right: &Operand) -> Option<Option<SqlType>> {
     match (is_array(left), is_array(right)) {
         (false, false) => None,
         (true, true) => Some(
-            is_same(left.sql_type(), right.sql_type()).then(|| super::conversion::without_parameters(left.sql_type())),
+            is_same(left.sql_type(), right.sql_type())
+                .then(|| tablegate_types::conversion::without_parameters(left.sql_type())),
         ),
         (true, false) if right.is_unknown() => Some(Some(left.sql_type().clone())),
         (false, true) if left.is_unknown() => Some(Some(right.sql_type().clone())),

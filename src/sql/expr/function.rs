@@ -2,15 +2,16 @@
 
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::logical_expr::Expr;
+use tablegate_types::error::{SqlError, SqlResult};
+use tablegate_types::functions::{Asked, missing as missing_function};
+use tablegate_types::sql_type::SqlType;
 
 use super::literal;
 use super::operand::Operand;
 use super::parameters::Parameters;
 use super::pending::{Meaning, Pending};
 use super::typed::ValueType;
-use crate::sql::error::{SqlError, SqlResult};
-use crate::sql::functions::{Asked, Choice, Known, choose, missing_function};
-use crate::sql::types::SqlType;
+use crate::functions::{Choice, Known, choose};
 
 /// `name(arguments)`
 ///
@@ -57,7 +58,7 @@ pub(super) fn missing(name: &str, arguments: &[Operand]) -> Box<SqlError> {
 }
 
 /// Why a call that waits can mean no function, when that is known by now.
-pub(in crate::sql) fn refused(call: &Expr) -> Option<Box<SqlError>> {
+pub(crate) fn refused(call: &Expr) -> Option<Box<SqlError>> {
     let Expr::ScalarFunction(call) = call else { return None };
     let Meaning::Function(name) = call.func.inner().downcast_ref::<Pending>()?.meaning() else { return None };
     let operand = |argument: &Expr| {

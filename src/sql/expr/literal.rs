@@ -4,15 +4,15 @@ use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::common::metadata::FieldMetadata;
 use datafusion::logical_expr::Expr;
+use tablegate_types::conversion::is_text;
+use tablegate_types::error::{ErrorKind, SqlResult};
+use tablegate_types::input::{parse_text, parse_text_as};
+use tablegate_types::sql_type::{SqlType, TYPE_KEY};
+use tablegate_types::style::{Reading, Style, ambiguous};
 
-use super::conversion::is_text;
 use super::kernels::{Computation, RELABEL, convert};
 use super::parameters::Parameters;
 use super::typed::{Shape, ValueType, digits_of};
-use crate::sql::error::{ErrorKind, SqlResult};
-use crate::sql::input::{parse_text, parse_text_as};
-use crate::sql::style::{Reading, Style, ambiguous};
-use crate::sql::types::{SqlType, TYPE_KEY};
 
 /// Most digits of a constant numeric.
 const MAX_DIGITS: usize = 76;

@@ -16,10 +16,8 @@
 
 mod aggregates;
 mod arithmetic;
-pub(super) mod candidates;
 mod chosen;
 mod comparison;
-pub(super) mod conversion;
 mod fold;
 mod function;
 mod kernels;

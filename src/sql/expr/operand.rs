@@ -3,16 +3,16 @@
 use datafusion::common::{DFSchema, ExprSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable};
+use tablegate_types::conversion::{is_same, is_text};
+use tablegate_types::error::SqlResult;
+use tablegate_types::sql_type::SqlType;
+use tablegate_types::style::{Reading, Style};
 
-use super::conversion::{is_same, is_text};
 use super::kernels::{Computation, RELABEL};
 use super::literal;
 use super::parameters::Parameters;
 use super::references;
 use super::typed::{Shape, ValueType};
-use crate::sql::error::SqlResult;
-use crate::sql::style::{Reading, Style};
-use crate::sql::types::SqlType;
 
 /// An expression whose own parts have their final types.
 #[derive(Debug, Clone)]

@@ -1,15 +1,15 @@
 //! Operators: by the types of its operands each becomes a comparison, a computation or a call of a function.
 
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
+use tablegate_types::conversion::{Category, category, common_type, is_same, is_text};
+use tablegate_types::error::{SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
 
-use super::conversion::{Category, category, common_type, is_same, is_text};
 use super::operand::Operand;
 use super::operators::{self, missing};
 use super::parameters::Parameters;
 use super::typed::ValueType;
 use super::{arithmetic, comparison, function, pattern};
-use crate::sql::error::{SqlError, SqlResult};
-use crate::sql::types::SqlType;
 
 /// Operators that are functions, by the function that PostgreSQL has behind them.
 const FUNCTIONS: &[(&str, SqlType, SqlType, &str)] = &[

@@ -7,10 +7,10 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::candidates::{self, Candidate, Unresolved};
-use super::conversion::{is_implicit, is_same, name as type_name};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::types::SqlType;
+use tablegate_types::candidates::{self, Candidate, Unresolved};
+use tablegate_types::conversion::{is_implicit, is_same, name as type_name};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
 
 const OPERATORS: &str = include_str!("data/operators.txt");
 

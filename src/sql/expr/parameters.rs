@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::{Expr, ScalarUDF};
+use tablegate_types::sql_type::SqlType;
+use tablegate_types::style::{Reading, Style};
 
-use crate::sql::pg_catalog::SystemCatalog;
-use crate::sql::style::{Reading, Style};
-use crate::sql::types::SqlType;
+use crate::pg_catalog::SystemCatalog;
 
 /// What is known of the parameters while a statement is planned.
-pub(in crate::sql) struct Parameters<'a> {
+pub(crate) struct Parameters<'a> {
     /// `$1` first; `Unknown` where the client left it open.
     given: &'a [SqlType],
     /// What is planned is kept for later: nobody knows what time it is then.
@@ -123,7 +123,7 @@ impl<'a> Parameters<'a> {
 }
 
 /// The number of `$1`.
-pub(in crate::sql) fn index(id: &str) -> Option<usize> {
+pub(crate) fn index(id: &str) -> Option<usize> {
     id.strip_prefix('$')?.parse().ok()
 }
 

@@ -2,10 +2,10 @@
 
 use datafusion::logical_expr::expr::Like;
 use datafusion::logical_expr::{Expr, lit};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::kernels::{Computation, ILIKE_UNENDED, LIKE_UNENDED};
 use super::typed::ValueType;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 
 /// `text LIKE pattern`. A text that reaches a backslash at the end of the pattern is an error, which is found in another way.
 pub(super) fn like(text: Expr, pattern: Expr, negated: bool, case_insensitive: bool) -> Expr {

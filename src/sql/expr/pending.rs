@@ -12,16 +12,16 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature,
     Volatility,
 };
+use tablegate_types::conversion::common_type;
+use tablegate_types::functions::known as known_function;
+use tablegate_types::sql_type::{SqlType, TYPE_KEY};
 
-use super::conversion::common_type;
 use super::function;
 use super::literal;
 use super::operand::Operand;
 use super::operation::{likely_prefix_type, likely_type};
 use super::record::{self, RowLayout};
 use super::typed::{Shape, ValueType};
-use crate::sql::functions;
-use crate::sql::types::{SqlType, TYPE_KEY};
 
 /// What a call will become.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -150,7 +150,7 @@ impl Meaning {
 
     fn of_known(name: &str) -> Option<Self> {
         let cast = CASTS.iter().find(|(known, _)| *known == name);
-        cast.map(|(name, to)| Meaning::Cast(name, to.clone())).or_else(|| functions::known(name).map(Meaning::Function))
+        cast.map(|(name, to)| Meaning::Cast(name, to.clone())).or_else(|| known_function(name).map(Meaning::Function))
     }
 
     fn of_operator(name: &str) -> Option<Self> {
@@ -209,7 +209,7 @@ pub(super) fn all_function(operator: &str) -> String {
 }
 
 /// The function of a value that is cast to a type.
-pub(in crate::sql) fn cast_function(sql_type: &SqlType) -> String {
+pub(crate) fn cast_function(sql_type: &SqlType) -> String {
     format!("{CAST}{sql_type}")
 }
 
@@ -219,22 +219,22 @@ pub(super) fn truth_function(clause: &str) -> String {
 }
 
 /// What stands for a function that there is not.
-pub(in crate::sql) fn missing(name: &str) -> Arc<ScalarUDF> {
+pub(crate) fn missing(name: &str) -> Arc<ScalarUDF> {
     Pending::function(Meaning::Missing(name.to_owned()))
 }
 
 /// The function of whether a row is there and of its fields.
-pub(in crate::sql) fn row_function(layout: &RowLayout) -> String {
+pub(crate) fn row_function(layout: &RowLayout) -> String {
     format!("{ROW}{}", serde_json::to_string(layout).unwrap_or_default())
 }
 
 /// The function of a row that gives one of its fields.
-pub(in crate::sql) fn field_function(name: &str) -> String {
+pub(crate) fn field_function(name: &str) -> String {
     format!("{FIELD}{name}")
 }
 
 /// The function under a name, if its meaning waits for the types of its arguments.
-pub(in crate::sql) fn find(name: &str) -> Option<Arc<ScalarUDF>> {
+pub(crate) fn find(name: &str) -> Option<Arc<ScalarUDF>> {
     Meaning::of_function(name).map(Pending::function)
 }
 

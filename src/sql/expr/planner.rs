@@ -8,19 +8,19 @@ use arrow::datatypes::FieldRef;
 use datafusion::common::{DFSchema, DataFusionError, Result, ScalarValue, internal_err};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, RawFieldAccessExpr, TypePlanner};
 use datafusion::logical_expr::{Expr, ExprSchemable, GetFieldAccess, lit};
-use datafusion::sql::sqlparser::ast::{BinaryOperator, DataType};
+use sqlparser::ast::{BinaryOperator, DataType};
+use tablegate_types::conversion::name;
+use tablegate_types::error::{ErrorKind, SqlError};
+use tablegate_types::sql_type::{SqlType, TYPE_KEY};
 
-use super::conversion::name;
 use super::literal;
 use super::pending::{Meaning, Pending, find};
 use super::typed::ValueType;
-use crate::sql::ddl::sql_type;
-use crate::sql::error::{ErrorKind, SqlError};
-use crate::sql::types::{SqlType, TYPE_KEY};
+use crate::syntax::sql_type;
 
 /// Plans operators as calls that wait for their types.
 #[derive(Debug)]
-pub(in crate::sql) struct Operations;
+pub(crate) struct Operations;
 
 impl ExprPlanner for Operations {
     fn plan_binary_op(&self, expr: RawBinaryExpr, _schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
@@ -119,7 +119,7 @@ fn function(name: &str, arguments: Vec<Expr>) -> PlannerResult<Vec<Expr>> {
 /// PostgreSQL's names of types. Each is told by its field, even where the layout tells it: so a cast of the statement can be
 /// told from one of the planner.
 #[derive(Debug)]
-pub(in crate::sql) struct TypeNames;
+pub(crate) struct TypeNames;
 
 impl TypePlanner for TypeNames {
     fn plan_type_field(&self, data_type: &DataType) -> Result<Option<FieldRef>> {

@@ -14,18 +14,18 @@ use datafusion::logical_expr::{
     Volatility, lit,
 };
 use serde::{Deserialize, Serialize};
+use tablegate_types::conversion::{is_same, name};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::{RowType, SqlType, TableRow, row_field};
 
-use super::conversion::{is_same, name};
 use super::kernels::{Computation, RECORD_FIELD};
 use super::operand::Operand;
 use super::parameters::Parameters;
 use super::typed::{Shape, ValueType};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::types::{RowType, SqlType, TableRow, row_field};
 
 /// What is known of a row before its fields have types.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(in crate::sql) struct RowLayout {
+pub(crate) struct RowLayout {
     /// The table whose row it is.
     pub table: Option<TableRow>,
     /// The names of the fields.

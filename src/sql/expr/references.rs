@@ -4,13 +4,13 @@
 //! catalogue's, and know the objects of the statement.
 
 use datafusion::logical_expr::Expr;
+use tablegate_types::error::SqlResult;
+use tablegate_types::sql_type::SqlType;
 
 use super::operand::{Operand, relabelled};
 use super::parameters::Parameters;
 use super::typed::ValueType;
-use crate::sql::error::SqlResult;
-use crate::sql::pg_catalog::{name_of, oid_of};
-use crate::sql::types::SqlType;
+use crate::pg_catalog::{name_of, oid_of};
 
 /// Both sides of a comparison in which one names an object: names of one type as they are, all others as OIDs.
 ///

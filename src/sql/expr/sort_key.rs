@@ -5,12 +5,12 @@
 //! are the values themselves. Values of all other types have no keys: their own layout compares as it should.
 
 use datafusion::logical_expr::Expr;
+use tablegate_types::sql_type::SqlType;
 
 use super::kernels::{
     ARRAY_KEY, Computation, INTERVAL_SPAN, ITEM_KEYS, JSONB_KEY, Kernel, RECORD_KEY, SPAN_DIGITS, UNREPEATED,
 };
 use super::typed::ValueType;
-use crate::sql::types::SqlType;
 
 /// What values are compared for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,8 +6,7 @@
 
 use arrow::datatypes::{DataType, Field};
 use datafusion::common::ScalarValue;
-
-use crate::sql::types::{BARE_NUMERIC_SCALE, SqlType, TYPE_KEY};
+use tablegate_types::sql_type::{BARE_NUMERIC_SCALE, SqlType, TYPE_KEY};
 
 /// Most digits of a numeric.
 const MAX_PRECISION: u8 = 76;

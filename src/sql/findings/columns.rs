@@ -1,9 +1,10 @@
 //! Columns: types that are kept as text, values that are too long or too early, tables that are nearly full.
 
+use tablegate_store::model::limits::CUSTOM_PROPERTIES_MAX;
+use tablegate_types::sql_type::SqlType;
+
 use super::{Finding, Kind, Severity, listed};
-use crate::model::limits::CUSTOM_PROPERTIES_MAX;
-use crate::sql::relation::{ColumnSource, Relation, RelationColumn};
-use crate::sql::types::SqlType;
+use crate::relation::{ColumnSource, Relation, RelationColumn};
 
 /// So close to the most properties an entity can have that it is said.
 const NEARLY_FULL: usize = 200;
@@ -76,7 +77,9 @@ fn is_text_inside(sql_type: &SqlType) -> bool {
 fn is_unbounded(sql_type: &SqlType) -> bool {
     match sql_type {
         SqlType::Text | SqlType::Varchar(None) | SqlType::Json | SqlType::Jsonb | SqlType::Bytea => true,
-        SqlType::Varchar(Some(n)) | SqlType::Char(n) => *n as usize > crate::model::limits::STRING_MAX_UTF16_UNITS,
+        SqlType::Varchar(Some(n)) | SqlType::Char(n) => {
+            *n as usize > tablegate_store::model::limits::STRING_MAX_UTF16_UNITS
+        }
         _ => false,
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{Finding, Kind, Severity};
-use crate::sql::catalog::Sequence;
-use crate::sql::relation::Relation;
+use crate::catalog::Sequence;
+use crate::relation::Relation;
 
 pub(super) fn findings(tables: &[Arc<Relation>], sequences: &[Arc<Sequence>], found: &mut Vec<Finding>) {
     for sequence in sequences {

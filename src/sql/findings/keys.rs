@@ -1,10 +1,11 @@
 //! Primary keys: what a partition holds, how it grows, and how long keys can become.
 
+use tablegate_store::model::limits::{KEY_MAX_CHARS, KEY_SAFE_UTF16_UNITS};
+use tablegate_types::key_codec::PartitionScheme;
+use tablegate_types::sql_type::SqlType;
+
 use super::{Finding, Kind, Severity, key_of, listed};
-use crate::model::limits::{KEY_MAX_CHARS, KEY_SAFE_UTF16_UNITS};
-use crate::sql::key_codec::PartitionScheme;
-use crate::sql::relation::{Relation, RelationKind};
-use crate::sql::types::SqlType;
+use crate::relation::{Relation, RelationKind};
 
 pub(super) fn findings(table: &Relation, found: &mut Vec<Finding>) {
     let mut say = |kind, severity, meaning: String, advice: &str| {

@@ -1,12 +1,13 @@
 //! Findings of a small shop's schema, as a team that assesses it would read them.
 
+use tablegate_store::model::TableName;
+use tablegate_types::sql_type::SqlType;
+
 use super::*;
-use crate::model::TableName;
-use crate::sql::catalog::{
+use crate::catalog::{
     Constraints, Declaration, DeclaredColumn, DeclaredKey, DeclaredKeyColumn, DeclaredPartition, Deferral,
     ReferentialAction, SequenceOptions, SequenceOwner, Unenforced, UnenforcedKind,
 };
-use crate::sql::types::SqlType;
 
 fn column(name: &str, sql_type: &SqlType) -> DeclaredColumn {
     DeclaredColumn { property: Some(name.to_owned()), ..DeclaredColumn::new(name, sql_type) }

@@ -1,8 +1,8 @@
 //! Constraints that are recorded and not enforced, indexes that are not built, and checks.
 
 use super::{Finding, Kind, Severity, key_of, listed};
-use crate::sql::catalog::{Deferral, ReferentialAction, Unenforced, UnenforcedKind};
-use crate::sql::relation::Relation;
+use crate::catalog::{Deferral, ReferentialAction, Unenforced, UnenforcedKind};
+use crate::relation::Relation;
 
 pub(super) fn findings(table: &Relation, found: &mut Vec<Finding>) {
     for recorded in &table.constraints.unenforced {

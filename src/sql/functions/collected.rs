@@ -4,14 +4,15 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::helpers::attached_token::AttachedToken;
+use sqlparser::ast::{
     DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Ident,
-    ObjectName, ObjectNamePart, OrderByExpr, OrderByOptions, Visit, Visitor,
+    ObjectName, ObjectNamePart, OrderByExpr, OrderByOptions, Visitor,
 };
 
 use super::syntax::last_name;
-use crate::sql::syntax::call;
+use crate::syntax::call;
+use crate::syntax::walk;
 
 /// Aggregates of their arguments: name, number of arguments, function of one row's arguments, function of all rows.
 const OF_ARGUMENTS: &[(&str, usize, &str, &str)] = &[
@@ -59,7 +60,7 @@ pub(super) fn names_a_column(expr: &Expr) -> bool {
             if is_name { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         }
     }
-    expr.visit(&mut Names).is_break()
+    walk(expr, &mut Names).is_break()
 }
 
 /// `t.*` among the arguments of a function is one value.

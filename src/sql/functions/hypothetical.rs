@@ -4,16 +4,17 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::helpers::attached_token::AttachedToken;
+use sqlparser::ast::{
     BinaryOperator, CaseWhen, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, OrderByExpr, Visit, Visitor,
+    FunctionArguments, OrderByExpr, Visitor,
 };
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::collected::names_a_column;
 use super::syntax::last_name;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::syntax::{all, any, binary, call, nested, number};
+use crate::syntax::walk;
+use crate::syntax::{all, any, binary, call, nested, number};
 
 /// What is said of the row that is not there.
 #[derive(Debug, Clone, Copy)]
@@ -91,11 +92,11 @@ fn has_query(expr: &Expr) -> bool {
     struct Queries;
     impl Visitor for Queries {
         type Break = ();
-        fn pre_visit_query(&mut self, _query: &datafusion::sql::sqlparser::ast::Query) -> ControlFlow<()> {
+        fn pre_visit_query(&mut self, _query: &sqlparser::ast::Query) -> ControlFlow<()> {
             ControlFlow::Break(())
         }
     }
-    expr.visit(&mut Queries).is_break()
+    walk(expr, &mut Queries).is_break()
 }
 
 fn counted(function: &Function, place: Place, sorted: &[Sorted<'_>]) -> SqlResult<Expr> {

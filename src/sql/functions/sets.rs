@@ -7,12 +7,12 @@ use arrow::datatypes::DataType;
 use datafusion::common::{Column, DFSchema, DataFusionError, NullHandling, Result, ScalarValue, UnnestOptions};
 use datafusion::logical_expr::planner::{PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning};
 use datafusion::logical_expr::{Cast, Expr, LogicalPlan, LogicalPlanBuilder, lit};
-use datafusion::sql::sqlparser::ast::{self, FunctionArg, FunctionArgExpr, Ident, TableAlias, TableFactor};
+use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, Ident, TableAlias, TableFactor};
+use tablegate_types::error::{ErrorKind, SqlError};
 
-use crate::sql::error::{ErrorKind, SqlError};
-use crate::sql::expr::{find_function, refused_call};
-use crate::sql::statement::fold;
-use crate::sql::syntax::call;
+use crate::expr::{find_function, refused_call};
+use crate::syntax::call;
+use crate::syntax::fold;
 
 /// A function that gives rows.
 pub(super) struct SetFunction {
@@ -123,7 +123,7 @@ pub(super) fn columns_of(name: &str) -> Option<&'static [SetColumn]> {
 }
 
 /// The names of the columns that a function in FROM has, before its alias renames them; `None` for what is no function.
-pub(in crate::sql) fn column_names(factor: &TableFactor) -> Option<Vec<String>> {
+pub(crate) fn column_names(factor: &TableFactor) -> Option<Vec<String>> {
     let (name, alias, arguments, with_ordinality) = match factor {
         TableFactor::Function { name, alias, args, with_ordinality, .. } => {
             (name.0.last().and_then(|part| part.as_ident()).map(fold)?, alias, args.len(), with_ordinality)
@@ -147,7 +147,7 @@ pub(in crate::sql) fn column_names(factor: &TableFactor) -> Option<Vec<String>> 
 
 /// Plans functions in FROM.
 #[derive(Debug)]
-pub(in crate::sql) struct Sets;
+pub(crate) struct Sets;
 
 impl RelationPlanner for Sets {
     fn plan_relation(

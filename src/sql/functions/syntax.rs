@@ -4,20 +4,21 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     AccessExpr, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
     FunctionArguments, Ident, ObjectName, ObjectNamePart, OrderByExpr, Query, Select, SelectItem, Subscript,
-    TableFactor, TableWithJoins, UnaryOperator, Value, Visit, VisitMut, Visitor, VisitorMut,
+    TableFactor, TableWithJoins, UnaryOperator, Value, Visitor, VisitorMut,
 };
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::collected::{self, is_collected};
 use super::hypothetical::{self, is_hypothetical};
 use super::sets::{SetColumn, columns_of};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::expr::{RowLayout, row_function};
-use crate::sql::plan::label_of;
-use crate::sql::statement::fold;
-use crate::sql::syntax::{boolean, call, is_row_call, take, value};
+use crate::expr::{RowLayout, row_function};
+use crate::plan::label_of;
+use crate::syntax::fold;
+use crate::syntax::{boolean, call, is_row_call, take, value};
+use crate::syntax::{walk, walk_mut};
 
 /// Functions whose arguments are called by name in practice, with the names.
 const NAMED_ARGUMENTS: &[(&str, &[&str])] =
@@ -28,8 +29,8 @@ const FORMS: &[&str] = &["NFC", "NFD", "NFKC", "NFKD"];
 
 /// # Errors
 /// 42883 for an argument that the function does not have.
-pub(in crate::sql) fn rewrite(query: &mut Query) -> SqlResult<()> {
-    match query.visit(&mut Rewriter) {
+pub(crate) fn rewrite(query: &mut Query) -> SqlResult<()> {
+    match walk_mut(query, &mut Rewriter) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }
@@ -159,7 +160,7 @@ fn keep_label(item: &mut SelectItem) {
         }
     }
     if let SelectItem::UnnamedExpr(expr) = item
-        && Visit::visit(expr, &mut Finds).is_break()
+        && walk(expr, &mut Finds).is_break()
     {
         let label = label_of(expr).unwrap_or_else(|| "?column?".to_owned());
         *item = SelectItem::ExprWithAlias { expr: take(expr), alias: Ident::with_quote('"', label) };

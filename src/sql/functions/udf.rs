@@ -10,37 +10,40 @@ use datafusion::common::{ScalarValue, internal_err};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility as PlanVolatility,
 };
+use tablegate_types::edm::assign;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::functions::{self, Argument, Arguments, Asked, Call, Overload, Resolved, Type, Volatility};
+use tablegate_types::sql_type::{SqlType, TYPE_KEY};
 
-use super::call::{Argument, Call};
-use super::moments::Moments;
-use super::resolve::{Asked, Resolved};
-use super::signature::{Arguments, Overload, Type};
+use super::moments::moments_of;
 use super::simplify::simplified;
-use crate::sql::edm::assign;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::types::{SqlType, TYPE_KEY};
 
 /// A call before its arguments are what the function asks for.
-pub(in crate::sql) struct Choice {
+pub(crate) struct Choice {
     resolved: Resolved,
 }
 
 /// An argument that is what the function asks for.
 #[derive(Debug, Clone)]
-pub(in crate::sql) struct Known {
+pub(crate) struct Known {
     pub sql_type: SqlType,
     /// The layout, which tells how many digits a numeric has.
     pub data_type: DataType,
     pub constant: Option<ScalarValue>,
 }
 
-impl Choice {
-    pub(super) fn new(resolved: Resolved) -> Self {
-        Self { resolved }
-    }
+/// The function that a name means for arguments of these types, `Unknown` for a literal without one.
+///
+/// # Errors
+/// 42883 when none takes them, 42725 when several do and none is better than the others.
+pub(crate) fn choose(name: &str, given: &[SqlType]) -> SqlResult<Choice> {
+    Ok(Choice { resolved: functions::choose(name, given)? })
+}
 
+impl Choice {
     /// What the function asks of each argument.
     pub fn asked(&self) -> &[Asked] {
         &self.resolved.asked
@@ -62,9 +65,14 @@ impl Choice {
     pub fn function(self, arguments: Vec<Known>) -> SqlResult<ScalarUDF> {
         let returns = self.returns(&arguments)?;
         let overload = self.resolved.overload;
+        let volatility = match overload.volatility {
+            Volatility::Immutable => PlanVolatility::Immutable,
+            Volatility::Stable => PlanVolatility::Stable,
+            Volatility::Volatile => PlanVolatility::Volatile,
+        };
         let signature = match arguments.len() {
-            0 => Signature::nullary(overload.volatility),
-            count => Signature::any(count, overload.volatility),
+            0 => Signature::nullary(volatility),
+            count => Signature::any(count, volatility),
         };
         let shown = shown(&returns, &arguments);
         let arguments = arguments.into_iter().map(|argument| argument.sql_type).collect();
@@ -137,7 +145,7 @@ impl Function {
         let arguments = args.args.iter().zip(&self.arguments).map(|(value, sql_type)| argument(value, sql_type));
         let arguments = arguments.collect::<SqlResult<Vec<_>>>()?;
         let nulls = if overload.strict { nulls_of(&arguments, rows) } else { None };
-        let moments = Moments::of(&args.config_options);
+        let moments = moments_of(&args.config_options);
         let call = Call { arguments, returns: self.returns.clone(), rows, nulls, moments };
         let values = (overload.evaluate)(&call)?;
         Ok(if constant {

@@ -18,9 +18,9 @@ use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSe
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::{StreamExt, stream};
+use tablegate_store::table::dictionary_texts;
 
 use super::texts::TextGroups;
-use crate::table::dictionary_texts;
 
 /// With so many groups what was aggregated is given on: so many different texts do not become fewer soon.
 const GROUPS_MAX: usize = 1 << 16;
@@ -239,7 +239,7 @@ mod tests {
     use datafusion::prelude::{SessionConfig, SessionContext};
 
     use super::*;
-    use crate::table::text_for_each_row;
+    use tablegate_store::table::text_for_each_row;
 
     /// Texts and their numbers, from one number to another, as many to a text.
     fn rows(from: u32, to: u32, of_a_text: u32) -> (StringArray, Int64Array) {

@@ -18,10 +18,10 @@ use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::{ExecutionPlan, InputOrderMode};
 
 use super::exec::DictionaryAggregateExec;
-use crate::sql::scan::EntityScanExec;
+use crate::scan::EntityScanExec;
 
 #[derive(Debug)]
-pub(in crate::sql) struct GroupByDictionary;
+pub(crate) struct GroupByDictionary;
 
 impl PhysicalOptimizerRule for GroupByDictionary {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {

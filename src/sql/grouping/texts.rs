@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, StringArray};
 use datafusion::arrow::datatypes::UInt32Type;
-
-use crate::table::TextNumbers;
+use tablegate_store::table::TextNumbers;
 
 /// What a key of a dictionary has until a row asks for its group.
 const UNKNOWN: u32 = u32::MAX;

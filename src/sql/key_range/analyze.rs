@@ -3,12 +3,13 @@
 //! Each of the three sets may be too large, never too small. What lies in one and outside the two others is decided
 //! without reading a row.
 
-use super::predicate::KeyPredicate;
-use crate::model::{Cut, Span};
-use crate::sql::key_codec::{KeyCodec, Located};
-use crate::sql::key_set::KeySet;
-use crate::table::predicate::CompareOp;
 use datafusion::common::ScalarValue;
+use tablegate_store::model::{Cut, Span};
+use tablegate_store::table::predicate::CompareOp;
+use tablegate_types::key_codec::{KeyCodec, Located};
+use tablegate_types::key_set::KeySet;
+
+use super::predicate::KeyPredicate;
 
 /// The keys for which a predicate may have each outcome.
 #[derive(Debug, Clone)]

@@ -113,7 +113,7 @@ impl<'a> Translator<'a> {
 }
 
 /// The operands of a chain of one operator, in order. Not recursive: a chain can be thousands long.
-pub(in crate::sql) fn flatten(expr: &Expr, operator: Operator) -> Vec<&Expr> {
+pub(crate) fn flatten(expr: &Expr, operator: Operator) -> Vec<&Expr> {
     let mut operands = Vec::new();
     let mut open = vec![expr];
     while let Some(expr) = open.pop() {

@@ -123,10 +123,7 @@ fn truth_test(operator: Operator, right: &Arc<dyn PhysicalExpr>) -> Option<(Opti
 }
 
 /// The operands of a chain of one operator, in order. Not recursive: a chain can be thousands long.
-pub(in crate::sql) fn flatten_physical(
-    expr: &Arc<dyn PhysicalExpr>,
-    operator: Operator,
-) -> Vec<&Arc<dyn PhysicalExpr>> {
+pub(crate) fn flatten_physical(expr: &Arc<dyn PhysicalExpr>, operator: Operator) -> Vec<&Arc<dyn PhysicalExpr>> {
     let mut operands = Vec::new();
     let mut open = vec![expr];
     while let Some(expr) = open.pop() {

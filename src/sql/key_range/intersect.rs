@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::model::Span;
-use crate::table::KeyRange;
+use tablegate_store::model::Span;
+use tablegate_store::table::KeyRange;
 
 /// The keys in both lists, each ascending and disjoint by partition; so is the result.
-pub(in crate::sql) fn ranges(a: &[KeyRange], b: &[KeyRange]) -> Vec<KeyRange> {
+pub(crate) fn ranges(a: &[KeyRange], b: &[KeyRange]) -> Vec<KeyRange> {
     let mut common = Vec::new();
     let (mut i, mut j) = (0, 0);
     while let (Some(left), Some(right)) = (a.get(i), b.get(j)) {

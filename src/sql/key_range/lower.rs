@@ -7,11 +7,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tablegate_store::model::{Cut, PartitionKey, RowKey, Span};
+use tablegate_store::table::KeyRange;
+use tablegate_types::key_codec::{KeyCodec, PartitionScheme};
+use tablegate_types::key_set::{KeySet, Slab};
+
 use super::Caps;
-use crate::model::{Cut, PartitionKey, RowKey, Span};
-use crate::sql::key_codec::{KeyCodec, PartitionScheme};
-use crate::sql::key_set::{KeySet, Slab};
-use crate::table::KeyRange;
 
 /// Buckets that are named one by one; more are a range over all partitions.
 const MAX_NAMED_BUCKETS: usize = 256;

@@ -21,23 +21,23 @@ use std::sync::Arc;
 
 use datafusion::logical_expr::Expr;
 use datafusion::physical_expr::PhysicalExpr;
+use tablegate_store::model::Span;
+use tablegate_store::table::KeyRange;
+use tablegate_types::key_codec::{KeyCodec, PartitionScheme};
+use tablegate_types::key_set::{KeySet, Slab};
 
 use self::analyze::{Analyzed, analyze};
 use self::from_logical::Translator;
-pub(in crate::sql) use self::from_logical::flatten;
+pub(crate) use self::from_logical::flatten;
 use self::from_physical::PhysicalReader;
-pub(in crate::sql) use self::from_physical::flatten_physical;
-pub(in crate::sql) use self::intersect::ranges as in_both;
+pub(crate) use self::from_physical::flatten_physical;
+pub(crate) use self::intersect::ranges as in_both;
 pub use self::point::{PointPredicate, RangePredicate};
 use self::predicate::{KeyPredicate, KeyView};
-pub(in crate::sql) use self::predicate::{Pattern, comparison};
+pub(crate) use self::predicate::{Pattern, comparison};
 use self::residual::residual;
 pub use self::scope::Scope;
-use super::key_codec::{KeyCodec, PartitionScheme};
-use super::key_set::{KeySet, Slab};
 use super::relation::{ColumnSource, Relation};
-use crate::model::Span;
-use crate::table::KeyRange;
 
 /// Pieces of a scan that get a residual of their own. More of them share one: each costs a look at all atoms.
 const MAX_PIECES: usize = 32;

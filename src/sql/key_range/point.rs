@@ -8,15 +8,15 @@ use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
+use tablegate_store::model::{Cut, EntityKey, PartitionKey, Span};
+use tablegate_store::table::KeyRange;
+use tablegate_types::key_codec::{KEY_BYTES, PartitionScheme};
 
 use super::from_logical::flatten;
 use super::predicate::{KeyView, Operand};
 use super::{KeyPlan, ScanGroup, Scope};
-use crate::model::{Cut, EntityKey, PartitionKey, Span};
-use crate::sql::expr::parameter_number;
-use crate::sql::key_codec::{KEY_BYTES, PartitionScheme};
-use crate::sql::relation::Relation;
-use crate::table::KeyRange;
+use crate::expr::parameter_number;
+use crate::relation::Relation;
 
 /// What each key column equals, in key order.
 #[derive(Debug)]

@@ -9,10 +9,10 @@ use arrow::array::Array;
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Operator;
+use tablegate_store::table::predicate::CompareOp;
+use tablegate_types::key_codec::KeyCodec;
 
-use crate::sql::key_codec::KeyCodec;
-use crate::sql::relation::{ColumnSource, Relation};
-use crate::table::predicate::CompareOp;
+use crate::relation::{ColumnSource, Relation};
 
 /// Which columns of a relation count as key columns: those of the codec, which is the relation's own or the raw one.
 #[derive(Clone, Copy)]
@@ -78,7 +78,7 @@ pub(super) enum Operand {
 
 /// What a LIKE pattern asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::sql) enum Pattern {
+pub(crate) enum Pattern {
     /// This text and no other.
     Text(String),
     /// Texts that start with this; unless `exact`, more is asked of them.
@@ -218,7 +218,7 @@ impl KeyPredicate {
 }
 
 /// The comparison that an operator stands for.
-pub(in crate::sql) fn comparison(operator: Operator) -> Option<CompareOp> {
+pub(crate) fn comparison(operator: Operator) -> Option<CompareOp> {
     Some(match operator {
         Operator::Eq => CompareOp::Eq,
         Operator::NotEq => CompareOp::NotEq,

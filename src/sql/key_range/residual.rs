@@ -1,9 +1,9 @@
 //! What is left to evaluate on a set of keys.
 
 use datafusion::logical_expr::{Expr, Operator, binary_expr};
+use tablegate_types::key_set::KeySet;
 
 use super::analyze::{Analyzed, Shape};
-use crate::sql::key_set::KeySet;
 
 /// What a predicate comes down to.
 enum Residue {

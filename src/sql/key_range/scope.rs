@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::model::{Cut, Span};
-use crate::table::KeyRange;
+use tablegate_store::model::{Cut, Span};
+use tablegate_store::table::KeyRange;
 
 /// Values of a list that are shown before "and so many more".
 const SHOWN: usize = 3;

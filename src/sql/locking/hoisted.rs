@@ -9,17 +9,18 @@ use std::sync::Arc;
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use datafusion::datasource::MemTable;
-use datafusion::sql::sqlparser::ast::{Expr, Query, Value, Visit, VisitMut, Visitor, VisitorMut};
+use sqlparser::ast::{Expr, Query, Value, Visitor, VisitorMut};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
 
 use super::query::LockingQuery;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::expr::parameter_number;
-use crate::sql::plan::{Planner, TableEntry, Tables};
-use crate::sql::statement::{Command, parse};
-use crate::sql::types::SqlType;
+use crate::expr::parameter_number;
+use crate::plan::{Planner, TableEntry, Tables};
+use crate::syntax::{Command, parse};
+use crate::syntax::{walk, walk_mut};
 
 /// The locking sub-queries of a statement.
-pub(in crate::sql) struct LockingSubQueries {
+pub(crate) struct LockingSubQueries {
     queries: Vec<LockingQuery>,
     /// What each of them is known as to the statement around them.
     names: Vec<String>,
@@ -96,11 +97,11 @@ fn name_of(index: usize) -> String {
 fn take(command: &Command) -> SqlResult<Option<(Command, Vec<Query>)>> {
     let mut finder = Finder { depth: usize::from(!matches!(command, Command::Query(_))) };
     let found = match command {
-        Command::Query(query) => Visit::visit(query, &mut finder),
-        Command::Insert(insert) => Visit::visit(&insert.insert, &mut finder),
-        Command::Update(update) => Visit::visit(update, &mut finder),
-        Command::Delete(delete) => Visit::visit(delete, &mut finder),
-        Command::Merge(merge) => Visit::visit(merge, &mut finder),
+        Command::Query(query) => walk(query, &mut finder),
+        Command::Insert(insert) => walk(&insert.insert, &mut finder),
+        Command::Update(update) => walk(update, &mut finder),
+        Command::Delete(delete) => walk(delete, &mut finder),
+        Command::Merge(merge) => walk(merge, &mut finder),
         _ => ControlFlow::Continue(()),
     };
     if found.is_continue() {
@@ -109,11 +110,11 @@ fn take(command: &Command) -> SqlResult<Option<(Command, Vec<Query>)>> {
     let mut command = command.clone();
     let mut taker = Taker { depth: usize::from(!matches!(command, Command::Query(_))), taken: Vec::new() };
     let taken = match &mut command {
-        Command::Query(query) => VisitMut::visit(query, &mut taker),
-        Command::Insert(insert) => VisitMut::visit(&mut insert.insert, &mut taker),
-        Command::Update(update) => VisitMut::visit(update, &mut taker),
-        Command::Delete(delete) => VisitMut::visit(delete, &mut taker),
-        Command::Merge(merge) => VisitMut::visit(merge, &mut taker),
+        Command::Query(query) => walk_mut(query, &mut taker),
+        Command::Insert(insert) => walk_mut(&mut insert.insert, &mut taker),
+        Command::Update(update) => walk_mut(update, &mut taker),
+        Command::Delete(delete) => walk_mut(delete, &mut taker),
+        Command::Merge(merge) => walk_mut(merge, &mut taker),
         _ => ControlFlow::Continue(()),
     };
     match taken {
@@ -176,7 +177,7 @@ impl VisitorMut for Taker {
 /// Adds the types of the parameters that a sub-query names.
 fn declare(query: &Query, found: &[SqlType], declared: &mut Vec<SqlType>) {
     let mut named = Placeholders(Vec::new());
-    let _ = Visit::visit(query, &mut named);
+    let _ = walk(query, &mut named);
     for index in named.0 {
         if declared.len() <= index {
             declared.resize(index + 1, SqlType::Unknown);

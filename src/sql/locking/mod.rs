@@ -11,10 +11,8 @@
 mod hoisted;
 mod query;
 mod rows;
-mod syntax;
 mod targets;
 
 pub(super) use hoisted::LockingSubQueries;
 pub(super) use query::LockingQuery;
 pub(super) use rows::LockedRows;
-pub(super) use syntax::readable_locks;

@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast::{LimitClause, Query, SetExpr};
+use sqlparser::ast::{LimitClause, Query, SetExpr};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
 
-use super::syntax::Busy;
 use super::targets::{self, Target};
-use crate::sql::dml::{find_target, key_items};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::outcome::ResultColumn;
-use crate::sql::plan::{PlannedQuery, Planner};
-use crate::sql::relation::Relation;
-use crate::sql::statement::{Command, parse};
-use crate::sql::tx::RowStrength;
-use crate::sql::types::SqlType;
+use crate::dml::{find_target, key_items};
+use crate::outcome::ResultColumn;
+use crate::plan::{PlannedQuery, Planner};
+use crate::relation::Relation;
+use crate::syntax::RowStrength;
+use crate::syntax::dialect::row_locks::Busy;
+use crate::syntax::{Command, parse};
 
 /// A query with locking clauses.
-pub(in crate::sql) struct LockingQuery {
+pub(crate) struct LockingQuery {
     /// What clients see; the input has these first.
     pub columns: Arc<[ResultColumn]>,
     pub(super) input: PlannedQuery,

@@ -9,17 +9,17 @@ use arrow::datatypes::Int64Type;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
 use futures::StreamExt;
+use tablegate_store::model::{ETag, EntityKey};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::query::{LockedTable, LockingQuery};
-use super::syntax::Busy;
-use crate::model::{ETag, EntityKey};
-use crate::sql::dml::{etag_at, keys_of_batch};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::plan::Planner;
-use crate::sql::tx::{Claims, Found, changed_since_snapshot};
+use crate::dml::{etag_at, keys_of_batch};
+use crate::plan::Planner;
+use crate::syntax::dialect::row_locks::Busy;
+use crate::tx::{Claims, Found, changed_since_snapshot};
 
 /// What came of a run.
-pub(in crate::sql) enum LockedRows {
+pub(crate) enum LockedRows {
     /// The rows, all locked.
     Rows(Vec<RecordBatch>),
     /// A row had changed before it was locked.

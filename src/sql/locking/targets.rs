@@ -3,15 +3,16 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     Distinct, Expr, Function, GroupByExpr, Ident, JoinOperator, ObjectName, Query, Select, SelectItem, SetExpr,
-    TableFactor, TableWithJoins, Visit, Visitor,
+    TableFactor, TableWithJoins, Visitor,
 };
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use super::syntax::{Busy, Clause, name};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::statement::fold;
-use crate::sql::tx::RowStrength;
+use crate::syntax::RowStrength;
+use crate::syntax::dialect::row_locks::{Busy, Clause, name};
+use crate::syntax::fold;
+use crate::syntax::walk;
 
 /// A table of FROM whose rows are locked.
 #[derive(Debug)]
@@ -104,7 +105,7 @@ fn plain_select<'q>(
 /// What kind of function in a select list makes one row of several, or several of one.
 fn folding_function(expr: &Expr, is_aggregate: &dyn Fn(&str) -> bool) -> Option<&'static str> {
     let mut finder = FunctionFinder { is_aggregate, depth: 0 };
-    match Visit::visit(expr, &mut finder) {
+    match walk(expr, &mut finder) {
         ControlFlow::Break(what) => Some(what),
         ControlFlow::Continue(()) => None,
     }

@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tokio::sync::Notify;
-
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 
 /// Most bytes that wait in a mailbox before nobody can send to it. One transaction more may go beyond it.
 const MAILBOX_BYTES: usize = 8 << 20;
@@ -79,7 +78,7 @@ impl Mailbox {
 
 /// All sessions that listen.
 #[derive(Debug, Default)]
-pub(in crate::sql) struct Hub {
+pub(crate) struct Hub {
     listeners: Mutex<Listeners>,
 }
 

@@ -3,8 +3,9 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+
 use super::hub::{Hub, Mailbox, Notification};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 
 /// Longest name of a channel: that of an identifier.
 const CHANNEL_BYTES: usize = 63;
@@ -17,7 +18,7 @@ const CHANNELS_MAX: usize = 10_000;
 
 /// A session's end of the hub, shared with the functions of its statements.
 #[derive(Debug, Clone)]
-pub(in crate::sql) struct Listener(Arc<Shared>);
+pub(crate) struct Listener(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {

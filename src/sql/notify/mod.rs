@@ -7,6 +7,6 @@
 mod hub;
 mod listener;
 
-pub(in crate::sql) use self::hub::Hub;
+pub(crate) use self::hub::Hub;
 pub use self::hub::{Mailbox, Notification};
-pub(in crate::sql) use self::listener::Listener;
+pub(crate) use self::listener::Listener;

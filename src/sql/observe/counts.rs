@@ -5,14 +5,14 @@
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
+use tablegate_store::model::Entity;
+use tablegate_types::error::SqlResult;
 use xxhash_rust::xxh64::xxh64;
 
 use super::rule::Observed;
 use super::seen::bounded;
 use super::storage;
 use super::violation::Outcome;
-use crate::model::Entity;
-use crate::sql::error::SqlResult;
 
 /// The partition of the counts in the gateway's own table. A later format gets another one.
 pub(super) const PARTITION: &str = "count1";
@@ -133,7 +133,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::sql::observe::{Rule, SeenStatement};
+    use crate::observe::{Rule, SeenStatement};
 
     fn observed(text: &str, rule: Option<Rule>) -> Observed {
         let statement = Arc::new(SeenStatement::new(text));

@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
+use tablegate_store::model::PartitionKey;
+use tablegate_store::table::payload;
 use xxhash_rust::xxh64::xxh64;
 
 use super::rule::{Rule, broken_by_size};
 use super::seen::bounded;
-use crate::model::PartitionKey;
-use crate::sql::relation::Relation;
-use crate::table::payload;
+use crate::relation::Relation;
 
 /// Tables, and partitions, that are named one by one.
 const NAMED: usize = 20;

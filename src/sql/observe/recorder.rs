@@ -7,15 +7,15 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use tablegate_store::model::EdmDateTime;
+use tablegate_store::table::{Batch, CommitError, IfMatch, Operation, StoreError, TableReader, TableStore};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tokio::sync::OnceCell;
 
 use super::counts::{self, Count, Counts};
 use super::rule::Observed;
 use super::violation::{self, Client, Outcome, Violation, to_operations, violations};
 use super::{Footprint, storage};
-use crate::model::EdmDateTime;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::table::{Batch, CommitError, IfMatch, Operation, StoreError, TableReader, TableStore};
 
 /// Violations that are kept; the oldest go first.
 const VIOLATIONS_MAX: usize = 10_000;
@@ -198,7 +198,7 @@ impl Recorder {
 
     /// Commits operations on one partition, in as many batches as they need.
     async fn write(&self, operations: Vec<Operation>) -> SqlResult<()> {
-        for batch in crate::sql::tx::pack(&storage::table()?, operations.into_iter().map(Ok))? {
+        for batch in crate::tx::pack(&storage::table()?, operations.into_iter().map(Ok))? {
             self.commit(batch).await?;
         }
         Ok(())

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use tablegate_store::model::limits::{EGT_MAX_BYTES, EGT_MAX_OPERATIONS};
+
 use super::SeenStatement;
-use crate::model::limits::{EGT_MAX_BYTES, EGT_MAX_OPERATIONS};
 
 /// One rule that a transaction can break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

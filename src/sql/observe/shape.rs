@@ -3,8 +3,8 @@
 //! Lists are folded too, or each length of an IN list and each number of rows in an INSERT would be a shape of its own.
 //! It is made from tokens, not from a parsed statement: what the application wrote should be found again in its source.
 
-use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
-use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, Word};
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::tokenizer::{Token, Tokenizer, Word};
 
 use super::seen::bounded;
 

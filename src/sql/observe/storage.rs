@@ -9,11 +9,13 @@ use arrow::array::AsArray;
 use futures::StreamExt;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tablegate_store::model::{EdmValue, Entity, EntityKey, PropertyName, Span, TableName};
+use tablegate_store::table::{
+    ColumnType, Direction, KeyRange, ScanColumn, ScanColumns, ScanRequest, ScanStats, TableReader,
+};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use crate::model::{EdmValue, Entity, EntityKey, PropertyName, Span, TableName};
-use crate::sql::dml::keys_of_batch;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::table::{ColumnType, Direction, KeyRange, ScanColumn, ScanColumns, ScanRequest, ScanStats, TableReader};
+use crate::dml::keys_of_batch;
 
 /// The stored table of the records.
 pub(crate) const OBSERVED_TABLE: &str = "tablegateObserved";

@@ -1,14 +1,14 @@
 //! Violations: one row for each rule that a transaction broke.
 
 use serde::{Deserialize, Serialize};
+use tablegate_store::model::EdmDateTime;
+use tablegate_store::table::Operation;
+use tablegate_types::error::SqlResult;
 use uuid::Uuid;
 
 use super::rule::Observed;
 use super::seen::bounded;
 use super::{Footprint, storage};
-use crate::model::EdmDateTime;
-use crate::sql::error::SqlResult;
-use crate::table::Operation;
 
 /// The partition of the violations in the gateway's own table. A later format gets another one.
 pub(super) const PARTITION: &str = "violation1";

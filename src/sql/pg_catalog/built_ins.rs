@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use tablegate_types::built_in::RecordedFile;
+use tablegate_types::quoting::quote_ident;
+use tablegate_types::sql_type::{TimeLimits, TimeType};
+
 use super::objects::{Objects, PG_CATALOG};
-use super::quoting::quote_ident;
-use super::recorded::RecordedFile;
-use crate::sql::types::{CatalogType, SqlType, TimeLimits, TimeType};
 
 /// Header that PostgreSQL counts into the modifier of a length or precision.
 const MODIFIER_HEADER: i32 = 4;
-const TEXT_ARRAY: u32 = 1009;
 
 /// OID of `array_in`, which every array type and no vector has as its input function.
 const ARRAY_IN: u32 = 750;
@@ -126,80 +126,6 @@ pub(super) fn row_type_of(relation: u32) -> u32 {
     ROW_TYPE_OF.get(&relation).copied().unwrap_or(0)
 }
 
-/// OID of a SQL type, as in `pg_type`.
-pub(super) fn type_oid(sql_type: &SqlType) -> u32 {
-    match sql_type {
-        SqlType::Bool => 16,
-        SqlType::Int2 => 21,
-        SqlType::Int4 => 23,
-        SqlType::Int8 => 20,
-        SqlType::Float4 => 700,
-        SqlType::Float8 => 701,
-        SqlType::Numeric(_) => 1700,
-        SqlType::Text => 25,
-        SqlType::Varchar(_) => 1043,
-        SqlType::Char(_) => 1042,
-        SqlType::Name => 19,
-        SqlType::Json => 114,
-        SqlType::Jsonb => 3802,
-        SqlType::Bytea => 17,
-        SqlType::Uuid => 2950,
-        SqlType::Date => 1082,
-        SqlType::Time => 1083,
-        SqlType::Timestamp => 1114,
-        SqlType::Timestamptz => 1184,
-        SqlType::Interval => 1186,
-        SqlType::Limited(limits) => type_oid(limits.of().bare()),
-        SqlType::Oid => 26,
-        SqlType::InternalChar => 18,
-        SqlType::Regclass => 2205,
-        SqlType::Regtype => 2206,
-        SqlType::Regproc => 24,
-        SqlType::Int2Vector => 22,
-        SqlType::OidVector => 30,
-        SqlType::Catalog(catalog) => catalog_type_oid(*catalog),
-        SqlType::Array(item) => ARRAY_OF.get(&type_oid(item)).copied().unwrap_or(TEXT_ARRAY),
-        SqlType::Record(row) => row.table.as_ref().map_or(2249, |table| table.oid),
-        SqlType::Void => 2278,
-        SqlType::Unknown => 705,
-    }
-}
-
-fn catalog_type_oid(catalog: CatalogType) -> u32 {
-    match catalog {
-        CatalogType::Xid => 28,
-        CatalogType::NodeTree => 194,
-        CatalogType::Inet => 869,
-        CatalogType::Bit => 1560,
-        CatalogType::AclItem => 1033,
-        CatalogType::AnyArray => 2277,
-        CatalogType::Lsn => 3220,
-        CatalogType::NDistinct => 3361,
-        CatalogType::Dependencies => 3402,
-        CatalogType::McvList => 5017,
-        CatalogType::Statistic => 10_029,
-        CatalogType::Regprocedure => 2202,
-        CatalogType::Regoper => 2203,
-        CatalogType::Regoperator => 2204,
-        CatalogType::Regnamespace => 4089,
-        CatalogType::Regrole => 4096,
-        CatalogType::Regcollation => 4191,
-        CatalogType::Regconfig => 3734,
-        CatalogType::Regdictionary => 3769,
-    }
-}
-
-/// The modifier of a type's length or precision, -1 for none.
-pub(super) fn type_modifier(sql_type: &SqlType) -> i32 {
-    match sql_type {
-        SqlType::Varchar(Some(n)) | SqlType::Char(n) => i32::try_from(*n).map_or(-1, |n| n + MODIFIER_HEADER),
-        SqlType::Numeric(Some((p, s))) => (i32::from(*p) << 16) + i32::from(*s) + MODIFIER_HEADER,
-        SqlType::Limited(limits) => limits.modifier(),
-        SqlType::Array(item) => type_modifier(item),
-        _ => -1,
-    }
-}
-
 /// What `format_type` prints for an OID and a modifier.
 pub(super) fn format_type(objects: &Objects, oid: u32, modifier: Option<i64>) -> String {
     let bare = |text: &str| text.to_owned();
@@ -251,8 +177,10 @@ pub(super) fn format_type(objects: &Objects, oid: u32, modifier: Option<i64>) ->
 
 #[cfg(test)]
 mod tests {
+    use tablegate_types::oid::{modifier as type_modifier, oid as type_oid};
+    use tablegate_types::sql_type::{IntervalFields, SqlType};
+
     use super::*;
-    use crate::sql::types::IntervalFields;
 
     #[test]
     fn types_print_as_declared() {

@@ -228,7 +228,7 @@ fn put<B: 'static>(builder: &mut dyn std::any::Any, append: impl FnOnce(&mut B))
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql::types::SqlType;
+    use tablegate_types::sql_type::SqlType;
 
     #[test]
     fn cells_survive_an_array() {

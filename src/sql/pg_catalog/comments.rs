@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use tablegate_types::built_in::RecordedFile;
+
 use super::constraints::{TableConstraint, TableIndex};
 use super::granted::Granted;
 use super::objects::{DATABASE, Objects, TEMPLATE0, TEMPLATE1, visible_columns};
-use super::recorded::RecordedFile;
-use crate::sql::catalog::{Unenforced, UnenforcedKind};
-use crate::sql::database::Database;
+use crate::catalog::{Unenforced, UnenforcedKind};
+use crate::database::Database;
 
 /// OIDs of the relations that list the objects.
 const PG_CLASS: u32 = 1259;

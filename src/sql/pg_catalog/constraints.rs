@@ -1,10 +1,11 @@
 //! Constraints and indexes as the catalogue lists them: the primary key, checks, and what is only recorded.
 
+use tablegate_types::quoting::quote_ident;
+
 use super::deparse::{self, IndexShape};
 use super::objects::{column_name, constraint_oid, has_key, index_oid, key_list, key_numbers, visible_columns};
-use super::quoting::quote_ident;
-use crate::sql::catalog::{Check, Deferral, ReferentialAction, Unenforced, UnenforcedKind};
-use crate::sql::relation::Relation;
+use crate::catalog::{Check, Deferral, ReferentialAction, Unenforced, UnenforcedKind};
+use crate::relation::Relation;
 
 /// First OID, from the table's own, for constraints besides the key; each takes two.
 const FIRST_CONSTRAINT: u32 = 280;

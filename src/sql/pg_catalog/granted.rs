@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tablegate_types::privileges::{Acl, ObjectKind, Privileges};
+
 use super::cells::Cell;
 use super::objects::Class;
-use crate::sql::catalog::Access;
-use crate::sql::login::Role;
-use crate::sql::privileges::{Acl, KnownRole, ObjectKind, Privileges, Rights, Roles};
+use crate::catalog::Access;
+use crate::login::Role;
+use crate::privileges::{KnownRole, Rights, Roles};
 
 /// Who there is, and who may do what.
 #[derive(Debug)]
-pub(in crate::sql) struct Granted {
+pub(crate) struct Granted {
     pub roles: Roles,
     accesses: BTreeMap<u32, Arc<Access>>,
     /// Those of the session's user.

@@ -7,11 +7,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use arrow::datatypes::{Schema, SchemaRef};
+use tablegate_types::oid;
+use tablegate_types::sql_type::{SqlType, TimeLimits, TimeType};
 
-use super::built_ins;
-use crate::sql::types::{SqlType, TimeLimits, TimeType};
-
-const TABLE: &str = include_str!("data/relations.txt");
+const TABLE: &str = tablegate_types::built_in::RELATIONS;
 
 /// A system relation.
 pub(super) struct Layout {
@@ -86,7 +85,7 @@ fn read_column(word: &'static str) -> Option<LayoutColumn> {
         Some((_, oid, base)) => (*oid, base.clone()),
         None => {
             let sql_type = SqlType::of_typname(typname)?;
-            (built_ins::type_oid(&sql_type), sql_type)
+            (oid::oid(&sql_type), sql_type)
         }
     };
     Some(LayoutColumn { name, sql_type, type_oid, not_null, collation })

@@ -14,13 +14,11 @@ mod granted;
 mod layout;
 mod objects;
 mod origins;
-mod quoting;
 mod recorded;
 mod references;
 mod relations;
 mod rewrite;
 mod routine_text;
-mod routines;
 mod sizes;
 mod spelling;
 mod view_definitions;
@@ -31,23 +29,22 @@ use std::sync::{Arc, OnceLock};
 use arrow::array::ArrayRef;
 use datafusion::catalog::TableProvider;
 use datafusion::logical_expr::ScalarUDF;
-use datafusion::sql::sqlparser::ast::Query;
+use sqlparser::ast::Query;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
 
 use self::functions::FunctionContext;
 pub(super) use self::functions::{name_of, oid_of};
-pub(in crate::sql) use self::granted::Granted;
+pub(crate) use self::granted::Granted;
 use self::objects::Objects;
 pub(super) use self::objects::{DATABASE, PUBLIC, table_row};
-pub(in crate::sql) use self::origins::Origins;
-pub(super) use self::quoting::{quote_ident, split_name};
-pub(super) use self::routines::{printed as printed_function, read_reference as read_function};
-pub(in crate::sql) use self::sizes::Sizes;
+pub(crate) use self::origins::Origins;
+pub(crate) use self::sizes::Sizes;
 use super::advisory;
 use super::catalog::{Search, Sequence, SharedComments, View};
 use super::copies::Copies;
 use super::cursor::ShownCursor;
 use super::database::Database;
-use super::error::{ErrorKind, SqlError, SqlResult};
 use super::handles::Handles;
 use super::login::Login;
 use super::observe::Observations;
@@ -55,7 +52,6 @@ use super::privileges::Rights;
 use super::relation::Relation;
 use super::sequence::{self, SessionSequences};
 use super::settings::Settings;
-use super::types::SqlType;
 
 /// The user's tables and sequences as the system catalogue shows them to one statement.
 #[derive(Clone)]
@@ -81,19 +77,19 @@ impl CatalogSnapshot {
 
     /// With how much the tables hold.
     #[must_use]
-    pub(in crate::sql) fn with_sizes(self, sizes: Sizes) -> Self {
+    pub(crate) fn with_sizes(self, sizes: Sizes) -> Self {
         Self { sizes: Arc::new(sizes), ..self }
     }
 
     /// With how their columns came to be known.
     #[must_use]
-    pub(in crate::sql) fn with_origins(self, origins: Origins) -> Self {
+    pub(crate) fn with_origins(self, origins: Origins) -> Self {
         Self { origins: Arc::new(origins), ..self }
     }
 
     /// With the order in which names without a schema are looked for.
     #[must_use]
-    pub(in crate::sql) fn looking_in(self, search: Search) -> Self {
+    pub(crate) fn looking_in(self, search: Search) -> Self {
         let objects = Objects::clone(&self.objects).with_search(search);
         Self { objects: Arc::new(objects), ..self }
     }
@@ -106,7 +102,7 @@ impl CatalogSnapshot {
 
     /// With the roles there are and what is granted.
     #[must_use]
-    pub(in crate::sql) fn with_granted(self, granted: Granted) -> Self {
+    pub(crate) fn with_granted(self, granted: Granted) -> Self {
         Self { granted: Arc::new(granted), ..self }
     }
 }
@@ -126,7 +122,7 @@ pub struct SystemCatalog {
 }
 
 impl SystemCatalog {
-    pub(in crate::sql) fn new(database: Database, user: &str, handles: Handles) -> Self {
+    pub(crate) fn new(database: Database, user: &str, handles: Handles) -> Self {
         let user = user.to_owned();
         Self {
             database,
@@ -142,32 +138,32 @@ impl SystemCatalog {
 
     /// The COPY statements of all sessions, for `pg_stat_progress_copy`.
     #[must_use]
-    pub(in crate::sql) fn with_copies(mut self, copies: Arc<Copies>) -> Self {
+    pub(crate) fn with_copies(mut self, copies: Arc<Copies>) -> Self {
         self.copies = copies;
         self
     }
 
     /// The session's open cursors, for `pg_cursors`.
     #[must_use]
-    pub(in crate::sql) fn with_cursors(mut self, cursors: Arc<[ShownCursor]>) -> Self {
+    pub(crate) fn with_cursors(mut self, cursors: Arc<[ShownCursor]>) -> Self {
         self.cursors = cursors;
         self
     }
 
     /// The session's client, for `pg_roles`, `pg_stat_ssl` and their kin.
     #[must_use]
-    pub(in crate::sql) fn with_login(mut self, login: Arc<Login>) -> Self {
+    pub(crate) fn with_login(mut self, login: Arc<Login>) -> Self {
         self.login = login;
         self
     }
 
     /// The session's settings.
-    pub(in crate::sql) fn settings(&self) -> &Settings {
+    pub(crate) fn settings(&self) -> &Settings {
         &self.handles.settings
     }
 
     /// What the session's user may do.
-    pub(in crate::sql) fn rights(&self) -> Rights {
+    pub(crate) fn rights(&self) -> Rights {
         Rights::new(&self.user, self.login.role)
     }
 
@@ -246,7 +242,7 @@ impl SystemCatalog {
     ///
     /// # Errors
     /// That what a value names is there no longer.
-    pub(in crate::sql) fn oids(&self, sql_type: &SqlType, values: &ArrayRef) -> SqlResult<ArrayRef> {
+    pub(crate) fn oids(&self, sql_type: &SqlType, values: &ArrayRef) -> SqlResult<ArrayRef> {
         functions::oids(&self.context(), sql_type, values)
     }
 

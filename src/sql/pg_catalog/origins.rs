@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::sql::place::Readers;
-use crate::sql::relation::Relation;
-use crate::table::Sightings;
+use tablegate_store::table::Sightings;
+
+use crate::place::Readers;
+use crate::relation::Relation;
 
 /// Under the OIDs of the tables that have such columns.
 #[derive(Default)]
-pub(in crate::sql) struct Origins(HashMap<u32, Arc<Sightings>>);
+pub(crate) struct Origins(HashMap<u32, Arc<Sightings>>);
 
 impl Origins {
     pub fn new(readers: &Readers, relations: &[Arc<Relation>]) -> Self {

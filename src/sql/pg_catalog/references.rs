@@ -1,12 +1,14 @@
 //! Types whose values name objects, `regclass` and its kin: what a name means, and how an object's name is printed.
 
+use tablegate_types::built_in::RecordedFile;
+use tablegate_types::built_in::routines;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::quoting::{quote_ident, split_name};
+
 use super::built_ins;
 use super::functions::FunctionContext;
 use super::objects::{PG_CATALOG, RowType};
-use super::quoting::{quote_ident, split_name};
-use super::recorded::RecordedFile;
-use super::routines;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use super::routine_text;
 
 /// A kind of objects that a type names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +35,7 @@ impl Reference {
         if matches!(self, Reference::Type | Reference::Procedure | Reference::Oper | Reference::Operator) {
             return match self {
                 Reference::Type => Ok(type_oid(context, text)),
-                Reference::Procedure => routines::by_signature(context, text),
+                Reference::Procedure => by_signature(context, text),
                 Reference::Oper => operator_of(text, None),
                 _ => Ok(operator_by_signature(context, text)),
             };
@@ -60,7 +62,7 @@ impl Reference {
                 known.then(|| built_ins::format_type(&context.objects, oid, None))
             }
             Reference::Proc => routines::by_oid(oid).map(|_| routines::printed(oid)),
-            Reference::Procedure => routines::by_oid(oid).map(|routine| routine.signature(context)),
+            Reference::Procedure => routines::by_oid(oid).map(|routine| routine_text::signature(routine, context)),
             Reference::Oper => operators().find(|o| o.oid == oid).map(|o| o.printed()),
             Reference::Operator => operators().find(|o| o.oid == oid).map(|o| o.signature(context)),
             Reference::Schema => {
@@ -281,10 +283,34 @@ pub(super) fn schema_of(relation: &str, wanted: u32) -> Option<u32> {
     row.get(schema)?.parse().ok()
 }
 
+/// The function of a name with the types of its arguments: `format(text)`.
+///
+/// # Errors
+/// 22P02 without parentheses, 42704 for a type that there is not.
+pub(super) fn by_signature(context: &FunctionContext, text: &str) -> SqlResult<Option<u32>> {
+    let Some((name, rest)) = text.split_once('(') else {
+        return Err(SqlError::new(ErrorKind::InvalidTextRepresentation, "expected a left parenthesis"));
+    };
+    let Some(types) = rest.trim().strip_suffix(')') else {
+        return Err(SqlError::new(ErrorKind::InvalidTextRepresentation, "expected a right parenthesis"));
+    };
+    let mut asked = Vec::new();
+    for name in types.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+        asked.push(
+            type_oid(context, name)
+                .ok_or_else(|| SqlError::new(ErrorKind::UndefinedObject, format!("type \"{name}\" does not exist")))?,
+        );
+    }
+    let parts = split_name(name);
+    let Some(name) = parts.last() else { return Ok(None) };
+    let has_arguments = |oid: &&u32| routines::by_oid(**oid).is_some_and(|routine| routine.arguments == asked);
+    Ok(routines::named(name).iter().find(has_arguments).copied())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql::pg_catalog::objects::OWNER;
+    use crate::pg_catalog::objects::OWNER;
 
     #[test]
     fn names_are_found_and_printed() {

@@ -3,16 +3,17 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::sql::place::{Readers, StoredTable, Stores};
-use crate::sql::relation::Relation;
-use crate::table::{SegmentFigures, TableSize};
+use tablegate_store::table::{SegmentFigures, TableSize};
+
+use crate::place::{Readers, StoredTable, Stores};
+use crate::relation::Relation;
 
 /// Bytes of a page, which clients multiply `relpages` by.
 const PAGE: u64 = 8192;
 
 /// The sizes of one statement.
 #[derive(Default)]
-pub(in crate::sql) struct Sizes {
+pub(crate) struct Sizes {
     /// Under the tables' OIDs. One that is missing is not known.
     tables: HashMap<u32, TableSize>,
     /// Asked about their files by those who want to know: they may wait for the disk.

@@ -2,16 +2,15 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
-    CastKind, DataType, Expr, Function, FunctionArguments, Ident, ObjectName, Query, VisitMut, VisitorMut,
-};
+use sqlparser::ast::{CastKind, DataType, Expr, Function, FunctionArguments, Ident, ObjectName, Query, VisitorMut};
 
-use crate::sql::ddl::sql_type;
-use crate::sql::statement::fold;
+use crate::syntax::fold;
+use crate::syntax::sql_type;
+use crate::syntax::walk_mut;
 
 /// Spells what a query names.
 pub(super) fn spell(query: &mut Query) {
-    let _ = query.visit(&mut Spelling);
+    let _ = walk_mut(query, &mut Spelling);
 }
 
 struct Spelling;

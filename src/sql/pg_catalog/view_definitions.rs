@@ -2,21 +2,22 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     Distinct, GroupByExpr, Join, JoinConstraint, JoinOperator, LimitClause, ObjectName, OrderByKind, Query, Select,
-    SelectItem, SetExpr, SetQuantifier, TableFactor, TableWithJoins, Visit, VisitMut, Visitor, VisitorMut,
+    SelectItem, SetExpr, SetQuantifier, TableFactor, TableWithJoins, Visitor, VisitorMut,
 };
 
 use super::spelling::spell;
-use crate::sql::catalog::View;
-use crate::sql::statement::fold;
-use crate::sql::views::{query_of, text_of};
+use crate::catalog::View;
+use crate::syntax::fold;
+use crate::syntax::{walk, walk_mut};
+use crate::views::{query_of, text_of};
 
 /// The query of a view, with the schemas of relations where these are not found without.
 pub(super) fn definition(view: &View, sees_public: bool) -> String {
     let Ok(mut query) = query_of(view) else { return view.query.clone() };
     let mut shorten = Shorten { taken: common_names(&query), sees_public };
-    let _ = VisitMut::visit(&mut query, &mut shorten);
+    let _ = walk_mut(&mut query, &mut shorten);
     spell(&mut query);
     format!("{};", query_text(&query))
 }
@@ -32,7 +33,7 @@ fn common_names(query: &Query) -> Vec<String> {
         }
     }
     let mut names = Names(Vec::new());
-    let _ = Visit::visit(query, &mut names);
+    let _ = walk(query, &mut names);
     names.0
 }
 

@@ -6,13 +6,13 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
-use datafusion::sql::sqlparser::ast::{Cte, Query, SetExpr, With};
+use sqlparser::ast::helpers::attached_token::AttachedToken;
+use sqlparser::ast::{Cte, Query, SetExpr, With};
+use tablegate_types::error::{SqlError, SqlResult};
 
 use super::tables::{TableEntry, Tables};
-use crate::sql::error::{SqlError, SqlResult};
-use crate::sql::statement::fold;
-use crate::sql::syntax;
+use crate::syntax;
+use crate::syntax::fold;
 
 /// The surroundings of a query: nothing, for most.
 #[derive(Clone, Default)]

@@ -4,13 +4,13 @@ use arrow::array::new_empty_array;
 use arrow::datatypes::Field;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::LogicalPlan;
+use tablegate_types::conversion::name as type_name;
+use tablegate_types::edm;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
+use tablegate_types::style::{Reading, Style};
 
-use crate::sql::edm;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::expr::conversion::name as type_name;
-use crate::sql::expr::{constants, is_immutable_cast};
-use crate::sql::style::{Reading, Style};
-use crate::sql::types::SqlType;
+use crate::expr::{constants, is_immutable_cast};
 
 /// The column of a table that takes the values of a query's column.
 #[derive(Debug, Clone)]

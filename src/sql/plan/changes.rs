@@ -2,9 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{Query, SetExpr, Visit, Visitor};
+use sqlparser::ast::{Query, SetExpr, Visitor};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use crate::syntax::walk;
 
 /// A change may be a statement, or stand in the WITH clause of one: whoever runs those has taken it out.
 ///
@@ -15,7 +16,7 @@ pub(super) fn only_reads(query: &Query) -> SqlResult<()> {
         return Err(SqlError::not_supported("a change of rows in the place of a query")
             .with_hint("Run it as a statement of its own, with RETURNING."));
     }
-    match query.visit(&mut Changes) {
+    match walk(query, &mut Changes) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(()) => {
             let message = "WITH clause containing a data-modifying statement must be at the top level";

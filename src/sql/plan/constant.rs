@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 
-use crate::sql::expr::unaliased;
+use crate::expr::unaliased;
 
 /// The row, if the plan is a select list of values over nothing.
 pub(super) fn constant_row(plan: &LogicalPlan) -> Option<RecordBatch> {

@@ -11,12 +11,12 @@ use datafusion::error::DataFusionError;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::planner::{ContextProvider, ExprPlanner, RelationPlanner, TypePlanner};
 use datafusion::logical_expr::{AggregateUDF, Expr, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
+use tablegate_types::error::{ErrorKind, SqlError};
 
 use super::row_value;
 use super::tables::Tables;
-use crate::sql::error::{ErrorKind, SqlError};
-use crate::sql::pg_catalog::SystemCatalog;
-use crate::sql::{expr, functions};
+use crate::pg_catalog::SystemCatalog;
+use crate::{expr, functions};
 
 /// The tables and functions of one statement.
 pub(super) struct StatementContext<'a> {

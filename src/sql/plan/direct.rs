@@ -20,16 +20,16 @@ use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr, create_physical_expr};
 use futures::StreamExt;
 use futures::stream::BoxStream;
+use tablegate_store::table::Direction;
+use tablegate_types::error::SqlResult;
+use tablegate_types::single_row::SingleRow;
 
 use super::assigned::Receiver;
-use crate::sql::error::SqlResult;
-use crate::sql::expr::{has_constant_part, is_foldable, parameter_number, unaliased};
-use crate::sql::key_range::{KeyPlan, PointPredicate, RangePredicate};
-use crate::sql::outcome::RowStream;
-use crate::sql::reads::Reads;
-use crate::sql::scan::{DirectScan, RelationProvider};
-use crate::sql::single_row::SingleRow;
-use crate::table::Direction;
+use crate::expr::{has_constant_part, is_foldable, parameter_number, unaliased};
+use crate::key_range::{KeyPlan, PointPredicate, RangePredicate};
+use crate::outcome::RowStream;
+use crate::reads::Reads;
+use crate::scan::{DirectScan, RelationProvider};
 
 /// A query that is one scan, and expressions over its rows.
 #[derive(Debug)]

@@ -5,9 +5,8 @@
 //! select list. So when a query is refused, its beginnings are planned, as PostgreSQL reads them: what the shortest of
 //! them is refused for is what the query is refused for.
 
-use datafusion::sql::sqlparser::ast::{Expr, Query, Select, SelectItem, SetExpr, Value};
-
-use crate::sql::error::SqlError;
+use sqlparser::ast::{Expr, Query, Select, SelectItem, SetExpr, Value};
+use tablegate_types::error::SqlError;
 
 /// The error of the shortest beginning of a query that is refused; `None` when only the whole query is.
 pub(super) fn error(query: &Query, refused: impl Fn(&Query) -> Option<Box<SqlError>>) -> Option<Box<SqlError>> {
@@ -97,9 +96,9 @@ fn cut_select(select: &mut Select, left: &mut usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql::error::ErrorKind;
-    use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
-    use datafusion::sql::sqlparser::parser::Parser;
+    use sqlparser::dialect::PostgreSqlDialect;
+    use sqlparser::parser::Parser;
+    use tablegate_types::error::ErrorKind;
 
     fn parsed(sql: &str) -> Query {
         *Parser::new(&PostgreSqlDialect {}).try_with_sql(sql).unwrap().parse_query().unwrap()

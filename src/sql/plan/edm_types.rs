@@ -6,13 +6,14 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query, SelectItem, SetExpr, Value,
-    VisitMut, VisitorMut,
+    VisitorMut,
 };
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::statement::fold;
+use crate::syntax::fold;
+use crate::syntax::walk_mut;
 
 const FUNCTION: &str = "edm_type";
 
@@ -31,7 +32,7 @@ pub(super) fn is_call(expr: &Expr) -> bool {
 /// # Errors
 /// 42883 for an argument that is not a column.
 pub(super) fn resolve(query: &mut Query) -> SqlResult<()> {
-    match query.visit(&mut Resolver) {
+    match walk_mut(query, &mut Resolver) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }

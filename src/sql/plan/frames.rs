@@ -11,8 +11,7 @@ use datafusion::logical_expr::expr::WindowFunction;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, WindowFrame, WindowFrameBound, WindowFrameUnits};
-
-use crate::sql::error::SqlResult;
+use tablegate_types::error::SqlResult;
 
 /// Writes such frames in GROUPS, in the plan and all sub-queries.
 ///

@@ -5,11 +5,9 @@
 
 use std::collections::HashSet;
 
-use datafusion::sql::sqlparser::ast::{
-    AccessExpr, BinaryOperator, Expr, ObjectName, SelectItem, SetExpr, TrimWhereField,
-};
+use sqlparser::ast::{AccessExpr, BinaryOperator, Expr, ObjectName, SelectItem, SetExpr, TrimWhereField};
 
-use crate::sql::statement::fold;
+use crate::syntax::fold;
 
 const SUFFIX: char = '\u{1}';
 
@@ -20,7 +18,7 @@ pub(super) fn shown(label: &str) -> &str {
 
 /// A text of DataFusion's with the labels in it as a client sees them. Labels that only the input of a change has are
 /// numbers behind U+0002.
-pub(in crate::sql) fn shown_labels(text: &str) -> String {
+pub(crate) fn shown_labels(text: &str) -> String {
     let text = text.replace('\u{2}', "");
     let mut pieces = text.split(SUFFIX);
     let first = pieces.next().unwrap_or_default().to_owned();
@@ -43,7 +41,7 @@ pub(super) fn next_free(label: &str, used: &mut HashSet<String>) -> String {
 }
 
 /// PostgreSQL's choice of a name for an expression (`FigureColname`); `None` where it says `?column?`.
-pub(in crate::sql) fn label_of(expr: &Expr) -> Option<String> {
+pub(crate) fn label_of(expr: &Expr) -> Option<String> {
     match naming(expr)? {
         Naming::Own(label) | Naming::OfType(label) => Some(label),
     }

@@ -12,8 +12,7 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::logical_expr::expr::{AggregateFunction, Sort as SortExpr};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Aggregate, Expr, Filter, Limit, LogicalPlan, Projection, Sort, SubqueryAlias};
-
-use crate::sql::error::SqlResult;
+use tablegate_types::error::SqlResult;
 
 /// Rows, and the columns of theirs that they are sorted by: the last ones.
 struct Sorted {

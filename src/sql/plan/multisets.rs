@@ -9,8 +9,7 @@ use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, JoinType, NullEquality, Result};
 use datafusion::functions_window::expr_fn::row_number;
 use datafusion::logical_expr::{Expr, ExprFunctionExt, Join, LogicalPlan, LogicalPlanBuilder};
-
-use crate::sql::error::SqlResult;
+use tablegate_types::error::SqlResult;
 
 /// Column names that no query can have: they hold a control character.
 const LEFT_COPY: &str = "\u{1}left copy";

@@ -5,19 +5,19 @@ use std::sync::{Arc, OnceLock};
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::LogicalPlan;
+use tablegate_types::error::SqlResult;
+use tablegate_types::single_row::SingleRow;
+use tablegate_types::sql_type::SqlType;
+use tablegate_types::style::Style;
 
 use super::assigned::{Receiver, check_constants, check_types};
 use super::direct::DirectRead;
-use crate::sql::catalog::{CatalogView, View};
-use crate::sql::engine::Engine;
-use crate::sql::error::SqlResult;
-use crate::sql::outcome::{ResultColumn, RowStream};
-use crate::sql::reads::Reads;
-use crate::sql::relation::{Relation, RelationKind};
-use crate::sql::settings::Settings;
-use crate::sql::single_row::SingleRow;
-use crate::sql::style::Style;
-use crate::sql::types::SqlType;
+use crate::catalog::{CatalogView, View};
+use crate::engine::Engine;
+use crate::outcome::{ResultColumn, RowStream};
+use crate::reads::Reads;
+use crate::relation::{Relation, RelationKind};
+use crate::settings::Settings;
 
 /// A query that was planned once and can be run with other parameters and on later snapshots.
 pub(crate) struct PlannedQuery {

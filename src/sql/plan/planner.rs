@@ -9,8 +9,12 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::execution_props::ExecutionProps;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::sql::planner::{ParserOptions, PlannerContext, SqlToRel};
-use datafusion::sql::sqlparser::ast::{ObjectName, Query, Statement};
 use futures::{StreamExt, stream};
+use sqlparser::ast::{ObjectName, Query, Statement};
+use tablegate_store::table::{Promises, TableSize};
+use tablegate_types::error::{SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
+use tablegate_types::style::{Reading, Style};
 
 use super::around::Around;
 use super::assigned::check_constants;
@@ -22,20 +26,16 @@ use super::tables::{Mentions, TableEntry, Tables, schema_and_table};
 use super::views::ViewQueries;
 use super::{changes, earliest, edm_types, frames, in_turn, joins, list_order, multisets, names, origins};
 use super::{settings_in_turn, unnest};
-use crate::sql::catalog::{Sequence, View};
-use crate::sql::engine::Engine;
-use crate::sql::error::{SqlError, SqlResult};
-use crate::sql::expr::{self, Parameters};
-use crate::sql::functions;
-use crate::sql::outcome::{ResultColumn, RowStream};
-use crate::sql::pg_catalog::{CatalogSnapshot, SystemCatalog, table_row};
-use crate::sql::reads::Reads;
-use crate::sql::relation::Relation;
-use crate::sql::scan::RelationProvider;
-use crate::sql::sequence::{self, values_as_selects};
-use crate::sql::style::{Reading, Style};
-use crate::sql::types::SqlType;
-use crate::table::{Promises, TableSize};
+use crate::catalog::{Sequence, View};
+use crate::engine::Engine;
+use crate::expr::{self, Parameters};
+use crate::functions;
+use crate::outcome::{ResultColumn, RowStream};
+use crate::pg_catalog::{CatalogSnapshot, SystemCatalog, table_row};
+use crate::reads::Reads;
+use crate::relation::Relation;
+use crate::scan::RelationProvider;
+use crate::sequence::{self, values_as_selects};
 
 /// Plans one statement of one session.
 #[derive(Clone)]

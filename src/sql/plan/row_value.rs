@@ -8,10 +8,10 @@ use datafusion::common::{Result, exec_err};
 use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
-use datafusion::sql::sqlparser::ast::{Expr, Query, SetExpr, TableFactor};
+use sqlparser::ast::{Expr, Query, SetExpr, TableFactor};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::statement::parse_expression;
+use crate::syntax::parse_expression;
 
 /// No function of a client's has such a name.
 const FUNCTION: &str = "\u{2}row";

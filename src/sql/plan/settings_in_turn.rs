@@ -5,17 +5,18 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, Query, Visit, VisitMut, Visitor, VisitorMut};
+use sqlparser::ast::{Expr, Ident, ObjectName, Query, Visitor, VisitorMut};
 
-use crate::sql::statement::fold;
+use crate::syntax::fold;
+use crate::syntax::{walk, walk_mut};
 
 /// The function under which a setting is asked for row by row.
-pub(in crate::sql) const SETTING_BY_ROW: &str = "current setting by row";
+pub(crate) const SETTING_BY_ROW: &str = "current setting by row";
 
 /// Asks for settings row by row where the query sets some.
 pub(super) fn asked(query: &mut Query) {
-    if Visit::visit(query, &mut Sets).is_break() {
-        let _ = VisitMut::visit(query, &mut Asks);
+    if walk(query, &mut Sets).is_break() {
+        let _ = walk_mut(query, &mut Asks);
     }
 }
 

@@ -7,15 +7,16 @@ use std::sync::Arc;
 use arrow::datatypes::Schema;
 use datafusion::catalog::TableProvider;
 use datafusion::datasource::MemTable;
-use datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, Query, Visit, Visitor};
+use sqlparser::ast::{Expr, Ident, ObjectName, Query, Visitor};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::TableRow;
 
 use super::edm_types;
-use crate::sql::catalog::{CatalogView, View};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::place::PlacedName;
-use crate::sql::relation::Relation;
-use crate::sql::statement::fold;
-use crate::sql::types::TableRow;
+use crate::catalog::{CatalogView, View};
+use crate::place::PlacedName;
+use crate::relation::Relation;
+use crate::syntax::fold;
+use crate::syntax::walk;
 
 /// One table a statement reads.
 #[derive(Clone)]
@@ -177,7 +178,7 @@ const HIDDEN: [&str; 4] = ["PartitionKey", "RowKey", "Timestamp", "etag"];
 impl Mentions {
     pub fn of(query: &Query) -> Self {
         let mut mentions = Self::default();
-        let _ = query.visit(&mut mentions);
+        let _ = walk(query, &mut mentions);
         mentions
     }
 

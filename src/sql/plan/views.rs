@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast::Query;
+use sqlparser::ast::Query;
+use tablegate_types::error::SqlResult;
 
 use super::planner::Planner;
 use super::tables::{Mentions, TableEntry, dotted_name, schema_and_table};
-use crate::sql::catalog::View;
-use crate::sql::error::SqlResult;
-use crate::sql::views;
+use crate::catalog::View;
+use crate::views;
 
 /// The queries of views by the names that statements use for them.
 pub(super) struct ViewQueries {

@@ -1,20 +1,21 @@
 //! What each kind of statement needs, told by its syntax.
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     self, ColumnOption, CopySource, FromTable, LockTableMode, MergeAction, ObjectName, OnConflictAction, OnInsert,
     Statement, TableConstraint, TableFactor, TableObject, TableWithJoins, UpdateTableFromKind, Visit,
 };
+use tablegate_types::privileges::{ObjectKind, Privileges};
 
-use super::grant_syntax::{GrantCommand, object_name};
-use super::privilege::{ObjectKind, Privileges};
 use super::tables_read::{Found, NamesColumns, look_through};
-use crate::sql::cursor::CursorCommand;
-use crate::sql::statement::dialect::comment::CommentSubject;
-use crate::sql::statement::{Command, fold};
+use crate::syntax::CursorCommand;
+use crate::syntax::GrantCommand;
+use crate::syntax::dialect::comment::CommentSubject;
+use crate::syntax::dialect::grant::object_name;
+use crate::syntax::{Command, fold};
 
 /// One thing that a statement needs.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::sql) enum Demand {
+pub(crate) enum Demand {
     /// Something of a table, a sequence, or whatever has the name; a name that nothing has needs nothing.
     On(ObjectName, Wanted),
     /// To own the table of an index.
@@ -26,7 +27,7 @@ pub(in crate::sql) enum Demand {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::sql) enum Wanted {
+pub(crate) enum Wanted {
     All(Privileges),
     OneOf(Privileges),
     Ownership,
@@ -34,7 +35,7 @@ pub(in crate::sql) enum Wanted {
 
 /// What a command needs. What only shows when it runs is checked there: the sequences that `nextval` is called with, the
 /// tables that TRUNCATE ... CASCADE comes to, and the parts of other commands (DECLARE, EXECUTE), which run like commands.
-pub(in crate::sql) fn demands(command: &Command) -> Vec<Demand> {
+pub(crate) fn demands(command: &Command) -> Vec<Demand> {
     let mut needs = Needs::default();
     match command {
         Command::Query(query) => look_through(&**query, None, &mut needs),
@@ -341,7 +342,7 @@ fn look_at_joins(columns: &mut NamesColumns<'_>, from: &[TableWithJoins]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql::statement::parse;
+    use crate::syntax::parse;
 
     /// The demands, printed: `t:rw`, any of them `t?rw`, `t!` for ownership.
     fn needs(sql: &str) -> String {

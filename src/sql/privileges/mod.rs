@@ -17,19 +17,11 @@
 //! time a statement runs (`Session::run`), prepared ones, cursors' and EXECUTE's among them: a kind of statement that is not
 //! on the list does not compile. A name in the text is what is checked, so whatever a view reads is its owner's affair.
 
-mod acl;
 mod demands;
-mod grant_syntax;
-mod privilege;
 mod rights;
-mod role_syntax;
 mod roles;
 mod tables_read;
 
-pub(super) use self::acl::{Acl, AclItem, Change};
 pub(super) use self::demands::{Demand, Wanted, demands};
-pub(super) use self::grant_syntax::{GrantCommand, GrantPrivileges, Grantee, On, OwnerChange, read};
-pub(super) use self::privilege::{ObjectKind, Privileges, not_owned};
 pub(super) use self::rights::Rights;
-pub(super) use self::role_syntax::{RoleCommand, RoleOptions, read_role, without_strings};
 pub(super) use self::roles::{BOOTSTRAP, KnownRole, Roles, unknown_role};

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::acl::Acl;
-use super::privilege::{ObjectKind, Privileges};
-use crate::sql::catalog::Access;
-use crate::sql::login::Role;
+use tablegate_types::privileges::{Acl, ObjectKind, Privileges};
+
+use crate::catalog::Access;
+use crate::login::Role;
 
 /// A user, as far as privileges go.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::sql) struct Rights {
+pub(crate) struct Rights {
     user: Arc<str>,
     role: Role,
 }
@@ -69,7 +69,7 @@ impl Rights {
 
 impl Access {
     /// What is granted, said or not.
-    pub(in crate::sql) fn acl(&self, kind: ObjectKind) -> Acl {
+    pub(crate) fn acl(&self, kind: ObjectKind) -> Acl {
         self.acl.clone().unwrap_or_else(|| Acl::default_of(kind, self.owner()))
     }
 }
@@ -77,7 +77,9 @@ impl Access {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql::privileges::{BOOTSTRAP, Change};
+    use tablegate_types::privileges::Change;
+
+    use crate::privileges::BOOTSTRAP;
 
     fn access(owner: Option<&str>) -> Access {
         owner.map_or_else(|| Access::new(1), |owner| Access::made_by(owner, 1))

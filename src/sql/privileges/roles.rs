@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use xxhash_rust::xxh64::xxh64;
 
 use super::rights::Rights;
-use crate::sql::catalog::Access;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::login::{Account, Role};
+use crate::catalog::Access;
+use crate::login::{Account, Role};
 
 /// Stands for the owner of what no user made: found tables, the sample, the schemas. Shown as one of those who own it.
-pub(in crate::sql) const BOOTSTRAP: &str = "tablegate";
+pub(crate) const BOOTSTRAP: &str = "tablegate";
 /// That owner's OID, as that of PostgreSQL's first superuser.
 const BOOTSTRAP_OID: u32 = 10;
 /// Other roles have OIDs made of their names, in this range: the same in every session and after every restart.
@@ -19,7 +19,7 @@ const OIDS: u64 = 1 << 30;
 
 /// One role.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::sql) struct KnownRole {
+pub(crate) struct KnownRole {
     pub name: String,
     pub oid: u32,
     pub role: Role,
@@ -28,7 +28,7 @@ pub(in crate::sql) struct KnownRole {
 
 /// All roles, by name.
 #[derive(Debug, Clone, Default)]
-pub(in crate::sql) struct Roles {
+pub(crate) struct Roles {
     roles: Vec<KnownRole>,
     /// The name that [`BOOTSTRAP`] is shown as.
     first: String,
@@ -95,7 +95,7 @@ impl Roles {
 }
 
 /// The error for a name that is no role's (42704).
-pub(in crate::sql) fn unknown_role(name: &str) -> Box<SqlError> {
+pub(crate) fn unknown_role(name: &str) -> Box<SqlError> {
     SqlError::new(ErrorKind::UndefinedObject, format!("role \"{name}\" does not exist"))
 }
 

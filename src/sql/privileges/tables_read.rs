@@ -6,11 +6,12 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     Expr, Ident, ObjectName, Query, Select, SelectItem, SetExpr, Statement, TableFactor, TableWithJoins, Visit, Visitor,
 };
 
-use crate::sql::statement::fold;
+use crate::syntax::fold;
+use crate::syntax::walk;
 
 /// What is found, in the order of the text.
 pub(super) trait Found {
@@ -27,8 +28,8 @@ pub(super) trait Found {
 
 /// Looks through a statement or a part of one; `target` is the name of the table it changes.
 pub(super) fn look_through<F: Found>(part: &impl Visit, target: Option<&ObjectName>, found: &mut F) {
-    let mut walk = Walk { found, scopes: Vec::new(), targets: target.into_iter().map(std::ptr::from_ref).collect() };
-    let _ = part.visit(&mut walk);
+    let mut looks = Walk { found, scopes: Vec::new(), targets: target.into_iter().map(std::ptr::from_ref).collect() };
+    let _ = walk(part, &mut looks);
 }
 
 struct Walk<'f, F> {
@@ -154,7 +155,7 @@ pub(super) struct NamesColumns<'a> {
 
 impl NamesColumns<'_> {
     pub fn look_at(&mut self, part: &impl Visit) {
-        let _ = part.visit(self);
+        let _ = walk(part, self);
     }
 
     /// A list of results: a star is all columns.

@@ -9,21 +9,21 @@ use datafusion::physical_expr::PhysicalSortExpr;
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
 use futures::StreamExt;
 use futures::stream::BoxStream;
+use tablegate_store::model::EntityKey;
+use tablegate_store::table::{Direction, KeyRange, ScanRequest};
+use tablegate_types::single_row::SingleRow;
 
 use super::layout::RowLayout;
 use super::order;
 use super::run::{GroupScan, ScanRun, external};
 use super::values::ValueLayout;
-use crate::model::EntityKey;
-use crate::sql::key_range::{Caps, KeyPlan, PointPredicate};
-use crate::sql::reads::Reads;
-use crate::sql::relation::Relation;
-use crate::sql::single_row::SingleRow;
-use crate::table::{Direction, KeyRange, ScanRequest};
+use crate::key_range::{Caps, KeyPlan, PointPredicate};
+use crate::reads::Reads;
+use crate::relation::Relation;
 
 /// The columns of a relation that a query reads, and nothing about which rows.
 #[derive(Debug)]
-pub(in crate::sql) struct DirectScan {
+pub(crate) struct DirectScan {
     pub relation: Arc<Relation>,
     columns: Arc<[usize]>,
     /// Of these columns.

@@ -5,9 +5,9 @@ use datafusion::arrow::datatypes::Schema;
 use datafusion::common::stats::Precision;
 use datafusion::common::{Column, ScalarValue, Statistics};
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
+use tablegate_store::table::KeyRange;
 
-use crate::sql::key_range::{KeyPlan, flatten};
-use crate::table::KeyRange;
+use crate::key_range::{KeyPlan, flatten};
 
 /// Orders of magnitude only: what matters is that a point is less than a partition, and that less than a table.
 const ROW_RANGE_ROWS: usize = 100;
@@ -45,7 +45,7 @@ pub(super) fn statistics(plan: &KeyPlan, table_rows: Option<u64>, fetch: Option<
 
 /// The part of rows that satisfies a condition, guessed by its form. `values` knows of a column how many values it has,
 /// where that is known.
-pub(in crate::sql) fn selectivity(condition: &Expr, values: &dyn Fn(&Column) -> Option<f64>) -> f64 {
+pub(crate) fn selectivity(condition: &Expr, values: &dyn Fn(&Column) -> Option<f64>) -> f64 {
     Guess { values }.part(condition, DEPTH_MAX)
 }
 

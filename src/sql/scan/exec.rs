@@ -23,21 +23,21 @@ use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSe
 use datafusion::physical_plan::sort_pushdown::SortOrderPushdownResult;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use tablegate_store::table::{Direction, KeyRange, Predicate, ScanPlan, ScanStats};
 
 use super::layout::RowLayout;
 use super::run::{GroupScan, ScanRun};
 use super::{estimate, order, pushdown};
-use crate::sql::key_range::{Caps, KeyPlan};
-use crate::sql::reads::Reads;
-use crate::sql::relation::Relation;
-use crate::table::{Direction, KeyRange, Predicate, ScanPlan, ScanStats};
+use crate::key_range::{Caps, KeyPlan};
+use crate::reads::Reads;
+use crate::relation::Relation;
 
 /// Tables with fewer rows are read by one thread: another one would hardly have begun.
 const SPLIT_ROWS: u64 = 50_000;
 
 /// Scans the ranges of a [`KeyPlan`], group by group.
 #[derive(Debug, Clone)]
-pub(in crate::sql) struct EntityScanExec {
+pub(crate) struct EntityScanExec {
     relation: Arc<Relation>,
     /// Columns of the relation that come out.
     projection: Arc<[usize]>,

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use arrow::array::ArrayRef;
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use tablegate_store::model::StoredEntity;
+use tablegate_store::table::{EntityColumns, ScanColumn, ScanColumns, dictionary_type};
+use tablegate_types::edm;
+use tablegate_types::error::SqlResult;
+use tablegate_types::sql_type::SqlType;
 
-use crate::model::StoredEntity;
-use crate::sql::edm;
-use crate::sql::error::SqlResult;
-use crate::sql::relation::{ColumnSource, Relation};
-use crate::sql::types::SqlType;
-use crate::table::{EntityColumns, ScanColumn, ScanColumns, dictionary_type};
+use crate::relation::{ColumnSource, Relation};
 
 /// How some of a relation's columns are made out of a scan's columns.
 #[derive(Debug)]
@@ -112,12 +112,12 @@ fn position_or_push<T: PartialEq>(list: &mut Vec<T>, item: T) -> usize {
 ///
 /// # Errors
 /// 22P02 for a stored value or key that is not one of the declared type.
-pub(in crate::sql) fn relation_rows(relation: &Relation, stored: &[&StoredEntity]) -> SqlResult<RecordBatch> {
+pub(crate) fn relation_rows(relation: &Relation, stored: &[&StoredEntity]) -> SqlResult<RecordBatch> {
     let all: Vec<usize> = (0..relation.columns.len()).collect();
     let layout = RowLayout::new(relation, &all, false);
     let mut columns = EntityColumns::new(Arc::clone(&layout.scan));
     for entity in stored {
-        columns.push(entity).map_err(crate::table::StoreError::from)?;
+        columns.push(entity).map_err(tablegate_store::table::StoreError::from)?;
     }
     let schema = nullable(&layout.schema);
     match columns.take()? {

@@ -7,11 +7,11 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::Result;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{ConstExpr, EquivalenceProperties, PhysicalExpr, PhysicalSortExpr};
+use tablegate_store::table::Direction;
+use tablegate_types::key_codec::PartitionScheme;
 
-use crate::sql::key_codec::PartitionScheme;
-use crate::sql::key_range::KeyPlan;
-use crate::sql::relation::{ColumnSource, Relation};
-use crate::table::Direction;
+use crate::key_range::KeyPlan;
+use crate::relation::{ColumnSource, Relation};
 
 /// The orderings and constants of a scan that returns the relation's columns at `projection`.
 pub(super) fn properties(

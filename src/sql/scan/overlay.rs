@@ -10,10 +10,10 @@ use arrow::record_batch::RecordBatch;
 use datafusion::common::{DataFusionError, Result};
 use futures::stream::{BoxStream, Fuse};
 use futures::{StreamExt, stream};
+use tablegate_store::table::{Direction, EntityColumns, KeyRange, ScanColumns, ScanStream, StoreError};
 
 use super::run::external;
-use crate::sql::tx::{NetWrite, OwnEntries, OwnWrites};
-use crate::table::{Direction, EntityColumns, KeyRange, ScanColumns, ScanStream, StoreError};
+use crate::tx::{NetWrite, OwnEntries, OwnWrites};
 
 /// Merges the own writes that lie in `ranges` into a scan of them. PartitionKey and RowKey are the scan's first columns.
 /// At most `batch_rows` own rows are held at a time.

@@ -8,14 +8,14 @@ use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::{Constraint, Constraints, Result};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
+use tablegate_store::table::Promises;
 
 use super::exec::EntityScanExec;
-use crate::sql::key_range::KeyPlan;
-use crate::sql::relation::Relation;
-use crate::table::Promises;
+use crate::key_range::KeyPlan;
+use crate::relation::Relation;
 
 #[derive(Debug, Clone)]
-pub(in crate::sql) struct RelationProvider {
+pub(crate) struct RelationProvider {
     relation: Arc<Relation>,
     /// Of the store that the relation is in.
     promises: Promises,

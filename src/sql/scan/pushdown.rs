@@ -8,14 +8,14 @@ use arrow::datatypes::{DataType, TimeUnit, i256};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::{InList, Like};
 use datafusion::logical_expr::{BinaryExpr, Cast, Expr, Operator};
+use tablegate_store::model::{EdmDateTime, EdmValue};
+use tablegate_store::table::predicate::{CompareOp, PredicateColumn};
+use tablegate_store::table::{ColumnType, Predicate};
+use tablegate_types::sql_type::SqlType;
 use uuid::Uuid;
 
-use crate::model::{EdmDateTime, EdmValue};
-use crate::sql::key_range::{Pattern, comparison, flatten};
-use crate::sql::relation::{ColumnSource, Relation};
-use crate::sql::types::SqlType;
-use crate::table::predicate::{CompareOp, PredicateColumn};
-use crate::table::{ColumnType, Predicate};
+use crate::key_range::{Pattern, comparison, flatten};
+use crate::relation::{ColumnSource, Relation};
 
 /// Items of a list that are compared one by one; of a longer one no more is said.
 const LIST_MAX: usize = 1_000;
@@ -277,7 +277,7 @@ impl Tested {
 
 /// The constant of a test for equality.
 fn equal_to(test: &Predicate) -> Option<EdmValue> {
-    use crate::table::predicate::Condition;
+    use tablegate_store::table::predicate::Condition;
     match test {
         Predicate::Test(test) => match test.condition() {
             Condition::Compare(CompareOp::Eq, constant) => Some(constant.clone()),

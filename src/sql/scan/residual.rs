@@ -17,9 +17,9 @@ use datafusion::physical_expr::expressions::{
     BinaryExpr, CastExpr, Column, InListExpr, IsNotNullExpr, IsNullExpr, Literal, NotExpr,
 };
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr, conjunction_opt};
+use tablegate_types::calendar::MICROS_PER_DAY;
 
-use crate::sql::input::MICROS_PER_DAY;
-use crate::sql::key_range::flatten_physical;
+use crate::key_range::flatten_physical;
 
 /// Rows are copied before the other conjuncts are evaluated when no more than this part of them, in percent, is left.
 const COPIED_MOST: usize = 75;

@@ -8,17 +8,19 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::metrics::BaselineMetrics;
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
+use tablegate_store::table::{
+    Direction, KeyRange, Predicate, ScanPlan, ScanRequest, ScanStats, StoreError, TableReader,
+};
+use tablegate_types::error::SqlError;
 
 use super::layout::RowLayout;
 use super::overlay;
 use super::residual::Residual;
 use super::sieve::Sieve;
-use crate::sql::error::SqlError;
-use crate::sql::key_range::{Caps, KeyPlan, in_both};
-use crate::sql::reads::Reads;
-use crate::sql::relation::Relation;
-use crate::sql::tx::OwnWrites;
-use crate::table::{Direction, KeyRange, Predicate, ScanPlan, ScanRequest, ScanStats, StoreError, TableReader};
+use crate::key_range::{Caps, KeyPlan, in_both};
+use crate::reads::Reads;
+use crate::relation::Relation;
+use crate::tx::OwnWrites;
 
 /// Ranges with what is left to filter in them.
 #[derive(Debug, Clone)]

@@ -18,7 +18,7 @@ use datafusion::physical_expr::utils::collect_columns;
 
 use super::members::Members;
 use super::residual::is_plain;
-use crate::sql::key_range::flatten_physical;
+use crate::key_range::flatten_physical;
 
 /// Rows that are looked at before it is known whether looking at more of them pays.
 const ROWS_TRIED: usize = 32 * 1024;

@@ -1,13 +1,14 @@
 //! One stored entity as a row of values: what [`RowLayout`](super::layout::RowLayout) makes of a batch, where that needs no
 //! more than a look at each value.
 
-use crate::model::{EdmRef, EntityKey};
-use crate::sql::edm;
-use crate::sql::input::MICROS_PER_DAY;
-use crate::sql::relation::{ColumnSource, Relation};
-use crate::sql::single_row::{SingleRow, Value};
-use crate::sql::types::SqlType;
-use crate::table::{AtOnce, ScanColumn, ScanColumns, StoreError, TableReader};
+use tablegate_store::model::{EdmRef, EntityKey};
+use tablegate_store::table::{AtOnce, ScanColumn, ScanColumns, StoreError, TableReader};
+use tablegate_types::calendar::MICROS_PER_DAY;
+use tablegate_types::edm;
+use tablegate_types::single_row::{SingleRow, Value};
+use tablegate_types::sql_type::SqlType;
+
+use crate::relation::{ColumnSource, Relation};
 
 /// Where the values of some of a relation's columns are found.
 #[derive(Debug)]

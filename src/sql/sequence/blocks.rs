@@ -3,18 +3,19 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tablegate_store::model::{Entity, StoredEntity, TableName};
+use tablegate_store::table::{Batch, CommitError, IfMatch, Operation, Rejection};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+
 use super::counting::{advance, advance_by, check_within, exhausted};
-use crate::model::{Entity, StoredEntity, TableName};
-use crate::sql::catalog::{CATALOG_TABLE, Sequence, SequenceOptions, SequenceState};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::place::Stores;
-use crate::table::{Batch, CommitError, IfMatch, Operation, Rejection};
+use crate::catalog::{CATALOG_TABLE, Sequence, SequenceOptions, SequenceState};
+use crate::place::Stores;
 
 /// Values reserved at once, unless CACHE or a statement asks for more: so many are lost by a crash.
 const BLOCK: u64 = 64;
 
 /// The sequences that are kept in stores, shared by all sessions.
-pub(in crate::sql) struct Sequences {
+pub(crate) struct Sequences {
     stores: Stores,
     /// What is reserved and not given out yet, by the sequence's OID.
     blocks: Mutex<HashMap<u32, Arc<BlockCell>>>,

@@ -2,24 +2,25 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     CastKind, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query, SelectItem, SetExpr,
-    SetOperator, SetQuantifier, Value, Visit, VisitMut, Visitor, VisitorMut,
+    SetOperator, SetQuantifier, Value, Visitor, VisitorMut,
 };
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::quoting::{quote_ident, split_name};
 
 use super::functions;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::pg_catalog::{quote_ident, split_name};
-use crate::sql::place::Place;
-use crate::sql::statement::{Command, fold, parse, parse_expression};
+use crate::place::Place;
+use crate::syntax::{Command, fold, parse, parse_expression};
+use crate::syntax::{walk, walk_mut};
 
 /// The DEFAULT of a column that a sequence counts, as PostgreSQL prints it.
-pub(in crate::sql) fn next_call(place: Place, sequence: &str) -> String {
+pub(crate) fn next_call(place: Place, sequence: &str) -> String {
     format!("nextval('{}'::regclass)", called(place, sequence).replace('\'', "''"))
 }
 
 /// A sequence as the defaults of a table beside it name it. What is mounted is found under its schema alone.
-pub(in crate::sql) fn called(place: Place, sequence: &str) -> String {
+pub(crate) fn called(place: Place, sequence: &str) -> String {
     match place {
         Place::Mount(schema) => format!("{schema}.{}", quote_ident(sequence)),
         Place::Public | Place::Temporary(_) => quote_ident(sequence),
@@ -27,7 +28,7 @@ pub(in crate::sql) fn called(place: Place, sequence: &str) -> String {
 }
 
 /// A default of a mounted store's table as the store's own catalogue has it, where its sequences have no schema.
-pub(in crate::sql) fn default_as_kept(place: Place, text: &str) -> String {
+pub(crate) fn default_as_kept(place: Place, text: &str) -> String {
     let schema = place.schema();
     renamed(text, |parts| match parts {
         [of, name] if **of == *schema => Some(quote_ident(name)),
@@ -36,7 +37,7 @@ pub(in crate::sql) fn default_as_kept(place: Place, text: &str) -> String {
 }
 
 /// The way back: `public` is what the store's own catalogue calls its schema.
-pub(in crate::sql) fn default_as_shown(place: Place, text: &str) -> String {
+pub(crate) fn default_as_shown(place: Place, text: &str) -> String {
     renamed(text, |parts| match parts {
         [name] => Some(called(place, name)),
         [of, name] if of == "public" => Some(called(place, name)),
@@ -66,7 +67,7 @@ fn renamed(text: &str, rename: impl Fn(&[String]) -> Option<String>) -> String {
         return text.to_owned();
     }
     let Ok(mut expression) = parse_expression(text) else { return text.to_owned() };
-    let _ = VisitMut::visit(&mut expression, &mut Rename { rename });
+    let _ = walk_mut(&mut expression, &mut Rename { rename });
     expression.to_string()
 }
 
@@ -75,7 +76,7 @@ fn renamed(text: &str, rename: impl Fn(&[String]) -> Option<String>) -> String {
 ///
 /// # Errors
 /// 0A000 for a call whose sequence is not a constant, and for `setval`.
-pub(in crate::sql) fn take_next_calls(expr: &mut Expr, column: impl Fn(usize) -> Ident) -> SqlResult<Vec<String>> {
+pub(crate) fn take_next_calls(expr: &mut Expr, column: impl Fn(usize) -> Ident) -> SqlResult<Vec<String>> {
     struct Take<F> {
         column: F,
         taken: Vec<String>,
@@ -100,7 +101,7 @@ pub(in crate::sql) fn take_next_calls(expr: &mut Expr, column: impl Fn(usize) ->
         }
     }
     let mut take = Take { column, taken: Vec::new() };
-    match expr.visit(&mut take) {
+    match walk_mut(expr, &mut take) {
         ControlFlow::Continue(()) => Ok(take.taken),
         ControlFlow::Break(error) => Err(error),
     }
@@ -131,7 +132,7 @@ fn name_of(function: &Function) -> String {
 }
 
 /// Turns `VALUES (nextval('s')), ...` into selects: a plan evaluates asynchronous functions in those only.
-pub(in crate::sql) fn values_as_selects(query: &mut Query) -> SqlResult<()> {
+pub(crate) fn values_as_selects(query: &mut Query) -> SqlResult<()> {
     struct Turn;
     impl VisitorMut for Turn {
         type Break = Box<SqlError>;
@@ -144,7 +145,7 @@ pub(in crate::sql) fn values_as_selects(query: &mut Query) -> SqlResult<()> {
             ControlFlow::Continue(())
         }
     }
-    match query.visit(&mut Turn) {
+    match walk_mut(query, &mut Turn) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }
@@ -188,13 +189,13 @@ fn waits(expr: &Expr) -> bool {
             }
         }
     }
-    expr.visit(&mut Waits).is_break()
+    walk(expr, &mut Waits).is_break()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql::statement::parse_expression;
+    use crate::syntax::parse_expression;
 
     fn taken(text: &str) -> (String, Vec<String>) {
         let mut expr = parse_expression(text).unwrap();

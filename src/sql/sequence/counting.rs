@@ -1,7 +1,8 @@
 //! How a sequence counts. Pure: no store, no clock.
 
-use crate::sql::catalog::{Sequence, SequenceOptions, SequenceState};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+
+use crate::catalog::{Sequence, SequenceOptions, SequenceState};
 
 /// Gives out one value; `None` when the sequence has come to its end.
 pub(super) fn advance(options: &SequenceOptions, state: SequenceState) -> Option<SequenceState> {

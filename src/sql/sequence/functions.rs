@@ -18,9 +18,9 @@ use datafusion::logical_expr::async_udf::{AsyncScalarUDF, AsyncScalarUDFImpl};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility,
 };
+use tablegate_types::error::{SqlError, SqlResult};
 
 use super::session::SessionSequences;
-use crate::sql::error::{SqlError, SqlResult};
 
 /// Whether a function may have to wait for the store.
 pub(super) fn waits(name: &str) -> bool {
@@ -75,7 +75,7 @@ impl Kind {
 }
 
 /// The function of this name, for one call in a statement of the session.
-pub(in crate::sql) fn find(name: &str, sequences: &Arc<SessionSequences>) -> Option<Arc<ScalarUDF>> {
+pub(crate) fn find(name: &str, sequences: &Arc<SessionSequences>) -> Option<Arc<ScalarUDF>> {
     static CALLS: AtomicU64 = AtomicU64::new(0);
     let kind = Kind::of_name(name)?;
     let call = CALLS.fetch_add(1, Ordering::Relaxed);

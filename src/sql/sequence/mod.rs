@@ -13,7 +13,6 @@ mod functions;
 mod options;
 mod rows;
 mod session;
-mod syntax;
 
 pub(super) use blocks::Sequences;
 pub(super) use calls::{called, default_as_kept, default_as_shown, next_call, take_next_calls, values_as_selects};
@@ -21,6 +20,3 @@ pub(super) use functions::find as function;
 pub(super) use options::{altered, check_restart, created};
 pub(super) use rows::provider;
 pub(super) use session::SessionSequences;
-pub(super) use syntax::{
-    AlterSequence, CreateSequence, GivenOptions, SequenceCommand, identity_options, parse_command,
-};

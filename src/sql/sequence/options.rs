@@ -1,18 +1,18 @@
 //! The options of a sequence: what was given, with PostgreSQL's defaults and checks.
 
-use datafusion::sql::sqlparser::ast::DataType;
+use sqlparser::ast::DataType;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
 
-use super::syntax::GivenOptions;
-use crate::sql::catalog::SequenceOptions;
-use crate::sql::ddl::sql_type;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::types::SqlType;
+use crate::catalog::SequenceOptions;
+use crate::syntax::GivenOptions;
+use crate::syntax::sql_type;
 
 /// The options of a new sequence. `default_type` is that of the column it is made for; bigint when it stands alone.
 ///
 /// # Errors
 /// 22023 for options that contradict each other or the type.
-pub(in crate::sql) fn created(given: &GivenOptions, default_type: &SqlType) -> SqlResult<SequenceOptions> {
+pub(crate) fn created(given: &GivenOptions, default_type: &SqlType) -> SqlResult<SequenceOptions> {
     if given.restart.is_some() {
         return Err(SqlError::new(ErrorKind::Syntax, "invalid sequence option RESTART"));
     }
@@ -42,10 +42,7 @@ pub(in crate::sql) fn created(given: &GivenOptions, default_type: &SqlType) -> S
 ///
 /// # Errors
 /// As [`created`].
-pub(in crate::sql) fn altered(
-    old: &SequenceOptions,
-    given: &GivenOptions,
-) -> SqlResult<(SequenceOptions, Option<i64>)> {
+pub(crate) fn altered(old: &SequenceOptions, given: &GivenOptions) -> SqlResult<(SequenceOptions, Option<i64>)> {
     let old_type = SqlType::parse(&old.sql_type).unwrap_or(SqlType::Int8);
     let counted = counted_type(given.data_type.as_ref(), &old_type)?;
     let mut given = given.clone();
@@ -76,7 +73,7 @@ pub(in crate::sql) fn altered(
 ///
 /// # Errors
 /// 22023.
-pub(in crate::sql) fn check_restart(options: &SequenceOptions, value: i64) -> SqlResult<()> {
+pub(crate) fn check_restart(options: &SequenceOptions, value: i64) -> SqlResult<()> {
     check_within("RESTART", value, options)
 }
 

@@ -6,17 +6,17 @@ use arrow::array::{BooleanArray, Int64Array};
 use arrow::datatypes::Schema;
 use arrow::record_batch::RecordBatch;
 use datafusion::catalog::{MemTable, TableProvider};
+use tablegate_types::error::SqlResult;
+use tablegate_types::sql_type::SqlType;
 
 use super::session::SessionSequences;
-use crate::sql::catalog::Sequence;
-use crate::sql::error::SqlResult;
-use crate::sql::types::SqlType;
+use crate::catalog::Sequence;
 
 /// `SELECT last_value, log_cnt, is_called FROM sequence`, which pg_dump asks.
 ///
 /// # Errors
 /// What the store meets.
-pub(in crate::sql) async fn provider(
+pub(crate) async fn provider(
     sequences: &SessionSequences,
     sequence: &Arc<Sequence>,
 ) -> SqlResult<Arc<dyn TableProvider>> {

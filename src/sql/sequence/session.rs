@@ -3,15 +3,17 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::privileges::{ObjectKind, Privileges};
+use tablegate_types::quoting::split_name;
+
 use super::blocks::Sequences;
 use super::counting::{advance, check_within, exhausted};
-use crate::sql::catalog::{CatalogView, Sequence, SequenceState};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::pg_catalog::split_name;
-use crate::sql::privileges::{ObjectKind, Privileges, Rights};
+use crate::catalog::{CatalogView, Sequence, SequenceState};
+use crate::privileges::Rights;
 
 /// The sequences as one session uses them.
-pub(in crate::sql) struct SessionSequences {
+pub(crate) struct SessionSequences {
     shared: Arc<Sequences>,
     inner: Mutex<Inner>,
 }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use super::{NamedStatement, Session, TransactionStatus};
-use crate::sql::activity::{Doing, Stopper, Visitor};
+use crate::activity::{Doing, Stopper, Visitor};
 
 impl Session {
     /// The session is one that others see, and may stop.
@@ -17,7 +17,7 @@ impl Session {
     /// The client asked for this.
     pub fn show_running(&self, query: &str) {
         if let Some(presence) = &self.presence {
-            let began = self.transaction.began().map(crate::model::EdmDateTime::unix_micros);
+            let began = self.transaction.began().map(tablegate_store::model::EdmDateTime::unix_micros);
             presence.run(query, began);
         }
     }
@@ -30,7 +30,7 @@ impl Session {
             TransactionStatus::InBlock => Doing::IdleInTransaction,
             TransactionStatus::Failed => Doing::Aborted,
         };
-        let began = self.transaction.began().map(crate::model::EdmDateTime::unix_micros);
+        let began = self.transaction.began().map(tablegate_store::model::EdmDateTime::unix_micros);
         presence.rest(doing, began);
     }
 

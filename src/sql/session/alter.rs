@@ -3,22 +3,22 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast::{Expr, Ident, UnaryOperator};
+use sqlparser::ast::{Expr, Ident, UnaryOperator};
+use tablegate_store::table::{Direction, KeyRange};
+use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 
 use super::views::check_types_free;
 use super::{Position, Session};
-use crate::sql::catalog::{Access, CatalogView, Declaration, duplicate_table};
-use crate::sql::ddl::{self, Alteration, Renaming, RowCheck};
-use crate::sql::dml::{contains_nulls, is_there_row};
-use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
-use crate::sql::outcome::{CommandTag, Outcome};
-use crate::sql::place::Place;
-use crate::sql::plan::{placed_name, schema_and_table};
-use crate::sql::reads::Reads;
-use crate::sql::relation::Relation;
-use crate::sql::statement::AlterCommand;
-use crate::sql::views::Needed;
-use crate::table::{Direction, KeyRange};
+use crate::catalog::{Access, CatalogView, Declaration, duplicate_table};
+use crate::ddl::{self, Alteration, Renaming, RowCheck};
+use crate::dml::{contains_nulls, is_there_row};
+use crate::outcome::{CommandTag, Outcome};
+use crate::place::Place;
+use crate::plan::{placed_name, schema_and_table};
+use crate::reads::Reads;
+use crate::relation::Relation;
+use crate::syntax::AlterCommand;
+use crate::views::Needed;
 
 impl Session {
     pub(super) async fn alter_table(&mut self, command: &AlterCommand, position: Position) -> SqlResult<Outcome> {

@@ -7,21 +7,21 @@
 use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
+use tablegate_store::model::Entity;
+use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
 
 use super::locking::LockingStatement;
 use super::prepare::{Plan, plan};
 use super::{Position, Session};
-use crate::model::Entity;
-use crate::sql::dml::{Changed, PreparedDml, WriteMode, Writes, insert_all};
-use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
-use crate::sql::place::Place;
-use crate::sql::plan::{CurrentIn, Planner, Tables};
-use crate::sql::progress::{Report, Writer};
-use crate::sql::relation::{Relation, RelationKind};
-use crate::sql::settings::Autocommit;
-use crate::sql::statement::Command;
-use crate::sql::tx::{Claims, EgtCount, EgtWriter, Isolation, TableMode};
-use crate::sql::types::SqlType;
+use crate::dml::{Changed, PreparedDml, WriteMode, Writes, insert_all};
+use crate::place::Place;
+use crate::plan::{CurrentIn, Planner, Tables};
+use crate::progress::{Report, Writer};
+use crate::relation::{Relation, RelationKind};
+use crate::settings::Autocommit;
+use crate::syntax::Command;
+use crate::tx::{Claims, EgtCount, EgtWriter, Isolation, TableMode};
 
 /// How often a change is run before the client learns of the conflicts (40001). Where rows are locked, each run has
 /// all that the one before it met: more than a few are not to be expected.

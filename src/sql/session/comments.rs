@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
+use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
+use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 
 use super::indexes::{index_of, placed_index};
 use super::{Position, Session};
-use crate::sql::catalog::{Declaration, SharedComments, UnenforcedKind, View, set_comment};
-use crate::sql::dml::find_target;
-use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
-use crate::sql::outcome::{CommandTag, Outcome};
-use crate::sql::place::PlacedName;
-use crate::sql::plan::{placed_name, resolve_column, schema_and_table};
-use crate::sql::relation::Relation;
-use crate::sql::statement::dialect::comment::{CommentCommand, CommentSubject};
-use crate::sql::tx::TableMode;
+use crate::catalog::{Declaration, SharedComments, UnenforcedKind, View, set_comment};
+use crate::dml::find_target;
+use crate::outcome::{CommandTag, Outcome};
+use crate::place::PlacedName;
+use crate::plan::{placed_name, resolve_column, schema_and_table};
+use crate::relation::Relation;
+use crate::syntax::dialect::comment::{CommentCommand, CommentSubject};
+use crate::tx::TableMode;
 
 /// What is claimed to change the comments on schemas and databases: no table's name.
 const SHARED_COMMENTS: &str = "comments\0";

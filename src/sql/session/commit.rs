@@ -1,11 +1,12 @@
 //! Committing what the statements of a transaction have collected.
 
+use tablegate_store::table::Operation;
+use tablegate_types::error::SqlResult;
+
 use super::Session;
-use crate::sql::catalog::StagedCatalog;
-use crate::sql::error::SqlResult;
-use crate::sql::observe::{Footprint, Observed, Outcome};
-use crate::sql::tx::{Collected, CommitGroup, EgtCount, EgtWriter, WriteSet};
-use crate::table::Operation;
+use crate::catalog::StagedCatalog;
+use crate::observe::{Footprint, Observed, Outcome};
+use crate::tx::{Collected, CommitGroup, EgtCount, EgtWriter, WriteSet};
 
 impl Session {
     /// Commits a block, all or nothing: one EGT, as the rules have seen to, or in observe mode a group of them.

@@ -1,12 +1,13 @@
 //! BEGIN, COMMIT, ROLLBACK, savepoints and SET TRANSACTION.
 
+use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
+
 use super::Session;
-use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
-use crate::sql::login::Role;
-use crate::sql::outcome::{CommandTag, Outcome};
-use crate::sql::settings::may_only_read;
-use crate::sql::statement::TransactionCommand;
-use crate::sql::tx::{Collected, Isolation, NamedModes, Snapshot, TransactionModes, TransactionState};
+use crate::login::Role;
+use crate::outcome::{CommandTag, Outcome};
+use crate::settings::may_only_read;
+use crate::syntax::TransactionCommand;
+use crate::tx::{Collected, Isolation, NamedModes, Snapshot, TransactionModes, TransactionState};
 
 impl Session {
     pub(super) async fn run_transaction(&mut self, command: &TransactionCommand) -> SqlResult<Outcome> {

@@ -8,22 +8,22 @@ use std::sync::Arc;
 use arrow::array::ArrayRef;
 use arrow::datatypes::Schema;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
-use datafusion::sql::sqlparser::ast::{CreateTableOptions, SqlOption};
 use futures::StreamExt;
+use sqlparser::ast::{CreateTableOptions, SqlOption};
+use tablegate_types::edm;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::quoting::quote_ident;
+use tablegate_types::sql_type::SqlType;
 
 use super::{Position, Session};
-use crate::sql::dml::{RowsToWrite, TargetColumn};
-use crate::sql::edm;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::outcome::{CommandTag, Outcome, ResultColumn};
-use crate::sql::pg_catalog::quote_ident;
-use crate::sql::place::PlacedName;
-use crate::sql::plan::PlannedQuery;
-use crate::sql::relation::Relation;
-use crate::sql::statement::dialect::create_as::CreateAsCommand;
-use crate::sql::statement::{Command, CreateTableCommand, fold, parse};
-use crate::sql::tx::{LoadError, TableLoader, TableMode};
-use crate::sql::types::SqlType;
+use crate::dml::{RowsToWrite, TargetColumn};
+use crate::outcome::{CommandTag, Outcome, ResultColumn};
+use crate::place::PlacedName;
+use crate::plan::PlannedQuery;
+use crate::relation::Relation;
+use crate::syntax::dialect::create_as::CreateAsCommand;
+use crate::syntax::{Command, CreateTableCommand, fold, parse};
+use crate::tx::{LoadError, TableLoader, TableMode};
 
 impl Session {
     pub(super) async fn create_table_as(

@@ -2,14 +2,15 @@
 
 use datafusion::common::ScalarValue;
 use futures::StreamExt;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::prepare::{Plan, Prepared};
 use super::{Position, Session};
-use crate::sql::cursor::{Cursor, CursorCommand, CursorRows, Declare, Fetch, fetch};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::outcome::{CommandTag, Outcome, Rows, RowsTag};
-use crate::sql::statement::Command;
-use crate::sql::statistics::OpenCursor;
+use crate::cursor::{Cursor, CursorRows, fetch};
+use crate::outcome::{CommandTag, Outcome, Rows, RowsTag};
+use crate::statistics::OpenCursor;
+use crate::syntax::Command;
+use crate::syntax::{CursorCommand, Declare, Fetch};
 
 impl Session {
     /// Opens a cursor over a planned query.

@@ -5,21 +5,21 @@
 
 use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast::ObjectName;
+use sqlparser::ast::ObjectName;
+use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
+use tablegate_types::privileges::Privileges;
 
 use super::{Position, Session};
-use crate::sql::catalog::{Access, Sequence, duplicate_table};
-use crate::sql::ddl::{self, Reference};
-use crate::sql::dml::find_target;
-use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
-use crate::sql::outcome::{CommandTag, Outcome};
-use crate::sql::place::{Place, PlacedName};
-use crate::sql::plan::schema_and_table;
-use crate::sql::privileges::Privileges;
-use crate::sql::relation::{Relation, RelationKind};
-use crate::sql::statement::{CreateTableCommand, DropObjects, Truncate};
-use crate::sql::tx::TableMode;
-use crate::sql::views::Needed;
+use crate::catalog::{Access, Sequence, duplicate_table};
+use crate::ddl::{self, Reference};
+use crate::dml::find_target;
+use crate::outcome::{CommandTag, Outcome};
+use crate::place::{Place, PlacedName};
+use crate::plan::schema_and_table;
+use crate::relation::{Relation, RelationKind};
+use crate::syntax::{CreateTableCommand, DropObjects, Truncate};
+use crate::tx::TableMode;
+use crate::views::Needed;
 
 impl Session {
     pub(super) async fn create_table(

@@ -6,24 +6,24 @@ use std::time::Instant;
 use datafusion::common::ScalarValue;
 use datafusion::execution::SessionState;
 use datafusion::physical_plan::execute_stream;
-use datafusion::sql::sqlparser::ast::{Expr, UtilityOption, Value};
 use futures::StreamExt;
+use sqlparser::ast::{Expr, UtilityOption, Value};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
 
 use super::change::Change;
 use super::prepare::{Plan, plan};
 use super::show::{text_column, text_rows};
 use super::{Position, Session};
-use crate::sql::dml::{Outline, PreparedDml};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::explain::{ExplainFormat, ExplainOptions, Shown, render};
-use crate::sql::locking::LockingQuery;
-use crate::sql::observe::SeenStatement;
-use crate::sql::outcome::{Outcome, ResultColumn, RowsTag};
-use crate::sql::plan::PlannedQuery;
-use crate::sql::reads::Reads;
-use crate::sql::settings::parse_bool;
-use crate::sql::statement::{ExplainCommand, Statement, fold};
-use crate::sql::types::SqlType;
+use crate::dml::{Outline, PreparedDml};
+use crate::explain::{ExplainFormat, ExplainOptions, Shown, render};
+use crate::locking::LockingQuery;
+use crate::observe::SeenStatement;
+use crate::outcome::{Outcome, ResultColumn, RowsTag};
+use crate::plan::PlannedQuery;
+use crate::reads::Reads;
+use crate::settings::parse_bool;
+use crate::syntax::{ExplainCommand, Statement, fold};
 
 /// EXPLAIN's one column.
 ///

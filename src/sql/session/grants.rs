@@ -1,14 +1,16 @@
 //! GRANT and REVOKE.
 
-use datafusion::sql::sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
+use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
+use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
+use tablegate_types::privileges::{Change, ObjectKind, Privileges};
 
 use super::privileges::{DATABASE, Object, UNKNOWN, object_named};
 use super::{Position, Session};
-use crate::sql::catalog::{Access, CatalogView};
-use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
-use crate::sql::outcome::{CommandTag, Outcome};
-use crate::sql::place::{Place, PlacedName};
-use crate::sql::privileges::{Change, GrantCommand, GrantPrivileges, Grantee, ObjectKind, On, Privileges, Roles};
+use crate::catalog::{Access, CatalogView};
+use crate::outcome::{CommandTag, Outcome};
+use crate::place::{Place, PlacedName};
+use crate::privileges::Roles;
+use crate::syntax::{GrantCommand, GrantPrivileges, Grantee, On};
 
 impl Session {
     pub(super) async fn run_grant(&mut self, command: &GrantCommand, position: Position) -> SqlResult<Outcome> {
@@ -71,7 +73,7 @@ impl Session {
             }
             On::AllTables(schemas) => {
                 let places = places_of(&reads.catalog, schemas)?;
-                let table = |r: &std::sync::Arc<crate::sql::relation::Relation>| Object {
+                let table = |r: &std::sync::Arc<crate::relation::Relation>| Object {
                     kind: ObjectKind::Table,
                     oid: r.oid,
                     place: r.place(),
@@ -125,7 +127,7 @@ impl Session {
             Some(object) => return Ok(object),
             None => {}
         }
-        let (schema, table) = crate::sql::plan::schema_and_table(&name)?;
+        let (schema, table) = crate::plan::schema_and_table(&name)?;
         let is_index = reads.catalog.named(schema.as_deref(), &table);
         if is_index.is_some_and(|index| super::indexes::index_of(&reads.catalog, &index).is_some()) {
             return Err(SqlError::new(ErrorKind::WrongObjectType, format!("\"{table}\" is an index")));

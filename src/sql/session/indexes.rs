@@ -1,17 +1,17 @@
 //! CREATE INDEX and DROP INDEX: recorded under `egt.mode = observe`, never built.
 
-use datafusion::sql::sqlparser::ast::{CreateIndex, ObjectName};
+use sqlparser::ast::{CreateIndex, ObjectName};
+use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 
 use super::{Position, Session};
-use crate::sql::catalog::{CatalogView, Declaration, UnenforcedKind, duplicate_table};
-use crate::sql::ddl::{self, Recorder};
-use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
-use crate::sql::outcome::{CommandTag, Outcome};
-use crate::sql::place::PlacedName;
-use crate::sql::plan::{placed_name, schema_and_table};
-use crate::sql::relation::RelationKind;
-use crate::sql::settings::EgtMode;
-use crate::sql::statement::DropObjects;
+use crate::catalog::{CatalogView, Declaration, UnenforcedKind, duplicate_table};
+use crate::ddl::{self, Recorder};
+use crate::outcome::{CommandTag, Outcome};
+use crate::place::PlacedName;
+use crate::plan::{placed_name, schema_and_table};
+use crate::relation::RelationKind;
+use crate::settings::EgtMode;
+use crate::syntax::DropObjects;
 
 impl Session {
     pub(super) async fn create_index(&mut self, create: &CreateIndex, position: Position) -> SqlResult<Outcome> {

@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast::{ColumnDef, ObjectName, TableConstraint};
+use sqlparser::ast::{ColumnDef, ObjectName, TableConstraint};
+use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
+use tablegate_types::quoting::quote_ident;
+use tablegate_types::sql_type::SqlType;
 
 use super::Session;
-use crate::sql::catalog::{Constraints, Declaration, SequenceOptions, UnenforcedKind};
-use crate::sql::dml::find_target;
-use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
-use crate::sql::pg_catalog::quote_ident;
-use crate::sql::plan::schema_and_table;
-use crate::sql::relation::{Relation, RelationColumn};
-use crate::sql::sequence::GivenOptions;
-use crate::sql::statement::dialect::like::{Copied, LikeClause};
-use crate::sql::statement::{Command, CreateTableCommand, parse};
-use crate::sql::types::SqlType;
+use crate::catalog::{Constraints, Declaration, SequenceOptions, UnenforcedKind};
+use crate::dml::find_target;
+use crate::plan::schema_and_table;
+use crate::relation::{Relation, RelationColumn};
+use crate::syntax::GivenOptions;
+use crate::syntax::dialect::like::{Copied, LikeClause};
+use crate::syntax::{Command, CreateTableCommand, parse};
 
 /// What a clause stands for.
 struct Spelled {
@@ -95,7 +95,7 @@ impl Session {
     }
 }
 
-async fn source(planner: &crate::sql::plan::Planner<'_>, name: &ObjectName) -> SqlResult<Arc<Relation>> {
+async fn source(planner: &crate::plan::Planner<'_>, name: &ObjectName) -> SqlResult<Arc<Relation>> {
     find_target(planner, name).await.map_err(|error| match error.kind {
         ErrorKind::InsufficientPrivilege => SqlError::not_supported("LIKE of a system catalog")
             .with_hint("CREATE TABLE ... AS SELECT ... WITH NO DATA makes a table of its columns."),
@@ -104,7 +104,7 @@ async fn source(planner: &crate::sql::plan::Planner<'_>, name: &ObjectName) -> S
 }
 
 fn has_identity(column: &ColumnDef) -> bool {
-    use datafusion::sql::sqlparser::ast::ColumnOption;
+    use sqlparser::ast::ColumnOption;
     column.options.iter().any(|o| matches!(o.option, ColumnOption::Generated { generation_expr: None, .. }))
 }
 

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast::{Lock, LockTableMode, ObjectName};
 use futures::StreamExt;
+use sqlparser::ast::{Lock, LockTableMode, ObjectName};
+use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 
 use super::{Position, Session};
-use crate::sql::dml::find_target;
-use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
-use crate::sql::outcome::{CommandTag, Outcome, RowStream};
-use crate::sql::plan::schema_and_table;
-use crate::sql::relation::Relation;
-use crate::sql::tx::{Claims, TableMode};
-use crate::sql::views;
+use crate::dml::find_target;
+use crate::outcome::{CommandTag, Outcome, RowStream};
+use crate::plan::schema_and_table;
+use crate::relation::Relation;
+use crate::tx::{Claims, TableMode};
+use crate::views;
 
 impl Session {
     pub(super) async fn run_lock(&mut self, lock: &Lock) -> SqlResult<Outcome> {

@@ -1,20 +1,20 @@
 //! Running SELECT ... FOR UPDATE, alone and inside of other statements.
 
 use datafusion::common::ScalarValue;
-use datafusion::sql::sqlparser::ast::Query;
 use futures::stream;
+use sqlparser::ast::Query;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
 
 use super::change::{RUNS_MAX, too_many_conflicts};
 use super::prepare::{Plan, Prepared, plan};
 use super::run::plan_changed;
 use super::{Position, Session};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::locking::{LockedRows, LockingQuery, LockingSubQueries};
-use crate::sql::outcome::{Outcome, Rows, RowsTag};
-use crate::sql::plan::{Planner, Tables};
-use crate::sql::statement::Command;
-use crate::sql::tx::{Claims, TableMode};
-use crate::sql::types::SqlType;
+use crate::locking::{LockedRows, LockingQuery, LockingSubQueries};
+use crate::outcome::{Outcome, Rows, RowsTag};
+use crate::plan::{Planner, Tables};
+use crate::syntax::Command;
+use crate::tx::{Claims, TableMode};
 
 /// A statement with locking sub-queries, which run before it.
 pub(super) struct LockingStatement {

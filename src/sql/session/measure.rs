@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{Prepared, Session};
-use crate::sql::outcome::CommandTag;
-use crate::sql::statistics::{Cost, Kind, Measure};
+use crate::outcome::CommandTag;
+use crate::statistics::{Cost, Kind, Measure};
 
 impl Session {
     /// A statement begins to run. One that a statement of SQL runs, as EXECUTE does, is a part of it.

@@ -41,6 +41,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use datafusion::common::ScalarValue;
+use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
+use tablegate_types::style::{Reading, Style};
 
 pub use self::copy::CopiedRows;
 use self::copy::CopyInProgress;
@@ -48,14 +51,12 @@ use self::prepare::Known;
 pub use self::prepare::Prepared;
 pub use self::repeated::Repeated;
 use self::repeated::RepeatedTexts;
-pub(super) use self::set_config::SetConfig;
 pub use self::statements::{NamedStatement, NamedStatements};
 use super::activity::Presence;
 use super::catalog::SessionCatalog;
 use super::cursor::Cursors;
 use super::database::Database;
 use super::engine::Engine;
-use super::error::{ErrorKind, Notice, SqlError, SqlResult};
 use super::handles::{Handles, Notices};
 use super::login::Login;
 pub use super::login::{Account, AccountChange, Accounts, AccountsError, Encryption, Role, Secret};
@@ -67,11 +68,9 @@ use super::privileges::Rights;
 use super::reads::Reads;
 use super::sequence::SessionSequences;
 use super::settings::{Settings, Source};
-pub use super::statement::Statement;
 use super::statistics::{Measure, Meter};
-use super::style::{Reading, Style};
 use super::tx::{AdvisoryLocks, Snapshot, Transaction, TransactionState};
-use super::types::SqlType;
+pub use crate::syntax::Statement;
 
 /// What the client said at start-up.
 #[derive(Debug, Clone, Default)]
@@ -201,7 +200,7 @@ impl Session {
     /// # Errors
     /// 42601 with the position, or the refusal of a statement that is not done here.
     pub fn parse(&self, sql: &str) -> SqlResult<Vec<Statement>> {
-        super::statement::parse(sql)
+        crate::syntax::parse(sql)
     }
 
     /// Plans a statement. `declared` are the parameter types the client gave, `Unknown` where it left them open.

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use tablegate_types::error::SqlResult;
+
 use super::Session;
-use crate::sql::error::SqlResult;
-use crate::sql::notify::Mailbox;
-use crate::sql::outcome::{CommandTag, Outcome};
-use crate::sql::statement::NotifyCommand;
+use crate::notify::Mailbox;
+use crate::outcome::{CommandTag, Outcome};
+use crate::syntax::NotifyCommand;
 
 impl Session {
     pub(super) fn run_notify(&mut self, command: &NotifyCommand) -> SqlResult<Outcome> {

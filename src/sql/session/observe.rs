@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use tablegate_types::error::{Notice, SqlResult};
+
 use super::Session;
-use crate::sql::error::{Notice, SqlResult};
-use crate::sql::observe::{Client, Footprint, Observed, Outcome, SeenStatement};
-use crate::sql::settings::EgtMode;
-use crate::sql::tx::{Collected, EgtCount};
+use crate::observe::{Client, Footprint, Observed, Outcome, SeenStatement};
+use crate::settings::EgtMode;
+use crate::tx::{Collected, EgtCount};
 
 impl Session {
     /// A statement that writes begins. Observe mode looks on where the store can carry out what the mode allows.

@@ -1,12 +1,15 @@
 //! ALTER ... OWNER TO.
 
+use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
+use tablegate_types::privileges::ObjectKind;
+
 use super::privileges::{UNKNOWN, object_named};
 use super::{Position, Session};
-use crate::sql::catalog::Access;
-use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
-use crate::sql::outcome::{CommandTag, Outcome};
-use crate::sql::place::PlacedName;
-use crate::sql::privileges::{Grantee, ObjectKind, OwnerChange, unknown_role};
+use crate::catalog::Access;
+use crate::outcome::{CommandTag, Outcome};
+use crate::place::PlacedName;
+use crate::privileges::unknown_role;
+use crate::syntax::{Grantee, OwnerChange};
 
 impl Session {
     /// Schemas belong to whoever owns the server's tables; a dump gives them an owner all the same.

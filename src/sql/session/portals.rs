@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::prepare::Prepared;
 use super::{Position, Session, TransactionStatus};
-use crate::sql::cursor::{Cursor, CursorRows, Direction, Origin, fetch};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::outcome::{Outcome, ResultColumn, Rows, RowsTag};
-use crate::sql::statistics::OpenCursor;
+use crate::cursor::{Cursor, CursorRows, Origin, fetch};
+use crate::outcome::{Outcome, ResultColumn, Rows, RowsTag};
+use crate::statistics::OpenCursor;
+use crate::syntax::Direction;
 
 impl Session {
     /// Opens a cursor over a query with its parameters.

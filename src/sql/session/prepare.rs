@@ -2,20 +2,22 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use tablegate_types::error::SqlResult;
+use tablegate_types::sql_type::SqlType;
+use tablegate_types::style::Style;
+
 use super::locking::LockingStatement;
 use super::statements::NamedStatements;
-use crate::sql::cursor::{CursorCommand, Cursors};
-use crate::sql::dml::PreparedDml;
-use crate::sql::error::SqlResult;
-use crate::sql::locking::LockingQuery;
-use crate::sql::observe::SeenStatement;
-use crate::sql::outcome::ResultColumn;
-use crate::sql::plan::{CurrentIn, PlannedQuery, Planner};
-use crate::sql::settings::Settings;
-use crate::sql::statement::{Command, Statement};
-use crate::sql::statistics::normalized;
-use crate::sql::style::Style;
-use crate::sql::types::SqlType;
+use crate::cursor::Cursors;
+use crate::dml::PreparedDml;
+use crate::locking::LockingQuery;
+use crate::observe::SeenStatement;
+use crate::outcome::ResultColumn;
+use crate::plan::{CurrentIn, PlannedQuery, Planner};
+use crate::settings::Settings;
+use crate::statistics::normalized;
+use crate::syntax::CursorCommand;
+use crate::syntax::{Command, Statement};
 
 /// A planned statement.
 pub struct Prepared {

@@ -3,22 +3,24 @@
 //! Names are looked up as the statement looks them up, in its transaction's snapshot; what is granted counts as it is at
 //! this moment, so that what is revoked is so for transactions that are under way.
 
-use datafusion::sql::sqlparser::ast::ObjectName;
+use sqlparser::ast::ObjectName;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::privileges::{ObjectKind, Privileges, not_owned};
 
 use super::Session;
 use super::indexes::{index_of, placed_index};
-use crate::sql::catalog::{Access, CatalogView, SessionCatalog, StagedCatalog, schema_oid};
-use crate::sql::engine::Engine;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::login::Role;
+use crate::catalog::{Access, CatalogView, SessionCatalog, StagedCatalog, schema_oid};
+use crate::engine::Engine;
+use crate::login::Role;
+
 /// The OID of the database.
-pub(super) use crate::sql::pg_catalog::DATABASE;
-use crate::sql::place::Place;
-use crate::sql::plan::schema_and_table;
-use crate::sql::privileges::{Demand, ObjectKind, Privileges, Rights, Wanted, demands, not_owned};
-use crate::sql::reads::Reads;
-use crate::sql::relation::Relation;
-use crate::sql::statement::Command;
+pub(super) use crate::pg_catalog::DATABASE;
+use crate::place::Place;
+use crate::plan::schema_and_table;
+use crate::privileges::{Demand, Rights, Wanted, demands};
+use crate::reads::Reads;
+use crate::relation::Relation;
+use crate::syntax::Command;
 
 /// The OID of what no privileges are kept for: no object has it.
 pub(super) const UNKNOWN: u32 = 0;

@@ -2,12 +2,12 @@
 
 use arrow::record_batch::RecordBatch;
 use futures::StreamExt;
+use tablegate_types::error::SqlResult;
+use tablegate_types::sql_type::SqlType;
 
 use super::Session;
-use crate::sql::error::SqlResult;
-use crate::sql::outcome::{ResultColumn, RowStream};
-use crate::sql::pg_catalog::SystemCatalog;
-use crate::sql::types::SqlType;
+use crate::outcome::{ResultColumn, RowStream};
+use crate::pg_catalog::SystemCatalog;
 
 impl Session {
     /// The rows with the OIDs of what they name in those columns for which `is_wanted` is true.

@@ -9,14 +9,14 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
+use tablegate_types::error::SqlResult;
+use tablegate_types::input::parse_text_as;
+use tablegate_types::sql_type::SqlType;
 
 use super::prepare::{Known, Plan, Prepared};
 use super::{Session, TransactionStatus};
-use crate::sql::error::SqlResult;
-use crate::sql::input::parse_text_as;
-use crate::sql::settings::{EgtMode, PlanCache};
-use crate::sql::statement::{Constant, Lifted, lifted, parse};
-use crate::sql::types::SqlType;
+use crate::settings::{EgtMode, PlanCache};
+use crate::syntax::{Constant, Lifted, lifted, parse};
 
 /// Most texts that a session remembers.
 const TEXTS_MAX: usize = 64;

@@ -8,18 +8,18 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef};
 use arrow::record_batch::RecordBatch;
 use futures::StreamExt;
+use tablegate_store::model::{Entity, EntityKey, Properties, PropertyName};
+use tablegate_types::edm;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
 
 use super::Session;
-use crate::model::{Entity, EntityKey, Properties, PropertyName};
-use crate::sql::catalog::Declaration;
-use crate::sql::ddl::{Computed, Origin, Rewrite};
-use crate::sql::dml::{contains_nulls, generated_keys, keys_and, keys_of_batch};
-use crate::sql::edm;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::reads::Reads;
-use crate::sql::relation::{ColumnSource, Relation, RelationKind};
-use crate::sql::tx::{LoadError, TableLoader};
-use crate::sql::types::SqlType;
+use crate::catalog::Declaration;
+use crate::ddl::{Computed, Origin, Rewrite};
+use crate::dml::{contains_nulls, generated_keys, keys_and, keys_of_batch};
+use crate::reads::Reads;
+use crate::relation::{ColumnSource, Relation, RelationKind};
+use crate::tx::{LoadError, TableLoader};
 
 /// Columns the query begins with: PartitionKey and RowKey.
 const KEY_COLUMNS: usize = 2;

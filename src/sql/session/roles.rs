@@ -5,13 +5,15 @@
 
 use std::sync::Arc;
 
+use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
+
 use super::Session;
-use crate::sql::catalog::schema_oid;
-use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
-use crate::sql::login::{AccountChange, Accounts, AccountsError, Login, Role};
-use crate::sql::outcome::{CommandTag, Outcome};
-use crate::sql::place::Place;
-use crate::sql::privileges::{Grantee, Rights, RoleCommand, RoleOptions, Roles, unknown_role};
+use crate::catalog::schema_oid;
+use crate::login::{AccountChange, Accounts, AccountsError, Login, Role};
+use crate::outcome::{CommandTag, Outcome};
+use crate::place::Place;
+use crate::privileges::{Rights, Roles, unknown_role};
+use crate::syntax::{Grantee, RoleCommand, RoleOptions};
 
 impl Session {
     pub(super) async fn run_role(&mut self, command: &RoleCommand) -> SqlResult<Outcome> {
@@ -231,7 +233,7 @@ impl Session {
 }
 
 /// Whether the role is to be a superuser, and its password.
-type Asked = (Option<bool>, Option<Option<crate::sql::login::Secret>>);
+type Asked = (Option<bool>, Option<Option<crate::login::Secret>>);
 
 fn check_options(options: &RoleOptions) -> SqlResult<Asked> {
     if let Some(what) = options.refused {

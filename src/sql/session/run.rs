@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
-use datafusion::sql::sqlparser::ast::DiscardObject;
+use sqlparser::ast::DiscardObject;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::change::Change;
 use super::lock::held_with;
@@ -11,11 +12,11 @@ use super::locking::LockingStatement;
 use super::prepare::{Known, Plan, Prepared, plan};
 use super::repeated::RepeatedTexts;
 use super::{Position, Session};
-use crate::sql::dml::{Changed, PreparedDml, statement_name};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::outcome::{CommandTag, Outcome, RowStream, Rows, RowsTag, SingleRow};
-use crate::sql::plan::PlannedQuery;
-use crate::sql::statement::Command;
+use crate::dml::{Changed, PreparedDml};
+use crate::outcome::{CommandTag, Outcome, RowStream, Rows, RowsTag, SingleRow};
+use crate::plan::PlannedQuery;
+use crate::syntax::Command;
+use crate::syntax::statement_name;
 
 impl Session {
     pub(super) async fn run(

@@ -1,17 +1,18 @@
 //! CREATE, ALTER and DROP SEQUENCE.
 
-use datafusion::sql::sqlparser::ast::ObjectName;
+use sqlparser::ast::ObjectName;
+use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
 
 use super::{Position, Session};
-use crate::sql::catalog::{Access, CatalogView, Declaration, Sequence, SequenceOwner, SequenceState, duplicate_table};
-use crate::sql::ddl;
-use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
-use crate::sql::outcome::{CommandTag, Outcome};
-use crate::sql::place::{Place, PlacedName};
-use crate::sql::plan::{placed_name, resolve_column};
-use crate::sql::sequence::{self, AlterSequence, CreateSequence, GivenOptions};
-use crate::sql::statement::DropObjects;
-use crate::sql::types::SqlType;
+use crate::catalog::{Access, CatalogView, Declaration, Sequence, SequenceOwner, SequenceState, duplicate_table};
+use crate::ddl;
+use crate::outcome::{CommandTag, Outcome};
+use crate::place::{Place, PlacedName};
+use crate::plan::{placed_name, resolve_column};
+use crate::sequence;
+use crate::syntax::DropObjects;
+use crate::syntax::{AlterSequence, CreateSequence, GivenOptions};
 
 impl Session {
     pub(super) async fn create_sequence(&mut self, create: &CreateSequence, position: Position) -> SqlResult<Outcome> {

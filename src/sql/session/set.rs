@@ -1,18 +1,18 @@
 //! SET and RESET.
 
 use datafusion::common::ScalarValue;
-use datafusion::sql::sqlparser::ast::{ContextModifier, Expr, Set, UnaryOperator, Value};
+use sqlparser::ast::{ContextModifier, Expr, Set, UnaryOperator, Value};
+use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
+use tablegate_types::input::parse_text;
+use tablegate_types::quoting::quote_ident;
+use tablegate_types::sql_type::SqlType;
+use tablegate_types::style::offset_name;
 
 use super::Session;
-use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
-use crate::sql::input::parse_text;
-use crate::sql::outcome::{CommandTag, Outcome};
-use crate::sql::pg_catalog::quote_ident;
-use crate::sql::settings::{EgtMode, List, list_of, parse_bool};
-use crate::sql::statement::{dotted, fold};
-use crate::sql::style::offset_name;
-use crate::sql::tx::{Isolation, NamedModes};
-use crate::sql::types::SqlType;
+use crate::outcome::{CommandTag, Outcome};
+use crate::settings::{EgtMode, List, list_of, parse_bool};
+use crate::syntax::{dotted, fold};
+use crate::tx::{Isolation, NamedModes};
 
 impl Session {
     pub(super) fn run_set(&mut self, set: &Set) -> SqlResult<Outcome> {

@@ -6,12 +6,12 @@ use arrow::array::{ArrayRef, StringArray};
 use arrow::datatypes::Schema;
 use arrow::record_batch::RecordBatch;
 use futures::stream;
+use tablegate_types::error::SqlResult;
+use tablegate_types::sql_type::SqlType;
 
 use super::Session;
-use crate::sql::error::SqlResult;
-use crate::sql::outcome::{Outcome, ResultColumn, Rows, RowsTag};
-use crate::sql::settings::Settings;
-use crate::sql::types::SqlType;
+use crate::outcome::{Outcome, ResultColumn, Rows, RowsTag};
+use crate::settings::Settings;
 
 /// The columns of SHOW ALL.
 const ALL_COLUMNS: [&str; 3] = ["name", "setting", "description"];

@@ -6,21 +6,21 @@ use std::sync::Arc;
 use arrow::array::ArrayRef;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
-use datafusion::sql::sqlparser::ast::{Expr, SelectItem};
 use futures::StreamExt;
+use sqlparser::ast::{Expr, SelectItem};
+use tablegate_types::edm;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
+use tablegate_types::style::Reading;
 
 use super::prepare::{Known, Prepared};
 use super::{Position, Session};
-use crate::sql::dml::is_untyped;
-use crate::sql::edm;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::handles::{ShownStatement, ShownStatements};
-use crate::sql::outcome::{CommandTag, Outcome};
-use crate::sql::statement::ExecuteCommand;
-use crate::sql::statement::dialect::prepare::PrepareCommand;
-use crate::sql::style::Reading;
-use crate::sql::syntax;
-use crate::sql::types::SqlType;
+use crate::dml::is_untyped;
+use crate::handles::{ShownStatement, ShownStatements};
+use crate::outcome::{CommandTag, Outcome};
+use crate::syntax;
+use crate::syntax::ExecuteCommand;
+use crate::syntax::dialect::prepare::PrepareCommand;
 
 /// A statement with a name.
 pub struct NamedStatement {

@@ -4,11 +4,12 @@
 
 use std::sync::Arc;
 
+use tablegate_types::error::SqlResult;
+
 use super::{Position, Session};
-use crate::sql::catalog::{CatalogView, OnCommit, StagedCatalog};
-use crate::sql::error::SqlResult;
-use crate::sql::tx::{Collected, WriteSet};
-use crate::sql::views::{self, Needed};
+use crate::catalog::{CatalogView, OnCommit, StagedCatalog};
+use crate::tx::{Collected, WriteSet};
+use crate::views::{self, Needed};
 
 impl Session {
     /// A transaction is about to commit: does what ON COMMIT says of its temporary tables.

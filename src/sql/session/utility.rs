@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast::{Ident, ObjectName};
+use sqlparser::ast::{Ident, ObjectName};
+use tablegate_store::table::{Renewal, StoreError};
+use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 
 use super::Session;
-use crate::sql::dml::{find_target, target_column};
-use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
-use crate::sql::outcome::{CommandTag, Outcome};
-use crate::sql::plan::schema_and_table;
-use crate::sql::relation::Relation;
-use crate::sql::statement::dialect::utility::{Maintained, ReindexKind, UtilityCommand};
-use crate::table::{Renewal, StoreError};
+use crate::dml::{find_target, target_column};
+use crate::outcome::{CommandTag, Outcome};
+use crate::plan::schema_and_table;
+use crate::relation::Relation;
+use crate::syntax::dialect::utility::{Maintained, ReindexKind, UtilityCommand};
 
 /// The one language that every PostgreSQL has, so scripts make sure of it.
 const PLPGSQL: &str = "plpgsql";

@@ -3,19 +3,19 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast::{CreateTableOptions, CreateView, Ident, Query};
+use sqlparser::ast::{CreateTableOptions, CreateView, Ident, Query};
+use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
 
 use super::{Position, Session};
-use crate::sql::catalog::{Access, CatalogView, View, ViewColumn, duplicate_table};
-use crate::sql::ddl::{self, Renaming};
-use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
-use crate::sql::outcome::{CommandTag, Outcome, ResultColumn};
-use crate::sql::place::{Place, PlacedName};
-use crate::sql::plan::{placed_name, resolve_column, schema_and_table};
-use crate::sql::statement::{AlterCommand, DropObjects, fold};
-use crate::sql::tx::TableMode;
-use crate::sql::types::SqlType;
-use crate::sql::views::{self, ColumnRenaming, Dependent, MOST_LEVELS, Needed};
+use crate::catalog::{Access, CatalogView, View, ViewColumn, duplicate_table};
+use crate::ddl::{self, Renaming};
+use crate::outcome::{CommandTag, Outcome, ResultColumn};
+use crate::place::{Place, PlacedName};
+use crate::plan::{placed_name, resolve_column, schema_and_table};
+use crate::syntax::{AlterCommand, DropObjects, fold};
+use crate::tx::TableMode;
+use crate::views::{self, ColumnRenaming, Dependent, MOST_LEVELS, Needed};
 
 impl Session {
     pub(super) async fn create_view(&mut self, create: &CreateView, position: Position) -> SqlResult<Outcome> {

@@ -1,10 +1,11 @@
 //! Values that mean more than their kind says: styles, zones, encodings, and settings of which only the default is done.
 
+use tablegate_types::encodings;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::style::{ByteaOutput, DateStyle, IntervalStyle, Style, named_zone};
+
 use super::definitions::Definition;
 use super::value::{Value, invalid};
-use crate::sql::encodings;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::style::{ByteaOutput, DateStyle, IntervalStyle, Style, named_zone};
 
 /// The value that a text stands for in a session that has this style now; `reset` is what its DateStyle goes back to.
 ///

@@ -8,7 +8,7 @@ use super::value::Value;
 
 /// A setting, as its row of the table says.
 #[derive(Debug)]
-pub(in crate::sql) struct Definition {
+pub(crate) struct Definition {
     /// As PostgreSQL spells it; looked up ignoring case.
     pub name: &'static str,
     pub kind: Kind,
@@ -30,7 +30,7 @@ pub(in crate::sql) struct Definition {
 
 /// What values a setting has.
 #[derive(Debug)]
-pub(in crate::sql) enum Kind {
+pub(crate) enum Kind {
     Bool,
     /// Inclusive bounds, in the unit.
     Integer {
@@ -69,7 +69,7 @@ impl Kind {
 
 /// Who may set it, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::sql) enum Context {
+pub(crate) enum Context {
     /// Nobody: it says what the server is.
     Internal,
     /// The command line.
@@ -91,7 +91,7 @@ impl Context {
 
 /// Whether a setting is a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::sql) enum List {
+pub(crate) enum List {
     No,
     Words,
     /// Each is quoted where an identifier needs it.
@@ -99,7 +99,7 @@ pub(in crate::sql) enum List {
 }
 
 /// All settings, in the order of their names.
-pub(in crate::sql) static DEFINITIONS: LazyLock<Vec<Definition>> = LazyLock::new(|| {
+pub(crate) static DEFINITIONS: LazyLock<Vec<Definition>> = LazyLock::new(|| {
     let lines = include_str!("data/settings.txt").lines().filter(|line| !line.starts_with('#'));
     lines.map(definition).collect()
 });
@@ -110,7 +110,7 @@ static PLACES: LazyLock<HashMap<String, usize>> = LazyLock::new(|| {
 });
 
 /// The place of a setting among [`DEFINITIONS`].
-pub(in crate::sql) fn place(name: &str) -> Option<usize> {
+pub(crate) fn place(name: &str) -> Option<usize> {
     PLACES.get(&name.to_ascii_lowercase()).copied()
 }
 

@@ -22,7 +22,7 @@ impl EgtMode {
 
 /// How a statement that needs several EGTs outside a block is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::sql) enum Autocommit {
+pub(crate) enum Autocommit {
     /// It runs as several EGTs, and a NOTICE says how many.
     Split,
     /// It is refused before anything is written.

@@ -14,19 +14,20 @@ mod values;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tablegate_types::error::{ErrorKind, Severity, SqlError, SqlResult};
+use tablegate_types::style::{DateStyle, Style};
+
 use self::definitions::{Context, Kind, place};
-pub(in crate::sql) use self::definitions::{DEFINITIONS, Definition, List};
-pub(in crate::sql) use self::egt::Autocommit;
+pub(crate) use self::definitions::{DEFINITIONS, Definition, List};
+pub(crate) use self::egt::Autocommit;
 pub use self::egt::EgtMode;
 use self::often::Often;
-pub(in crate::sql) use self::often::PlanCache;
+pub(crate) use self::often::PlanCache;
 use self::value::Value;
-pub(in crate::sql) use self::value::parse_bool;
-pub(in crate::sql) use self::values::Source;
+pub(crate) use self::value::parse_bool;
+pub(crate) use self::values::Source;
 use self::values::{Values, custom_name, unrecognized};
-use super::error::{ErrorKind, Severity, SqlError, SqlResult};
 use super::login::Role;
-use super::style::{DateStyle, Style};
 use super::tx::{Isolation, TransactionModes};
 
 /// PostgreSQL's version, which clients parse: features and catalogue are those of this release.
@@ -37,7 +38,7 @@ const READ_ONLY: &str = "default_transaction_read_only";
 
 /// The settings of one session, shared with the functions of its statements.
 #[derive(Debug, Clone)]
-pub(in crate::sql) struct Settings(Arc<Mutex<State>>);
+pub(crate) struct Settings(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
@@ -60,7 +61,7 @@ struct State {
 }
 
 /// A setting as `pg_settings` shows it.
-pub(in crate::sql) struct Shown {
+pub(crate) struct Shown {
     pub definition: &'static Definition,
     pub setting: String,
     pub source: Source,
@@ -456,7 +457,7 @@ impl State {
 }
 
 /// Whether SET takes several values of a setting.
-pub(in crate::sql) fn list_of(name: &str) -> List {
+pub(crate) fn list_of(name: &str) -> List {
     place(&canonical(name)).map_or(List::No, |place| DEFINITIONS[place].list)
 }
 

@@ -2,18 +2,19 @@
 
 use std::time::Duration;
 
+use tablegate_types::error::Severity;
+use tablegate_types::style::Style;
+
 use super::definitions::place;
 use super::egt::{Autocommit, EgtMode};
 use super::value::Value;
 use super::values::Values;
 use super::{READ_ONLY, checks};
-use crate::sql::error::Severity;
-use crate::sql::style::Style;
-use crate::sql::tx::{Isolation, TransactionModes};
+use crate::tx::{Isolation, TransactionModes};
 
 /// When a text is planned with parameters in the places of its constants (`plan_cache_mode`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::sql) enum PlanCache {
+pub(crate) enum PlanCache {
     /// When it comes for the second time, but for its constants.
     Auto,
     /// At once.

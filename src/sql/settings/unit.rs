@@ -2,7 +2,7 @@
 
 /// What a number of a setting counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::sql) struct Unit {
+pub(crate) struct Unit {
     /// As `pg_settings` names it.
     pub name: &'static str,
     /// Bytes or microseconds.

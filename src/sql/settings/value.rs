@@ -1,13 +1,14 @@
 //! Values of settings: from text within their bounds, and back as SHOW has them.
 
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::output::write_f64;
+
 use super::definitions::{Definition, Kind};
 use super::unit::Unit;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::output::write_f64;
 
 /// A value.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::sql) enum Value {
+pub(crate) enum Value {
     Bool(bool),
     Integer(i64),
     Real(f64),
@@ -126,7 +127,7 @@ fn choice(definition: &Definition, choices: &[&'static str], text: &str) -> SqlR
 }
 
 /// PostgreSQL's booleans: on/off, true/false, yes/no, 1/0 and their unique prefixes.
-pub(in crate::sql) fn parse_bool(text: &str) -> Option<bool> {
+pub(crate) fn parse_bool(text: &str) -> Option<bool> {
     let text = text.trim().to_ascii_lowercase();
     match text.as_str() {
         "" | "o" => None,

@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+
 use super::definitions::DEFINITIONS;
 use super::value::Value;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 
 /// Most settings of a client's own that a session keeps.
 const CUSTOM_MAX: usize = 1000;
 
 /// Who gave a setting its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::sql) enum Source {
+pub(crate) enum Source {
     Default,
     /// The server's own configuration.
     Server,

@@ -6,15 +6,17 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
+use tablegate_store::model::TableName;
+use tablegate_store::table::{
+    Batch, CommitError, GroupError, Operation, Rejection, StoreError, StoreLayer, TableStore, Written,
+};
 
 use super::counter::Counter;
-use crate::model::TableName;
-use crate::sql::place::{Place, StoredTable};
-use crate::table::{Batch, CommitError, GroupError, Operation, Rejection, StoreError, StoreLayer, TableStore, Written};
+use crate::place::{Place, StoredTable};
 
 /// What was committed since the store was opened.
 #[derive(Debug, Default)]
-pub(in crate::sql) struct Commits {
+pub(crate) struct Commits {
     pub egts: Counter,
     rejected: [Counter; REJECTIONS.len()],
     /// Batches that the store could not commit, for reasons of its own.
@@ -26,7 +28,7 @@ pub(in crate::sql) struct Commits {
 
 /// What was written into a table since the store was opened.
 #[derive(Debug, Default)]
-pub(in crate::sql) struct Changes {
+pub(crate) struct Changes {
     pub inserted: Counter,
     pub updated: Counter,
     pub deleted: Counter,
@@ -117,7 +119,7 @@ impl Tally {
 }
 
 /// Counts for a store what it commits.
-pub(in crate::sql) struct CountedStore {
+pub(crate) struct CountedStore {
     place: Place,
     store: Arc<dyn TableStore>,
     commits: Arc<Commits>,

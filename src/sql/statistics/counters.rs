@@ -5,11 +5,11 @@ use std::sync::Arc;
 use super::Cost;
 use super::counter::{Counter, Histogram};
 use super::kind::Kind;
-use crate::sql::observe::{Observed, Rule};
+use crate::observe::{Observed, Rule};
 
 /// All counts that are kept for the sessions. Nothing here waits for anything.
 #[derive(Debug, Default)]
-pub(in crate::sql) struct Counters {
+pub(crate) struct Counters {
     statements: [Statements; Kind::ALL.len()],
     pub scanned: Counter,
     pub returned: Counter,
@@ -90,7 +90,7 @@ impl Counters {
 
 /// Counts a cursor for as long as it is there.
 #[derive(Debug)]
-pub(in crate::sql) struct OpenCursor(Arc<Counters>);
+pub(crate) struct OpenCursor(Arc<Counters>);
 
 impl OpenCursor {
     pub fn new(counters: &Arc<Counters>) -> Self {

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use tablegate_store::table::StoreFigures;
+
 use super::StatementFigures;
-use crate::sql::Engine;
-use crate::sql::activity::Doing;
-use crate::table::StoreFigures;
+use crate::Engine;
+use crate::activity::Doing;
 
 /// The figures of an engine. Counts are since it was opened.
 #[derive(Debug, Clone)]

@@ -1,11 +1,11 @@
 //! Kinds of statements, few enough to count each.
 
-use crate::sql::dml::statement_name;
-use crate::sql::statement::Command;
+use crate::syntax::Command;
+use crate::syntax::statement_name;
 
 /// What a statement does, roughly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::sql) enum Kind {
+pub(crate) enum Kind {
     Select,
     Insert,
     Update,

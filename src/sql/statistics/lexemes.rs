@@ -5,7 +5,7 @@
 
 /// What a piece is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::sql) enum Lexeme {
+pub(crate) enum Lexeme {
     /// White space and comments.
     Space,
     /// A number or a string, with its quotes.
@@ -17,7 +17,7 @@ pub(in crate::sql) enum Lexeme {
 }
 
 /// The pieces of a text, in order.
-pub(in crate::sql) struct Lexemes<'a> {
+pub(crate) struct Lexemes<'a> {
     text: &'a str,
     at: usize,
 }
@@ -42,7 +42,7 @@ impl<'a> Lexemes<'a> {
 
 /// Something begins and does not end.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::sql) struct Unended;
+pub(crate) struct Unended;
 
 /// What begins here, and how long it is. Pieces end before or behind ASCII, so between characters.
 fn piece(first: u8, rest: &[u8]) -> Option<(Lexeme, usize)> {

@@ -8,7 +8,7 @@ use super::Kind;
 
 /// What a session's statement has read and committed so far: its scans add to it.
 #[derive(Debug, Default)]
-pub(in crate::sql) struct Meter {
+pub(crate) struct Meter {
     scanned: AtomicU64,
     returned: AtomicU64,
     egts: AtomicU64,
@@ -33,7 +33,7 @@ impl Meter {
 
 /// A statement that runs.
 #[derive(Debug)]
-pub(in crate::sql) struct Measure {
+pub(crate) struct Measure {
     /// Its text without constants, known once it is counted.
     pub text: Arc<str>,
     pub kind: Kind,

@@ -10,7 +10,7 @@ const TEXT_BYTES: usize = 4096;
 
 /// The text with its constants as `$1`, `$2`, ..., after the parameters it has, and without comments. What cannot be read
 /// is not shown at all: it may have anything in it.
-pub(in crate::sql) fn normalized(text: &str) -> String {
+pub(crate) fn normalized(text: &str) -> String {
     without_constants(text).unwrap_or_else(|Unended| "<unreadable>".to_owned())
 }
 

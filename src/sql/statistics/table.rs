@@ -13,7 +13,7 @@ const ENTRIES_EVICTED: usize = ENTRIES_MAX / 20;
 
 /// What one run of a statement cost.
 #[derive(Debug, Clone, Copy, Default)]
-pub(in crate::sql) struct Cost {
+pub(crate) struct Cost {
     pub time: Duration,
     pub rows: u64,
     pub scanned: u64,
@@ -24,7 +24,7 @@ pub(in crate::sql) struct Cost {
 
 /// A statement of one user.
 #[derive(Debug, Clone)]
-pub(in crate::sql) struct Entry {
+pub(crate) struct Entry {
     pub id: i64,
     pub user: Arc<str>,
     pub text: Arc<str>,
@@ -98,7 +98,7 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    pub(in crate::sql) fn add(&self, user: &str, text: &Arc<str>, cost: &Cost) {
+    pub(crate) fn add(&self, user: &str, text: &Arc<str>, cost: &Cost) {
         let id = xxh64(text.as_bytes(), 0);
         let key = xxh64(user.as_bytes(), id);
         let mut entries = self.lock();
@@ -108,11 +108,11 @@ impl Statistics {
         entries.entry(key).or_insert_with(|| Entry::new(id.cast_signed(), user, text)).add(cost);
     }
 
-    pub(in crate::sql) fn all(&self) -> Vec<Entry> {
+    pub(crate) fn all(&self) -> Vec<Entry> {
         self.lock().values().cloned().collect()
     }
 
-    pub(in crate::sql) fn reset(&self) {
+    pub(crate) fn reset(&self) {
         self.lock().clear();
     }
 

@@ -6,11 +6,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::locks::{HeldLocks, LockError, LockWait, Locks, Mark, RowStrength, TableMode};
-use crate::model::{ETag, EntityKey, StoredEntity};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::place::{Place, Stores};
-use crate::sql::relation::Relation;
+use tablegate_store::model::{ETag, EntityKey, StoredEntity};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+
+use super::locks::{HeldLocks, LockError, LockWait, Locks, Mark, TableMode};
+use crate::place::{Place, Stores};
+use crate::relation::Relation;
+use crate::syntax::RowStrength;
 
 /// The locks of one transaction.
 #[derive(Debug)]

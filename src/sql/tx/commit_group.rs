@@ -6,14 +6,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use tablegate_store::table::{Batch, CommitError, GroupError, Operation, StoreError, TableStore};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+
 use super::WriteSet;
 use super::egt_writer::{commit_error, pack};
 use super::rules::check_one_store;
-use crate::sql::catalog::{Catalog, StagedCatalog, StagedCommitError};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::place::{Place, StoredTable, Stores};
-use crate::sql::relation::Relation;
-use crate::table::{Batch, CommitError, GroupError, Operation, StoreError, TableStore};
+use crate::catalog::{Catalog, StagedCatalog, StagedCommitError};
+use crate::place::{Place, StoredTable, Stores};
+use crate::relation::Relation;
 
 /// The batches of one transaction.
 #[derive(Debug, Default)]

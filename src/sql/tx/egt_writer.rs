@@ -8,18 +8,20 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::claims::{Claims, Found, changed_since_snapshot};
-use super::in_flight::{Egt, Failure, InFlight};
-use super::locks::{Mark, RowStrength};
-use super::window::Window;
-use crate::model::{EntityKey, TableName};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::observe::Footprint;
-use crate::sql::progress::{Report, Shown};
-use crate::sql::relation::Relation;
-use crate::table::{
+use tablegate_store::model::{EntityKey, TableName};
+use tablegate_store::table::{
     Batch, BatchBuilder, CommitError, IfMatch, Operation, Rejection, StoreError, TableStore, Written, payload,
 };
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+
+use super::claims::{Claims, Found, changed_since_snapshot};
+use super::in_flight::{Egt, Failure, InFlight};
+use super::locks::Mark;
+use super::window::Window;
+use crate::observe::Footprint;
+use crate::progress::{Report, Shown};
+use crate::relation::Relation;
+use crate::syntax::RowStrength;
 
 /// What was committed so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -298,10 +300,7 @@ impl EgtWriter {
 ///
 /// # Errors
 /// When an entity breaks a limit, and the first error among the operations.
-pub(in crate::sql) fn pack(
-    table: &TableName,
-    operations: impl Iterator<Item = SqlResult<Operation>>,
-) -> SqlResult<Vec<Batch>> {
+pub(crate) fn pack(table: &TableName, operations: impl Iterator<Item = SqlResult<Operation>>) -> SqlResult<Vec<Batch>> {
     let mut batches = Vec::new();
     let mut builder = Batch::builder(table.clone());
     for operation in operations {

@@ -10,14 +10,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::stream::{FuturesUnordered, StreamExt};
+use tablegate_store::model::{EntityKey, PartitionKey};
+use tablegate_store::table::{Batch, CommitError, Operation, Parallelism, StoreError, TableStore, Written};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::claims::Claims;
 use super::egt_writer::EgtCount;
-use crate::model::{EntityKey, PartitionKey};
-use crate::sql::progress::Tally;
-use crate::table::{Batch, CommitError, Operation, Parallelism, StoreError, TableStore, Written};
+use crate::progress::Tally;
 
 /// Bytes of entity group transactions under way at once, as long as they can be: several of the largest, or very many
 /// ordinary ones.

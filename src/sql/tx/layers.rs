@@ -9,8 +9,8 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::model::{EntityKey, Span};
-use crate::table::{Direction, KeyRange};
+use tablegate_store::model::{EntityKey, Span};
+use tablegate_store::table::{Direction, KeyRange};
 
 /// Entries in key order; `None` takes back what an older run has.
 type Run<V> = Vec<(EntityKey, Option<V>)>;
@@ -287,7 +287,7 @@ mod tests {
     }
 
     fn span(from: u8, to: u8, prefix: &str) -> Span {
-        use crate::model::Cut;
+        use tablegate_store::model::Cut;
         Span { from: Cut::Before(format!("{prefix}{from}").into()), to: Cut::After(format!("{prefix}{to}").into()) }
     }
 

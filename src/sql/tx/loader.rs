@@ -6,16 +6,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tablegate_store::model::{Entity, EntityKey, TableName};
+use tablegate_store::table::{Batch, CommitError, GroupError, Operation, Rejection, StoreError, TableStore};
+use tablegate_types::error::{SqlError, SqlResult};
 use tokio::task::JoinHandle;
 
 use super::egt_writer::pack;
 use super::in_flight::{Egt, Failure, InFlight};
 use super::window::{BYTES_MAX, OPERATIONS_MAX};
-use crate::model::{Entity, EntityKey, TableName};
-use crate::sql::error::{SqlError, SqlResult};
-use crate::sql::place::{StoredTable, Stores};
-use crate::sql::progress::{Report, Shown};
-use crate::table::{Batch, CommitError, GroupError, Operation, Rejection, StoreError, TableStore};
+use crate::place::{StoredTable, Stores};
+use crate::progress::{Report, Shown};
 
 /// Writes entities into a new stored table.
 pub(crate) struct TableLoader {

@@ -29,9 +29,7 @@ pub(super) use claims::{Claims, Found, changed_since_snapshot};
 pub(super) use commit_group::CommitGroup;
 pub(super) use egt_writer::{EgtCount, EgtWriter, pack};
 pub(super) use loader::{LoadError, TableLoader};
-pub(super) use locks::{
-    AdvisoryKey, AdvisoryLocks, Level, LockWait, Locks, RowStrength, Sharing, ShownTarget, TableMode,
-};
+pub(super) use locks::{AdvisoryKey, AdvisoryLocks, Level, LockWait, Locks, Sharing, ShownTarget, TableMode};
 pub(super) use modes::{Isolation, NamedModes, TransactionModes};
 pub(super) use net_write::NetWrite;
 pub(super) use own_writes::{OwnEntries, OwnWrites};

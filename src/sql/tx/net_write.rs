@@ -1,9 +1,10 @@
 //! What a transaction does to one entity, whatever it took to get there.
 
+use tablegate_store::model::{ETag, EdmDateTime, Entity, EntityKey, StoredEntity};
+use tablegate_store::table::{IfMatch, Operation};
+use tablegate_types::error::SqlResult;
+
 use super::spill::{Kept, Values};
-use crate::model::{ETag, EdmDateTime, Entity, EntityKey, StoredEntity};
-use crate::sql::error::SqlResult;
-use crate::table::{IfMatch, Operation};
 
 /// The net effect on one entity.
 #[derive(Debug)]

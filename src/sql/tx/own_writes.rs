@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use tablegate_store::model::{EntityKey, StoredEntity};
+use tablegate_store::table::{Direction, KeyRange, ObservedSchema};
+use tablegate_types::error::SqlResult;
+
 use super::layers::{Entries, Moment};
 use super::net_write::NetWrite;
-use crate::model::{EntityKey, StoredEntity};
-use crate::sql::error::SqlResult;
-use crate::table::{Direction, KeyRange, ObservedSchema};
 
 /// The writes to one table as they were when a statement began: shared with the transaction, not copied.
 #[derive(Debug, Clone)]

@@ -6,14 +6,15 @@
 
 use std::collections::BTreeSet;
 
+use tablegate_store::model::PartitionKey;
+use tablegate_store::model::limits::{EGT_MAX_BYTES, EGT_MAX_OPERATIONS};
+use tablegate_store::table::payload;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+
 use super::WriteSet;
-use crate::model::PartitionKey;
-use crate::model::limits::{EGT_MAX_BYTES, EGT_MAX_OPERATIONS};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::observe::{Rule, broken_by_size};
-use crate::sql::place::Place;
-use crate::sql::relation::Relation;
-use crate::table::payload;
+use crate::observe::{Rule, broken_by_size};
+use crate::place::Place;
+use crate::relation::Relation;
 
 /// The rules that the collected writes break, in the order they are told.
 pub(super) fn broken(writes: &WriteSet) -> impl Iterator<Item = Rule> {
@@ -41,7 +42,7 @@ pub(super) fn check(writes: &mut WriteSet, what: Unit) -> SqlResult<()> {
 ///
 /// # Errors
 /// 0A000 naming two schemas.
-pub(in crate::sql) fn check_one_store(places: &BTreeSet<Place>) -> SqlResult<()> {
+pub(crate) fn check_one_store(places: &BTreeSet<Place>) -> SqlResult<()> {
     let mut schemas = places.iter().map(|place| place.schema());
     let (Some(one), Some(other)) = (schemas.next(), schemas.next()) else { return Ok(()) };
     Err(SqlError::new(
@@ -53,7 +54,7 @@ pub(in crate::sql) fn check_one_store(places: &BTreeSet<Place>) -> SqlResult<()>
 }
 
 /// Refuses to move a row to another partition: its delete and its insert would not be in one EGT.
-pub(in crate::sql) fn moved_row(relation: &Relation, from: &PartitionKey, to: &PartitionKey) -> Box<SqlError> {
+pub(crate) fn moved_row(relation: &Relation, from: &PartitionKey, to: &PartitionKey) -> Box<SqlError> {
     SqlError::not_supported("moving a row to another partition")
         .with_detail(format!(
             "A row of \"{}\" would move from partition '{from}' to '{to}'; a move is a delete and an insert in one entity group transaction.",

@@ -11,12 +11,12 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tablegate_store::model::EntityKey;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 
-use crate::model::EntityKey;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::place::StoredTable;
-use crate::sql::read_log::ReadLog;
+use crate::place::StoredTable;
+use crate::read_log::ReadLog;
 
 /// The keys a transaction writes, by table.
 pub(crate) type WrittenKeys = Vec<(StoredTable, Vec<EntityKey>)>;

@@ -12,10 +12,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use tablegate_store::model::Properties;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+
 use super::values;
-use crate::model::Properties;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::statistics::Memory;
+use crate::statistics::Memory;
 
 /// The memory that the collected writes of all transactions share, and where the rest goes.
 #[derive(Debug)]
@@ -163,7 +164,7 @@ fn failed(error: &io::Error) -> Box<SqlError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{EdmValue, PropertyName};
+    use tablegate_store::model::{EdmValue, PropertyName};
 
     fn values(text: &str) -> Values {
         let name = PropertyName::parse("a").unwrap();

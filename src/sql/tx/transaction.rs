@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use tablegate_store::model::{EdmDateTime, PartitionKey};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+
 use super::claims::Claims;
 use super::locks;
 use super::modes::{NamedModes, TransactionModes};
@@ -9,12 +12,10 @@ use super::rules::{self, Unit};
 use super::serial::{CommitTurn, SerialTransaction};
 use super::write_set::Mark;
 use super::{WriteSet, WriteSpace};
-use crate::model::{EdmDateTime, PartitionKey};
-use crate::sql::catalog::{CatalogMoment, StagedCatalog};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::observe::{Footprint, Observed, Rule, SeenStatement};
-use crate::sql::place::Place;
-use crate::sql::relation::Relation;
+use crate::catalog::{CatalogMoment, StagedCatalog};
+use crate::observe::{Footprint, Observed, Rule, SeenStatement};
+use crate::place::Place;
+use crate::relation::Relation;
 
 /// Where a session stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

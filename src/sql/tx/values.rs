@@ -4,10 +4,10 @@
 //! pass the same constructors as everything else that becomes a name or a value.
 
 use bytes::{Buf, BufMut};
+use tablegate_store::model::{EdmDateTime, EdmRef, EdmType, EdmValue, Properties, PropertyName};
 use uuid::Uuid;
 
 use super::spill::Values;
-use crate::model::{EdmDateTime, EdmRef, EdmType, EdmValue, Properties, PropertyName};
 
 /// About how much memory the values take.
 pub(super) fn memory_of(values: &Values) -> usize {

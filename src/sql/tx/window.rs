@@ -4,12 +4,12 @@
 //! group transactions as they fit. The bounds are those of memory.
 
 use hashbrown::HashTable;
+use tablegate_store::model::{Entity, EntityKey, TableName};
+use tablegate_store::table::{Operation, SeededHash};
+use tablegate_types::error::SqlResult;
 
 use super::egt_writer::pack;
 use super::in_flight::Egt;
-use crate::model::{Entity, EntityKey, TableName};
-use crate::sql::error::SqlResult;
-use crate::table::{Operation, SeededHash};
 
 /// Operations collected before they are committed: enough to fill 100 EGTs, so that even scattered keys share them.
 pub(super) const OPERATIONS_MAX: usize = 10_000;
@@ -81,7 +81,7 @@ impl Window {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{EdmValue, Properties, PropertyName};
+    use tablegate_store::model::{EdmValue, Properties, PropertyName};
 
     fn insert(partition: &str, row: u64) -> Operation {
         let name = PropertyName::parse("n").unwrap();

@@ -8,17 +8,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use tablegate_store::model::{ETag, EdmDateTime, Entity, EntityKey, PartitionKey, Properties, StoredEntity};
+use tablegate_store::table::{ObservedSchema, Operation, payload};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+
 use super::OwnWrites;
 use super::layers::{Layers, Moment};
 use super::net_write::{NetWrite, operation};
 use super::serial::WrittenKeys;
 use super::spill::{Keeper, Kept, Values, WriteSpace};
-use crate::model::{ETag, EdmDateTime, Entity, EntityKey, PartitionKey, Properties, StoredEntity};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::observe::Footprint;
-use crate::sql::place::{Place, StoredTable};
-use crate::sql::relation::{Relation, RelationKind};
-use crate::table::{ObservedSchema, Operation, payload};
+use crate::observe::Footprint;
+use crate::place::{Place, StoredTable};
+use crate::relation::{Relation, RelationKind};
 
 /// What one transaction may write, in bytes of the `$batch` body: a store takes a commit in one piece, in memory.
 const TRANSACTION_MAX_BYTES: usize = 1 << 30;
@@ -367,8 +368,8 @@ fn too_large() -> Box<SqlError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{EdmValue, PropertyName};
-    use crate::table::IfMatch;
+    use tablegate_store::model::{EdmValue, PropertyName};
+    use tablegate_store::table::IfMatch;
 
     fn table() -> Arc<Relation> {
         Arc::new(Relation::for_tests("orders"))

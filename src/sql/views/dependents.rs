@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::sql::catalog::{CatalogView, View};
-use crate::sql::error::Notice;
+use tablegate_types::error::Notice;
+
+use crate::catalog::{CatalogView, View};
 
 /// A view, and what it depends on.
 pub(crate) struct Dependent {

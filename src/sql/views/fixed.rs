@@ -3,18 +3,19 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     Distinct, Expr, GroupByExpr, Ident, LimitClause, NamedWindowExpr, ObjectName, OrderByExpr, OrderByKind, Query,
-    Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, VisitMut, VisitorMut,
+    Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, VisitorMut,
 };
+use tablegate_types::error::{SqlError, SqlResult};
 
 use super::ident;
 use super::scope::{Found, Scope, qualified};
-use crate::sql::catalog::ViewUse;
-use crate::sql::error::{SqlError, SqlResult};
-use crate::sql::nesting::Nesting;
-use crate::sql::plan::{Tables, label_of};
-use crate::sql::statement::fold;
+use crate::catalog::ViewUse;
+use crate::nesting::Nesting;
+use crate::plan::{Tables, label_of};
+use crate::syntax::fold;
+use crate::syntax::walk_mut;
 
 /// A query that can be kept.
 pub(crate) struct Fixed {
@@ -263,7 +264,7 @@ impl Fixer<'_> {
     }
 
     pub fn expr(&mut self, expr: &mut Expr) -> SqlResult<()> {
-        match expr.visit(&mut Columns { fixer: self, nesting: Nesting::default() }) {
+        match walk_mut(expr, &mut Columns { fixer: self, nesting: Nesting::default() }) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(error) => Err(error),
         }

@@ -1,16 +1,16 @@
 //! FROM of a view's query: relations get their schemas, and bring their columns into sight.
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, JoinConstraint, JoinOperator, ObjectName, TableAlias, TableFactor,
     TableWithJoins,
 };
+use tablegate_types::error::{SqlError, SqlResult};
 
 use super::fixed::{ColumnRenaming, Fixer, Names, name_of, renamed};
 use super::ident;
 use super::scope::{Source, SourceColumn, qualified};
-use crate::sql::error::{SqlError, SqlResult};
-use crate::sql::plan::TableEntry;
-use crate::sql::statement::fold;
+use crate::plan::TableEntry;
+use crate::syntax::fold;
 
 impl Fixer<'_> {
     /// Puts the relations of a FROM item in sight; gives the columns that `*` shows of it.

@@ -10,17 +10,16 @@ mod from;
 mod renaming;
 mod scope;
 
+use sqlparser::ast::{Ident, Query};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::quoting::quote_ident;
+
+use super::catalog::View;
+use crate::syntax::dialect::respell::SYMMETRIC;
+use crate::syntax::{Command, parse};
 pub(super) use dependents::{Dependent, Needed, cascades, dependents_of, needed_by_views};
 pub(super) use fixed::{ColumnRenaming, fix};
 pub(super) use renaming::{in_schema, label, rename_relation};
-
-use datafusion::sql::sqlparser::ast::{Ident, Query};
-
-use super::catalog::View;
-use super::error::{ErrorKind, SqlError, SqlResult};
-use super::pg_catalog::quote_ident;
-use super::statement::dialect::respell::SYMMETRIC;
-use super::statement::{Command, parse};
 
 /// Most views that lie on top of each other: each is a sub-query more to plan.
 pub(super) const MOST_LEVELS: usize = 16;

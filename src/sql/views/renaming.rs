@@ -2,19 +2,18 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
-    ObjectName, ObjectNamePart, Query, SelectItem, SetExpr, TableAlias, TableFactor, VisitMut, VisitorMut,
-};
+use sqlparser::ast::{ObjectName, ObjectNamePart, Query, SelectItem, SetExpr, TableAlias, TableFactor, VisitorMut};
+use tablegate_types::error::SqlResult;
 
 use super::{ident, query_of, text_of};
-use crate::sql::catalog::View;
-use crate::sql::error::SqlResult;
-use crate::sql::place::PlacedName;
-use crate::sql::statement::fold;
+use crate::catalog::View;
+use crate::place::PlacedName;
+use crate::syntax::fold;
+use crate::syntax::walk_mut;
 
 /// Lets a query that is spelled out follow a relation's new name. Its columns stay behind the old one as an alias.
 pub(crate) fn rename_relation(query: &mut Query, from: &PlacedName, to: &str) {
-    let _ = query.visit(&mut Relations { from, to });
+    let _ = walk_mut(query, &mut Relations { from, to });
 }
 
 /// The text of a view's query, with all that it reads of one schema in another one.
@@ -23,7 +22,7 @@ pub(crate) fn rename_relation(query: &mut Query, from: &PlacedName, to: &str) {
 /// XX001 when its text is no query.
 pub(crate) fn in_schema(view: &View, from: &str, to: &str) -> SqlResult<String> {
     let mut query = query_of(view)?;
-    let _ = query.visit(&mut Schemas { from, to });
+    let _ = walk_mut(&mut query, &mut Schemas { from, to });
     Ok(text_of(&query))
 }
 

@@ -1,10 +1,10 @@
 //! What the columns of a view's query can mean: the relations in sight.
 
-use datafusion::sql::sqlparser::ast::{Expr, Ident};
+use sqlparser::ast::{Expr, Ident};
 
 use super::ident;
-use crate::sql::plan::resolve_column;
-use crate::sql::statement::fold;
+use crate::plan::resolve_column;
+use crate::syntax::fold;
 
 /// One relation of a FROM clause.
 #[derive(Debug, Clone)]

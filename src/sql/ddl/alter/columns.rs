@@ -1,18 +1,19 @@
 //! ADD COLUMN, DROP COLUMN, and what ALTER COLUMN says besides the type.
 
-use datafusion::sql::sqlparser::ast::{ColumnDef, DropBehavior, Expr, GeneratedAs, Ident};
+use sqlparser::ast::{ColumnDef, DropBehavior, Expr, GeneratedAs, Ident};
+use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 
 use super::{Alteration, NewValue, Origin, RowCheck, skipped, undefined_column};
-use crate::sql::catalog::DeclaredKey;
-use crate::sql::ddl::columns::{default_text, read_column, typed_column};
-use crate::sql::ddl::counters::{Counters, check_identity_type};
-use crate::sql::ddl::dependents::needed;
-use crate::sql::ddl::index::mentions_column;
-use crate::sql::dml::is_untyped;
-use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
-use crate::sql::relation::column_numbers;
-use crate::sql::sequence::{GivenOptions, next_call};
-use crate::sql::statement::{fold, parse_expression};
+use crate::catalog::DeclaredKey;
+use crate::ddl::columns::{default_text, read_column, typed_column};
+use crate::ddl::counters::{Counters, check_identity_type};
+use crate::ddl::dependents::needed;
+use crate::ddl::index::mentions_column;
+use crate::dml::is_untyped;
+use crate::relation::column_numbers;
+use crate::sequence::next_call;
+use crate::syntax::GivenOptions;
+use crate::syntax::{fold, parse_expression};
 
 impl Alteration<'_> {
     pub(super) fn add_column(

@@ -1,13 +1,13 @@
 //! ADD CONSTRAINT and DROP CONSTRAINT, besides the primary key.
 
-use datafusion::sql::sqlparser::ast::{ColumnDef, ColumnOption, DropBehavior, Expr, Ident, TableConstraint};
+use sqlparser::ast::{ColumnDef, ColumnOption, DropBehavior, Expr, Ident, TableConstraint};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::{Alteration, RowCheck, skipped};
-use crate::sql::catalog::{Constraints, UnenforcedKind};
-use crate::sql::ddl::Recorder;
-use crate::sql::ddl::constraints::{add_check, add_constraint};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::statement::{fold, parse_expression};
+use crate::catalog::{Constraints, UnenforcedKind};
+use crate::ddl::Recorder;
+use crate::ddl::constraints::{add_check, add_constraint};
+use crate::syntax::{fold, parse_expression};
 
 impl Alteration<'_> {
     /// `NOT VALID` leaves the rows alone that are there.

@@ -2,14 +2,14 @@
 
 use std::collections::HashSet;
 
-use datafusion::sql::sqlparser::ast::{DropBehavior, Expr, Ident, PrimaryKeyConstraint};
+use sqlparser::ast::{DropBehavior, Expr, Ident, PrimaryKeyConstraint};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::Alteration;
-use crate::sql::catalog::DeclaredKey;
-use crate::sql::ddl::columns::{check_key_column, property_name};
-use crate::sql::ddl::key_layout::{TableOptions, layout};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::statement::fold;
+use crate::catalog::DeclaredKey;
+use crate::ddl::columns::{check_key_column, property_name};
+use crate::ddl::key_layout::{TableOptions, layout};
+use crate::syntax::fold;
 
 impl Alteration<'_> {
     pub(super) fn add_primary_key(&mut self, key: &PrimaryKeyConstraint) -> SqlResult<()> {

@@ -10,26 +10,23 @@ mod constraints;
 mod keys;
 mod passes;
 mod rename;
-mod tokens;
 mod types;
 
 use std::collections::{HashMap, HashSet};
 
-use datafusion::sql::sqlparser::ast::{AlterTableOperation, DropBehavior, Expr, Ident, Value};
+use sqlparser::ast::{AlterTableOperation, DropBehavior, Expr, Ident, Value};
+use tablegate_store::model::PropertyName;
+use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 
-use crate::model::PropertyName;
-use crate::sql::catalog::{CatalogView, Declaration, DeclaredColumn, Sequence};
-use crate::sql::ddl::column_names::mentions;
-use crate::sql::ddl::dependents::{Reference, needed, references_to_columns};
-use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
-use crate::sql::plan::resolve_column;
-use crate::sql::relation::{ColumnSource, Relation};
-use crate::sql::settings::EgtMode;
-use crate::sql::statement::fold;
-
+use crate::catalog::{CatalogView, Declaration, DeclaredColumn, Sequence};
+use crate::ddl::column_names::mentions;
+use crate::ddl::dependents::{Reference, needed, references_to_columns};
+use crate::plan::resolve_column;
+use crate::relation::{ColumnSource, Relation};
+use crate::settings::EgtMode;
+use crate::syntax::fold;
 pub(crate) use passes::alter;
 pub(crate) use rename::{Renaming, renaming};
-pub(in crate::sql) use tokens::{TakenActions, without_storage_actions};
 
 /// A table's definition while one ALTER TABLE changes it.
 pub(crate) struct Alteration<'a> {

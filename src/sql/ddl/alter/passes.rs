@@ -2,19 +2,17 @@
 
 use std::collections::{HashMap, HashSet};
 
-use datafusion::sql::sqlparser::ast::{
-    AlterColumnOperation, AlterTableOperation, Owner, ReplicaIdentity, TableConstraint,
-};
+use sqlparser::ast::{AlterColumnOperation, AlterTableOperation, Owner, ReplicaIdentity, TableConstraint};
+use tablegate_store::model::limits::CUSTOM_PROPERTIES_MAX;
+use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 
 use super::Alteration;
-use crate::model::limits::CUSTOM_PROPERTIES_MAX;
-use crate::sql::catalog::{CatalogView, Declaration};
-use crate::sql::ddl::columns::{is_identity, too_many_columns};
-use crate::sql::ddl::create_table::read_options;
-use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
-use crate::sql::sequence::GivenOptions;
-use crate::sql::settings::EgtMode;
-use crate::sql::statement::{AlterCommand, fold};
+use crate::catalog::{CatalogView, Declaration};
+use crate::ddl::columns::{is_identity, too_many_columns};
+use crate::ddl::create_table::read_options;
+use crate::settings::EgtMode;
+use crate::syntax::GivenOptions;
+use crate::syntax::{AlterCommand, fold};
 
 /// Applies the actions to a declaration. `stored` are the properties that stored rows may have.
 ///

@@ -1,13 +1,13 @@
 //! RENAME: a table, a column or a constraint gets another name, and everything that names it follows.
 
-use datafusion::sql::sqlparser::ast::{AlterTableOperation, Ident, RenameTableNameKind};
+use sqlparser::ast::{AlterTableOperation, Ident, RenameTableNameKind};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use crate::sql::catalog::{CatalogView, Declaration, UnenforcedKind};
-use crate::sql::ddl::column_names::renamed;
-use crate::sql::ddl::index::with_renamed_column;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::plan::{resolve_column, schema_and_table};
-use crate::sql::statement::fold;
+use crate::catalog::{CatalogView, Declaration, UnenforcedKind};
+use crate::ddl::column_names::renamed;
+use crate::ddl::index::with_renamed_column;
+use crate::plan::{resolve_column, schema_and_table};
+use crate::syntax::fold;
 
 /// What gets another name.
 #[derive(Debug, PartialEq)]

@@ -1,17 +1,18 @@
 //! ALTER COLUMN ... TYPE: whether stored values can stay, and what they become where they cannot.
 
 use arrow::array::new_empty_array;
-use datafusion::sql::sqlparser::ast::{DataType, Expr, Ident};
+use sqlparser::ast::{DataType, Expr, Ident};
+use tablegate_types::edm;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
 
 use super::{Alteration, NewValue, Origin};
-use crate::sql::catalog::Sequence;
-use crate::sql::ddl::counters::check_identity_type;
-use crate::sql::ddl::type_names::sql_type;
-use crate::sql::dml::is_untyped;
-use crate::sql::edm;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::sequence::{GivenOptions, altered};
-use crate::sql::types::SqlType;
+use crate::catalog::Sequence;
+use crate::ddl::counters::check_identity_type;
+use crate::dml::is_untyped;
+use crate::sequence::altered;
+use crate::syntax::GivenOptions;
+use crate::syntax::sql_type;
 
 impl Alteration<'_> {
     pub(super) fn alter_type(&mut self, ident: &Ident, data_type: &DataType, using: Option<&Expr>) -> SqlResult<()> {

@@ -2,25 +2,25 @@
 
 use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     self, CaseWhen, Expr, Ident, MergeAction, MergeClause, MergeClauseKind, MergeInsertExpr, MergeInsertKind,
     ObjectName, Value,
 };
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
 
 use super::scope::SourceScope;
-use crate::sql::dml::defaults::is_default;
-use crate::sql::dml::generated::check_not_given;
-use crate::sql::dml::given_rows::{GivenRows, fit, targets_of};
-use crate::sql::dml::new_rows::NewRows;
-use crate::sql::dml::row_update::RowUpdate;
-use crate::sql::dml::set_clause::{SetClause, declare_parameter};
-use crate::sql::dml::target::and;
-use crate::sql::dml::untyped::is_untyped;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::plan::{Planner, Receiver};
-use crate::sql::relation::Relation;
-use crate::sql::statement::dialect::respell::{DEFAULT_VALUES, DO_NOTHING};
-use crate::sql::types::SqlType;
+use crate::dml::defaults::is_default;
+use crate::dml::generated::check_not_given;
+use crate::dml::given_rows::{GivenRows, fit, targets_of};
+use crate::dml::new_rows::NewRows;
+use crate::dml::row_update::RowUpdate;
+use crate::dml::set_clause::{SetClause, declare_parameter};
+use crate::dml::target::and;
+use crate::dml::untyped::is_untyped;
+use crate::plan::{Planner, Receiver};
+use crate::relation::Relation;
+use crate::syntax::dialect::respell::{DEFAULT_VALUES, DO_NOTHING};
 
 /// One WHEN clause.
 pub(super) struct Clause {

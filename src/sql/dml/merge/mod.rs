@@ -13,8 +13,11 @@ use arrow::compute::filter_record_batch;
 use arrow::datatypes::Int32Type;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
-use datafusion::sql::sqlparser::ast::{self, Join, JoinConstraint, JoinOperator, TableWithJoins};
 use futures::StreamExt;
+use sqlparser::ast::{self, Join, JoinConstraint, JoinOperator, TableWithJoins};
+use tablegate_store::model::EntityKey;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
 
 use self::clauses::{Action, Clause};
 use self::scope::SourceScope;
@@ -26,11 +29,8 @@ use super::rows::{RowsToWrite, keys_of_batch};
 use super::target::{find_changed, item, labelled, select, target_table};
 use super::update::{IDENTITY_COLUMNS, TARGET_LABELS, etag_at};
 use super::writes::Writes;
-use crate::model::EntityKey;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::plan::{PlannedQuery, Planner};
-use crate::sql::relation::Relation;
-use crate::sql::types::SqlType;
+use crate::plan::{PlannedQuery, Planner};
+use crate::relation::Relation;
 
 /// Where the input query says which clause a row takes; NULL for none.
 const CLAUSE: usize = IDENTITY_COLUMNS;

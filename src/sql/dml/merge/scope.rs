@@ -2,12 +2,13 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{Expr, Ident, Query, TableFactor, TableWithJoins, VisitMut, VisitorMut};
+use sqlparser::ast::{Expr, Ident, Query, TableFactor, TableWithJoins, VisitorMut};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use crate::sql::dml::target::{labelled, one, select};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::plan::{Planner, Source, resolve_column};
-use crate::sql::statement::fold;
+use crate::dml::target::{labelled, one, select};
+use crate::plan::{Planner, Source, resolve_column};
+use crate::syntax::fold;
+use crate::syntax::walk_mut;
 
 /// The source of a MERGE.
 pub(super) struct SourceScope {
@@ -40,7 +41,7 @@ impl SourceScope {
         let alone = select(vec![labelled(expr.clone(), 0)], vec![self.from.clone()], None);
         planner.sources(&alone, &self.target).await?;
         let mut expr = expr.clone();
-        match expr.visit(&mut Names { scope: self, depth: 0 }) {
+        match walk_mut(&mut expr, &mut Names { scope: self, depth: 0 }) {
             ControlFlow::Continue(()) => Ok(expr),
             ControlFlow::Break(error) => Err(error),
         }

@@ -15,7 +15,7 @@ use datafusion::logical_expr::{
 const DIGITS: u8 = 29;
 
 /// The sum of bigint values. Not for DISTINCT.
-pub(in crate::sql::expr) fn sum_of_bigints() -> Arc<AggregateUDF> {
+pub(in crate::expr) fn sum_of_bigints() -> Arc<AggregateUDF> {
     let signature = Signature::exact(vec![DataType::Int64], Volatility::Immutable);
     Arc::new(AggregateUDF::new_from_impl(SumOfBigints { signature }))
 }

@@ -14,7 +14,7 @@ use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, Signature, Volatil
 
 /// The value with the least or greatest key, the last of those that are equal. It is called with values and their keys.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub(in crate::sql::expr) struct Extreme {
+pub(in crate::expr) struct Extreme {
     is_greatest: bool,
     signature: Signature,
 }

@@ -15,7 +15,7 @@ use datafusion::logical_expr::{
 };
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub(in crate::sql::expr) struct FloatExtreme {
+pub(in crate::expr) struct FloatExtreme {
     is_greatest: bool,
     signature: Signature,
 }

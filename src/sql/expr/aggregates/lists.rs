@@ -12,14 +12,14 @@ use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, ReversedUDAF, Signature,
 };
+use tablegate_types::conversion::without_parameters;
+use tablegate_types::error::{ErrorKind, SqlError};
+use tablegate_types::sql_type::SqlType;
 
-use crate::sql::error::{ErrorKind, SqlError};
-use crate::sql::expr::conversion::without_parameters;
-use crate::sql::expr::typed::ValueType;
-use crate::sql::types::SqlType;
+use crate::expr::typed::ValueType;
 
 /// `array_agg` of values of this type.
-pub(in crate::sql::expr) fn array_agg(item: &SqlType) -> Arc<AggregateUDF> {
+pub(in crate::expr) fn array_agg(item: &SqlType) -> Arc<AggregateUDF> {
     let list = SqlType::Array(Box::new(without_parameters(item)));
     // The layout of most lists tells what they are lists of.
     let is_obvious = SqlType::of_arrow(&list.arrow()) == list || matches!(item, SqlType::Numeric(_));
@@ -147,7 +147,7 @@ impl Accumulator for Rectangular {
 }
 
 /// `string_agg` of texts.
-pub(in crate::sql::expr) fn string_agg() -> Arc<AggregateUDF> {
+pub(in crate::expr) fn string_agg() -> Arc<AggregateUDF> {
     Arc::new(AggregateUDF::new_from_impl(StringList::default()))
 }
 

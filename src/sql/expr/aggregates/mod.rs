@@ -90,18 +90,18 @@ const FOREIGN: &[&str] = &[
 /// The sum that an average takes. A statement can give no function such a name.
 pub(super) const SUM_OF: &str = "sum of";
 /// The array of what a sub-query gives: a column that nobody gave a type is text there.
-pub(in crate::sql) const ITEMS_OF: &str = "items of";
+pub(crate) const ITEMS_OF: &str = "items of";
 /// The array that an aggregate WITHIN GROUP chooses from. A statement can give no function such a name.
 pub(super) const SORTED_OF: &str = "sorted values of";
 /// The same of what is computed between the values: a literal without a type is a double precision then.
 pub(super) const NUMBERS_OF: &str = "sorted numbers of";
 /// The only one of at most one value. A statement can give no function such a name.
-pub(in crate::sql) const ONLY_OF: &str = "only value of";
+pub(crate) const ONLY_OF: &str = "only value of";
 /// The first value in the order asked for.
-pub(in crate::sql) const FIRST_OF: &str = "first value of";
+pub(crate) const FIRST_OF: &str = "first value of";
 
 /// The aggregate that a name means while a statement is planned; `engine` is what the engine has under it.
-pub(in crate::sql) fn find(name: &str, engine: Option<Arc<AggregateUDF>>) -> Option<Arc<AggregateUDF>> {
+pub(crate) fn find(name: &str, engine: Option<Arc<AggregateUDF>>) -> Option<Arc<AggregateUDF>> {
     if let Some(known) = WAITING.iter().find(|waiting| **waiting == name) {
         return Some(Arc::new(AggregateUDF::new_from_impl(Aggregate::new(known))));
     }

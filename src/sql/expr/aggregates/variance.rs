@@ -9,11 +9,11 @@ use arrow::datatypes::{DataType, Decimal256Type, Field, FieldRef, Int64Type, i25
 use datafusion::common::{DataFusionError, Result, ScalarValue, internal_err};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, Signature, Volatility};
+use tablegate_types::error::SqlResult;
+use tablegate_types::sql_type::BARE_NUMERIC_PRECISION;
 
-use crate::sql::error::SqlResult;
-use crate::sql::expr::kernels::{Number, overflow};
-use crate::sql::expr::typed::{Shape, ValueType};
-use crate::sql::types::BARE_NUMERIC_PRECISION;
+use crate::expr::kernels::{Number, overflow};
+use crate::expr::typed::{Shape, ValueType};
 
 /// Digits behind the point of the result, unless the squares of the values have more.
 const SCALE: u8 = 36;
@@ -31,7 +31,7 @@ fn result_scale(scale: u8) -> u8 {
 
 /// What is computed of how far the values are from their average.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(in crate::sql::expr) struct Deviation {
+pub(in crate::expr) struct Deviation {
     /// The standard deviation, the root of the variance.
     pub root: bool,
     /// Of the values themselves, not of what they are a sample of.
@@ -40,7 +40,7 @@ pub(in crate::sql::expr) struct Deviation {
 
 /// The aggregate, for values of one scale.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub(in crate::sql::expr) struct Variance {
+pub(in crate::expr) struct Variance {
     name: &'static str,
     deviation: Deviation,
     /// Digits behind the point of the values.
@@ -255,8 +255,8 @@ impl Accumulator for Distinct {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql::output::write_decimal;
     use arrow::array::Int32Array;
+    use tablegate_types::output::write_decimal;
 
     fn computed(values: &[i32], root: bool, population: bool) -> Option<String> {
         let deviation = Deviation { root, population };

@@ -14,10 +14,10 @@ use datafusion::logical_expr::expr::{AggregateFunction, ScalarFunction};
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::{BinaryExpr, Case, ColumnarValue, Expr, ExprSchemable, Operator, Subquery, lit};
 use datafusion::physical_expr::create_physical_expr;
+use tablegate_types::error::{ErrorKind, SqlError};
 
 use super::ripe::{is_coalesce, is_computable, is_constant, is_constant_null, is_null};
 use super::{Columns, Fold};
-use crate::sql::error::{ErrorKind, SqlError};
 
 impl Fold<'_> {
     pub(super) fn expression(&self, expr: Expr, columns: &Columns) -> Result<Expr> {

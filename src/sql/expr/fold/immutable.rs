@@ -6,11 +6,11 @@
 use datafusion::common::DFSchema;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{ExprSchemable, Volatility};
+use tablegate_types::conversion::is_text;
+use tablegate_types::sql_type::SqlType;
 
-use crate::sql::expr::conversion::is_text;
-use crate::sql::expr::kernels;
-use crate::sql::expr::typed::ValueType;
-use crate::sql::types::SqlType;
+use crate::expr::kernels;
+use crate::expr::typed::ValueType;
 
 /// Whether a call of constants may be computed ahead of all rows.
 pub(super) fn is_immutable(call: &ScalarFunction) -> bool {
@@ -36,7 +36,7 @@ pub(super) fn is_immutable(call: &ScalarFunction) -> bool {
 }
 
 /// Whether a conversion between two types asks no setting.
-pub(in crate::sql) fn is_immutable_cast(from: &SqlType, to: &SqlType) -> bool {
+pub(crate) fn is_immutable_cast(from: &SqlType, to: &SqlType) -> bool {
     use SqlType as T;
     let asks_settings = |sql_type: &T| {
         matches!(sql_type, T::Date | T::Time | T::Timestamp | T::Timestamptz | T::Interval | T::Array(_))

@@ -19,18 +19,17 @@ use datafusion::logical_expr::execution_props::ExecutionProps;
 use datafusion::logical_expr::expr::GroupingSet;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Expr, LogicalPlan};
+use tablegate_types::error::SqlResult;
+use tablegate_types::sql_type::SqlType;
 
+pub(crate) use self::immutable::is_immutable_cast;
 use super::typed::ValueType;
-use crate::sql::error::SqlResult;
-use crate::sql::types::SqlType;
-
-pub(in crate::sql) use self::immutable::is_immutable_cast;
 
 /// Whether the plan has constant parts to compute.
 ///
 /// # Errors
 /// None in practice.
-pub(in crate::sql) fn is_foldable(plan: &LogicalPlan) -> SqlResult<bool> {
+pub(crate) fn is_foldable(plan: &LogicalPlan) -> SqlResult<bool> {
     Ok(ripe::has_ripe_expression(plan)?)
 }
 
@@ -38,7 +37,7 @@ pub(in crate::sql) fn is_foldable(plan: &LogicalPlan) -> SqlResult<bool> {
 ///
 /// # Errors
 /// None in practice.
-pub(in crate::sql) fn has_constant_part(expr: &Expr) -> Result<bool> {
+pub(crate) fn has_constant_part(expr: &Expr) -> Result<bool> {
     match unaliased(expr) {
         Expr::Literal(..) => Ok(false),
         other => ripe::has_ripe_part(other),
@@ -49,7 +48,7 @@ pub(in crate::sql) fn has_constant_part(expr: &Expr) -> Result<bool> {
 ///
 /// # Errors
 /// What the expressions raise.
-pub(in crate::sql) fn folded(plan: LogicalPlan, props: &ExecutionProps) -> SqlResult<LogicalPlan> {
+pub(crate) fn folded(plan: LogicalPlan, props: &ExecutionProps) -> SqlResult<LogicalPlan> {
     // Most plans are taken as they are, without being taken apart.
     if !is_foldable(&plan)? {
         return Ok(plan);
@@ -58,7 +57,7 @@ pub(in crate::sql) fn folded(plan: LogicalPlan, props: &ExecutionProps) -> SqlRe
 }
 
 /// The columns of a query that are constants, by their places, each with its type.
-pub(in crate::sql) fn constants(plan: &LogicalPlan) -> Vec<(usize, &ScalarValue, SqlType)> {
+pub(crate) fn constants(plan: &LogicalPlan) -> Vec<(usize, &ScalarValue, SqlType)> {
     let exprs = match plan {
         LogicalPlan::Projection(projection) => &projection.expr,
         LogicalPlan::Sort(sort) => return constants(&sort.input),
@@ -75,7 +74,7 @@ pub(in crate::sql) fn constants(plan: &LogicalPlan) -> Vec<(usize, &ScalarValue,
 }
 
 /// What an expression is under its names.
-pub(in crate::sql) fn unaliased(expr: &Expr) -> &Expr {
+pub(crate) fn unaliased(expr: &Expr) -> &Expr {
     match expr {
         Expr::Alias(alias) => unaliased(&alias.expr),
         other => other,

@@ -2,9 +2,9 @@
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, Int16Type, Int32Type, Int64Type};
+use tablegate_types::error::SqlResult;
 
 use super::{Kernel, Operands};
-use crate::sql::error::SqlResult;
 
 pub static BIT_AND: Kernel = Kernel { name: "int_and", evaluate: |o, t| combine(o, t, |a, b| a & b) };
 pub static BIT_OR: Kernel = Kernel { name: "int_or", evaluate: |o, t| combine(o, t, |a, b| a | b) };

@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int32Array, ListArray, StringBuilder, new_null_array};
 use arrow::datatypes::{DataType, Field, Int32Type};
+use tablegate_types::conversion::is_text;
+use tablegate_types::edm;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::input::{ColumnParser, TextRule};
+use tablegate_types::sql_type::SqlType;
+use tablegate_types::style::Reading;
 
 use super::Kernel;
 use super::record::rows;
-use crate::sql::edm;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::expr::conversion::is_text;
-use crate::sql::expr::typed::ValueType;
-use crate::sql::input::{ColumnParser, TextRule};
-use crate::sql::style::Reading;
-use crate::sql::types::SqlType;
+use crate::expr::typed::ValueType;
 
 /// A time type with what its limits keep, which are those of the result's type.
 pub static LIMIT: Kernel = Kernel {
@@ -41,7 +41,7 @@ pub static CAST: Kernel = Kernel {
 pub static RELABEL: Kernel = Kernel { name: "relabel", evaluate: |operands, _| Ok(operands.get(0)?.array) };
 
 /// Whether the value of a text depends on the time, as that of `now` does.
-pub(in crate::sql::expr) fn is_time(sql_type: &SqlType) -> bool {
+pub(in crate::expr) fn is_time(sql_type: &SqlType) -> bool {
     match sql_type {
         SqlType::Array(item) => is_time(item),
         other => matches!(*other.bare(), SqlType::Date | SqlType::Time | SqlType::Timestamp | SqlType::Timestamptz),
@@ -52,7 +52,7 @@ pub(in crate::sql::expr) fn is_time(sql_type: &SqlType) -> bool {
 ///
 /// # Errors
 /// 22P02, 22003, 22007, 22008, ... for values that the type does not have, 42804 when there is no cast.
-pub(in crate::sql::expr) fn convert(
+pub(in crate::expr) fn convert(
     values: &ArrayRef,
     from: &SqlType,
     to: &ValueType,

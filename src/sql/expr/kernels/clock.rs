@@ -7,10 +7,10 @@ use arrow::datatypes::{
     TimestampMicrosecondType,
 };
 use chrono::{Datelike, Months, NaiveDate};
+use tablegate_types::calendar::{MICROS_PER_DAY, Zone};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::{Kernel, Operands};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::input::{MICROS_PER_DAY, Zone};
 
 pub static DATE_ADD_DAYS: Kernel = Kernel {
     name: "date_add_days",
@@ -173,9 +173,9 @@ fn interval_out_of_range() -> Box<SqlError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql::input::parse_text;
-    use crate::sql::types::SqlType;
     use datafusion::common::ScalarValue;
+    use tablegate_types::input::parse_text;
+    use tablegate_types::sql_type::SqlType;
 
     fn timestamp(text: &str) -> i64 {
         match parse_text(&SqlType::Timestamp, text).unwrap() {

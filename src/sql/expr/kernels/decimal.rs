@@ -8,13 +8,13 @@ use arrow::array::{ArrayRef, AsArray, Datum, PrimitiveArray};
 use arrow::compute::kernels::numeric;
 use arrow::datatypes::{DataType, Decimal128Type, Decimal256Type, DecimalType, i256};
 use arrow::error::ArrowError;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::input::Digits;
+use tablegate_types::sql_type::BARE_NUMERIC_PRECISION;
 
 use super::operands::{Operand, pairs};
 use super::{Kernel, Operands};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::expr::typed::digits_of;
-use crate::sql::input::Digits;
-use crate::sql::types::BARE_NUMERIC_PRECISION;
+use crate::expr::typed::digits_of;
 
 type Arithmetic = fn(&dyn Datum, &dyn Datum) -> Result<ArrayRef, ArrowError>;
 
@@ -159,6 +159,6 @@ fn refused(error: ArrowError) -> Box<SqlError> {
 }
 
 /// The result has more digits than there is room for (22003).
-pub(in crate::sql::expr) fn overflow() -> Box<SqlError> {
+pub(in crate::expr) fn overflow() -> Box<SqlError> {
     SqlError::new(ErrorKind::NumericOutOfRange, "value overflows numeric format")
 }

@@ -6,13 +6,13 @@
 use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, Decimal256Type, i256};
 use num_bigint::BigUint;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::BARE_NUMERIC_PRECISION;
 
 use super::decimal::{from_long, long, overflow, scale_of, stripped};
 use super::operands::pairs;
 use super::{Kernel, Operands};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::expr::typed::digits_of;
-use crate::sql::types::BARE_NUMERIC_PRECISION;
+use crate::expr::typed::digits_of;
 
 pub static DECIMAL_DIVIDE: Kernel = Kernel { name: "numeric_divide", evaluate: divide };
 
@@ -36,7 +36,7 @@ fn divide(operands: &Operands<'_>, result: &DataType) -> SqlResult<ArrayRef> {
 
 /// A decimal without zeros at its end.
 #[derive(Clone, Copy)]
-pub(in crate::sql::expr) struct Number {
+pub(in crate::expr) struct Number {
     digits: i256,
     scale: i32,
     /// Digits behind the point that it is shown with.
@@ -179,8 +179,8 @@ fn power_of_ten(exponent: i32) -> Option<i256> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql::input::Digits;
-    use crate::sql::output::write_decimal;
+    use tablegate_types::input::Digits;
+    use tablegate_types::output::write_decimal;
 
     fn quotient(left: &str, right: &str) -> String {
         let number = |text: &str| {

@@ -4,9 +4,9 @@
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, Float32Type, Float64Type};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::{Kernel, Operands};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 
 pub static FLOAT_ADD: Kernel = Kernel { name: "float_add", evaluate: |o, t| arithmetic(o, t, &ADD) };
 pub static FLOAT_SUBTRACT: Kernel = Kernel { name: "float_subtract", evaluate: |o, t| arithmetic(o, t, &SUBTRACT) };

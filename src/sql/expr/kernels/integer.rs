@@ -4,9 +4,9 @@ use arrow::array::{ArrayRef, Datum};
 use arrow::compute::kernels::numeric;
 use arrow::datatypes::{DataType, Int16Type, Int32Type, Int64Type};
 use arrow::error::ArrowError;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::{Kernel, Operands};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 
 type Arithmetic = fn(&dyn Datum, &dyn Datum) -> Result<ArrayRef, ArrowError>;
 

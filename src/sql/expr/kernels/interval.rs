@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, PrimitiveArray};
 use arrow::datatypes::{Decimal128Type, Float64Type, IntervalMonthDayNano, IntervalMonthDayNanoType};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::Kernel;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 
 pub static INTERVAL_ADD: Kernel = Kernel {
     name: "interval_add",
@@ -138,9 +138,9 @@ fn out_of_range() -> Box<SqlError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql::input::parse_text;
-    use crate::sql::types::SqlType;
     use datafusion::common::ScalarValue;
+    use tablegate_types::input::parse_text;
+    use tablegate_types::sql_type::SqlType;
 
     fn interval(text: &str) -> IntervalMonthDayNano {
         match parse_text(&SqlType::Interval, text).unwrap() {

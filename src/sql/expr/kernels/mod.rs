@@ -29,12 +29,8 @@ use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
-
-pub(super) use self::operands::Operands;
-use super::fold::is_immutable_cast;
-use super::typed::ValueType;
-use crate::sql::error::SqlResult;
-use crate::sql::types::SqlType;
+use tablegate_types::error::SqlResult;
+use tablegate_types::sql_type::SqlType;
 
 pub(super) use self::bits::{BIT_AND, BIT_NOT, BIT_OR, BIT_XOR, SHIFT_LEFT, SHIFT_RIGHT};
 pub(super) use self::cast::{CAST, LIMIT, RELABEL, convert};
@@ -59,10 +55,13 @@ pub(super) use self::integer::{
 pub(super) use self::interval::{
     INTERVAL_ADD, INTERVAL_DIVIDE, INTERVAL_MULTIPLY, INTERVAL_NEGATE, INTERVAL_SPAN, INTERVAL_SUBTRACT, SPAN_DIGITS,
 };
+pub(super) use self::operands::Operands;
 pub(super) use self::record::{RECORD_FIELD, RECORD_KEY};
 pub(super) use self::sort_key::{ARRAY_KEY, ITEM_KEYS, JSONB_KEY, UNREPEATED};
 pub(super) use self::sorted_set::{MODE, PERCENTILE_CONT, PERCENTILE_DISC, PERCENTILES_CONT, PERCENTILES_DISC};
 pub(super) use self::text::{BYTEA_CONCATENATE, ILIKE_UNENDED, LIKE_UNENDED, STARTS_WITH};
+use super::fold::is_immutable_cast;
+use super::typed::ValueType;
 
 /// Computes the values of one batch; their Arrow type is the one given.
 pub(super) type Evaluate = fn(&Operands<'_>, &DataType) -> SqlResult<ArrayRef>;

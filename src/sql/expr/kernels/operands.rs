@@ -8,14 +8,15 @@ use arrow::datatypes::{ArrowPrimitiveType, DataType, FieldRef};
 use arrow::error::ArrowError;
 use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::functions::Moments;
+use tablegate_types::sql_type::SqlType;
 
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::expr::typed::ValueType;
-use crate::sql::functions::Moments;
-use crate::sql::types::SqlType;
+use crate::expr::typed::ValueType;
+use crate::functions::moments_of;
 
 /// The operands of one call.
-pub(in crate::sql::expr) struct Operands<'a> {
+pub(in crate::expr) struct Operands<'a> {
     values: &'a [ColumnarValue],
     fields: &'a [FieldRef],
     result: &'a ValueType,
@@ -24,7 +25,7 @@ pub(in crate::sql::expr) struct Operands<'a> {
 }
 
 /// One operand.
-pub(in crate::sql::expr) struct Operand {
+pub(in crate::expr) struct Operand {
     pub array: ArrayRef,
     /// It is one value, which stands for all rows.
     constant: bool,
@@ -48,7 +49,7 @@ impl<'a> Operands<'a> {
 
     /// The times and the style of the statement.
     pub fn moments(&self) -> Moments {
-        Moments::of(self.options)
+        moments_of(self.options)
     }
 
     /// The SQL type of an operand.

@@ -7,14 +7,14 @@ use arrow::buffer::OffsetBuffer;
 use arrow::compute::{SortOptions, is_null, nullif};
 use arrow::datatypes::Int32Type;
 use arrow::row::{RowConverter, SortField};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::{RowType, SqlType};
+use tablegate_types::style::Reading;
 
 use super::Kernel;
 use super::cast::convert;
 use super::sort_key::comparable;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::expr::typed::ValueType;
-use crate::sql::style::Reading;
-use crate::sql::types::{RowType, SqlType};
+use crate::expr::typed::ValueType;
 
 /// One field of rows, by its place from 0: NULL where there is no row.
 pub static RECORD_FIELD: Kernel = Kernel {

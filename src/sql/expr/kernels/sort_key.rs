@@ -7,11 +7,11 @@ use arrow::buffer::{OffsetBuffer, ScalarBuffer};
 use arrow::compute::{SortOptions, cast, take};
 use arrow::datatypes::{DataType, Field, Float32Type, Float64Type};
 use arrow::row::{RowConverter, SortField};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::functions::jsonb_sort_key;
+use tablegate_types::sql_type::SqlType;
 
 use super::{Kernel, interval, record};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::functions::jsonb_sort_key;
-use crate::sql::types::SqlType;
 
 /// Of arrays: item by item, an item that is NULL being greater than any other, and a longer array than one it begins with.
 pub static ARRAY_KEY: Kernel =
@@ -107,7 +107,7 @@ fn unrepeated(arrays: &ArrayRef, sql_type: &SqlType) -> SqlResult<ArrayRef> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql::input::ColumnParser;
+    use tablegate_types::input::ColumnParser;
 
     fn keys(item: SqlType, texts: &[&str]) -> Vec<Vec<u8>> {
         let sql_type = SqlType::Array(Box::new(item));

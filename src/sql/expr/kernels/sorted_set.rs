@@ -8,12 +8,12 @@ use arrow::array::{
 use arrow::buffer::OffsetBuffer;
 use arrow::compute::{SortOptions, take};
 use arrow::datatypes::{DataType, Float64Type, IntervalMonthDayNano, IntervalMonthDayNanoType};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
 
 use super::interval::{by_part, scaled};
 use super::sort_key::comparable;
 use super::{Kernel, Operands};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::types::SqlType;
 
 /// The first of the most frequent values.
 pub static MODE: Kernel = Kernel { name: "mode", evaluate: |operands, _| mode(operands) };

@@ -6,9 +6,9 @@ use arrow::array::{Array, ArrayRef, AsArray, BinaryBuilder, BooleanArray, Datum}
 use arrow::compute::kernels::comparison;
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::{Kernel, Operands};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 
 pub static BYTEA_CONCATENATE: Kernel = Kernel { name: "bytea_concatenate", evaluate: |o, _| concatenate(o) };
 pub static STARTS_WITH: Kernel = Kernel { name: "starts_with", evaluate: |o, _| starts_with(o) };

@@ -8,20 +8,20 @@ use datafusion::functions_aggregate as aggregates;
 use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction, WindowFunctionDefinition};
 use datafusion::logical_expr::utils::COUNT_STAR_EXPANSION;
 use datafusion::logical_expr::{AggregateUDF, Case, Cast, Expr, ExprSchemable};
+use tablegate_types::conversion::{is_text, name};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
 
 use super::predicate::{computes, is_number};
 use super::{Pass, raised};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::expr::aggregates::{
+use crate::expr::aggregates::{
     Aggregate, Deviation, Extreme, FloatExtreme, ITEMS_OF, NUMBERS_OF, SORTED_OF, SUM_OF, Variance, array_agg,
     of_floats, string_agg, sum_of_bigints, sum_of_reals,
 };
-use crate::sql::expr::conversion::{is_text, name};
-use crate::sql::expr::operand::{Operand, relabelled};
-use crate::sql::expr::operation;
-use crate::sql::expr::sort_key::{Purpose, key, keyed};
-use crate::sql::expr::typed::{Shape, digits_of};
-use crate::sql::types::SqlType;
+use crate::expr::operand::{Operand, relabelled};
+use crate::expr::operation;
+use crate::expr::sort_key::{Purpose, key, keyed};
+use crate::expr::typed::{Shape, digits_of};
 
 /// Digits that the sum of many values has more than each of them: enough for ten thousand million.
 const SUM_DIGITS: u8 = 10;

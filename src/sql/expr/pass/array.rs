@@ -6,19 +6,19 @@ use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::functions_nested::expr_fn::{array_has, array_max, array_min, array_position, cardinality, make_array};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Expr, ExprSchemable, Operator, lit, when};
+use tablegate_types::conversion::item_of;
+use tablegate_types::error::{ErrorKind, SqlError};
+use tablegate_types::sql_type::SqlType;
 
 use super::conditional::labelled;
 use super::{Pass, raised};
-use crate::sql::error::{ErrorKind, SqlError};
-use crate::sql::expr::comparison;
-use crate::sql::expr::conversion::item_of;
-use crate::sql::expr::kernels::{RELABEL, kernel_of};
-use crate::sql::expr::operand::Operand;
-use crate::sql::expr::operation::comparison_operator;
-use crate::sql::expr::pending::array_of;
-use crate::sql::expr::sort_key::{keyed, keyed_items};
-use crate::sql::expr::typed::{Shape, ValueType};
-use crate::sql::types::SqlType;
+use crate::expr::comparison;
+use crate::expr::kernels::{RELABEL, kernel_of};
+use crate::expr::operand::Operand;
+use crate::expr::operation::comparison_operator;
+use crate::expr::pending::array_of;
+use crate::expr::sort_key::{keyed, keyed_items};
+use crate::expr::typed::{Shape, ValueType};
 
 impl Pass<'_> {
     /// `ARRAY[...]`

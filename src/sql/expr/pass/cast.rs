@@ -3,19 +3,19 @@
 use datafusion::common::metadata::FieldMetadata;
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::{Cast, Expr};
+use tablegate_types::conversion::{is_castable, is_text, name};
+use tablegate_types::edm;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::{SqlType, TYPE_KEY, TimeLimits};
+use tablegate_types::style::Reading;
 
 use super::{Pass, raised};
-use crate::sql::edm;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::expr::conversion::{is_castable, is_text, name};
-use crate::sql::expr::fold::is_immutable_cast;
-use crate::sql::expr::kernels::{CAST, Computation};
-use crate::sql::expr::literal;
-use crate::sql::expr::operand::{Operand, relabelled};
-use crate::sql::expr::references;
-use crate::sql::expr::typed::ValueType;
-use crate::sql::style::Reading;
-use crate::sql::types::{SqlType, TYPE_KEY, TimeLimits};
+use crate::expr::fold::is_immutable_cast;
+use crate::expr::kernels::{CAST, Computation};
+use crate::expr::literal;
+use crate::expr::operand::{Operand, relabelled};
+use crate::expr::references;
+use crate::expr::typed::ValueType;
 
 impl Pass<'_> {
     pub(super) fn cast(&self, cast: Cast, schema: &DFSchema) -> Result<Expr> {

@@ -102,8 +102,8 @@ mod tests {
     use datafusion::prelude::col;
 
     use super::*;
-    use crate::sql::expr::kernels::{CAST, Computation};
-    use crate::sql::expr::typed::ValueType;
+    use crate::expr::kernels::{CAST, Computation};
+    use crate::expr::typed::ValueType;
 
     /// A part that may fail.
     fn cast(column: &str) -> Expr {

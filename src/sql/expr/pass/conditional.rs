@@ -3,23 +3,23 @@
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::functions::core::{coalesce, greatest, least};
 use datafusion::logical_expr::{Case, Expr, ExprSchemable, Operator};
+use tablegate_types::conversion::{common_type, is_same, without_parameters};
+use tablegate_types::error::SqlResult;
+use tablegate_types::sql_type::SqlType;
+use tablegate_types::style::Reading;
 
 use super::predicate::{Truth, may_fail};
 use super::sets::precision;
 use super::{Pass, raised};
-use crate::sql::error::SqlResult;
-use crate::sql::expr::chosen::Chosen;
-use crate::sql::expr::comparison;
-use crate::sql::expr::conversion::{common_type, is_same, without_parameters};
-use crate::sql::expr::kernels::Computation;
-use crate::sql::expr::literal;
-use crate::sql::expr::operand::{Operand, relabelled};
-use crate::sql::expr::pending::Meaning;
-use crate::sql::expr::record;
-use crate::sql::expr::sort_key::{Purpose, key};
-use crate::sql::expr::typed::{Shape, ValueType};
-use crate::sql::style::Reading;
-use crate::sql::types::SqlType;
+use crate::expr::chosen::Chosen;
+use crate::expr::comparison;
+use crate::expr::kernels::Computation;
+use crate::expr::literal;
+use crate::expr::operand::{Operand, relabelled};
+use crate::expr::pending::Meaning;
+use crate::expr::record;
+use crate::expr::sort_key::{Purpose, key};
+use crate::expr::typed::{Shape, ValueType};
 
 impl Pass<'_> {
     /// The type that several values have in common.

@@ -3,11 +3,11 @@
 
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::{Expr, LogicalPlan};
+use tablegate_types::conversion::name;
+use tablegate_types::error::{ErrorKind, SqlError};
+use tablegate_types::sql_type::SqlType;
 
 use super::{Pass, raised};
-use crate::sql::error::{ErrorKind, SqlError};
-use crate::sql::expr::conversion::name;
-use crate::sql::types::SqlType;
 
 impl Pass<'_> {
     /// What rows are told apart by must have values that can be.

@@ -11,16 +11,16 @@ use datafusion::logical_expr::expr::{AggregateFunction, GroupingSet};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::grouping_set_to_exprlist;
 use datafusion::logical_expr::{Aggregate, Case, Distinct, DistinctOn, Expr, LogicalPlan, Projection};
+use tablegate_types::conversion::without_parameters;
+use tablegate_types::sql_type::SqlType;
 
 use super::Pass;
 use super::aggregate::json_item;
 use super::identity::distinguishable_columns;
 use super::outputs::computed_once;
-use crate::sql::expr::conversion::without_parameters;
-use crate::sql::expr::operand::relabelled;
-use crate::sql::expr::sort_key::{self, Purpose};
-use crate::sql::expr::typed::ValueType;
-use crate::sql::types::SqlType;
+use crate::expr::operand::relabelled;
+use crate::expr::sort_key::{self, Purpose};
+use crate::expr::typed::ValueType;
 
 /// An expression that is grouped by, and its key.
 struct Keyed {

@@ -27,17 +27,17 @@ use datafusion::logical_expr::expr::GroupingSet;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, Join, LogicalPlan, Subquery};
+use tablegate_types::error::{SqlError, SqlResult};
 
 use super::operand::Operand;
 use super::parameters::Parameters;
-use crate::sql::error::{SqlError, SqlResult};
 
 /// Gives every expression of a plan its type.
 ///
 /// # Errors
 /// 42883 for an operator that there is not, 42804 and 42846 for types that do not go together, and what the input function
 /// of a type says of a literal (22P02, 22007, ...).
-pub(in crate::sql) fn typed(plan: LogicalPlan, parameters: &Parameters<'_>) -> SqlResult<LogicalPlan> {
+pub(crate) fn typed(plan: LogicalPlan, parameters: &Parameters<'_>) -> SqlResult<LogicalPlan> {
     let pass = Pass { parameters, outer: RefCell::new(Vec::new()) };
     Ok(pass.plan(plan)?)
 }

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::{InSubquery, ScalarFunction, SetComparison};
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
+use tablegate_types::conversion;
+use tablegate_types::error::SqlError;
+use tablegate_types::sql_type::SqlType;
 
 use super::{Pass, raised};
-use crate::sql::error::SqlError;
-use crate::sql::expr::comparison;
-use crate::sql::expr::conversion;
-use crate::sql::expr::function;
-use crate::sql::expr::literal;
-use crate::sql::expr::operand::Operand;
-use crate::sql::expr::operation;
-use crate::sql::expr::pending::{Meaning, Pending};
-use crate::sql::expr::record;
-use crate::sql::types::SqlType;
+use crate::expr::comparison;
+use crate::expr::function;
+use crate::expr::literal;
+use crate::expr::operand::Operand;
+use crate::expr::operation;
+use crate::expr::pending::{Meaning, Pending};
+use crate::expr::record;
 
 /// Digits of the largest unsigned integer of 64 bits.
 const UNSIGNED_DIGITS: u8 = 20;
@@ -208,5 +208,8 @@ impl Pass<'_> {
 }
 
 pub(super) fn wrong_count(meaning: &Meaning) -> Box<SqlError> {
-    SqlError::new(crate::sql::error::ErrorKind::Syntax, format!("{} has the wrong number of arguments", meaning.name()))
+    SqlError::new(
+        tablegate_types::error::ErrorKind::Syntax,
+        format!("{} has the wrong number of arguments", meaning.name()),
+    )
 }

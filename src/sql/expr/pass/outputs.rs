@@ -1,15 +1,16 @@
 //! Aggregates and window functions give columns, which expressions above them name. Where PostgreSQL's have another type, or
 //! two names stand for one computation, a projection stands between.
 
+use std::sync::Arc;
+
 use arrow::datatypes::Field;
 use datafusion::common::{Column, Result};
 use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionDefinition};
 use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, Projection, Window, cast};
-use std::sync::Arc;
+use tablegate_types::sql_type::SqlType;
 
-use crate::sql::expr::operand::relabelled;
-use crate::sql::expr::typed::ValueType;
-use crate::sql::types::SqlType;
+use crate::expr::operand::relabelled;
+use crate::expr::typed::ValueType;
 
 /// The aggregates, with those computed once that are the same now that they are typed: the sum that an average takes, and
 /// that sum itself.

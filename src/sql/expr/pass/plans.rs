@@ -11,19 +11,19 @@ use datafusion::logical_expr::{
     Distinct, Expr, Filter, Join, Limit, LogicalPlan, LogicalPlanBuilder, Operator, Projection, RecursiveQuery, Sort,
     SortExpr, Subquery, TableScan, Values,
 };
+use tablegate_types::error::{ErrorKind, SqlError};
+use tablegate_types::sql_type::{SqlType, TYPE_KEY};
+use tablegate_types::style::Reading;
 
 use super::conditional::all_declared;
 use super::outputs::windowed;
 use super::sets::{Met, is_set_operation, output_operands};
 use super::{Pass, raised};
-use crate::sql::error::{ErrorKind, SqlError};
-use crate::sql::expr::comparison;
-use crate::sql::expr::literal;
-use crate::sql::expr::operand::{Operand, is_untyped};
-use crate::sql::expr::sort_key::{Purpose, keyed};
-use crate::sql::expr::typed::ValueType;
-use crate::sql::style::Reading;
-use crate::sql::types::{SqlType, TYPE_KEY};
+use crate::expr::comparison;
+use crate::expr::literal;
+use crate::expr::operand::{Operand, is_untyped};
+use crate::expr::sort_key::{Purpose, keyed};
+use crate::expr::typed::ValueType;
 
 impl Pass<'_> {
     /// A plan whose expressions are typed, with what it asks of them.
@@ -183,9 +183,9 @@ impl Pass<'_> {
         let recursive = Arc::new(self.plan(recursive)?);
         for (index, (operand, target)) in output_operands(&recursive)?.iter().zip(&targets).enumerate() {
             let target = &target.value_type;
-            let common = crate::sql::expr::conversion::common_type([&target.sql_type, operand.sql_type()], "UNION");
+            let common = tablegate_types::conversion::common_type([&target.sql_type, operand.sql_type()], "UNION");
             let common = common.map_err(raised)?;
-            if !crate::sql::expr::conversion::is_same(&common, &target.sql_type) {
+            if !tablegate_types::conversion::is_same(&common, &target.sql_type) {
                 return Err(raised(changed_type(&name, index + 1, &target.sql_type, &common)));
             }
         }
@@ -279,8 +279,8 @@ fn is_work_table(scan: &TableScan, name: &str) -> bool {
 fn changed_type(query: &str, column: usize, first: &SqlType, overall: &SqlType) -> Box<SqlError> {
     let message = format!(
         "recursive query \"{query}\" column {column} has type {} in non-recursive term but type {} overall",
-        crate::sql::expr::conversion::name(first),
-        crate::sql::expr::conversion::name(overall)
+        tablegate_types::conversion::name(first),
+        tablegate_types::conversion::name(overall)
     );
     SqlError::new(ErrorKind::DatatypeMismatch, message)
         .with_hint("Cast the output of the non-recursive term to the correct type.")

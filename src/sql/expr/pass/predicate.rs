@@ -5,19 +5,19 @@ use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::{Between, BinaryExpr, Cast, Expr, Like, Operator, lit};
+use tablegate_types::conversion::{Category, category, is_text, name};
+use tablegate_types::error::{ErrorKind, SqlError};
+use tablegate_types::sql_type::SqlType;
 
 use super::{Pass, raised};
-use crate::sql::error::{ErrorKind, SqlError};
-use crate::sql::expr::comparison;
-use crate::sql::expr::conversion::{Category, category, is_text, name};
-use crate::sql::expr::function;
-use crate::sql::expr::kernels;
-use crate::sql::expr::literal;
-use crate::sql::expr::operand::Operand;
-use crate::sql::expr::operators::missing;
-use crate::sql::expr::pattern;
-use crate::sql::expr::typed::ValueType;
-use crate::sql::types::SqlType;
+use crate::expr::comparison;
+use crate::expr::function;
+use crate::expr::kernels;
+use crate::expr::literal;
+use crate::expr::operand::Operand;
+use crate::expr::operators::missing;
+use crate::expr::pattern;
+use crate::expr::typed::ValueType;
 
 impl Pass<'_> {
     /// An expression that must be boolean; `clause` says where it stands.

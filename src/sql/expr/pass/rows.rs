@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use datafusion::common::{Column, Result};
 use datafusion::logical_expr::{Expr, LogicalPlan, Projection, Unnest};
+use tablegate_types::conversion::without_parameters;
+use tablegate_types::sql_type::SqlType;
 
 use super::Pass;
-use crate::sql::expr::conversion::without_parameters;
-use crate::sql::expr::operand::{Operand, relabelled};
-use crate::sql::expr::typed::ValueType;
-use crate::sql::types::SqlType;
+use crate::expr::operand::{Operand, relabelled};
+use crate::expr::typed::ValueType;
 
 impl Pass<'_> {
     /// A key of a table is none of the rows that a list beside it becomes. The planner takes it for one all the same, and

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use arrow::datatypes::{Field, FieldRef};
 use datafusion::common::{Column, DFSchema, JoinType, NullEquality, Result, TableReference};
 use datafusion::logical_expr::{Distinct, Expr, ExprSchemable, Join, LogicalPlan, Projection, Union};
+use tablegate_types::sql_type::SqlType;
 
 use super::identity::distinguishable_columns;
 use super::{Pass, raised};
-use crate::sql::expr::operand::{Operand, is_untyped, relabelled};
-use crate::sql::expr::sort_key::{Purpose, keyed};
-use crate::sql::expr::typed::ValueType;
-use crate::sql::types::SqlType;
+use crate::expr::operand::{Operand, is_untyped, relabelled};
+use crate::expr::sort_key::{Purpose, keyed};
+use crate::expr::typed::ValueType;
 
 /// Before it is optimized, a plan has joins where NULL equals NULL only for INTERSECT and EXCEPT.
 pub(super) fn is_set_operation(join: &Join) -> bool {

@@ -1,16 +1,17 @@
 //! `mode`, `percentile_disc` and `percentile_cont`, of the array of the sorted values.
 
+use datafusion::logical_expr::Expr;
+use tablegate_types::conversion::{Category, category, name};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
+
 use super::Pass;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::expr::conversion::{Category, category, name};
-use crate::sql::expr::kernels::{
+use crate::expr::kernels::{
     Computation, Kernel, MODE, PERCENTILE_CONT, PERCENTILE_DISC, PERCENTILES_CONT, PERCENTILES_DISC,
 };
-use crate::sql::expr::operand::Operand;
-use crate::sql::expr::pending::{SortedSet, array_of, sorted_set_type};
-use crate::sql::expr::typed::ValueType;
-use crate::sql::types::SqlType;
-use datafusion::logical_expr::Expr;
+use crate::expr::operand::Operand;
+use crate::expr::pending::{SortedSet, array_of, sorted_set_type};
+use crate::expr::typed::ValueType;
 
 impl Pass<'_> {
     /// The aggregate of the values in the first operand; the second is the fraction of a percentile.

@@ -1,11 +1,11 @@
 //! Bit string literals: `B'101'` and `X'1F'`.
 
-use datafusion::sql::sqlparser::ast::{Expr, Value};
+use sqlparser::ast::{Expr, Value};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::{CatalogType, SqlType};
 
 use super::cast;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::syntax::value;
-use crate::sql::types::{CatalogType, SqlType};
+use crate::syntax::value;
 
 /// # Errors
 /// 22P02 for another digit than 0 and 1.

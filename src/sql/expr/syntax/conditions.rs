@@ -1,9 +1,9 @@
 //! WHERE and HAVING whose expressions may be of other types than boolean: the planner would refuse them in words of its own.
 
-use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, SetExpr, UnaryOperator};
+use sqlparser::ast::{BinaryOperator, Expr, SetExpr, UnaryOperator};
 
-use crate::sql::expr::pending;
-use crate::sql::syntax::{call, take};
+use crate::expr::pending;
+use crate::syntax::{call, take};
 
 /// Lets conditions wait for their types that are not plainly boolean.
 pub(super) fn keep_types(body: &mut SetExpr) {

@@ -13,23 +13,24 @@ mod values;
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     CastKind, DataType, DateTimeField, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
-    Interval, ObjectName, ObjectNamePart, Query, UnaryOperator, Value, ValueWithSpan, VisitMut, VisitorMut,
+    Interval, ObjectName, ObjectNamePart, Query, UnaryOperator, Value, ValueWithSpan, VisitorMut,
 };
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::{IntervalFields, SqlType, TimeLimits};
 
 use super::aggregates::SUM_OF;
 use super::pending;
-use crate::sql::ddl::sql_type;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::statement::fold;
-use crate::sql::syntax::{call, take};
-use crate::sql::types::{IntervalFields, SqlType, TimeLimits};
+use crate::syntax::fold;
+use crate::syntax::sql_type;
+use crate::syntax::walk_mut;
+use crate::syntax::{call, take};
 
 /// # Errors
 /// 42601 for what is not PostgreSQL's, 0A000 for what is not done here.
-pub(in crate::sql) fn lower(query: &mut Query) -> SqlResult<()> {
-    match query.visit(&mut Lowering) {
+pub(crate) fn lower(query: &mut Query) -> SqlResult<()> {
+    match walk_mut(query, &mut Lowering) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }

@@ -1,8 +1,7 @@
 //! Numbers written with more digits than a numeric has here.
 
-use datafusion::sql::sqlparser::ast::{Expr, Value, ValueWithSpan};
-
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use sqlparser::ast::{Expr, Value, ValueWithSpan};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 /// Most digits of a numeric.
 const MAX_DIGITS: i64 = 76;

@@ -3,9 +3,9 @@
 //! It takes all that follows `IS DISTINCT FROM` for the right operand, AND and OR too; and it binds `^` more tightly than the
 //! minus before its left operand.
 
-use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, UnaryOperator, Value};
+use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator, Value};
 
-use crate::sql::syntax::take;
+use crate::syntax::take;
 
 /// Binds an expression as PostgreSQL does; called on the outermost one of a kind first.
 pub(super) fn set_right(expr: &mut Expr) {
@@ -123,8 +123,8 @@ fn joined(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
-    use datafusion::sql::sqlparser::parser::Parser;
+    use sqlparser::dialect::PostgreSqlDialect;
+    use sqlparser::parser::Parser;
 
     /// The expression with parentheses around each of its parts.
     fn bound(sql: &str) -> String {

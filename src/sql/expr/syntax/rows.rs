@@ -1,10 +1,10 @@
 //! `ROW(a, b)` and `(a, b)` where they are values: comparisons of rows were taken apart before.
 
-use datafusion::sql::sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, FunctionArguments};
+use sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, FunctionArguments};
 
-use crate::sql::expr::pending::row_function;
-use crate::sql::expr::record::RowLayout;
-use crate::sql::syntax::{boolean, call, is_row_call, take};
+use crate::expr::pending::row_function;
+use crate::expr::record::RowLayout;
+use crate::syntax::{boolean, call, is_row_call, take};
 
 /// The call that makes the row; `None` for what is no row of values.
 pub(super) fn of_values(expr: &mut Expr) -> Option<Expr> {

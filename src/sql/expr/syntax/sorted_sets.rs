@@ -1,16 +1,16 @@
 //! Aggregates WITHIN GROUP: functions of the array of the sorted values.
 
-use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::helpers::attached_token::AttachedToken;
+use sqlparser::ast::{
     CaseWhen, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Value,
 };
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::{is_number, object_name};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::expr::aggregates::{NUMBERS_OF, SORTED_OF};
-use crate::sql::expr::pending::{SortedSet, VALUE};
-use crate::sql::statement::fold;
-use crate::sql::syntax::{call, take, value as value_of};
+use crate::expr::aggregates::{NUMBERS_OF, SORTED_OF};
+use crate::expr::pending::{SortedSet, VALUE};
+use crate::syntax::fold;
+use crate::syntax::{call, take, value as value_of};
 
 /// A number in the order of an aggregate is a constant: the planner would take it for the place of a column.
 pub(super) fn order_by_constants(function: &mut Function) {

@@ -1,10 +1,10 @@
 //! Columns of VALUES whose expressions are of several kinds: the planner would look for a type they have in common by its own
 //! rules, and fail where PostgreSQL does not.
 
-use datafusion::sql::sqlparser::ast::{Expr, SetExpr, Value, ValueWithSpan};
+use sqlparser::ast::{Expr, SetExpr, Value, ValueWithSpan};
 
-use crate::sql::expr::pending;
-use crate::sql::syntax::{call, take};
+use crate::expr::pending;
+use crate::syntax::{call, take};
 
 /// What can be told of an expression's type without planning it.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,8 +59,8 @@ fn kind_of(expr: &Expr) -> Kind {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
-    use datafusion::sql::sqlparser::parser::Parser;
+    use sqlparser::dialect::PostgreSqlDialect;
+    use sqlparser::parser::Parser;
 
     #[test]
     fn mixed_columns_wait_for_their_types() {

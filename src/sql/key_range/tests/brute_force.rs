@@ -11,11 +11,11 @@ use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::prelude::SessionContext;
 use proptest::prelude::*;
+use tablegate_store::model::EntityKey;
+use tablegate_types::sql_type::SqlType;
 
 use super::super::*;
 use super::{raw, relational};
-use crate::model::EntityKey;
-use crate::sql::types::SqlType;
 
 static SESSION: LazyLock<SessionContext> = LazyLock::new(SessionContext::new);
 

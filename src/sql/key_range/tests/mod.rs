@@ -6,13 +6,14 @@ mod statements;
 
 use std::sync::Arc;
 
-use crate::model::{PropertyName, TableName};
-use crate::sql::derived::derived_columns;
-use crate::sql::key_codec::{KeyCodec, KeyColumn, PartitionScheme};
-use crate::sql::place::StoredTable;
-use crate::sql::relation::{ColumnSource, Relation, RelationColumn, RelationKind};
-use crate::sql::types::SqlType;
-use crate::table::ColumnType;
+use tablegate_store::model::{PropertyName, TableName};
+use tablegate_store::table::ColumnType;
+use tablegate_types::key_codec::{KeyCodec, KeyColumn, PartitionScheme};
+use tablegate_types::sql_type::SqlType;
+
+use crate::derived::derived_columns;
+use crate::place::StoredTable;
+use crate::relation::{ColumnSource, Relation, RelationColumn, RelationKind};
 
 fn column(name: &str, sql_type: SqlType, source: ColumnSource) -> RelationColumn {
     let not_null = !matches!(source, ColumnSource::Property { .. });

@@ -2,10 +2,10 @@
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Expr, col, lit, placeholder};
+use tablegate_types::sql_type::SqlType;
 
 use super::super::*;
 use super::{raw, relational};
-use crate::sql::types::SqlType;
 
 fn relations() -> Vec<Relation> {
     let keys = |descending| [("a", SqlType::Text, false), ("b", SqlType::Int4, descending)];

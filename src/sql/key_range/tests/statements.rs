@@ -17,10 +17,10 @@ use datafusion::physical_expr::expressions::{
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::prelude::SessionContext;
+use tablegate_types::sql_type::SqlType;
 
 use super::super::*;
 use super::{column, raw, relational};
-use crate::sql::types::SqlType;
 
 /// Keeps the filters that reach the scan.
 #[derive(Debug)]

@@ -1,14 +1,14 @@
 //! Literals as PostgreSQL prints them once it knows their types.
 
 use bytes::BytesMut;
+use tablegate_types::input::parse_text;
+use tablegate_types::output::{Style, TextColumn};
+use tablegate_types::sql_type::SqlType;
 
 use super::tree::Node;
 use super::typing::{BOOL, INT4, INT8, NUMERIC, Ty};
-use crate::sql::input::parse_text;
-use crate::sql::output::{Style, TextColumn};
-use crate::sql::pg_catalog::built_ins;
-use crate::sql::pg_catalog::objects::Objects;
-use crate::sql::types::SqlType;
+use crate::pg_catalog::built_ins;
+use crate::pg_catalog::objects::Objects;
 
 /// A number as it stands in the text, with the type its size gives it.
 pub(super) fn number(digits: &str, negative: bool) -> (Node, Ty) {

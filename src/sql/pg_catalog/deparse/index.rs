@@ -1,18 +1,18 @@
 //! The definition of an index, read from what is kept of it.
 
-use datafusion::sql::sqlparser::ast::{CreateIndex, Expr, IndexColumn};
+use sqlparser::ast::{CreateIndex, Expr, IndexColumn};
+use tablegate_types::quoting::quote_ident;
 
 use super::read::Reader;
 use super::reader_of;
 use super::tree::Node;
 use super::typing::BOOL;
-use crate::sql::ddl::read_index_definition;
-use crate::sql::pg_catalog::quoting::quote_ident;
-use crate::sql::relation::Relation;
-use crate::sql::statement::fold;
+use crate::ddl::read_index_definition;
+use crate::relation::Relation;
+use crate::syntax::fold;
 
 /// What an index is over, in order.
-pub(in crate::sql::pg_catalog) struct IndexShape {
+pub(in crate::pg_catalog) struct IndexShape {
     pub columns: Vec<IndexedColumn>,
     include: Vec<String>,
     nulls_not_distinct: bool,
@@ -20,7 +20,7 @@ pub(in crate::sql::pg_catalog) struct IndexShape {
 }
 
 /// A column of an index: one of the table's, or an expression.
-pub(in crate::sql::pg_catalog) struct IndexedColumn {
+pub(in crate::pg_catalog) struct IndexedColumn {
     /// The table's column.
     pub column: Option<String>,
     /// Its name among the index's columns.
@@ -123,7 +123,7 @@ impl IndexedColumn {
         let column = match expr {
             Expr::Identifier(ident) => {
                 let name = fold(ident);
-                let same = |column: &&crate::sql::relation::RelationColumn| {
+                let same = |column: &&crate::relation::RelationColumn| {
                     column.name == name || (ident.quote_style.is_none() && column.name.eq_ignore_ascii_case(&name))
                 };
                 table.columns.iter().find(same).map(|column| column.name.clone())

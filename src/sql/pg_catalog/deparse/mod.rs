@@ -10,15 +10,16 @@ mod read;
 mod tree;
 mod typing;
 
+use tablegate_types::oid::oid as type_oid;
+
 pub(super) use self::index::IndexShape;
 use self::read::Reader;
-use super::built_ins::type_oid;
 use super::objects::visible_columns;
-use crate::sql::catalog::Sequence;
-use crate::sql::ddl::names_column;
-use crate::sql::relation::{Relation, RelationColumn};
-use crate::sql::sequence::called;
-use crate::sql::statement::parse_expression;
+use crate::catalog::Sequence;
+use crate::ddl::names_column;
+use crate::relation::{Relation, RelationColumn};
+use crate::sequence::called;
+use crate::syntax::parse_expression;
 
 /// The default or generation expression of a column, printed in full.
 pub(super) fn value_source(table: &Relation, column: &RelationColumn) -> Option<String> {

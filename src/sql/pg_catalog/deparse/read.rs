@@ -3,19 +3,20 @@
 
 use std::collections::HashMap;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     AccessExpr, BinaryOperator, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
     Subscript, TrimWhereField, UnaryOperator, Value,
 };
+use tablegate_types::oid::{modifier as type_modifier, oid as type_oid};
+use tablegate_types::quoting::quote_ident;
+use tablegate_types::sql_type::SqlType;
 
 use super::constants;
 use super::tree::{Node, Piece, quoted};
 use super::typing::{self, BOOL, Routine, TEXT, Ty};
-use crate::sql::ddl::sql_type;
-use crate::sql::pg_catalog::built_ins::{array_of, type_by_oid, type_modifier, type_oid, types};
-use crate::sql::pg_catalog::quoting::quote_ident;
-use crate::sql::statement::fold;
-use crate::sql::types::SqlType;
+use crate::pg_catalog::built_ins::{array_of, type_by_oid, types};
+use crate::syntax::fold;
+use crate::syntax::sql_type;
 
 /// Reads expressions over the columns of a table; without them, ones that were printed in full before.
 pub(super) struct Reader {

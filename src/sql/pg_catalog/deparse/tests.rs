@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use tablegate_types::sql_type::SqlType;
+
 use super::*;
-use crate::sql::relation::ColumnSource;
-use crate::sql::types::SqlType;
+use crate::relation::ColumnSource;
 
 /// By threes: the source of a CHECK, and what PostgreSQL 15 prints for it in full and pretty.
 const PRINTED: &str = include_str!("printed.txt");

@@ -3,9 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
-use crate::sql::pg_catalog::built_ins::{array_of, type_by_oid};
-use crate::sql::pg_catalog::recorded::RecordedFile;
-use crate::sql::pg_catalog::routines;
+use tablegate_types::built_in::RecordedFile;
+use tablegate_types::built_in::routines;
+
+use crate::pg_catalog::built_ins::{array_of, type_by_oid};
 
 /// The type of a part of an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

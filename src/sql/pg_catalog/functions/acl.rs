@@ -1,12 +1,12 @@
 //! Privileges as PostgreSQL writes them: `acldefault` and the columns of `aclexplode`.
 
 use arrow::datatypes::FieldRef;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::{CatalogType, SqlType};
 
 use super::{Definition, FunctionContext, argument};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::pg_catalog::references::Reference;
-use crate::sql::types::{CatalogType, SqlType};
+use crate::pg_catalog::cells::Cell;
+use crate::pg_catalog::references::Reference;
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("acldefault", |_| SqlType::Array(Box::new(SqlType::Catalog(CatalogType::AclItem))), acl_default),

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use arrow::datatypes::FieldRef;
+use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
 
 use super::{Definition, FunctionContext, argument, boolean, int4, text};
-use crate::sql::activity::Activity;
-use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
-use crate::sql::login::Role;
-use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::types::SqlType;
+use crate::activity::Activity;
+use crate::login::Role;
+use crate::pg_catalog::cells::Cell;
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("pg_cancel_backend", boolean, cancel).volatile(),

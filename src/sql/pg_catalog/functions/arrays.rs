@@ -10,11 +10,11 @@ use datafusion::error::Result;
 use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
+use tablegate_types::error::SqlResult;
+use tablegate_types::sql_type::SqlType;
 
 use super::{Definition, FunctionContext, argument};
-use crate::sql::error::SqlResult;
-use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::types::SqlType;
+use crate::pg_catalog::cells::Cell;
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("lower of vector", super::int4, |_, a| Ok(vector_bound(a, |_| 0))),
@@ -125,7 +125,7 @@ fn without_nulls(lists: &ListArray) -> Result<ArrayRef> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql::pg_catalog::cells::array_of;
+    use crate::pg_catalog::cells::array_of;
 
     #[test]
     fn null_lists_become_empty() {

@@ -1,12 +1,13 @@
 //! Functions that spell out what an OID stands for: types, keys, expressions, comments.
 
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::quoting::quote_ident;
+
 use super::{Definition, FunctionContext, argument, boolean, nothing, text};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::pg_catalog::objects::{Class, PG_CATALOG, view_definition};
-use crate::sql::pg_catalog::quoting::quote_ident;
-use crate::sql::pg_catalog::{built_ins, comments, deparse, layout, references};
-use crate::sql::place::Place;
+use crate::pg_catalog::cells::Cell;
+use crate::pg_catalog::objects::{Class, PG_CATALOG, view_definition};
+use crate::pg_catalog::{built_ins, comments, deparse, layout, references};
+use crate::place::Place;
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("format_type", text, format_type).of_nulls(),

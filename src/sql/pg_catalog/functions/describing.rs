@@ -1,13 +1,14 @@
 //! Functions that tell about objects by number: what they are called, what an index can do, what may be changed.
 
+use tablegate_types::error::SqlResult;
+use tablegate_types::quoting::quote_ident;
+use tablegate_types::sql_type::SqlType;
+
 use super::{Definition, FunctionContext, argument, boolean, int4, text};
-use crate::sql::error::SqlResult;
-use crate::sql::pg_catalog::built_ins;
-use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::pg_catalog::layout;
-use crate::sql::pg_catalog::objects::{Class, column_name};
-use crate::sql::pg_catalog::quoting::quote_ident;
-use crate::sql::types::SqlType;
+use crate::pg_catalog::built_ins;
+use crate::pg_catalog::cells::Cell;
+use crate::pg_catalog::layout;
+use crate::pg_catalog::objects::{Class, column_name};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("pg_describe_object", text, |c, a| Ok(object(c, a).map(|object| object.described()).into())),

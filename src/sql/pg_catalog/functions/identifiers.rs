@@ -1,9 +1,10 @@
 //! `parse_ident`: a dotted name taken apart, strictly.
 
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
+
 use super::{Definition, FunctionContext, argument};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::types::SqlType;
+use crate::pg_catalog::cells::Cell;
 
 pub(super) const FUNCTIONS: &[Definition] =
     &[Definition::new("parse_ident", |_| SqlType::Array(Box::new(SqlType::Text)), parse_ident)];

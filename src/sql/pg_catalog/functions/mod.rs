@@ -32,23 +32,23 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility,
 };
+use tablegate_types::error::SqlResult;
+use tablegate_types::sql_type::SqlType;
 
 use self::naming::NamingFunction;
 pub(super) use self::naming::{found_oid_of, names_of, oids, oids_of};
-pub(in crate::sql) use self::naming::{name_of, oid_of};
+pub(crate) use self::naming::{name_of, oid_of};
 use super::cells::{Cell, array_of};
 use super::granted::Granted;
 use super::objects::Objects;
 use super::origins::Origins;
 use super::sizes::Sizes;
-use crate::sql::copies::Copies;
-use crate::sql::cursor::ShownCursor;
-use crate::sql::database::Database;
-use crate::sql::error::SqlResult;
-use crate::sql::handles::Handles;
-use crate::sql::login::Login;
-use crate::sql::observe::Observations;
-use crate::sql::types::SqlType;
+use crate::copies::Copies;
+use crate::cursor::ShownCursor;
+use crate::database::Database;
+use crate::handles::Handles;
+use crate::login::Login;
+use crate::observe::Observations;
 
 /// What the functions of one statement know.
 #[derive(Clone)]
@@ -72,7 +72,7 @@ pub(super) struct FunctionContext {
 
 #[cfg(test)]
 impl FunctionContext {
-    pub fn for_tests(tables: Vec<Arc<crate::sql::relation::Relation>>) -> Self {
+    pub fn for_tests(tables: Vec<Arc<crate::relation::Relation>>) -> Self {
         let objects = Arc::new(Objects::new(tables, Vec::new()));
         Self {
             objects,

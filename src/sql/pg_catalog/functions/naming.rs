@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, ListArray};
 use arrow::datatypes::{DataType, Field};
+use tablegate_types::error::{ErrorKind, SqlResult};
+use tablegate_types::input::parse_text;
+use tablegate_types::sql_type::SqlType;
 
 use super::{Definition, FunctionContext, argument};
-use crate::sql::error::{ErrorKind, SqlResult};
-use crate::sql::input::parse_text;
-use crate::sql::pg_catalog::cells::{Cell, array_of};
-use crate::sql::pg_catalog::references::Reference;
-use crate::sql::types::SqlType;
+use crate::pg_catalog::cells::{Cell, array_of};
+use crate::pg_catalog::references::Reference;
 
 pub(super) const FUNCTIONS: &[Definition] = &[Definition::new("pg_get_userbyid", super::name, user_by_oid)];
 
@@ -60,27 +60,27 @@ const QUESTIONS: &[(&str, Question)] = &[
 ];
 
 /// The function that gives the OID of a value of a type.
-pub(in crate::sql) fn oid_of(type_name: &str) -> String {
+pub(crate) fn oid_of(type_name: &str) -> String {
     format!("oid of {type_name}")
 }
 
 /// The function that gives the OID of what a text names, or NULL.
-pub(in crate::sql::pg_catalog) fn found_oid_of(type_name: &str) -> String {
+pub(in crate::pg_catalog) fn found_oid_of(type_name: &str) -> String {
     format!("oid of maybe {type_name}")
 }
 
 /// The function that makes a value of a type.
-pub(in crate::sql) fn name_of(type_name: &str) -> String {
+pub(crate) fn name_of(type_name: &str) -> String {
     format!("name of {type_name}")
 }
 
 /// The function that gives the OIDs of an array of names.
-pub(in crate::sql::pg_catalog) fn oids_of(type_name: &str) -> String {
+pub(in crate::pg_catalog) fn oids_of(type_name: &str) -> String {
     format!("oids of {type_name}")
 }
 
 /// The function that makes an array of a type.
-pub(in crate::sql::pg_catalog) fn names_of(type_name: &str) -> String {
+pub(in crate::pg_catalog) fn names_of(type_name: &str) -> String {
     format!("names of {type_name}")
 }
 
@@ -215,7 +215,7 @@ pub(super) fn as_oid(context: &FunctionContext, sql_type: &SqlType, cell: Cell) 
 ///
 /// # Errors
 /// That what a value names is there no longer.
-pub(in crate::sql::pg_catalog) fn oids(
+pub(in crate::pg_catalog) fn oids(
     context: &FunctionContext,
     sql_type: &SqlType,
     values: &ArrayRef,

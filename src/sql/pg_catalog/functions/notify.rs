@@ -1,11 +1,11 @@
 //! NOTIFY as a function, and what a session listens to.
 
 use arrow::datatypes::FieldRef;
+use tablegate_types::error::SqlResult;
+use tablegate_types::sql_type::SqlType;
 
 use super::{Definition, FunctionContext, argument};
-use crate::sql::error::SqlResult;
-use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::types::SqlType;
+use crate::pg_catalog::cells::Cell;
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("pg_notify", |_| SqlType::Void, notify).of_nulls().volatile(),

@@ -1,14 +1,14 @@
 //! `has_table_privilege` and its kin: what a role may do, for the session's own user or another.
 
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::privileges::{Acl, ObjectKind, Privileges};
+use tablegate_types::sql_type::{CatalogType, SqlType};
+
 use super::{Definition, FunctionContext, argument, boolean};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::pg_catalog::granted::kind_of;
-use crate::sql::pg_catalog::objects::{
-    Class, DATABASE, PUBLIC as PUBLIC_SCHEMA, TEMPLATE0, TEMPLATE1, visible_columns,
-};
-use crate::sql::privileges::{Acl, KnownRole, ObjectKind, Privileges, unknown_role};
-use crate::sql::types::{CatalogType, SqlType};
+use crate::pg_catalog::cells::Cell;
+use crate::pg_catalog::granted::kind_of;
+use crate::pg_catalog::objects::{Class, DATABASE, PUBLIC as PUBLIC_SCHEMA, TEMPLATE0, TEMPLATE1, visible_columns};
+use crate::privileges::{KnownRole, unknown_role};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("has_table_privilege", boolean, |c, a| on_relation(c, a, false)),
@@ -59,7 +59,7 @@ impl<'c> Asked<'c> {
     }
 
     fn is_super(&self) -> bool {
-        matches!(self, Asked::Role(role) if crate::sql::pg_catalog::granted::is_super(role))
+        matches!(self, Asked::Role(role) if crate::pg_catalog::granted::is_super(role))
     }
 }
 
@@ -268,7 +268,7 @@ fn has_role(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
     }
     Ok(match (asked, other) {
         (Asked::Role(role), Asked::Role(other)) => {
-            let owns_everything = crate::sql::privileges::Rights::new(&role.name, role.role).owns_everything();
+            let owns_everything = crate::privileges::Rights::new(&role.name, role.role).owns_everything();
             (owns_everything || role.oid == other.oid).into()
         }
         _ => Cell::Bool(false),

@@ -1,17 +1,20 @@
 //! Functions that describe functions.
 
+use tablegate_types::built_in::routines::{Routine, by_oid};
+use tablegate_types::error::SqlResult;
+
 use super::{Definition, FunctionContext, argument, text};
-use crate::sql::error::SqlResult;
-use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::pg_catalog::routine_text;
-use crate::sql::pg_catalog::routines::{Routine, by_oid};
+use crate::pg_catalog::cells::Cell;
+use crate::pg_catalog::routine_text;
 
 pub(super) const FUNCTIONS: &[Definition] = &[
-    Definition::new("pg_get_function_arguments", text, |c, a| described(a, |routine| routine.arguments(c, true))),
-    Definition::new("pg_get_function_identity_arguments", text, |c, a| {
-        described(a, |routine| routine.arguments(c, false))
+    Definition::new("pg_get_function_arguments", text, |c, a| {
+        described(a, |routine| routine_text::arguments(routine, c, true))
     }),
-    Definition::new("pg_get_function_result", text, |c, a| described(a, |routine| routine.result(c))),
+    Definition::new("pg_get_function_identity_arguments", text, |c, a| {
+        described(a, |routine| routine_text::arguments(routine, c, false))
+    }),
+    Definition::new("pg_get_function_result", text, |c, a| described(a, |routine| routine_text::result(routine, c))),
     Definition::new("pg_get_function_arg_default", text, default),
     // No function here has its source as SQL: those of PostgreSQL are built in.
     Definition::new("pg_get_function_sqlbody", text, super::nothing),

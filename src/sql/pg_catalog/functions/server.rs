@@ -1,11 +1,11 @@
 //! Functions about the server: since when it runs, and what PostgreSQL's has besides: recovery, triggers, a log.
 
 use arrow::datatypes::FieldRef;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::{CatalogType, SqlType};
 
 use super::{Definition, FunctionContext, argument, boolean, int4, nothing, text};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::types::{CatalogType, SqlType};
+use crate::pg_catalog::cells::Cell;
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("pg_postmaster_start_time", time, |c, _| Ok(c.handles.sessions.started().into())),

@@ -1,11 +1,12 @@
 //! Functions about the session and the server: who, where, which version, how large.
 
+use tablegate_types::encodings;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
+
 use super::{Definition, FunctionContext, argument, boolean, int4, int8, name, text};
-use crate::sql::encodings;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::plan::SETTING_BY_ROW;
-use crate::sql::types::SqlType;
+use crate::pg_catalog::cells::Cell;
+use crate::plan::SETTING_BY_ROW;
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("current_database", name, |c, _| Ok((*c.database).into())),

@@ -1,12 +1,13 @@
 //! Functions that give rows: each column is a list, whose items become rows.
 
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
+
 use super::{Definition, FunctionContext, argument};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::types::SqlType;
+use crate::pg_catalog::cells::Cell;
 
 /// PostgreSQL 15's words: each with the letter of its kind, and `-` behind it for one that needs AS to be a label.
-const KEYWORDS: &str = include_str!("../data/keywords.txt");
+const KEYWORDS: &str = tablegate_types::built_in::KEYWORDS;
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("keyword words", texts, |_, _| Ok(keywords(|word, _, _| word.into()))),

@@ -1,10 +1,11 @@
 //! How large things are, and sizes for people.
 
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+
 use super::{Definition, FunctionContext, argument, int8, text};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::pg_catalog::objects::{DATABASE, TEMPLATE0, TEMPLATE1};
-use crate::sql::pg_catalog::references::Reference;
+use crate::pg_catalog::cells::Cell;
+use crate::pg_catalog::objects::{DATABASE, TEMPLATE0, TEMPLATE1};
+use crate::pg_catalog::references::Reference;
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("pg_relation_size", int8, relation_size),

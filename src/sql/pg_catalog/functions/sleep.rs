@@ -12,10 +12,10 @@ use datafusion::logical_expr::async_udf::{AsyncScalarUDF, AsyncScalarUDFImpl};
 use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+use tablegate_types::input::ColumnParser;
+use tablegate_types::sql_type::SqlType;
 
-use crate::sql::functions::Moments;
-use crate::sql::input::ColumnParser;
-use crate::sql::types::SqlType;
+use crate::functions::moments_of;
 
 const MICROS_PER_SECOND: f64 = 1e6;
 const SECONDS_PER_DAY: f64 = 86_400.0;
@@ -124,7 +124,7 @@ impl ScalarUDFImpl for Sleep {
 impl AsyncScalarUDFImpl for Sleep {
     async fn invoke_async_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let rows = args.number_rows;
-        let now = Moments::of(&args.config_options).clock();
+        let now = moments_of(&args.config_options).clock();
         let Some(given) = args.args.first() else { return internal_err!("{} of nothing", self.name) };
         let given = given.to_array(rows)?;
         for seconds in self.seconds(&given, now)? {

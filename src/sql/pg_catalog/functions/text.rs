@@ -1,9 +1,10 @@
 //! Functions that make text of one character.
 
+use tablegate_types::error::SqlResult;
+use tablegate_types::sql_type::SqlType;
+
 use super::{Definition, FunctionContext, argument};
-use crate::sql::error::SqlResult;
-use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::types::SqlType;
+use crate::pg_catalog::cells::Cell;
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("catalog_char", |_| SqlType::InternalChar, first_character),

@@ -1,9 +1,10 @@
 //! What `information_schema` makes of types: lengths and precisions of a type and its modifier.
 
+use tablegate_types::sql_type::{TimeLimits, TimeType};
+
 use super::{Definition, argument, int4, oid, text};
-use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::pg_catalog::objects::Class;
-use crate::sql::types::{TimeLimits, TimeType};
+use crate::pg_catalog::cells::Cell;
+use crate::pg_catalog::objects::Class;
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     // Of `typtype`, what a domain says, and what the column itself does: the rewriting takes these from the rows.

@@ -1,11 +1,11 @@
 //! `pg_stat_activity` and `pg_locks`: what the sessions of the server are doing and what they hold.
 
 use super::Rows;
-use crate::sql::login::Role;
-use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::pg_catalog::functions::FunctionContext;
-use crate::sql::pg_catalog::objects::{DATABASE, OWNER};
-use crate::sql::tx::{AdvisoryKey, ShownTarget};
+use crate::login::Role;
+use crate::pg_catalog::cells::Cell;
+use crate::pg_catalog::functions::FunctionContext;
+use crate::pg_catalog::objects::{DATABASE, OWNER};
+use crate::tx::{AdvisoryKey, ShownTarget};
 
 pub(super) fn sessions(context: &FunctionContext, rows: &mut Rows) {
     let waits = context.handles.locks.waits();
@@ -16,7 +16,7 @@ pub(super) fn sessions(context: &FunctionContext, rows: &mut Rows) {
         // Who waits for its client does.
         let (kind, event) = match (wait, now.doing) {
             (Some(event), _) => (Some("Lock"), Some(event)),
-            (None, crate::sql::activity::Doing::Active) => (None, None),
+            (None, crate::activity::Doing::Active) => (None, None),
             (None, _) => (Some("Client"), Some("ClientRead")),
         };
         let address = activity.address.filter(|_| is_seen);

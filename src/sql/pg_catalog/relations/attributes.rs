@@ -1,13 +1,15 @@
 //! `pg_attribute` and `pg_attrdef`: columns and their defaults.
 
+use tablegate_types::oid::{modifier as type_modifier, oid as type_oid};
+use tablegate_types::sql_type::SqlType;
+
 use super::Rows;
-use crate::sql::pg_catalog::built_ins::{type_by_oid, type_modifier, type_oid};
-use crate::sql::pg_catalog::constraints::TableIndex;
-use crate::sql::pg_catalog::functions::FunctionContext;
-use crate::sql::pg_catalog::objects::{default_oid, has_key, key_numbers, visible_columns};
-use crate::sql::pg_catalog::{deparse, layout};
-use crate::sql::relation::RelationColumn;
-use crate::sql::types::SqlType;
+use crate::pg_catalog::built_ins::type_by_oid;
+use crate::pg_catalog::constraints::TableIndex;
+use crate::pg_catalog::functions::FunctionContext;
+use crate::pg_catalog::objects::{default_oid, has_key, key_numbers, visible_columns};
+use crate::pg_catalog::{deparse, layout};
+use crate::relation::RelationColumn;
 
 pub(super) fn attributes(context: &FunctionContext, rows: &mut Rows) {
     for table in &context.objects.tables {

@@ -1,15 +1,15 @@
 //! `pg_class`: tables, their key indexes, and the system relations themselves.
 
 use super::Rows;
-use crate::sql::catalog::UnenforcedKind;
-use crate::sql::pg_catalog::built_ins::row_type_of;
-use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::pg_catalog::constraints::{TableConstraint, TableIndex};
-use crate::sql::pg_catalog::functions::FunctionContext;
-use crate::sql::pg_catalog::layout;
-use crate::sql::pg_catalog::objects::{INFORMATION_SCHEMA, OWNER, PG_CATALOG, PUBLIC, row_type_oid, visible_columns};
-use crate::sql::place::Place;
-use crate::sql::relation::Relation;
+use crate::catalog::UnenforcedKind;
+use crate::pg_catalog::built_ins::row_type_of;
+use crate::pg_catalog::cells::Cell;
+use crate::pg_catalog::constraints::{TableConstraint, TableIndex};
+use crate::pg_catalog::functions::FunctionContext;
+use crate::pg_catalog::layout;
+use crate::pg_catalog::objects::{INFORMATION_SCHEMA, OWNER, PG_CATALOG, PUBLIC, row_type_oid, visible_columns};
+use crate::place::Place;
+use crate::relation::Relation;
 
 /// Access methods, as `pg_am` numbers them.
 pub(super) const HEAP: u32 = 2;

@@ -4,12 +4,13 @@
 //! `source` that showed it first (`sampled`, `scanned`, `written`, `analyzed`), how many `entities` had it so of those
 //! that were `counted` at last, and when. Who takes part in every write has nothing to count: there it is `written`.
 
+use tablegate_store::model::EdmType;
+use tablegate_store::table::{SightingSource, Sightings};
+
 use super::Rows;
-use crate::model::EdmType;
-use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::pg_catalog::functions::FunctionContext;
-use crate::sql::relation::{ColumnSource, Relation, RelationColumn, RelationKind};
-use crate::table::{SightingSource, Sightings};
+use crate::pg_catalog::cells::Cell;
+use crate::pg_catalog::functions::FunctionContext;
+use crate::relation::{ColumnSource, Relation, RelationColumn, RelationKind};
 
 pub(super) fn column_origins(context: &FunctionContext, rows: &mut Rows) {
     for table in &context.objects.tables {

@@ -1,13 +1,13 @@
 //! `information_schema` about constraints: which there are, which columns they use, what they refer to.
 
 use super::Rows;
-use crate::sql::catalog::{Deferral, UnenforcedKind};
-use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::pg_catalog::constraints::{TableConstraint, rule};
-use crate::sql::pg_catalog::deparse;
-use crate::sql::pg_catalog::functions::FunctionContext;
-use crate::sql::pg_catalog::objects::{PUBLIC, has_key, key_numbers, visible_columns};
-use crate::sql::relation::{Relation, RelationColumn};
+use crate::catalog::{Deferral, UnenforcedKind};
+use crate::pg_catalog::cells::Cell;
+use crate::pg_catalog::constraints::{TableConstraint, rule};
+use crate::pg_catalog::deparse;
+use crate::pg_catalog::functions::FunctionContext;
+use crate::pg_catalog::objects::{PUBLIC, has_key, key_numbers, visible_columns};
+use crate::relation::{Relation, RelationColumn};
 
 pub(super) fn table_constraints(context: &FunctionContext, rows: &mut Rows) {
     for constraint in context.objects.constraints() {

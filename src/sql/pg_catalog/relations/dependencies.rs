@@ -1,13 +1,13 @@
 //! `pg_depend`: what belongs to what, and what needs what. Built-in objects are not listed: nobody can drop them.
 
 use super::Rows;
-use crate::sql::catalog::{Unenforced, UnenforcedKind};
-use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::pg_catalog::constraints::{TableConstraint, TableIndex, numbers};
-use crate::sql::pg_catalog::deparse;
-use crate::sql::pg_catalog::functions::FunctionContext;
-use crate::sql::pg_catalog::objects::{Class, Objects, PUBLIC, default_oid, visible_columns};
-use crate::sql::relation::{Relation, RelationColumn};
+use crate::catalog::{Unenforced, UnenforcedKind};
+use crate::pg_catalog::cells::Cell;
+use crate::pg_catalog::constraints::{TableConstraint, TableIndex, numbers};
+use crate::pg_catalog::deparse;
+use crate::pg_catalog::functions::FunctionContext;
+use crate::pg_catalog::objects::{Class, Objects, PUBLIC, default_oid, visible_columns};
+use crate::relation::{Relation, RelationColumn};
 
 /// OIDs of the relations that list the objects.
 const PG_TYPE: u32 = 1247;

@@ -1,8 +1,8 @@
 //! `pg_description` and `pg_shdescription`: what COMMENT ON said. Comments on built-in objects are recorded.
 
 use super::Rows;
-use crate::sql::pg_catalog::comments::{comments, shared_comments};
-use crate::sql::pg_catalog::functions::FunctionContext;
+use crate::pg_catalog::comments::{comments, shared_comments};
+use crate::pg_catalog::functions::FunctionContext;
 
 pub(super) fn descriptions(context: &FunctionContext, rows: &mut Rows) {
     for comment in comments(&context.objects) {

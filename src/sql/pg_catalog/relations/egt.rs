@@ -14,8 +14,8 @@
 //! `split`, or were `rolled_back`.
 
 use super::Rows;
-use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::pg_catalog::functions::FunctionContext;
+use crate::pg_catalog::cells::Cell;
+use crate::pg_catalog::functions::FunctionContext;
 
 pub(super) fn violations(context: &FunctionContext, rows: &mut Rows) {
     for violation in &context.observations.violations {

@@ -5,8 +5,8 @@
 //! promise of PostgreSQL's is not kept; `medium`: it costs; `low`: a limit; `info`), what it means, and the advice.
 
 use super::Rows;
-use crate::sql::findings::findings;
-use crate::sql::pg_catalog::functions::FunctionContext;
+use crate::findings::findings;
+use crate::pg_catalog::functions::FunctionContext;
 
 pub(super) fn schema_findings(context: &FunctionContext, rows: &mut Rows) {
     for finding in findings(&context.objects.tables, &context.objects.sequences) {

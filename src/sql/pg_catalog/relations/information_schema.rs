@@ -2,16 +2,18 @@
 
 use std::borrow::Cow;
 
+use tablegate_types::oid::oid as type_oid;
+use tablegate_types::privileges::ObjectKind;
+use tablegate_types::sql_type::SqlType;
+
 use super::Rows;
-use crate::sql::catalog::Sequence;
-use crate::sql::pg_catalog::built_ins::{type_by_oid, type_oid};
-use crate::sql::pg_catalog::functions::FunctionContext;
-use crate::sql::pg_catalog::objects::{has_key, key_numbers, visible_columns};
-use crate::sql::pg_catalog::{deparse, layout};
-use crate::sql::place::Place;
-use crate::sql::privileges::ObjectKind;
-use crate::sql::relation::RelationColumn;
-use crate::sql::types::SqlType;
+use crate::catalog::Sequence;
+use crate::pg_catalog::built_ins::type_by_oid;
+use crate::pg_catalog::functions::FunctionContext;
+use crate::pg_catalog::objects::{has_key, key_numbers, visible_columns};
+use crate::pg_catalog::{deparse, layout};
+use crate::place::Place;
+use crate::relation::RelationColumn;
 
 /// Longest text, in bytes, as PostgreSQL states it.
 const TEXT_OCTETS: u32 = 1 << 30;
@@ -49,7 +51,7 @@ pub(super) fn columns(context: &FunctionContext, rows: &mut Rows) {
     }
     for view in &context.objects.views {
         for (number, (name, sql_type)) in (1..).zip(view.typed_columns().unwrap_or_default()) {
-            let source = crate::sql::relation::ColumnSource::ETag;
+            let source = crate::relation::ColumnSource::ETag;
             push_column(
                 context,
                 rows,
@@ -63,7 +65,7 @@ pub(super) fn columns(context: &FunctionContext, rows: &mut Rows) {
     }
     for layout in layout::all() {
         for (number, described) in (1..).zip(&layout.columns) {
-            let source = crate::sql::relation::ColumnSource::ETag;
+            let source = crate::relation::ColumnSource::ETag;
             let column = RelationColumn::new(described.name, described.sql_type.clone(), source);
             push_column(context, rows, (layout.schema, layout.name), number, &column, !described.not_null, None);
         }

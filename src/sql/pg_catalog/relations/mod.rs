@@ -32,13 +32,13 @@ use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
 use datafusion::catalog::{MemTable, TableProvider};
+use tablegate_types::error::SqlResult;
+use tablegate_types::sql_type::SqlType;
 
 use super::cells::{Cell, array_of};
 use super::functions::FunctionContext;
 use super::layout::Layout;
 use super::recorded;
-use crate::sql::error::SqlResult;
-use crate::sql::types::SqlType;
 
 /// What fills a relation.
 type Fill = fn(&FunctionContext, &mut Rows);
@@ -206,7 +206,7 @@ fn zero(sql_type: &SqlType) -> Cell {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql::pg_catalog::layout;
+    use crate::pg_catalog::layout;
 
     #[test]
     fn every_relation_can_be_made_of_an_empty_catalogue() {

@@ -1,8 +1,8 @@
 //! `pg_prepared_statements` and `pg_cursors`: the session's own.
 
 use super::Rows;
-use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::pg_catalog::functions::FunctionContext;
+use crate::pg_catalog::cells::Cell;
+use crate::pg_catalog::functions::FunctionContext;
 
 pub(super) fn prepared_statements(context: &FunctionContext, rows: &mut Rows) {
     for (name, shown) in context.handles.statements.all() {

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use tablegate_types::privileges::{AclItem, ObjectKind, Privileges};
+
 use super::Rows;
-use crate::sql::catalog::Access;
-use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::pg_catalog::functions::FunctionContext;
-use crate::sql::pg_catalog::objects::visible_columns;
-use crate::sql::privileges::{AclItem, ObjectKind, Privileges};
-use crate::sql::relation::Relation;
+use crate::catalog::Access;
+use crate::pg_catalog::cells::Cell;
+use crate::pg_catalog::functions::FunctionContext;
+use crate::pg_catalog::objects::visible_columns;
+use crate::relation::Relation;
 
 /// What PUBLIC is called here.
 const PUBLIC: &str = "PUBLIC";

@@ -1,11 +1,11 @@
 //! Roles: `pg_roles`, `pg_authid` and the views over them. What passwords are checked with is nowhere here.
 
 use super::Rows;
-use crate::sql::login::Role;
-use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::pg_catalog::functions::FunctionContext;
-use crate::sql::pg_catalog::granted::is_super;
-use crate::sql::privileges::KnownRole;
+use crate::login::Role;
+use crate::pg_catalog::cells::Cell;
+use crate::pg_catalog::functions::FunctionContext;
+use crate::pg_catalog::granted::is_super;
+use crate::privileges::KnownRole;
 
 /// What stands for a password, as in PostgreSQL's own views.
 const HIDDEN: &str = "********";

@@ -1,11 +1,12 @@
 //! The view `table_segments`: what of the tables is kept as columns too, and what is being made so at this moment.
 
+use tablegate_store::model::EdmDateTime;
+use tablegate_store::table::SegmentFigures;
+use tablegate_types::privileges::{ObjectKind, Privileges};
+
 use super::Rows;
-use crate::model::EdmDateTime;
-use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::pg_catalog::functions::FunctionContext;
-use crate::sql::privileges::{ObjectKind, Privileges};
-use crate::table::SegmentFigures;
+use crate::pg_catalog::cells::Cell;
+use crate::pg_catalog::functions::FunctionContext;
 
 pub(super) fn table_segments(context: &FunctionContext, rows: &mut Rows) {
     for table in &context.objects.tables {

@@ -1,11 +1,12 @@
 //! `pg_sequence`, `pg_sequences`, `information_schema.sequences`.
 
+use tablegate_types::oid::oid as type_oid;
+use tablegate_types::sql_type::SqlType;
+
 use super::Rows;
-use crate::sql::catalog::Sequence;
-use crate::sql::pg_catalog::built_ins::type_oid;
-use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::pg_catalog::functions::FunctionContext;
-use crate::sql::types::SqlType;
+use crate::catalog::Sequence;
+use crate::pg_catalog::cells::Cell;
+use crate::pg_catalog::functions::FunctionContext;
 
 pub(super) fn sequences(context: &FunctionContext, rows: &mut Rows) {
     for sequence in &context.objects.sequences {

@@ -1,8 +1,8 @@
 //! `pg_settings`: the session's settings as rows.
 
 use super::Rows;
-use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::pg_catalog::functions::FunctionContext;
+use crate::pg_catalog::cells::Cell;
+use crate::pg_catalog::functions::FunctionContext;
 
 pub(super) fn settings(context: &FunctionContext, rows: &mut Rows) {
     for row in context.handles.settings.rows() {

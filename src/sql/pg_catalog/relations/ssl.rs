@@ -1,7 +1,7 @@
 //! `pg_stat_ssl`: whether the session's own connection is encrypted, and how.
 
 use super::Rows;
-use crate::sql::pg_catalog::functions::FunctionContext;
+use crate::pg_catalog::functions::FunctionContext;
 
 pub(super) fn ssl(context: &FunctionContext, rows: &mut Rows) {
     let encryption = context.login.encryption.as_deref();

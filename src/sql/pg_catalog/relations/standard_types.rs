@@ -1,14 +1,16 @@
 //! `information_schema` about types: domains, elements of arrays, collations, and what generated columns are made of.
 
+use tablegate_types::built_in::RecordedFile;
+use tablegate_types::oid::oid as type_oid;
+use tablegate_types::sql_type::SqlType;
+
 use super::Rows;
 use super::information_schema::TypeFacts;
-use crate::sql::pg_catalog::built_ins::{type_by_oid, type_oid};
-use crate::sql::pg_catalog::deparse;
-use crate::sql::pg_catalog::functions::FunctionContext;
-use crate::sql::pg_catalog::layout::DOMAINS;
-use crate::sql::pg_catalog::objects::visible_columns;
-use crate::sql::pg_catalog::recorded::RecordedFile;
-use crate::sql::types::SqlType;
+use crate::pg_catalog::built_ins::type_by_oid;
+use crate::pg_catalog::deparse;
+use crate::pg_catalog::functions::FunctionContext;
+use crate::pg_catalog::layout::DOMAINS;
+use crate::pg_catalog::objects::visible_columns;
 
 /// Only `information_schema` has domains.
 pub(super) fn domains(context: &FunctionContext, rows: &mut Rows) {

@@ -1,10 +1,10 @@
 //! `statement_statistics`: what statements cost, with the names that `pg_stat_statements` has for the same.
 
 use super::Rows;
-use crate::sql::login::Role;
-use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::pg_catalog::functions::FunctionContext;
-use crate::sql::statistics::Entry;
+use crate::login::Role;
+use crate::pg_catalog::cells::Cell;
+use crate::pg_catalog::functions::FunctionContext;
+use crate::statistics::Entry;
 
 pub(super) fn statements(context: &FunctionContext, rows: &mut Rows) {
     let mut entries = context.handles.statistics.all();

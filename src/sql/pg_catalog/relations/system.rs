@@ -3,10 +3,10 @@
 use std::sync::OnceLock;
 
 use arrow::record_batch::RecordBatch;
+use tablegate_types::error::SqlResult;
 
 use super::{Rows, attributes, classes};
-use crate::sql::error::SqlResult;
-use crate::sql::pg_catalog::layout::Layout;
+use crate::pg_catalog::layout::Layout;
 
 static CLASSES: OnceLock<RecordBatch> = OnceLock::new();
 static ATTRIBUTES: OnceLock<RecordBatch> = OnceLock::new();

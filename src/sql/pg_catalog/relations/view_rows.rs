@@ -1,10 +1,10 @@
 //! The user's views in `pg_class`, `pg_attribute`, `pg_rewrite`, `pg_depend` and `information_schema.views`.
 
 use super::Rows;
-use crate::sql::catalog::View;
-use crate::sql::pg_catalog::cells::Cell;
-use crate::sql::pg_catalog::functions::FunctionContext;
-use crate::sql::pg_catalog::objects::{Class, rule_oid, view_definition, visible_columns};
+use crate::catalog::View;
+use crate::pg_catalog::cells::Cell;
+use crate::pg_catalog::functions::FunctionContext;
+use crate::pg_catalog::objects::{Class, rule_oid, view_definition, visible_columns};
 
 /// OIDs of the relations that hold what depends and what is depended upon.
 const PG_CLASS: u32 = 1259;

@@ -2,9 +2,9 @@
 
 use super::Rows;
 use super::classes::has_triggers;
-use crate::sql::pg_catalog::constraints::TableIndex;
-use crate::sql::pg_catalog::functions::FunctionContext;
-use crate::sql::pg_catalog::layout;
+use crate::pg_catalog::constraints::TableIndex;
+use crate::pg_catalog::functions::FunctionContext;
+use crate::pg_catalog::layout;
 
 pub(super) fn tables(context: &FunctionContext, rows: &mut Rows) {
     let user = context.objects.tables.iter().map(|t| {

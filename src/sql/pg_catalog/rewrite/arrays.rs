@@ -1,16 +1,16 @@
 //! Arrays: `ARRAY(query)`, vectors that count from 0, `generate_subscripts`.
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     AccessExpr, BinaryOperator, Expr, Function, FunctionArgumentClause, FunctionArguments, GroupByExpr, Ident,
     OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr, Subscript, TableFactor, Value, ValueWithSpan,
 };
+use tablegate_types::sql_type::SqlType;
 
 use super::collection;
 use super::forms::{arguments, call, column_name, last_name, literal, number, string, take};
 use super::unreached::{is_empty_source, null_list};
-use crate::sql::expr::ITEMS_OF;
-use crate::sql::pg_catalog::layout;
-use crate::sql::types::SqlType;
+use crate::expr::ITEMS_OF;
+use crate::pg_catalog::layout;
 
 /// `reads_system`: the query reads system relations, so it may be one of those that spread out the columns of keys.
 pub(super) fn expression(expr: &mut Expr, reads_system: bool) {

@@ -4,15 +4,13 @@
 //! used for decides: compared, cast to a number or given to a function of the catalogue it is the OID. Where the text of
 //! a statement does not show that, the pass that types expressions sees to it.
 
-use datafusion::sql::sqlparser::ast::{
-    ArrayElemTypeDef, BinaryOperator, DataType, Expr, Ident, ObjectName, Value, ValueWithSpan,
-};
+use sqlparser::ast::{ArrayElemTypeDef, BinaryOperator, DataType, Expr, Ident, ObjectName, Value, ValueWithSpan};
+use tablegate_types::sql_type::SqlType;
 
 use super::forms::{arguments, call, last_name, literal, take};
-use crate::sql::expr::cast_function;
-use crate::sql::pg_catalog::functions;
-use crate::sql::statement::fold;
-use crate::sql::types::SqlType;
+use crate::expr::cast_function;
+use crate::pg_catalog::functions;
+use crate::syntax::fold;
 
 /// A type whose values name objects, by its name.
 type Names = &'static str;

@@ -1,14 +1,14 @@
 //! `ARRAY(query)` of a query that is more than the rows of its tables: set operations, DISTINCT, groups, LIMIT. The array is
 //! an aggregate over it.
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     Expr, OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr, TableFactor, Value, ValueWithSpan, WindowSpec,
     WindowType,
 };
 
 use super::forms::{call, column_name};
-use crate::sql::expr::ITEMS_OF;
-use crate::sql::statement::parse_expression;
+use crate::expr::ITEMS_OF;
+use crate::syntax::parse_expression;
 
 /// The aggregate of the only column of a query, in the order of its rows.
 pub(super) fn of_rows(mut query: Box<Query>) -> Expr {

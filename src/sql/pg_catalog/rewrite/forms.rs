@@ -1,12 +1,12 @@
 //! Building and recognising pieces of syntax.
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName, Value, ValueWithSpan,
 };
 
-use crate::sql::expr::{FIRST_OF, ITEMS_OF, ONLY_OF};
-use crate::sql::statement::fold;
-pub(super) use crate::sql::syntax::{call, number, take, value};
+use crate::expr::{FIRST_OF, ITEMS_OF, ONLY_OF};
+use crate::syntax::fold;
+pub(super) use crate::syntax::{call, number, take, value};
 
 pub(super) fn string(text: &str) -> Expr {
     value(Value::SingleQuotedString(text.to_owned()))

@@ -20,15 +20,14 @@ mod unreached;
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, ObjectName, Query, Select, SelectItem, TableFactor, Visit, VisitMut, Visitor, VisitorMut,
-};
+use sqlparser::ast::{Expr, Ident, ObjectName, Query, Select, SelectItem, TableFactor, Visitor, VisitorMut};
+use tablegate_types::error::{SqlError, SqlResult};
 
 use self::scopes::Scope;
 use super::{functions, layout};
-use crate::sql::error::{SqlError, SqlResult};
-use crate::sql::plan::label_of;
-use crate::sql::statement::fold;
+use crate::plan::label_of;
+use crate::syntax::fold;
+use crate::syntax::{walk, walk_mut};
 
 /// A query in which functions that give a system relation are that relation.
 pub(super) fn with_relations(query: &Query) -> Cow<'_, Query> {
@@ -39,7 +38,7 @@ pub(super) fn with_relations(query: &Query) -> Cow<'_, Query> {
 /// 0A000 for a form that cannot be turned.
 pub(super) fn rewrite(query: &mut Query) -> SqlResult<()> {
     let mut rewriter = Rewriter { reads_system: reads_system_relations(query), scopes: Vec::new() };
-    match query.visit(&mut rewriter) {
+    match walk_mut(query, &mut rewriter) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }
@@ -59,7 +58,7 @@ pub(super) fn asks_the_catalog(query: &Query) -> bool {
             if asks { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         }
     }
-    query.visit(&mut Asks).is_break()
+    walk(query, &mut Asks).is_break()
 }
 
 fn reads_system_relations(query: &Query) -> bool {
@@ -70,7 +69,7 @@ fn reads_system_relations(query: &Query) -> bool {
             if layout_of(relation).is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         }
     }
-    query.visit(&mut Reads).is_break()
+    walk(query, &mut Reads).is_break()
 }
 
 /// The system relation that a name in FROM means.

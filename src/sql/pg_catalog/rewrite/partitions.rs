@@ -1,6 +1,6 @@
 //! Partitions of declarative partitioning: there are none, so no table has ancestors among them.
 
-use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Query, SelectItem, SetExpr, SetOperator};
+use sqlparser::ast::{BinaryOperator, Expr, Query, SelectItem, SetExpr, SetOperator};
 
 use super::forms::{last_name, take};
 

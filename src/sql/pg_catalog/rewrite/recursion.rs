@@ -3,14 +3,14 @@
 //! Where the first term looks up `x = outer`, and nothing else refers out, the recursion runs for all x at once: x goes
 //! along as a column of its own, and the query asks for the rows of its outer value. The catalogue is small, and finite.
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     BinaryOperator, Cte, Expr, Ident, Query, Select, SelectItem, SetExpr, SetOperator, TableAliasColumnDef, TableFactor,
 };
 
 use super::forms::last_name;
 use super::scopes::Scope;
 use super::subqueries::{join, split};
-use crate::sql::statement::fold;
+use crate::syntax::fold;
 
 /// What the column is called that goes along.
 const KEY: &str = "recursion_key";

@@ -3,11 +3,10 @@
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
-    Ident, ObjectName, Query, TableAlias, TableFactor, Visit, VisitMut, Visitor, VisitorMut,
-};
+use sqlparser::ast::{Ident, ObjectName, Query, TableAlias, TableFactor, Visitor, VisitorMut};
 
 use super::forms::last_name;
+use crate::syntax::{walk, walk_mut};
 
 /// The functions, and the relations they give.
 const RELATIONS: &[(&str, &str)] = &[
@@ -29,11 +28,11 @@ pub(super) fn named(query: &Query) -> Cow<'_, Query> {
             if relation_of(factor).is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         }
     }
-    if !Visit::visit(query, &mut Finds).is_break() {
+    if !walk(query, &mut Finds).is_break() {
         return Cow::Borrowed(query);
     }
     let mut query = query.clone();
-    let _ = VisitMut::visit(&mut query, &mut Names);
+    let _ = walk_mut(&mut query, &mut Names);
     Cow::Owned(query)
 }
 

@@ -2,13 +2,12 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
-    CastKind, DataType, Expr, Query, Select, TableFactor, TableWithJoins, Visit, Visitor,
-};
+use sqlparser::ast::{CastKind, DataType, Expr, Query, Select, TableFactor, TableWithJoins, Visitor};
 
 use super::forms::{column_name, number};
-use crate::sql::pg_catalog::layout::Layout;
-use crate::sql::statement::fold;
+use crate::pg_catalog::layout::Layout;
+use crate::syntax::fold;
+use crate::syntax::walk;
 
 /// The tables of one FROM clause, as far as they are system relations.
 pub(super) struct Scope {
@@ -79,7 +78,7 @@ impl Scope {
             }
         }
         let mut sees = Sees { scope: self, found: Origins::default() };
-        let _ = expr.visit(&mut sees);
+        let _ = walk(expr, &mut sees);
         sees.found
     }
 

@@ -1,11 +1,11 @@
 //! Other spellings of the same: `pg_catalog.f(...)`, `OPERATOR(pg_catalog.~)`, `COLLATE "default"`.
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     AccessExpr, BinaryOperator, Expr, Function, FunctionArgumentList, FunctionArguments, ObjectName, TableFactor,
 };
 
 use super::forms::{call, last_name, take};
-use crate::sql::statement::fold;
+use crate::syntax::fold;
 
 pub(super) fn expression(expr: &mut Expr) {
     while let Expr::Collate { expr: inner, collation } = expr
@@ -33,7 +33,7 @@ pub(super) fn expression(expr: &mut Expr) {
 fn function_name(function: &mut Function) {
     without_schema(&mut function.name);
     if matches!(function.args, FunctionArguments::None)
-        && crate::sql::pg_catalog::functions::is_known(&last_name(&function.name))
+        && crate::pg_catalog::functions::is_known(&last_name(&function.name))
     {
         let list = FunctionArgumentList { duplicate_treatment: None, args: Vec::new(), clauses: Vec::new() };
         function.args = FunctionArguments::List(list);

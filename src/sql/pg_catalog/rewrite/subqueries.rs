@@ -7,17 +7,18 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::helpers::attached_token::AttachedToken;
+use sqlparser::ast::{
     BinaryOperator, CaseWhen, Expr, Function, FunctionArgumentClause, FunctionArguments, GroupByExpr, Ident,
     OrderByKind, Query, Select, SelectItem, SetExpr, TableAlias, TableFactor, TableWithJoins, UnaryOperator, Value,
-    Visit, VisitMut, Visitor, VisitorMut,
+    Visitor, VisitorMut,
 };
 
 use super::forms::{call, is_aggregate, last_name, take, value};
 use super::scopes::Scope;
-use crate::sql::expr::{FIRST_OF, ONLY_OF};
-use crate::sql::syntax::query_of;
+use crate::expr::{FIRST_OF, ONLY_OF};
+use crate::syntax::query_of;
+use crate::syntax::{walk, walk_mut};
 
 /// Makes a scalar sub-query one row by an aggregate.
 pub(super) fn at_most_one_row(expr: &mut Expr) {
@@ -191,7 +192,7 @@ pub(super) fn has_aggregate(expr: &Expr) -> bool {
             }
         }
     }
-    expr.visit(&mut Finds { depth: 0 }).is_break()
+    walk(expr, &mut Finds { depth: 0 }).is_break()
 }
 
 /// EXISTS in a select list, where the planner does not take it: whether any row says true.
@@ -214,7 +215,7 @@ pub(super) fn spell_out_exists(projection: &mut [SelectItem]) {
         }
     }
     for item in projection {
-        let _ = item.visit(&mut SpellsOut);
+        let _ = walk_mut(item, &mut SpellsOut);
     }
 }
 

@@ -1,10 +1,10 @@
 //! `_pg_truetypid(a.*, t.*)` and `_pg_truetypmod(a.*, t.*)`, as `information_schema` calls them for rows of `pg_attribute`
 //! and `pg_type`: what they need of the rows takes their place.
 
-use datafusion::sql::sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident};
+use sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident};
 
 use super::forms::last_name;
-use crate::sql::statement::fold;
+use crate::syntax::fold;
 
 /// The functions, with the column of a domain and that of any other type.
 const FUNCTIONS: &[(&str, &str, &str)] =

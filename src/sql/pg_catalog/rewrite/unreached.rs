@@ -5,15 +5,16 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::helpers::attached_token::AttachedToken;
+use sqlparser::ast::{
     Array, CaseWhen, CastKind, DataType, Expr, Function, FunctionArguments, GroupByExpr, JoinOperator, Select,
-    SelectItem, TableFactor, TableWithJoins, Value, VisitMut, VisitorMut,
+    SelectItem, TableFactor, TableWithJoins, Value, VisitorMut,
 };
 
 use super::forms::{string, value};
 use super::subqueries::has_aggregate;
-use crate::sql::pg_catalog::relations;
+use crate::pg_catalog::relations;
+use crate::syntax::walk_mut;
 
 /// Drops the sub-queries of a select list that no row reaches.
 pub(super) fn drop_from_projection(select: &mut Select) {
@@ -26,7 +27,7 @@ pub(super) fn drop_from_projection(select: &mut Select) {
         return;
     }
     for item in &mut select.projection {
-        let _ = item.visit(&mut Drops);
+        let _ = walk_mut(item, &mut Drops);
     }
 }
 

@@ -2,17 +2,18 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     BinaryOperator, Expr, Fetch, LimitClause, Offset, OrderByExpr, OrderByKind, Query, SelectItem, SetExpr,
-    UnaryOperator, Value, ValueWithSpan, Visit, Visitor,
+    UnaryOperator, Value, ValueWithSpan, Visitor,
 };
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::syntax::{all, binary, column, derived, from, item, number, order_by, over, query_of, select};
+use crate::syntax::walk;
+use crate::syntax::{all, binary, column, derived, from, item, number, order_by, over, query_of, select};
 
 /// How many rows of a query are wanted, where the planner's LIMIT cannot say it.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::sql::plan) struct Wanted {
+pub(in crate::plan) struct Wanted {
     pub limit: Option<Expr>,
     pub offset: Option<Expr>,
     with_ties: bool,
@@ -23,7 +24,7 @@ pub(in crate::sql::plan) struct Wanted {
 ///
 /// # Errors
 /// 42601 for LIMIT and FETCH together, WITH TIES without ORDER BY.
-pub(in crate::sql::plan) fn normalize(query: &mut Query) -> SqlResult<Option<Wanted>> {
+pub(in crate::plan) fn normalize(query: &mut Query) -> SqlResult<Option<Wanted>> {
     let (mut limit, mut offset) = match query.limit_clause.take() {
         None => (None, None),
         Some(LimitClause::LimitOffset { limit, offset, limit_by }) if limit_by.is_empty() => {
@@ -55,7 +56,7 @@ pub(in crate::sql::plan) fn normalize(query: &mut Query) -> SqlResult<Option<Wan
         return Ok(Some(Wanted { limit, offset, with_ties }));
     }
     if limit.is_some() || offset.is_some() {
-        let offset = offset.map(|value| Offset { value, rows: datafusion::sql::sqlparser::ast::OffsetRows::None });
+        let offset = offset.map(|value| Offset { value, rows: sqlparser::ast::OffsetRows::None });
         query.limit_clause = Some(LimitClause::LimitOffset { limit, offset, limit_by: Vec::new() });
     }
     Ok(None)
@@ -69,7 +70,7 @@ fn has_subquery(expr: &Expr) -> bool {
             ControlFlow::Break(())
         }
     }
-    expr.visit(&mut Finds).is_break()
+    walk(expr, &mut Finds).is_break()
 }
 
 /// A constant of any type is taken as a bigint.
@@ -112,7 +113,7 @@ fn rounded(text: &str) -> Option<i64> {
 ///
 /// # Errors
 /// 0A000 for a query whose rows cannot be numbered where it orders them.
-pub(in crate::sql::plan) fn keep(
+pub(in crate::plan) fn keep(
     query: &mut Query,
     wanted: Wanted,
     labels: &[String],
@@ -148,7 +149,7 @@ pub(in crate::sql::plan) fn keep(
     let numbered = std::mem::replace(query, query_of(select(Vec::new(), Vec::new(), None)));
     *query = query_of(select(items, vec![from(derived(numbered, ROWS))], Some(all(conditions))));
     query.with = with;
-    query.order_by = Some(datafusion::sql::sqlparser::ast::OrderBy {
+    query.order_by = Some(sqlparser::ast::OrderBy {
         kind: OrderByKind::Expressions(vec![order_by(column(ROWS, NUMBER))]),
         interpolate: None,
     });

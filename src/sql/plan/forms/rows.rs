@@ -1,13 +1,13 @@
 //! Rows as values, `(a, b)`: comparisons of rows are comparisons of their parts.
 
-use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::helpers::attached_token::AttachedToken;
+use sqlparser::ast::{
     BinaryOperator, CaseWhen, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query,
     TableAliasColumnDef, TableFactor, Value,
 };
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::syntax::{
+use crate::syntax::{
     all, any, binary, boolean, column, derived, from, is_row_call, item, nested, not, number, query_of, quoted, select,
     table_alias, value,
 };
@@ -16,7 +16,7 @@ use crate::sql::syntax::{
 ///
 /// # Errors
 /// 42601 for rows of different widths.
-pub(in crate::sql::plan) fn expand(expr: &mut Expr, next_alias: &mut dyn FnMut() -> Ident) -> SqlResult<()> {
+pub(in crate::plan) fn expand(expr: &mut Expr, next_alias: &mut dyn FnMut() -> Ident) -> SqlResult<()> {
     let expanded = match expr {
         Expr::BinaryOp { left, op, right } if is_comparison(op) => match (row_of(left), row_of(right)) {
             (Some(left), Some(right)) => Some(compared(op, left, right)?),
@@ -59,7 +59,7 @@ pub(in crate::sql::plan) fn expand(expr: &mut Expr, next_alias: &mut dyn FnMut()
 }
 
 /// The parts of a row.
-pub(in crate::sql::plan) fn row_of(expr: &Expr) -> Option<Vec<Expr>> {
+pub(in crate::plan) fn row_of(expr: &Expr) -> Option<Vec<Expr>> {
     match expr {
         Expr::Tuple(parts) => Some(parts.clone()),
         Expr::Nested(inner) => row_of(inner),
@@ -75,7 +75,7 @@ pub(in crate::sql::plan) fn row_of(expr: &Expr) -> Option<Vec<Expr>> {
 }
 
 /// Whether it is written as a row, be it one that [`row_of`] cannot take apart before its names are resolved.
-pub(in crate::sql::plan) fn is_row(expr: &Expr) -> bool {
+pub(in crate::plan) fn is_row(expr: &Expr) -> bool {
     match expr {
         Expr::Tuple(_) => true,
         Expr::Nested(inner) => is_row(inner),
@@ -214,8 +214,8 @@ fn named(query: Query, width: usize, alias: Ident) -> (TableFactor, Vec<Expr>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
-    use datafusion::sql::sqlparser::parser::Parser;
+    use sqlparser::dialect::PostgreSqlDialect;
+    use sqlparser::parser::Parser;
 
     fn expanded(sql: &str) -> String {
         let mut expr = Parser::new(&PostgreSqlDialect {}).try_with_sql(sql).unwrap().parse_expr().unwrap();

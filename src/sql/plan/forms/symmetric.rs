@@ -1,12 +1,12 @@
 //! BETWEEN SYMMETRIC, whose bounds may stand either way round.
 
-use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Value};
+use sqlparser::ast::{BinaryOperator, Expr, Value};
 
-use crate::sql::statement::dialect::respell::SYMMETRIC;
-use crate::sql::syntax::binary;
+use crate::syntax::binary;
+use crate::syntax::dialect::respell::SYMMETRIC;
 
 /// Makes two conditions of a BETWEEN that is marked as symmetric; other expressions stay as they are.
-pub(in crate::sql::plan) fn expand(expr: &mut Expr) {
+pub(in crate::plan) fn expand(expr: &mut Expr) {
     let Expr::Between { expr: subject, negated, low, high } = expr else { return };
     if !take_marker(low) {
         return;

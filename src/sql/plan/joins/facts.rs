@@ -6,7 +6,7 @@ use datafusion::common::{Column, Result};
 use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::logical_expr::{Distinct, Expr, Filter, JoinType, LogicalPlan, SubqueryAlias, TableScan};
 
-use crate::sql::scan::{RelationProvider, selectivity};
+use crate::scan::{RelationProvider, selectivity};
 
 /// Rows of a table whose store does not count them, and of what is no table.
 const TABLE_ROWS: f64 = 1_000_000.0;

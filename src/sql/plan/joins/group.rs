@@ -8,9 +8,9 @@ use datafusion::logical_expr::{BinaryExpr, Expr, Join, JoinType, LogicalPlan, Op
 
 use super::facts::{self, Facts};
 use super::order::{Graph, SET_MAX, Set, Tree};
-use crate::sql::key_range::flatten;
-use crate::sql::plan::unnest::pieces::{column_exprs, filter, join, project};
-use crate::sql::scan::selectivity;
+use crate::key_range::flatten;
+use crate::plan::unnest::pieces::{column_exprs, filter, join, project};
+use crate::scan::selectivity;
 
 /// A semi-join is made before others when it is expected to leave less than this part of its table's rows.
 const FEW_MEMBERS: f64 = 0.5;

@@ -22,7 +22,7 @@ use self::group::Group;
 const RULE_OF_WRITTEN_ORDER: &str = "eliminate_cross_join";
 
 /// The rules that are left to the engine.
-pub(in crate::sql) fn without_written_order(
+pub(crate) fn without_written_order(
     rules: Vec<Arc<dyn OptimizerRule + Send + Sync>>,
 ) -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     rules.into_iter().filter(|rule| rule.name() != RULE_OF_WRITTEN_ORDER).collect()

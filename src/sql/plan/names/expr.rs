@@ -3,20 +3,19 @@
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
-    Expr, Function, Query, SetExpr, Visit, VisitMut, Visitor, VisitorMut, WindowType,
-};
+use sqlparser::ast::{Expr, Function, Query, SetExpr, Visitor, VisitorMut, WindowType};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::Resolver;
 use super::scope::Found;
 use super::select::find_window;
 use super::whole_row;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::expr::find_aggregate;
-use crate::sql::nesting::Nesting;
-use crate::sql::plan::forms::{rows, symmetric};
-use crate::sql::statement::fold;
-use crate::sql::syntax::is_row_call;
+use crate::expr::find_aggregate;
+use crate::nesting::Nesting;
+use crate::plan::forms::{rows, symmetric};
+use crate::syntax::fold;
+use crate::syntax::is_row_call;
+use crate::syntax::{walk, walk_mut};
 
 /// Where an expression stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +68,7 @@ impl Resolver<'_> {
     pub(super) fn expr(&mut self, expr: &mut Expr, clause: Clause) -> SqlResult<Calls> {
         let (nesting, calls) = (Nesting::default(), Calls::default());
         let mut visitor = Names { resolver: self, clause, nesting, open: Vec::new(), row_comparisons: 0, calls };
-        match expr.visit(&mut visitor) {
+        match walk_mut(expr, &mut visitor) {
             ControlFlow::Continue(()) => Ok(visitor.calls),
             ControlFlow::Break(error) => Err(error),
         }
@@ -243,7 +242,7 @@ fn grouping(message: impl Into<String>) -> Box<SqlError> {
 pub(super) fn check_calls(resolver: &Resolver<'_>, expr: &Expr, clause: Clause) -> SqlResult<()> {
     let Some(place) = clause.refuses_aggregates() else { return Ok(()) };
     let mut misplaced = Misplaced { resolver, place, nesting: Nesting::default() };
-    match expr.visit(&mut misplaced) {
+    match walk(expr, &mut misplaced) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }

@@ -2,22 +2,23 @@
 
 use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, ObjectName, ObjectNamePart, Spanned, TableAlias, TableAliasColumnDef,
     TableFactor, TableWithJoins,
 };
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::expr::Clause;
 use super::query::name_columns;
 use super::scope::{Item, Place, Scope, ScopeColumn, Source};
 use super::whole_row::WholeRow;
 use super::{Columns, Output, Resolver, quoted};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::functions;
-use crate::sql::plan::labels::unique_names;
-use crate::sql::plan::tables::{TableEntry, ViewQuery, dotted_name};
-use crate::sql::statement::fold;
-use crate::sql::syntax;
+use crate::functions;
+use crate::plan::labels::unique_names;
+use crate::plan::tables::{TableEntry, ViewQuery, dotted_name};
+use crate::syntax;
+use crate::syntax::AtSpan;
+use crate::syntax::fold;
 
 impl Resolver<'_> {
     /// Resolves a FROM list; gives what it brings into sight.

@@ -2,13 +2,14 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{Expr, Query, Value, VisitMut, VisitorMut};
+use sqlparser::ast::{Expr, Query, Value, VisitorMut};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::Resolver;
 use super::scope::{Place, Scope};
 use super::whole_row::MARKER;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::syntax;
+use crate::syntax;
+use crate::syntax::walk_mut;
 
 /// Looks through the expressions of one grouped select.
 pub(super) struct Check<'c, 'a> {
@@ -29,7 +30,7 @@ impl<'c, 'a> Check<'c, 'a> {
     pub fn expr(&mut self, expr: &Expr) -> SqlResult<()> {
         let mut walk = Walk { check: self, depth: 0 };
         // The walk leaves nothing in the place of what is grouped, so as not to look into it.
-        match expr.clone().visit(&mut walk) {
+        match walk_mut(&mut expr.clone(), &mut walk) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(error) => Err(error),
         }

@@ -1,14 +1,14 @@
 //! Joins: what their conditions may name, and what USING and NATURAL merge.
 
-use datafusion::sql::sqlparser::ast::{BinaryOperator, Ident, JoinConstraint, JoinOperator, ObjectName};
+use sqlparser::ast::{BinaryOperator, Ident, JoinConstraint, JoinOperator, ObjectName};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::expr::Clause;
 use super::from::unreachable;
 use super::scope::{Item, Place, ScopeColumn, find};
 use super::{Resolver, quoted};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::statement::fold;
-use crate::sql::syntax::{all, binary, boolean, call};
+use crate::syntax::fold;
+use crate::syntax::{all, binary, boolean, call};
 
 /// Which side's rows are kept without a partner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

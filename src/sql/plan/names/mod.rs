@@ -23,14 +23,14 @@ mod whole_row;
 use std::sync::Arc;
 
 use datafusion::execution::SessionState;
-use datafusion::sql::sqlparser::ast::{Ident, Query};
+use sqlparser::ast::{Ident, Query};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use self::scope::Scope;
 pub(crate) use self::sources::Source;
 use super::tables::Tables;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::statement::fold;
-use crate::sql::syntax::quoted;
+use crate::syntax::fold;
+use crate::syntax::quoted;
 
 /// Rewrites the query in place.
 ///

@@ -4,16 +4,15 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast::{
-    Expr, GroupByExpr, Ident, ObjectName, OrderByExpr, Value, ValueWithSpan, visit_expressions,
-};
+use sqlparser::ast::{Expr, GroupByExpr, Ident, ObjectName, OrderByExpr, Value, ValueWithSpan};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::expr::Clause;
 use super::{Output, Resolver};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::plan::labels::next_free;
-use crate::sql::statement::fold;
-use crate::sql::syntax;
+use crate::plan::labels::next_free;
+use crate::syntax;
+use crate::syntax::fold;
+use crate::syntax::walk_expressions;
 
 /// What an item says by itself.
 pub(super) enum OrderItem {
@@ -246,7 +245,7 @@ impl Resolver<'_> {
 pub(super) fn apart(list: &SelectList, order: &[OrderByExpr]) -> Arc<[Output]> {
     let mut named = HashSet::new();
     for item in order {
-        let _ = visit_expressions(&item.expr, |expr| {
+        let _ = walk_expressions(&item.expr, |expr| {
             if let Expr::CompoundIdentifier(parts) = expr {
                 named.extend(parts.last().map(|column| column.value.clone()));
             }
@@ -256,7 +255,7 @@ pub(super) fn apart(list: &SelectList, order: &[OrderByExpr]) -> Arc<[Output]> {
     // Rows made of arrays in the list stand beside all the columns that the list names.
     if list.exprs.iter().any(gives_rows) {
         for expr in list.exprs {
-            let _ = visit_expressions(expr, |expr| {
+            let _ = walk_expressions(expr, |expr| {
                 if let Expr::CompoundIdentifier(parts) = expr {
                     named.extend(parts.last().map(|column| column.value.clone()));
                 }
@@ -280,7 +279,7 @@ pub(super) fn apart(list: &SelectList, order: &[OrderByExpr]) -> Arc<[Output]> {
 /// Whether a function in the expression gives rows: all of them are called by this name by now.
 fn gives_rows(expr: &Expr) -> bool {
     let is_unnest = |name: &ObjectName| matches!(name.0.as_slice(), [part] if part.as_ident().is_some_and(|ident| ident.value == "unnest"));
-    visit_expressions(expr, |expr| match expr {
+    walk_expressions(expr, |expr| match expr {
         Expr::Function(function) if is_unnest(&function.name) => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
     })

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     Cte, Expr, LimitClause, OrderByExpr, OrderByKind, Query, SelectItem, SetExpr, SetOperator, SetQuantifier,
     TableAlias, TableAliasColumnDef, Value, ValueWithSpan, With,
 };
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::expr::Clause;
 use super::order::{OrderItem, order_item};
 use super::{Columns, Output, Resolver, quoted};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::plan::forms::limits::{self, Wanted};
-use crate::sql::statement::fold;
-use crate::sql::syntax;
+use crate::plan::forms::limits::{self, Wanted};
+use crate::syntax;
+use crate::syntax::fold;
 
 impl Resolver<'_> {
     /// Resolves a query; gives its columns.

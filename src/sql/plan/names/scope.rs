@@ -1,14 +1,15 @@
 //! What the columns of a select can mean, and what is said when they mean nothing.
 
-use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
-use datafusion::sql::sqlparser::ast::{CaseWhen, CastKind, DataType, Expr, Ident};
+use sqlparser::ast::helpers::attached_token::AttachedToken;
+use sqlparser::ast::{CaseWhen, CastKind, DataType, Expr, Ident};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::suggestion::Suggestion;
 use super::whole_row::WholeRow;
 use super::{Columns, Resolver, differ_in_case, quoted};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::statement::fold;
-use crate::sql::syntax;
+use crate::syntax;
+use crate::syntax::AtSpan;
+use crate::syntax::fold;
 
 /// The tables of one FROM clause.
 #[derive(Debug, Clone, Default)]

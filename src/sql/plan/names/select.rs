@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     BinaryOperator, Distinct, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident,
     NamedWindowExpr, OrderByExpr, Select, SelectItem, WindowSpec,
 };
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::expr::Clause;
 use super::order::{SelectList, apart, check_distinct_order};
 use super::scope::{Scope, ScopeColumn};
 use super::{Columns, Output, Resolver, grouping, quoted, whole_row};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::plan::labels::{label_of, unique_names};
-use crate::sql::statement::fold;
-use crate::sql::syntax;
+use crate::plan::labels::{label_of, unique_names};
+use crate::syntax;
+use crate::syntax::fold;
 
 /// An item of a select list.
 enum Listed {

@@ -1,11 +1,11 @@
 //! What a FROM clause brings into sight, and how many columns a query has: for those who build queries out of others.
 
-use datafusion::sql::sqlparser::ast::{Query, Select, SelectItem, SetExpr};
+use sqlparser::ast::{Query, Select, SelectItem, SetExpr};
+use tablegate_types::error::SqlResult;
 
 use super::Resolver;
 use super::scope::{self, Scope};
 use super::whole_row::wildcard_table;
-use crate::sql::error::SqlResult;
 
 /// A table of a FROM clause.
 pub(crate) struct Source {

@@ -7,18 +7,18 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName, SelectItem,
     SelectItemQualifiedWildcardKind, TableFactor, TableWithJoins,
 };
+use tablegate_types::error::{SqlError, SqlResult};
+use tablegate_types::sql_type::TableRow;
 
 use super::Resolver;
 use super::scope::{Found, Place, Scope, ScopeColumn, Source};
-use crate::sql::error::{SqlError, SqlResult};
-use crate::sql::expr::{RowLayout, field_function, row_function};
-use crate::sql::statement::fold;
-use crate::sql::syntax::{self, boolean, call, column, item, query_of, select};
-use crate::sql::types::TableRow;
+use crate::expr::{RowLayout, field_function, row_function};
+use crate::syntax::fold;
+use crate::syntax::{self, boolean, call, column, item, query_of, select};
 
 /// No column of a client's has such a name.
 pub(super) const MARKER: &str = "\u{2}there";

@@ -25,10 +25,10 @@ use datafusion::common::{Column, Result};
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Distinct, Expr, LogicalPlan};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use self::correlation::refers_to;
 use self::pieces::{Names, Rows, column_exprs, project};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 
 /// Takes the sub-queries out of a plan.
 ///

@@ -9,8 +9,7 @@ use datafusion::error::DataFusionError;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
-
-use crate::sql::error::{ErrorKind, SqlError};
+use tablegate_types::error::{ErrorKind, SqlError};
 
 /// `value` where `rows` is at most 1.
 pub(super) fn one_row(value: Expr, rows: Expr) -> Expr {

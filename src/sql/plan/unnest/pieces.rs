@@ -40,12 +40,12 @@ impl Rows {
     }
 }
 
-pub(in crate::sql::plan) fn project(input: LogicalPlan, exprs: Vec<Expr>) -> Result<LogicalPlan> {
+pub(in crate::plan) fn project(input: LogicalPlan, exprs: Vec<Expr>) -> Result<LogicalPlan> {
     Ok(LogicalPlan::Projection(Projection::try_new(exprs, Arc::new(input))?))
 }
 
 /// Only the rows for which all conditions are true.
-pub(in crate::sql::plan) fn filter(input: LogicalPlan, conditions: Vec<Expr>) -> Result<LogicalPlan> {
+pub(in crate::plan) fn filter(input: LogicalPlan, conditions: Vec<Expr>) -> Result<LogicalPlan> {
     match conjunction(conditions) {
         None => Ok(input),
         Some(condition) => Ok(LogicalPlan::Filter(Filter::try_new(condition, Arc::new(input))?)),
@@ -69,7 +69,7 @@ pub(super) fn first_row(input: LogicalPlan) -> LogicalPlan {
 }
 
 /// Joins on conditions over columns that are all qualified.
-pub(in crate::sql::plan) fn join(
+pub(in crate::plan) fn join(
     left: LogicalPlan,
     right: LogicalPlan,
     join_type: JoinType,
@@ -85,7 +85,7 @@ pub(in crate::sql::plan) fn join(
         .map(LogicalPlan::Join)
 }
 
-pub(in crate::sql::plan) fn column_exprs(columns: Vec<Column>) -> Vec<Expr> {
+pub(in crate::plan) fn column_exprs(columns: Vec<Column>) -> Vec<Expr> {
     columns.into_iter().map(Expr::Column).collect()
 }
 

@@ -1,13 +1,13 @@
 //! The columns that a COPY reads or writes, and those its options name.
 
-use datafusion::sql::sqlparser::ast::Ident;
+use sqlparser::ast::Ident;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::options::Columns;
-use crate::sql::dml::{TargetColumn, target_column};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::plan::resolve_column;
-use crate::sql::relation::Relation;
-use crate::sql::statement::fold;
+use crate::dml::{TargetColumn, target_column};
+use crate::plan::resolve_column;
+use crate::relation::Relation;
+use crate::syntax::fold;
 
 /// The columns of a table that are copied: those named, else all that `SELECT *` shows and nobody computes.
 ///

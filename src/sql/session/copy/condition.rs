@@ -5,17 +5,18 @@ use std::ops::ControlFlow;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use arrow::compute::{filter_record_batch, prep_null_mask_filter};
 use arrow::record_batch::RecordBatch;
-use datafusion::sql::sqlparser::ast::{Expr, Visit, Visitor};
-use datafusion::sql::sqlparser::tokenizer::Token;
+use sqlparser::ast::{Expr, Visitor};
+use sqlparser::tokenizer::Token;
+use tablegate_types::edm;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
 
-use crate::sql::ddl::{Place, plan_condition};
-use crate::sql::dml::BoundExpressions;
-use crate::sql::edm;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::plan::{Planner, resolve_column};
-use crate::sql::relation::Relation;
-use crate::sql::statement::parse_tokens_of_expression;
-use crate::sql::types::SqlType;
+use crate::ddl::{Place, plan_condition};
+use crate::dml::BoundExpressions;
+use crate::plan::{Planner, resolve_column};
+use crate::relation::Relation;
+use crate::syntax::parse_tokens_of_expression;
+use crate::syntax::walk;
 
 /// A condition, ready for one COPY.
 pub(super) struct Condition {
@@ -31,7 +32,7 @@ impl Condition {
             return Ok(None);
         }
         let expression = parse_tokens_of_expression(tokens.to_vec())?;
-        if let ControlFlow::Break(column) = expression.visit(&mut NamesGenerated { relation }) {
+        if let ControlFlow::Break(column) = walk(&expression, &mut NamesGenerated { relation }) {
             let message = "generated columns are not supported in COPY FROM WHERE conditions";
             return Err(SqlError::new(ErrorKind::InvalidColumnReference, message)
                 .with_detail(format!("Column \"{column}\" is a generated column.")));

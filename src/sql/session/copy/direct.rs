@@ -5,14 +5,14 @@
 
 use std::sync::Arc;
 
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tokio::task::JoinSet;
 
 use super::reader::place;
-use crate::sql::dml::{RowsToWrite, Writes};
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::observe::Footprint;
-use crate::sql::reads::Reads;
-use crate::sql::tx::EgtCount;
+use crate::dml::{RowsToWrite, Writes};
+use crate::observe::Footprint;
+use crate::reads::Reads;
+use crate::tx::EgtCount;
 
 /// What commits them. Dropped, it goes no further.
 pub(super) struct DirectRows {

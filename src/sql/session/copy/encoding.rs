@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 /// How the text of the input or output is encoded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

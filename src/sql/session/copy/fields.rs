@@ -1,7 +1,8 @@
 //! Takes a record of COPY input apart into its fields.
 
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+
 use super::options::CopyOptions;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 
 /// The fields of one record; reused from record to record.
 #[derive(Debug, Default)]

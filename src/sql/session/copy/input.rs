@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
-use datafusion::sql::sqlparser::ast::{Ident, ObjectName};
-use datafusion::sql::sqlparser::tokenizer::Token;
+use sqlparser::ast::{Ident, ObjectName};
+use sqlparser::tokenizer::Token;
+use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
+use tablegate_types::sql_type::SqlType;
 
 use super::columns::targets;
 use super::condition::{Condition, kept};
@@ -12,18 +14,16 @@ use super::direct::{DirectRows, insert, placed};
 use super::encoding::Encoding;
 use super::options::{CopyOptions, Format};
 use super::reader::{CopiedRows, CopyReader};
-use crate::sql::copies::{CopyDirection, CopyProgress};
-use crate::sql::dml::{BadRow, BoundRows, NewRows, RowsToWrite, TargetColumn, WriteMode, Writes, find_target};
-use crate::sql::error::{ErrorKind, Notice, SqlError, SqlResult};
-use crate::sql::outcome::{CommandTag, CopyFormat, CopyIn, Outcome};
-use crate::sql::plan::schema_and_table;
-use crate::sql::relation::{ColumnSource, Relation};
-use crate::sql::session::{Position, Session};
-use crate::sql::tx::{Isolation, TableMode};
-use crate::sql::types::SqlType;
+use crate::copies::{CopyDirection, CopyProgress};
+use crate::dml::{BadRow, BoundRows, NewRows, RowsToWrite, TargetColumn, WriteMode, Writes, find_target};
+use crate::outcome::{CommandTag, CopyFormat, CopyIn, Outcome};
+use crate::plan::schema_and_table;
+use crate::relation::{ColumnSource, Relation};
+use crate::session::{Position, Session};
+use crate::tx::{Isolation, TableMode};
 
 /// A COPY FROM STDIN whose input is still arriving.
-pub(in crate::sql::session) struct CopyInProgress {
+pub(in crate::session) struct CopyInProgress {
     relation: Arc<Relation>,
     /// The columns of the input.
     targets: Vec<TargetColumn>,
@@ -114,14 +114,14 @@ impl Session {
         })
     }
 
-    pub(in crate::sql::session) async fn copy_in(&mut self, data: &[u8]) -> SqlResult<()> {
+    pub(in crate::session) async fn copy_in(&mut self, data: &[u8]) -> SqlResult<()> {
         // After an error the rest of the input is of no use: the COPY is over.
         let mut copy = self.copy.take().ok_or_else(no_copy)?;
         let fed = self.feed(&mut copy, data).await;
         self.go_on(copy, fed).await
     }
 
-    pub(in crate::sql::session) async fn copy_read(&mut self, rows: CopiedRows, bytes: usize) -> SqlResult<()> {
+    pub(in crate::session) async fn copy_read(&mut self, rows: CopiedRows, bytes: usize) -> SqlResult<()> {
         let mut copy = self.copy.take().ok_or_else(no_copy)?;
         copy.progress.add_bytes(bytes);
         let written = self.write_copied(&mut copy, rows).await;
@@ -153,7 +153,7 @@ impl Session {
     }
 
     /// The client gave up: nothing further is committed, and what is under way has been when this returns.
-    pub(in crate::sql::session) async fn give_up_copy(&mut self) {
+    pub(in crate::session) async fn give_up_copy(&mut self) {
         if let Some(copy) = &mut self.copy {
             copy.failed(SqlError::new(ErrorKind::QueryCanceled, "COPY from stdin failed")).await;
         }
@@ -161,13 +161,13 @@ impl Session {
     }
 
     /// The client gave up, or an error ended the COPY.
-    pub(in crate::sql::session) fn forget_copy(&mut self) {
+    pub(in crate::session) fn forget_copy(&mut self) {
         if let Some(mut copy) = self.copy.take() {
             self.record_copied(&mut copy, true);
         }
     }
 
-    pub(in crate::sql::session) async fn copy_failed(&mut self, error: Box<SqlError>) -> Box<SqlError> {
+    pub(in crate::session) async fn copy_failed(&mut self, error: Box<SqlError>) -> Box<SqlError> {
         match &mut self.copy {
             Some(copy) => copy.failed(error).await,
             None => error,
@@ -180,7 +180,7 @@ impl Session {
         }
     }
 
-    pub(in crate::sql::session) async fn copy_finish(&mut self, position: Position) -> SqlResult<CommandTag> {
+    pub(in crate::session) async fn copy_finish(&mut self, position: Position) -> SqlResult<CommandTag> {
         let mut copy = self.copy.take().ok_or_else(no_copy)?;
         let finished = match self.finish_copy(&mut copy, position).await {
             Ok(tag) => Ok(tag),

@@ -5,8 +5,9 @@
 
 use std::ops::Range;
 
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+
 use super::options::CopyOptions;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
 
 /// Longest record, in bytes: an entity holds 1 MiB, and its text is some times that.
 const RECORD_MAX_BYTES: usize = 32 * 1024 * 1024;

@@ -16,16 +16,16 @@ mod output;
 mod reader;
 mod writer;
 
-use datafusion::sql::sqlparser::ast::CopySource;
+use sqlparser::ast::CopySource;
+use tablegate_types::error::SqlResult;
 
 pub(super) use self::input::CopyInProgress;
 use self::options::CopyOptions;
 pub use self::reader::CopiedRows;
 use super::{Position, Session};
-use crate::sql::dml::changes_rows;
-use crate::sql::error::SqlResult;
-use crate::sql::outcome::Outcome;
-use crate::sql::statement::CopyCommand;
+use crate::outcome::Outcome;
+use crate::syntax::CopyCommand;
+use crate::syntax::changes_rows;
 
 impl Session {
     pub(super) async fn start_copy(&mut self, copy: &CopyCommand, position: Position) -> SqlResult<Outcome> {

@@ -1,11 +1,11 @@
 //! The options of COPY: `WITH (FORMAT csv, HEADER match)` and the older `WITH CSV HEADER`, and the WHERE behind them.
 
-use datafusion::sql::sqlparser::ast::Ident;
-use datafusion::sql::sqlparser::tokenizer::{Span, Token};
+use sqlparser::ast::Ident;
+use sqlparser::tokenizer::{Span, Token};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::encoding::Encoding;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::statement::fold;
+use crate::syntax::fold;
 
 /// Characters that cannot be the delimiter in text format: they stand behind a backslash.
 const NO_DELIMITERS: &[u8] = b"\\.abcdefghijklmnopqrstuvwxyz0123456789";
@@ -456,7 +456,7 @@ fn check_null(options: &CopyOptions) -> SqlResult<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql::statement::{Command, parse};
+    use crate::syntax::{Command, parse};
 
     fn options(sql: &str) -> SqlResult<CopyOptions> {
         let Command::Copy(copy) = parse(sql)?.pop().unwrap().command else { panic!("not a COPY") };

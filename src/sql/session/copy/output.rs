@@ -2,23 +2,23 @@
 
 use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast::{Ident, ObjectName, Query};
 use futures::{StreamExt, stream};
+use sqlparser::ast::{Ident, ObjectName, Query};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::columns::{Nameable, written};
 use super::options::{CopyOptions, Format};
 use super::writer::CopyWriter;
-use crate::sql::copies::CopyDirection;
-use crate::sql::dml::PreparedDml;
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
-use crate::sql::outcome::{CopyContent, CopyOut, Outcome, ResultColumn, RowStream};
-use crate::sql::plan::schema_and_table;
-use crate::sql::relation::Relation;
-use crate::sql::session::change::Change;
-use crate::sql::session::lock::held_with;
-use crate::sql::session::run::command_name;
-use crate::sql::session::{Position, Session};
-use crate::sql::statement::{Command, parse};
+use crate::copies::CopyDirection;
+use crate::dml::PreparedDml;
+use crate::outcome::{CopyContent, CopyOut, Outcome, ResultColumn, RowStream};
+use crate::plan::schema_and_table;
+use crate::relation::Relation;
+use crate::session::change::Change;
+use crate::session::lock::held_with;
+use crate::session::run::command_name;
+use crate::session::{Position, Session};
+use crate::syntax::{Command, parse};
 
 impl Session {
     pub(super) async fn copy_table_out(

@@ -6,17 +6,17 @@ use std::sync::Arc;
 use arrow::array::BooleanArray;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use tablegate_types::error::{SqlError, SqlResult};
+use tablegate_types::input::ColumnParser;
+use tablegate_types::sql_type::SqlType;
+use tablegate_types::style::Reading;
 
 use super::columns::Nameable;
 use super::condition::kept;
 use super::fields::{Fields, bad_format, check_utf8, literal_newline};
 use super::lines::LineSplitter;
 use super::options::{CopyOptions, Header};
-use crate::sql::error::{SqlError, SqlResult};
-use crate::sql::input::ColumnParser;
-use crate::sql::relation::Relation;
-use crate::sql::style::Reading;
-use crate::sql::types::SqlType;
+use crate::relation::Relation;
 
 /// Rows that are handed on together.
 const BATCH_ROWS: usize = 8_192;
@@ -299,8 +299,8 @@ mod tests {
     use arrow::datatypes::Int32Type;
 
     use super::*;
-    use crate::sql::error::ErrorKind;
-    use crate::sql::statement::{Command, parse};
+    use crate::syntax::{Command, parse};
+    use tablegate_types::error::ErrorKind;
 
     fn reader(options: &str) -> CopyReader {
         let Command::Copy(copy) = parse(&format!("COPY t FROM STDIN {options}")).unwrap().pop().unwrap().command else {

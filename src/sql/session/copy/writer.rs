@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
 use bytes::{Bytes, BytesMut};
+use tablegate_types::error::SqlResult;
+use tablegate_types::output::{Style, TextColumn};
 
 use super::encoding::Encoding;
 use super::options::{CopyOptions, Header};
-use crate::sql::error::SqlResult;
-use crate::sql::outcome::{CopyChunk, ResultColumn};
-use crate::sql::output::{Style, TextColumn};
+use crate::outcome::{CopyChunk, ResultColumn};
 
 /// A piece ends with the line that reaches this.
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -180,8 +180,8 @@ mod tests {
 
     use super::super::columns::Nameable;
     use super::*;
-    use crate::sql::statement::{Command, parse};
-    use crate::sql::types::SqlType;
+    use crate::syntax::{Command, parse};
+    use tablegate_types::sql_type::SqlType;
 
     fn writer(options: &str, types: &[(&str, SqlType)]) -> CopyWriter {
         let Command::Copy(copy) = parse(&format!("COPY t TO STDOUT {options}")).unwrap().pop().unwrap().command else {

@@ -7,11 +7,12 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tablegate_types::error::{Notice, SqlResult};
+
 use super::error::{LOCKS_MAX, LockError};
 use super::held::{LockWait, Place};
 use super::mode::{Mode, Modes, TableMode};
 use super::registry::{AdvisoryKey, Locks, Owner, Request, Target, Wanted};
-use crate::sql::error::{Notice, SqlResult};
 
 /// How long a lock is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -329,7 +330,7 @@ mod tests {
         }
         assert_eq!((all.blocking(1), all.waits().get(&1).copied()), (vec![2], Some("advisory")));
         let error = other.lock(KEY, Level::Session, Sharing::Shared, wait).await.unwrap_err();
-        assert_eq!(error.kind, crate::sql::error::ErrorKind::DeadlockDetected);
+        assert_eq!(error.kind, tablegate_types::error::ErrorKind::DeadlockDetected);
         other.unlock_all();
         waiting.await.unwrap().unwrap();
     }

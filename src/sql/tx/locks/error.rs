@@ -1,8 +1,9 @@
 //! Why a lock was not had, and how clients are told.
 
-use crate::model::EntityKey;
-use crate::sql::error::{ErrorKind, SqlError};
-use crate::sql::relation::Relation;
+use tablegate_store::model::EntityKey;
+use tablegate_types::error::{ErrorKind, SqlError};
+
+use crate::relation::Relation;
 
 /// Most locks of one transaction: some 200 MB of them.
 pub(super) const LOCKS_MAX: usize = 1_000_000;

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tablegate_store::model::EntityKey;
 use tokio::sync::oneshot;
 
 use super::deadlock;
 use super::error::{LOCKS_MAX, LockError};
-use super::mode::{Mode, Modes, RowStrength, TableMode};
+use super::mode::{Mode, Modes, TableMode};
 use super::registry::{Locks, Owner, Request, Target, Wanted};
-use crate::model::EntityKey;
-use crate::sql::place::StoredTable;
+use crate::place::StoredTable;
+use crate::syntax::RowStrength;
 
 /// What to do about a lock that others hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -23,5 +23,5 @@ mod tests;
 pub(crate) use advisory::{AdvisoryLocks, Level, Sharing};
 pub(crate) use error::LockError;
 pub(crate) use held::{HeldLocks, LockWait, Mark};
-pub(crate) use mode::{RowStrength, TableMode};
+pub(crate) use mode::TableMode;
 pub(crate) use registry::{AdvisoryKey, Locks, ShownTarget};

@@ -1,17 +1,6 @@
 //! The strengths of locks, and which of them two transactions can hold at once: PostgreSQL's tables 13.2 and 13.3.
 
-/// How strongly a row is locked, weakest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum RowStrength {
-    /// FOR KEY SHARE: the row stays.
-    KeyShare,
-    /// FOR SHARE: the row stays as it is.
-    Share,
-    /// FOR NO KEY UPDATE, and UPDATE of columns outside the key.
-    NoKeyUpdate,
-    /// FOR UPDATE, INSERT, DELETE, and UPDATE of the key.
-    Update,
-}
+use crate::syntax::RowStrength;
 
 /// How strongly a table is locked, in the order of PostgreSQL's table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

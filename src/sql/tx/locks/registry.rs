@@ -11,13 +11,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use smallvec::{SmallVec, smallvec};
+use tablegate_store::model::EntityKey;
+use tablegate_store::table::SeededHash;
 use tokio::sync::oneshot;
 
 use super::mode::{Mode, Modes};
-use crate::model::EntityKey;
-use crate::sql::place::StoredTable;
-use crate::sql::statistics::{Counter, LockFigures, TimeCounter};
-use crate::table::SeededHash;
+use crate::place::StoredTable;
+use crate::statistics::{Counter, LockFigures, TimeCounter};
 
 /// Enough that the sessions of a busy server seldom want the same one.
 const SHARDS: u8 = 64;

@@ -7,10 +7,11 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::join_all;
 use proptest::prelude::*;
+use tablegate_store::model::{EntityKey, TableName};
 
-use super::{HeldLocks, LockError, LockWait, Locks, Mark, RowStrength, TableMode};
-use crate::model::{EntityKey, TableName};
-use crate::sql::place::StoredTable;
+use super::{HeldLocks, LockError, LockWait, Locks, Mark, TableMode};
+use crate::place::StoredTable;
+use crate::syntax::RowStrength;
 
 const FOREVER: LockWait = LockWait::AtMost(None);
 

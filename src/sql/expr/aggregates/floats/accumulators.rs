@@ -9,9 +9,9 @@ use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field, Float64Type};
 use datafusion::common::{DataFusionError, Result, ScalarValue, internal_err};
 use datafusion::logical_expr::{Accumulator, EmitTo, GroupsAccumulator};
+use tablegate_types::error::{SqlError, SqlResult};
 
 use super::sums::{PARTS, Row, Sums};
-use crate::sql::error::{SqlError, SqlResult};
 
 /// What an aggregate gives of its sums; `None` for NULL.
 pub(super) type Finish<S> = fn(&S) -> Option<f64>;

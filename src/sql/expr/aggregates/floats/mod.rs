@@ -86,14 +86,14 @@ fn determination(sums: &Regression) -> Option<f64> {
 }
 
 /// The aggregate of this name for double precision arguments; `None` when there is none.
-pub(in crate::sql::expr) fn of_floats(name: &str) -> Option<Arc<AggregateUDF>> {
+pub(in crate::expr) fn of_floats(name: &str) -> Option<Arc<AggregateUDF>> {
     let (name, kind) = KINDS.iter().find(|(known, _)| *known == name)?;
     let signature = Signature::exact(vec![DataType::Float64; kind.arguments()], Volatility::Immutable);
     Some(Arc::new(AggregateUDF::new_from_impl(OfFloats { name, kind, signature })))
 }
 
 /// The sum of `real` values, which are given in double precision.
-pub(in crate::sql::expr) fn sum_of_reals() -> Option<Arc<AggregateUDF>> {
+pub(in crate::expr) fn sum_of_reals() -> Option<Arc<AggregateUDF>> {
     of_floats(REAL_SUM)
 }
 

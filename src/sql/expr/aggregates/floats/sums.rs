@@ -3,7 +3,7 @@
 //! The squares are those of the distances from the average, by the algorithm of Youngs and Cramer (`float8_accum`,
 //! `float8_regr_accum`): results then agree with PostgreSQL's to the last digit, and overflow is told where it tells it.
 
-use crate::sql::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 /// Most numbers that any of the sums here is made of.
 pub(super) const PARTS: usize = 6;

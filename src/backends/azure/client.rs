@@ -1,0 +1,315 @@
+//! Requests to one account: built, signed, sent, and their answers sorted by what may be done about them.
+//!
+//! URLs never get into an error: a shared access signature is part of them.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use chrono::Utc;
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue, RETRY_AFTER};
+use reqwest::{Method, Url};
+use tablegate_store::model::TableName;
+use tablegate_store::table::{ScanStats, StoreError};
+
+use super::AzureOptions;
+use super::account::{AzureAccount, Credential};
+use super::gate::Gate;
+use super::reply::{Refusal, Reply};
+use super::retry::{Backoff, RetryPolicy};
+use super::secret::Secret;
+use super::sign::{http_date, shared_key};
+use super::token::Bearer;
+
+/// The version of the protocol that is spoken, and the first one that takes tokens.
+const API_VERSION: &str = "2019-02-02";
+const API_VERSION_FOR_TOKENS: &str = "2020-12-06";
+const MINIMAL_METADATA: &str = "application/json;odata=minimalmetadata";
+/// The service gives a request 30 seconds.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(35);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Node, which the emulator runs on, closes what is idle for 5 seconds, also as a request is on its way.
+const IDLE_TIMEOUT_OF_EMULATOR: Duration = Duration::from_secs(4);
+
+/// One request, without what all have in common.
+#[derive(Debug, Clone)]
+pub(super) struct Request {
+    pub method: Method,
+    /// Behind the endpoint, percent-encoded, with its slash.
+    pub path: String,
+    /// Percent-encoded, without the question mark.
+    pub query: String,
+    pub headers: Vec<(&'static str, String)>,
+    pub content_type: Option<String>,
+    pub body: Bytes,
+    /// What it is about, for the bound of the partition.
+    pub partition: Option<(TableName, String)>,
+}
+
+impl Request {
+    pub fn get(path: String) -> Self {
+        Self::new(Method::GET, path)
+    }
+
+    pub fn new(method: Method, path: String) -> Self {
+        Self {
+            method,
+            path,
+            query: String::new(),
+            headers: Vec::new(),
+            content_type: None,
+            body: Bytes::new(),
+            partition: None,
+        }
+    }
+
+    /// Adds a query parameter, encoded here.
+    pub fn add_parameter(&mut self, name: &str, value: &str) {
+        if !self.query.is_empty() {
+            self.query.push('&');
+        }
+        self.query.push_str(name);
+        self.query.push('=');
+        for byte in value.bytes() {
+            match byte {
+                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => self.query.push(byte.into()),
+                _ => self.query.push_str(&format!("%{byte:02X}")),
+            }
+        }
+    }
+}
+
+/// What became of one try.
+#[derive(Debug)]
+pub(super) enum Sent {
+    /// It was decided upon.
+    Answer(Reply),
+    /// Nothing came of it, and the same may be asked again after a while.
+    Throttled { after: Option<Duration>, reason: String },
+    /// It did not get there.
+    NoConnection(String),
+    /// It was not sent: there is no token for it.
+    NoToken(String),
+    /// It may have been carried out or not.
+    Unknown(String),
+}
+
+/// The way to one account.
+#[derive(Debug)]
+pub(super) struct Client {
+    http: reqwest::Client,
+    account: AzureAccount,
+    bearer: Option<Bearer>,
+    gate: Gate,
+    retry: RetryPolicy,
+}
+
+impl Client {
+    /// # Errors
+    /// [`StoreError::Unavailable`] when this machine's certificates cannot be used.
+    pub fn new(account: AzureAccount, options: &AzureOptions) -> Result<Self, StoreError> {
+        let idle = if account.is_emulated() { IDLE_TIMEOUT_OF_EMULATOR } else { IDLE_TIMEOUT };
+        let http = http(options.request_timeout.unwrap_or(REQUEST_TIMEOUT), idle)?;
+        let bearer = match account.credential() {
+            Credential::Token(source) => Some(Bearer::new(source.clone(), account.kind().scope())),
+            Credential::Key(_) | Credential::Sas(_) => None,
+        };
+        let gate = Gate::new(options.requests_per_account, options.requests_per_partition);
+        Ok(Self { http, account, bearer, gate, retry: options.retry.clone() })
+    }
+
+    pub fn account(&self) -> &AzureAccount {
+        &self.account
+    }
+
+    pub fn backoff(&self) -> Backoff<'_> {
+        Backoff::new(&self.retry)
+    }
+
+    /// Sends a request that changes nothing, as often as it takes.
+    ///
+    /// # Errors
+    /// When the tries are used up. What the service refuses is in the reply.
+    pub async fn read(&self, request: &Request, stats: Option<&ScanStats>) -> Result<Reply, StoreError> {
+        let mut backoff = self.backoff();
+        loop {
+            let sent = self.send(request, stats).await;
+            let (goes_on, error) = match sent {
+                Sent::Answer(reply) => return Ok(reply),
+                Sent::Throttled { after, reason } => (backoff.wait(after).await, StoreError::Throttled(reason)),
+                Sent::NoConnection(reason) => (backoff.wait_to_connect().await, StoreError::Unavailable(reason)),
+                Sent::NoToken(reason) => (false, StoreError::Unavailable(reason)),
+                Sent::Unknown(reason) => (backoff.wait(None).await, StoreError::Unavailable(reason)),
+            };
+            if !goes_on {
+                return Err(error);
+            }
+            if let Some(stats) = stats {
+                stats.add_retry();
+            }
+        }
+    }
+
+    /// Sends a request once.
+    pub async fn send(&self, request: &Request, stats: Option<&ScanStats>) -> Sent {
+        let token = match &self.bearer {
+            None => None,
+            Some(bearer) => match bearer.token().await {
+                Ok(token) => Some(token),
+                // Who has tokens has tried several times already.
+                Err(reason) => return Sent::NoToken(format!("no token of Entra ID: {reason}")),
+            },
+        };
+        let partition = request.partition.as_ref().map(|(table, key)| (table, key.as_str()));
+        let _pass = self.gate.enter(partition).await;
+        if let Some(stats) = stats {
+            stats.add_request();
+        }
+        let sent = match self.exchange(request, token.as_ref()).await {
+            Ok(reply) => {
+                if let (401, Some(bearer), Some(token)) = (reply.status, &self.bearer, &token) {
+                    bearer.forget(token).await;
+                }
+                if let Some(stats) = stats {
+                    stats.add_bytes(reply.body.len());
+                }
+                let sent = sorted(reply);
+                // What is throttled, or fails at the service, is not on the bill.
+                if let (Some(stats), Sent::Answer(_)) = (stats, &sent) {
+                    stats.add_transaction();
+                }
+                sent
+            }
+            Err(error) if error.is_connect() || error.is_builder() => Sent::NoConnection(without_url(error)),
+            Err(error) => Sent::Unknown(without_url(error)),
+        };
+        match &sent {
+            Sent::Throttled { .. } | Sent::Unknown(_) => self.gate.overloaded(),
+            Sent::Answer(_) => self.gate.answered(),
+            Sent::NoConnection(_) | Sent::NoToken(_) => {}
+        }
+        sent
+    }
+
+    async fn exchange(&self, request: &Request, token: Option<&Secret>) -> Result<Reply, reqwest::Error> {
+        let url = self.url(request);
+        let mut headers = HeaderMap::new();
+        for (name, value) in &request.headers {
+            insert(&mut headers, name, value);
+        }
+        let date = http_date(Utc::now());
+        insert(&mut headers, "x-ms-date", &date);
+        insert(&mut headers, "x-ms-version", token.map_or(API_VERSION, |_| API_VERSION_FOR_TOKENS));
+        insert(&mut headers, "DataServiceVersion", "3.0");
+        insert(&mut headers, "MaxDataServiceVersion", "3.0;NetFx");
+        insert(&mut headers, "Accept", MINIMAL_METADATA);
+        let content_type = request.content_type.as_deref().unwrap_or_default();
+        if !content_type.is_empty() {
+            insert(&mut headers, "Content-Type", content_type);
+        }
+        let builder = match &url {
+            Ok(url) => {
+                let authorization = match self.account.credential() {
+                    Credential::Key(key) => {
+                        let method = request.method.as_str();
+                        Some(shared_key(key, self.account.name(), method, url, content_type, &date))
+                    }
+                    Credential::Token(_) => token.map(|token| format!("Bearer {}", token.expose())),
+                    Credential::Sas(_) => None,
+                };
+                if let Some(Ok(mut value)) = authorization.as_deref().map(HeaderValue::from_str) {
+                    value.set_sensitive(true);
+                    headers.insert(AUTHORIZATION, value);
+                }
+                self.http.request(request.method.clone(), url.clone())
+            }
+            // Fails in `send`, as a builder's error.
+            Err(_) => self.http.request(request.method.clone(), ""),
+        };
+        let response = builder.headers(headers).body(request.body.clone()).send().await?;
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let body = response.bytes().await?;
+        Ok(Reply { status, headers, body })
+    }
+
+    fn url(&self, request: &Request) -> Result<Url, url_error::Malformed> {
+        let mut text = format!("{}{}", self.account.endpoint(), request.path);
+        let sas = match self.account.credential() {
+            Credential::Sas(sas) => sas.expose(),
+            Credential::Key(_) | Credential::Token(_) => "",
+        };
+        for (part, separator) in [(request.query.as_str(), '?'), (sas, '&')] {
+            if !part.is_empty() {
+                text.push(if text.contains('?') { separator } else { '?' });
+                text.push_str(part);
+            }
+        }
+        Url::parse(&text).map_err(|_| url_error::Malformed)
+    }
+}
+
+mod url_error {
+    //! The parser's own error would repeat the URL.
+
+    pub(super) struct Malformed;
+}
+
+/// Answers that decide nothing are told apart from those that do.
+fn sorted(reply: Reply) -> Sent {
+    match reply.status {
+        503 | 429 => {
+            let after = reply.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+            let reason = Refusal::of(&reply).to_string();
+            Sent::Throttled { after: after.map(Duration::from_secs), reason }
+        }
+        408 | 500 | 502 | 504 => Sent::Unknown(Refusal::of(&reply).to_string()),
+        _ => Sent::Answer(reply),
+    }
+}
+
+/// A value that no header can hold is left out; the service then says what is missing.
+fn insert(headers: &mut HeaderMap, name: &'static str, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        headers.insert(name, value);
+    }
+}
+
+/// The one kind of HTTP client there is. `timeout` is for a request with its answer, `idle` for connections between two.
+///
+/// # Errors
+/// [`StoreError::Unavailable`] when this machine's certificates cannot be used.
+pub(super) fn http(timeout: Duration, idle: Duration) -> Result<reqwest::Client, StoreError> {
+    reqwest::Client::builder()
+        .tls_backend_preconfigured(tls()?)
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .tcp_nodelay(true)
+        .connect_timeout(CONNECT_TIMEOUT)
+        .timeout(timeout)
+        .pool_idle_timeout(idle)
+        .referer(false)
+        .build()
+        .map_err(|error| StoreError::Unavailable(without_url(error)))
+}
+
+/// The machine's certificate authorities, and the one provider of cryptography that this program has.
+fn tls() -> Result<tokio_rustls::rustls::ClientConfig, StoreError> {
+    use rustls_platform_verifier::BuilderVerifierExt;
+    use tokio_rustls::rustls::{ClientConfig, crypto::ring};
+    let unusable = |error: tokio_rustls::rustls::Error| StoreError::Unavailable(error.to_string());
+    let builder = ClientConfig::builder_with_provider(ring::default_provider().into());
+    let builder = builder.with_safe_default_protocol_versions().map_err(unusable)?;
+    Ok(builder.with_platform_verifier().map_err(unusable)?.with_no_client_auth())
+}
+
+pub(super) fn without_url(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(&error);
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,282 @@
+//! The storage engine with this store's keyspaces, its errors turned into this project's.
+
+use std::io::{self, ErrorKind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use fjall::{AbstractTree, Database, Keyspace, KeyspaceCreateOptions, LsmError, OwnedWriteBatch, PersistMode, Slice};
+use tablegate_store::table::{StoreError, StoreFigures};
+
+use super::guard::Folder;
+use super::{EmbeddedOptions, Fsync, journal};
+
+/// What is in memory only and worth being written into files before its time.
+const MUCH_BYTES: u64 = 4 << 20;
+/// A key of the delta that is behind all keys of rows.
+const BEHIND_DELTA: [u8; 6] = [0xff; 6];
+/// How often is looked whether what was in memory is in files.
+pub(super) const FLUSH_LOOK: Duration = Duration::from_millis(10);
+/// A store that is closed does not wait longer for that: reading the journal takes less.
+const LONGEST_LAST_FLUSH: Duration = Duration::from_secs(5);
+
+/// The open engine. Commits go through the commit thread alone; everybody reads, from snapshots.
+pub(super) struct Engine {
+    /// Entities, under the keys of [`super::key_bytes`].
+    pub(super) rows: Keyspace,
+    /// Tables and what is known about them, under the keys of [`super::meta`].
+    pub(super) meta: Keyspace,
+    /// How much the tables hold, under the keys of [`super::size`].
+    pub(super) sizes: Keyspace,
+    /// What segments there are, under the keys of [`super::segment::manifest`].
+    pub(super) segments: Keyspace,
+    /// What was written since into what they cover, under the keys of rows.
+    pub(super) delta: Keyspace,
+    db: Database,
+    /// Bytes of a keyspace in memory above which they are written into a file.
+    memtable_bytes: u64,
+    /// Where the engine's files are.
+    path: PathBuf,
+    fsync: Fsync,
+    /// The last to go: with it the lock.
+    pub(super) folder: Arc<Folder>,
+}
+
+impl Engine {
+    /// # Errors
+    /// [`StoreError::Damaged`] when the engine cannot make sense of its files, otherwise what the disk says.
+    pub(super) fn open(folder: Arc<Folder>, options: &EmbeddedOptions) -> Result<Self, StoreError> {
+        let path = folder.engine();
+        let open = || {
+            // The commit thread flushes and syncs once for all batches of a round.
+            let builder = Database::builder(&path).cache_size(options.cache_bytes).manual_journal_persist(true);
+            // Of several workers one waits for files to be written by asking over and over: on a small machine that takes
+            // the processor from everybody else. One alone would wait for itself when the engine asked for full memory
+            // to be written, for it asks with each batch and fills the queue that the worker puts its own next step into:
+            // `write` sees to that instead, once.
+            let is_small = std::thread::available_parallelism().is_ok_and(|processors| processors.get() <= 2);
+            let db = if is_small { builder.worker_threads(1) } else { builder }.open()?;
+            let options = || KeyspaceCreateOptions::default().manual_journal_persist(true).max_memtable_size(u64::MAX);
+            let (rows, meta) = (db.keyspace("rows", options)?, db.keyspace("meta", options)?);
+            let sizes = db.keyspace("sizes", options)?;
+            let (segments, delta) = (db.keyspace("segments", options)?, db.keyspace("delta", options)?);
+            Ok((db, rows, meta, sizes, segments, delta))
+        };
+        let (db, rows, meta, sizes, segments, delta) = guarded(&path, || open().map_err(|e| engine_error(&path, &e)))?;
+        let (memtable_bytes, fsync) = (options.memtable_bytes, options.fsync);
+        Ok(Self { rows, meta, sizes, segments, delta, db, memtable_bytes, path, fsync, folder })
+    }
+
+    /// Everything that was written so far.
+    pub(super) fn snapshot(&self) -> fjall::Snapshot {
+        self.db.snapshot()
+    }
+
+    pub(super) fn batch(&self) -> OwnedWriteBatch {
+        self.db.batch().durability(None)
+    }
+
+    /// The row as it was last written, published or not.
+    pub(super) fn written_row(&self, key: &[u8]) -> Result<Option<Slice>, StoreError> {
+        self.guarded(|| self.rows.get(key))
+    }
+
+    /// Whether no row was last written between these keys, nor under them, published or not.
+    pub(super) fn has_no_rows(&self, from: &[u8], to: &[u8]) -> Result<bool, StoreError> {
+        let first = || self.rows.range(from..=to).next().map(fjall::Guard::key).transpose();
+        Ok(self.guarded(first)?.is_none())
+    }
+
+    /// Writes a batch, whole or not at all. It is durable after [`Engine::persist`].
+    pub(super) fn write(&self, batch: OwnedWriteBatch) -> Result<(), WriteError> {
+        let written = self.guarded(|| match batch.commit() {
+            // Said before anything is written.
+            Err(fjall::Error::Poisoned) => Ok(false),
+            other => other.and_then(|()| self.begin_flush_full()).map(|()| true),
+        });
+        match written {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(WriteError::NotTried(engine_error(&self.path, &fjall::Error::Poisoned))),
+            Err(error) => Err(WriteError::Unknown(error)),
+        }
+    }
+
+    /// Has memory written into files, in the background, once that of one keyspace is full.
+    fn begin_flush_full(&self) -> fjall::Result<()> {
+        let is_full = |keyspace: &Keyspace| keyspace.tree.active_memtable().size() > self.memtable_bytes;
+        if self.keyspaces().into_iter().any(is_full) { self.rotate_all() } else { Ok(()) }
+    }
+
+    /// Of all keyspaces: a journal, which the next start would read, is kept until each of them has a file that is younger.
+    fn rotate_all(&self) -> fjall::Result<()> {
+        // The youngest one of the delta may be gone with what was removed from it, and nothing may be written there any more.
+        self.delta.insert(BEHIND_DELTA, [])?;
+        self.keyspaces().into_iter().try_for_each(|keyspace| keyspace.rotate_memtable().map(|_| ()))
+    }
+
+    fn keyspaces(&self) -> [&Keyspace; 5] {
+        [&self.rows, &self.meta, &self.sizes, &self.segments, &self.delta]
+    }
+
+    /// What it tells of itself; what it cannot tell is left out.
+    pub(super) fn figures(&self) -> StoreFigures {
+        let disk_bytes = self.guarded(|| self.db.disk_space()).ok();
+        StoreFigures {
+            disk_bytes,
+            write_buffer_bytes: Some(self.db.write_buffer_size()),
+            cache_bytes: Some(self.db.cache_size()),
+            compactions: Some(self.db.compactions_completed() as u64),
+            ..StoreFigures::default()
+        }
+    }
+
+    /// About how many entries the delta's files and memory hold, removed ones and what removed them among them.
+    pub(super) fn delta_len(&self) -> usize {
+        self.delta.approximate_len()
+    }
+
+    /// Whether so much is in memory only that it is worth being written into files before its time, or so little that an old
+    /// journal is still there because of it, which the next start would read.
+    pub(super) fn is_worth_a_flush(&self) -> bool {
+        self.db.write_buffer_size() >= MUCH_BYTES || self.db.journal_count() > 1
+    }
+
+    /// Has all that is in memory only written into files, in the background.
+    pub(super) fn begin_flush(&self) -> Result<(), StoreError> {
+        self.guarded(|| self.rotate_all())
+    }
+
+    /// Whether all is written that was to be.
+    pub(super) fn is_flushed(&self) -> bool {
+        self.keyspaces().iter().all(|keyspace| keyspace.sealed_memtable_count() == 0)
+    }
+
+    /// Makes the delta's files anew, without the entries that nobody sees any more.
+    pub(super) fn compact_delta(&self) -> Result<(), StoreError> {
+        self.guarded(|| self.delta.major_compact())
+    }
+
+    /// Has everything written into files when the journal is long, and then empties that. Nothing may be written afterwards.
+    ///
+    /// # Errors
+    /// What the disk says. The journal is then as it was.
+    pub(super) fn empty_journal(&self) -> Result<(), StoreError> {
+        let disk = |error: io::Error| io_error(&self.path, &error);
+        if !journal::is_long(&self.path).map_err(disk)? {
+            return Ok(());
+        }
+        self.begin_flush()?;
+        let begun = Instant::now();
+        while !self.is_flushed() || self.db.journal_count() > 1 {
+            if begun.elapsed() > LONGEST_LAST_FLUSH {
+                return Err(StoreError::Unavailable("writing what was in memory into files takes too long".to_owned()));
+            }
+            std::thread::sleep(FLUSH_LOOK);
+        }
+        // What is in the engine's hands would be written behind the end of an empty file.
+        self.guarded(|| self.db.persist(PersistMode::SyncAll))?;
+        journal::empty(&self.path).map_err(disk)
+    }
+
+    /// Whether [`Engine::persist`] waits for the disk.
+    pub(super) fn syncs(&self) -> bool {
+        self.fsync == Fsync::Always
+    }
+
+    /// Makes durable what was written, as far as the options ask for it.
+    pub(super) fn persist(&self) -> Result<(), StoreError> {
+        let mode = match self.fsync {
+            Fsync::Always => PersistMode::SyncData,
+            Fsync::Never => PersistMode::Buffer,
+        };
+        self.guarded(|| self.db.persist(mode))
+    }
+
+    /// Notes in the folder that commits up to this one are durable.
+    pub(super) fn acknowledge(&self, number: u64) {
+        // Without syncs the data may be lost and the note may not.
+        if self.fsync == Fsync::Never {
+            return;
+        }
+        if let Err(error) = self.folder.write_number(number) {
+            tracing::warn!(%error, "the commit number was not written: the data is durable, loss is harder to find");
+        }
+    }
+
+    /// Runs something of the engine's and turns its errors and its panics into errors that name the folder.
+    pub(super) fn guarded<T>(&self, run: impl FnOnce() -> fjall::Result<T>) -> Result<T, StoreError> {
+        guarded(&self.path, || run().map_err(|e| engine_error(&self.path, &e)))
+    }
+}
+
+/// Why a batch may not be written.
+pub(super) enum WriteError {
+    /// It is not: writing had failed before.
+    NotTried(StoreError),
+    /// Nobody knows: some or all of it may be in the journal.
+    Unknown(StoreError),
+}
+
+impl From<WriteError> for StoreError {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::NotTried(error) | WriteError::Unknown(error) => error,
+        }
+    }
+}
+
+/// Files that are not what was written can make the engine panic.
+pub(super) fn guarded<T>(path: &Path, run: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("for no stated reason");
+        let detail = format!("the storage engine gave up: {text}");
+        Err(StoreError::Damaged { place: path.display().to_string(), detail })
+    })
+}
+
+fn engine_error(path: &Path, error: &fjall::Error) -> StoreError {
+    match error {
+        fjall::Error::Io(e) | fjall::Error::Storage(LsmError::Io(e)) => io_error(path, e),
+        fjall::Error::Locked => {
+            StoreError::Unavailable(format!("the data folder {} is in use by another process", path.display()))
+        }
+        fjall::Error::Poisoned => StoreError::Unavailable(format!("writing into {} failed before", path.display())),
+        other => StoreError::Damaged { place: path.display().to_string(), detail: other.to_string() },
+    }
+}
+
+/// What the operating system said about a path, as this project's error.
+pub(super) fn io_error(path: &Path, error: &io::Error) -> StoreError {
+    let place = path.display().to_string();
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => StoreError::DiskFull(format!("{place}: {error}")),
+        ErrorKind::NotFound | ErrorKind::UnexpectedEof | ErrorKind::InvalidData => {
+            StoreError::Damaged { place, detail: error.to_string() }
+        }
+        _ => StoreError::Unavailable(format!("{place}: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_say_what_is_to_be_done() {
+        let path = Path::new("/data/db");
+        let of = |kind: ErrorKind| engine_error(path, &fjall::Error::Storage(LsmError::Io(kind.into())));
+        assert!(matches!(of(ErrorKind::StorageFull), StoreError::DiskFull(text) if text.starts_with("/data/db")));
+        assert!(matches!(of(ErrorKind::PermissionDenied), StoreError::Unavailable(_)));
+        assert!(matches!(of(ErrorKind::UnexpectedEof), StoreError::Damaged { place, .. } if place == "/data/db"));
+        let other = engine_error(path, &fjall::Error::Unrecoverable);
+        assert!(matches!(other, StoreError::Damaged { place, .. } if place == "/data/db"));
+    }
+
+    #[test]
+    fn a_panic_of_the_engine_is_an_error() {
+        let result: Result<(), _> = guarded(Path::new("/data/db"), || panic!("broken {}", 1));
+        assert!(matches!(result, Err(StoreError::Damaged { detail, .. }) if detail.contains("broken 1")));
+    }
+}

@@ -1,0 +1,273 @@
+//! What is known about tables, in memory and on disk.
+//!
+//! ```text
+//! h                     commit number, last Timestamp
+//! n                     the number the next table gets
+//! t  folded name        table number, name as it was spelled
+//! o  number, ordinal    one property of the observed schema: name and types
+//! s  number, shape      one shape
+//! d  number             a table that was dropped and whose rows are still being removed
+//! ```
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use fjall::OwnedWriteBatch;
+use tablegate_store::model::{EdmDateTime, Properties, PropertyName, TableName};
+use tablegate_store::table::{ObservedProperty, ObservedSchema, StoreError, TableSize, TypeSet};
+
+use super::bytes::{Bytes, put_text};
+use super::engine::Engine;
+use super::row::{Row, RowError, Shape, Shapes, encode, put_signature};
+use super::segment::{TableSegments, manifest};
+use super::size::{self, Size, forget_size, put_size};
+
+/// All tables under their names.
+pub(super) type Tables = BTreeMap<TableName, Arc<TableMeta>>;
+
+/// One table, without its rows.
+#[derive(Debug, Clone)]
+pub(super) struct TableMeta {
+    /// Never given to another table, so that what is left of a dropped one cannot show up in its successor.
+    pub(super) number: u32,
+    pub(super) name: TableName,
+    pub(super) observed: Arc<ObservedSchema>,
+    /// Under which ordinal each observed property is stored: ascending, with gaps.
+    ordinals: Vec<u32>,
+    shapes: Arc<Shapes>,
+    pub(super) size: Arc<Size>,
+    /// What of its rows is kept as columns too.
+    pub(super) segments: Arc<TableSegments>,
+}
+
+/// Everything the commit thread knows, as of the last batch it wrote.
+#[derive(Debug)]
+pub(super) struct Live {
+    pub(super) tables: Arc<Tables>,
+    pub(super) next_number: u32,
+    pub(super) commit: u64,
+    pub(super) last: EdmDateTime,
+    /// Numbers of dropped tables that still have rows.
+    pub(super) dropped: Vec<u32>,
+    /// There are segments, or were since the store was opened: commits say that they know of them.
+    pub(super) has_segments: bool,
+}
+
+impl Live {
+    /// The state after one more commit that changes nothing else.
+    pub(super) fn next(&self) -> Self {
+        Self {
+            tables: Arc::clone(&self.tables),
+            next_number: self.next_number,
+            commit: self.commit + 1,
+            last: self.last,
+            dropped: self.dropped.clone(),
+            has_segments: self.has_segments,
+        }
+    }
+
+    /// What every commit writes.
+    pub(super) fn put_head(&self, engine: &Engine, batch: &mut OwnedWriteBatch) {
+        let mut value = self.commit.to_le_bytes().to_vec();
+        value.extend_from_slice(&self.last.unix_ticks().to_le_bytes());
+        batch.insert(&engine.meta, b"h".as_slice(), value);
+        if self.has_segments {
+            manifest::put_head(self.commit, engine, batch);
+        }
+    }
+}
+
+impl TableMeta {
+    pub(super) fn new(number: u32, name: TableName) -> Self {
+        let size = Arc::new(Size::new(Some(TableSize::default())));
+        let (observed, shapes, segments) = (Arc::default(), Arc::default(), Arc::default());
+        Self { number, name, observed, ordinals: Vec::new(), shapes, size, segments }
+    }
+
+    /// # Errors
+    /// [`RowError`] when the bytes are no row of this table.
+    pub(super) fn parse_row<'a>(&'a self, bytes: &'a [u8]) -> Result<Row<'a>, RowError> {
+        Row::parse(bytes, &self.shapes)
+    }
+
+    /// The bytes of a row, whose shape becomes known if there is room for it.
+    pub(super) fn encode_row(&mut self, properties: &Properties, timestamp: EdmDateTime) -> Vec<u8> {
+        let mut signature = Vec::with_capacity(16 * properties.len());
+        put_signature(&mut signature, properties);
+        let mut number = self.shapes.number_of(&signature);
+        if number.is_none() && !self.shapes.is_full() {
+            number = Some(Arc::make_mut(&mut self.shapes).add(&signature, Shape::of(properties)));
+        }
+        encode(properties, timestamp, number)
+    }
+
+    pub(super) fn observe(&mut self, properties: &Properties) {
+        let is_known = |(name, value): (&PropertyName, _)| {
+            self.observed.get(name.as_str()).is_some_and(|known| known.types.contains_all(TypeSet::of(value)))
+        };
+        if properties.iter().all(is_known) {
+            return;
+        }
+        Arc::make_mut(&mut self.observed).observe(properties);
+        while self.ordinals.len() < self.observed.properties().len() {
+            self.ordinals.push(self.ordinals.last().map_or(0, |last| last + 1));
+        }
+    }
+
+    /// Keeps of the observed schema what `found` has too.
+    pub(super) fn narrow(&mut self, found: &ObservedSchema) {
+        let kept = |(property, _): &(&ObservedProperty, &u32)| found.get(property.name.as_str()).is_some();
+        let pairs = self.observed.properties().iter().zip(&self.ordinals);
+        self.ordinals = pairs.filter(kept).map(|(_, ordinal)| *ordinal).collect();
+        self.observed = Arc::new(self.observed.narrowed_to(found));
+    }
+
+    pub(super) fn differs(&self, before: &TableMeta) -> bool {
+        !Arc::ptr_eq(&self.observed, &before.observed) || !Arc::ptr_eq(&self.shapes, &before.shapes)
+    }
+
+    /// Writes what is different from `before`, an earlier state of the same table.
+    pub(super) fn put_changes(&self, before: &TableMeta, engine: &Engine, batch: &mut OwnedWriteBatch) {
+        if !Arc::ptr_eq(&self.shapes, &before.shapes) {
+            for (number, signature) in self.shapes.behind(before.shapes.len()) {
+                batch.insert(&engine.meta, key(b's', self.number, number), signature);
+            }
+        }
+        if Arc::ptr_eq(&self.observed, &before.observed) {
+            return;
+        }
+        let (old, new) = (before.by_ordinal(), self.by_ordinal());
+        for (ordinal, property) in &new {
+            if old.get(ordinal) != Some(property) {
+                let mut value = Vec::new();
+                put_text(&mut value, property.name.as_str());
+                value.extend_from_slice(&property.types.bits().to_le_bytes());
+                batch.insert(&engine.meta, key(b'o', self.number, *ordinal), value);
+            }
+        }
+        for ordinal in old.keys().filter(|ordinal| !new.contains_key(ordinal)) {
+            batch.remove(&engine.meta, key(b'o', self.number, *ordinal));
+        }
+    }
+
+    pub(super) fn put_new(&self, next_number: u32, engine: &Engine, batch: &mut OwnedWriteBatch) {
+        let mut value = self.number.to_be_bytes().to_vec();
+        put_text(&mut value, self.name.as_str());
+        batch.insert(&engine.meta, table_key(&self.name), value);
+        batch.insert(&engine.meta, b"n".as_slice(), next_number.to_be_bytes().as_slice());
+        put_size(self.number, TableSize::default(), engine, batch);
+    }
+
+    pub(super) fn put_dropped(&self, engine: &Engine, batch: &mut OwnedWriteBatch) {
+        batch.remove(&engine.meta, table_key(&self.name));
+        batch.insert(&engine.meta, prefix(b'd', self.number), b"".as_slice());
+    }
+
+    fn by_ordinal(&self) -> BTreeMap<u32, &ObservedProperty> {
+        self.ordinals.iter().copied().zip(self.observed.properties()).collect()
+    }
+}
+
+/// Removes everything about a dropped table; its rows are gone already.
+pub(super) fn forget(table: u32, engine: &Engine, batch: &mut OwnedWriteBatch) -> Result<(), StoreError> {
+    for kind in [b'o', b's'] {
+        let keys = engine.guarded(|| engine.meta.prefix(prefix(kind, table)).map(fjall::Guard::key).collect())?;
+        let keys: Vec<fjall::Slice> = keys;
+        for key in keys {
+            batch.remove(&engine.meta, key);
+        }
+    }
+    batch.remove(&engine.meta, prefix(b'd', table));
+    forget_size(table, engine, batch);
+    Ok(())
+}
+
+/// # Errors
+/// [`StoreError::Damaged`] when something stored is not what was written.
+pub(super) fn load(engine: &Engine) -> Result<Live, StoreError> {
+    let pairs: Vec<fjall::KvPair> = engine.guarded(|| engine.meta.iter().map(fjall::Guard::into_inner).collect())?;
+    let mut loading = Loading { sizes: size::load(engine)?, ..Loading::default() };
+    for (key, value) in &pairs {
+        loading.add(key, value).ok_or_else(|| StoreError::Damaged {
+            place: engine.folder.engine().display().to_string(),
+            detail: format!("the record under \"{}\" cannot be read", key.escape_ascii()),
+        })?;
+    }
+    Ok(loading.finish())
+}
+
+#[derive(Default)]
+struct Loading {
+    head: Option<(u64, EdmDateTime)>,
+    next_number: u32,
+    dropped: Vec<u32>,
+    observed: HashMap<u32, Vec<(u32, ObservedProperty)>>,
+    shapes: HashMap<u32, Shapes>,
+    sizes: HashMap<u32, TableSize>,
+    tables: Tables,
+}
+
+impl Loading {
+    /// Records come in the order of their keys, so a table comes behind all that belongs to it. `None` when a record
+    /// is not one.
+    fn add(&mut self, key: &[u8], value: &[u8]) -> Option<()> {
+        let (mut key, mut value) = (Bytes::new(key), Bytes::new(value));
+        match key.byte()? {
+            b'h' => {
+                let commit = u64::from_le_bytes(value.array()?);
+                self.head = Some((commit, EdmDateTime::from_unix_ticks(i64::from_le_bytes(value.array()?))?));
+            }
+            b'n' => self.next_number = u32::from_be_bytes(value.array()?),
+            b'd' => self.dropped.push(u32::from_be_bytes(key.array()?)),
+            b'o' => {
+                let (table, ordinal) = (u32::from_be_bytes(key.array()?), u32::from_be_bytes(key.array()?));
+                let name = PropertyName::parse(value.text()?).ok()?;
+                let types = TypeSet::from_bits(u16::from_le_bytes(value.array()?))?;
+                self.observed.entry(table).or_default().push((ordinal, ObservedProperty { name, types }));
+            }
+            b's' => {
+                let (table, number) = (u32::from_be_bytes(key.array()?), u32::from_be_bytes(key.array()?));
+                let signature = value.rest();
+                let shape = Shape::take(&mut value)?;
+                let given = self.shapes.entry(table).or_default().add(signature, shape);
+                (given == number).then_some(())?;
+            }
+            b't' => {
+                let table = u32::from_be_bytes(value.array()?);
+                let name = TableName::parse(value.text()?).ok()?;
+                (key.rest() == name.folded().as_bytes() && table < self.next_number).then_some(())?;
+                let (ordinals, observed) = self.observed.remove(&table).unwrap_or_default().into_iter().unzip();
+                let observed = Arc::new(ObservedSchema::new(observed));
+                let shapes = Arc::new(self.shapes.remove(&table).unwrap_or_default());
+                let size = Arc::new(Size::new(self.sizes.remove(&table)));
+                let segments = Arc::default();
+                let meta = TableMeta { number: table, name: name.clone(), observed, ordinals, shapes, size, segments };
+                self.tables.insert(name, Arc::new(meta));
+                key = Bytes::new(&[]);
+            }
+            _ => return None,
+        }
+        (key.is_empty() && value.is_empty()).then_some(())
+    }
+
+    fn finish(self) -> Live {
+        let (commit, last) = self.head.unwrap_or((0, EdmDateTime::MIN));
+        let Self { next_number, dropped, tables, .. } = self;
+        Live { tables: Arc::new(tables), next_number, commit, last, dropped, has_segments: false }
+    }
+}
+
+fn table_key(name: &TableName) -> Vec<u8> {
+    [b"t".as_slice(), name.folded().as_bytes()].concat()
+}
+
+fn prefix(kind: u8, table: u32) -> Vec<u8> {
+    let [a, b, c, d] = table.to_be_bytes();
+    vec![kind, a, b, c, d]
+}
+
+fn key(kind: u8, table: u32, number: u32) -> Vec<u8> {
+    let mut bytes = prefix(kind, table);
+    bytes.extend_from_slice(&number.to_be_bytes());
+    bytes
+}

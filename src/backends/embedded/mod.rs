@@ -1,0 +1,311 @@
+//! A store in a folder on this machine's disk: the default.
+//!
+//! An acknowledged commit survives a crash of the process and of the machine. One thread writes ([`commit`]); readers
+//! hold a view of what was durable when they were made ([`reader`]) and never wait for it.
+//!
+//! ```text
+//! commit ─> queue ─> commit thread ─> engine's journal ─> sync ─> publish ─> answer
+//! reader ─> published view: the engine's snapshot, and the tables as they were with it
+//! ```
+//!
+//! Rows that are read much are kept once more as columns, in files of their own ([`segment`]).
+//!
+//! When writing fails, what is on the disk is known only after the journal was read again: [`repair`] opens the engine
+//! anew behind the readers, who have it only on [`lease`].
+
+mod analyze;
+mod apply;
+mod bytes;
+mod commit;
+mod engine;
+mod gathering;
+mod guard;
+mod journal;
+mod key_bytes;
+mod lease;
+mod meta;
+mod probe;
+mod reader;
+mod repair;
+mod row;
+mod rows;
+mod scan;
+mod segment;
+mod size;
+#[cfg(test)]
+mod tests;
+mod tries;
+mod walk;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
+
+use async_trait::async_trait;
+use tablegate_store::model::{Clock, TableName};
+use tablegate_store::table::{
+    Batch, CommitError, DerivedColumn, GroupError, Parallelism, Promises, Renewal, SegmentFigures, SnapshotScope,
+    StoreError, StoreFigures, TableReader, TableStore, Written, check_disjoint,
+};
+use tokio::sync::{mpsc, oneshot};
+
+use self::analyze::Recorders;
+use self::apply::find;
+use self::commit::{Committer, Job, QUEUE, Shared};
+use self::engine::Engine;
+use self::guard::Folder;
+use self::lease::Lease;
+use self::meta::Live;
+use self::reader::{EmbeddedReader, Published, View};
+pub use self::segment::SegmentOptions;
+use self::segment::builder::{SegmentBuilder, Workshop};
+use self::segment::derived::Derivations;
+
+/// When an acknowledged commit is on the disk itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fsync {
+    /// Before it is acknowledged: it survives a power failure.
+    Always,
+    /// When the operating system gets to it: it survives the end of the process only.
+    Never,
+}
+
+/// How a store uses the machine.
+#[derive(Debug, Clone)]
+pub struct EmbeddedOptions {
+    pub fsync: Fsync,
+    /// Memory for blocks of files that were read.
+    pub cache_bytes: u64,
+    /// Memory for rows that are not in files yet; a few times that while files are written.
+    pub memtable_bytes: u64,
+    /// Free bytes on the disk below which writes are refused, but for those that make room.
+    pub reserve_bytes: u64,
+    /// What is kept as columns too.
+    pub segments: SegmentOptions,
+}
+
+impl Default for EmbeddedOptions {
+    fn default() -> Self {
+        Self {
+            fsync: Fsync::Always,
+            cache_bytes: 128 * 1024 * 1024,
+            memtable_bytes: 32 * 1024 * 1024,
+            // The journal's 64 MB and a merge of some tables of 64 MB: what the engine may write before it frees any.
+            reserve_bytes: 256 << 20,
+            segments: SegmentOptions::default(),
+        }
+    }
+}
+
+/// A [`TableStore`] in a folder. Dropping it waits until every commit that was handed over is done.
+pub struct EmbeddedStore {
+    published: Arc<Published>,
+    /// `None` once the store is closed.
+    jobs: Option<mpsc::Sender<Job>>,
+    committer: Option<JoinHandle<()>>,
+    syncs: Arc<AtomicU64>,
+    /// `None` where rows are all there is, and once the store is closed.
+    builder: Option<SegmentBuilder>,
+    derivations: Arc<Derivations>,
+}
+
+impl EmbeddedStore {
+    /// What every one of them promises.
+    pub const PROMISES: Promises = Promises {
+        atomic_groups: true,
+        ordered_scans: true,
+        reverse_scans: true,
+        snapshot: SnapshotScope::Store,
+        sole_writer: true,
+    };
+
+    /// Opens the folder at `path`, or makes it. Reads what was not yet in files when the store was last closed, so it
+    /// takes a moment.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] when the folder is in use or of another format; [`StoreError::Damaged`] when files
+    /// are not what was written, or acknowledged commits are missing.
+    pub fn open(path: &Path, clock: Arc<dyn Clock>, options: EmbeddedOptions) -> Result<Self, StoreError> {
+        let folder = Arc::new(Folder::open(path)?);
+        let (engine, live) = open_engine(&folder, &options)?;
+        let lease = Arc::new(Lease::new(Arc::clone(&engine)));
+        let view = View::new(&engine, Arc::clone(&lease), &live);
+        let published = Arc::new(Published::new(view));
+        let syncs = Arc::default();
+        let segments = options.segments.clone();
+        let (sync, reserve_bytes) = (options.fsync == Fsync::Always, options.reserve_bytes);
+        let shared = Shared {
+            folder: Arc::clone(&folder),
+            options,
+            published: Arc::clone(&published),
+            clock,
+            syncs: Arc::clone(&syncs),
+        };
+        let (sender, receiver) = mpsc::channel(QUEUE);
+        let committer = Committer::new(shared, engine, lease, live, Recorders::default());
+        let thread = std::thread::Builder::new().name("tablegate-commit".to_owned());
+        let thread = thread.spawn(move || committer.run(receiver));
+        let committer = thread.map_err(|e| StoreError::Unavailable(format!("no thread for commits: {e}")))?;
+        let derivations = Arc::default();
+        let (jobs, committer) = (Some(sender), Some(committer));
+        let mut store = Self { published, jobs, committer, syncs, builder: None, derivations };
+        if segments.enabled
+            && let Some(jobs) = store.jobs.clone()
+        {
+            let published = Arc::clone(&store.published);
+            let derivations = Arc::clone(&store.derivations);
+            let workshop = Workshop { published, jobs, folder, options: segments, derivations, reserve_bytes, sync };
+            store.builder = Some(SegmentBuilder::start(workshop)?);
+        }
+        Ok(store)
+    }
+
+    /// Makes now what segments are to be made, which otherwise happens by and by, and waits for it. Not to be called
+    /// where nothing may block.
+    pub fn build_segments(&self) {
+        if let Some(builder) = &self.builder {
+            builder.work_now();
+        }
+    }
+
+    /// Ends the store: what was handed over is committed, then the folder is free as soon as no reader is left.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] when the commit thread had come to a bad end.
+    pub fn close(mut self) -> Result<(), StoreError> {
+        self.stop()
+    }
+
+    fn stop(&mut self) -> Result<(), StoreError> {
+        // First who commits through the thread below.
+        self.builder = None;
+        self.jobs = None;
+        match self.committer.take().map(JoinHandle::join) {
+            Some(Err(_)) => Err(StoreError::Unavailable("the commit thread ended early".to_owned())),
+            _ => Ok(()),
+        }
+    }
+
+    /// Hands over what `job` makes of a reply, and waits for that.
+    async fn ask<T, E: From<StoreError>>(
+        &self,
+        job: impl FnOnce(oneshot::Sender<Result<T, E>>) -> Job,
+    ) -> Result<T, E> {
+        let (reply, answer) = oneshot::channel();
+        let jobs = self.jobs.as_ref().ok_or(StoreError::ShuttingDown)?;
+        jobs.send(job(reply)).await.map_err(|_| StoreError::Unavailable("the commit thread ended early".to_owned()))?;
+        // No answer is what a thread leaves that came to a bad end at any point.
+        answer.await.map_err(|_| StoreError::OutcomeUnknown("the commit thread ended early".to_owned()))?
+    }
+}
+
+/// Opens the engine in a folder that this process holds, and reads what is known about its tables.
+fn open_engine(folder: &Arc<Folder>, options: &EmbeddedOptions) -> Result<(Arc<Engine>, Live), StoreError> {
+    let engine = Engine::open(Arc::clone(folder), options)?;
+    let mut live = meta::load(&engine)?;
+    folder.check_number(live.commit)?;
+    segment::manifest::load(&engine, folder, &options.segments, &mut live)?;
+    Ok((Arc::new(engine), live))
+}
+
+impl Drop for EmbeddedStore {
+    fn drop(&mut self) {
+        // Whoever wants to know closes it.
+        let _ = self.stop();
+    }
+}
+
+#[async_trait]
+impl TableStore for EmbeddedStore {
+    fn promises(&self) -> Promises {
+        Self::PROMISES
+    }
+
+    /// Half of the queue: all of them share one sync, and others get in between.
+    fn parallelism(&self) -> Parallelism {
+        Parallelism { commits: QUEUE / 2, commits_to_partition: QUEUE / 2 }
+    }
+
+    fn reader(&self) -> Arc<dyn TableReader> {
+        Arc::new(EmbeddedReader::new(self.published.get()))
+    }
+
+    async fn create_table(&self, table: &TableName) -> Result<(), StoreError> {
+        self.ask(|reply| Job::CreateTable(table.clone(), reply)).await
+    }
+
+    async fn drop_table(&self, table: &TableName) -> Result<(), StoreError> {
+        self.ask(|reply| Job::DropTable(table.clone(), reply)).await
+    }
+
+    async fn commit(&self, batch: Batch) -> Result<Vec<Written>, CommitError> {
+        self.ask(|reply| Job::Commit(batch, reply)).await
+    }
+
+    async fn commit_group(&self, batches: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {
+        check_disjoint(&batches)?;
+        if batches.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.ask(|reply| Job::Group(batches, reply)).await
+    }
+
+    async fn analyze(&self, table: &TableName) -> Result<(), StoreError> {
+        let recording = self.ask(|reply| Job::StartAnalyze(table.clone(), reply)).await?;
+        // Made after the recording began, so nothing falls between the two.
+        let view = self.published.get();
+        // A store that is closed does not wait for the end of this.
+        let jobs = self.jobs.as_ref().ok_or(StoreError::ShuttingDown)?.downgrade();
+        let read = tokio::task::spawn_blocking(move || {
+            let table = view.tables.get(&recording.table.name).filter(|table| table.number == recording.table.number);
+            let table = table.ok_or_else(|| StoreError::TableMissing(recording.table.name.clone()))?;
+            let found = analyze::find_types(&view, table, || jobs.strong_count() == 0)?;
+            Ok::<_, StoreError>((recording, found))
+        });
+        let (recording, found) =
+            read.await.map_err(|e| StoreError::Unavailable(format!("analyzing failed: {e}")))??;
+        self.ask(|reply| Job::FinishAnalyze(recording, found, reply)).await
+    }
+
+    fn segments(&self, table: &TableName) -> Vec<SegmentFigures> {
+        let view = self.published.get();
+        let table = view.tables.get(table);
+        self.builder.as_ref().zip(table).map(|(builder, table)| builder.figures_of(table)).unwrap_or_default()
+    }
+
+    async fn renew_segments(&self, table: &TableName, which: Renewal) -> Result<(), StoreError> {
+        find(&self.published.get().tables, table)?;
+        let Some(builder) = &self.builder else { return Ok(()) };
+        let renewed = tokio::task::spawn_blocking(builder.renewal(table.clone(), which)).await;
+        renewed.map_err(|_| StoreError::ShuttingDown)?
+    }
+
+    fn keep_derived(&self, table: &TableName, columns: Vec<Arc<DerivedColumn>>) {
+        self.derivations.set(table, columns);
+    }
+
+    fn figures(&self) -> StoreFigures {
+        // While it is opened anew there is no engine to ask.
+        let engine = self.published.get().engine().map(|engine| engine.figures()).unwrap_or_default();
+        let waiting = self.jobs.as_ref().map(|jobs| (jobs.max_capacity() - jobs.capacity()) as u64);
+        let syncs = Some(self.syncs.load(Ordering::Relaxed));
+        let built = self.builder.as_ref().map(SegmentBuilder::built);
+        let building = self.builder.as_ref().map(|builder| builder.is_working().into());
+        let (mut segments, mut bytes) = (0, 0);
+        for segment in self.published.get().tables.values().flat_map(|table| table.segments.list()) {
+            segments += 1;
+            bytes += segment.file_bytes();
+        }
+        StoreFigures {
+            disk_bytes: engine.disk_bytes.map(|rows| rows + bytes),
+            commits_waiting: waiting,
+            syncs,
+            segments: built.map(|_| segments),
+            segment_bytes: built.map(|_| bytes),
+            segments_built: built,
+            segments_building: building,
+            ..engine
+        }
+    }
+}

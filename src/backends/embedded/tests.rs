@@ -1,0 +1,341 @@
+//! What only a store on disk can show: damage is found and named, folders are guarded, leftovers are removed.
+
+use std::path::{Path, PathBuf};
+
+use futures::TryStreamExt as _;
+use tablegate_store::model::{EdmValue, Entity, EntityKey, Properties, PropertyName, Span, SystemClock};
+use tablegate_store::table::{Operation, TableSize};
+
+use super::engine::FLUSH_LOOK;
+use super::*;
+
+fn table() -> TableName {
+    TableName::parse("Orders").unwrap()
+}
+
+fn options() -> EmbeddedOptions {
+    EmbeddedOptions { fsync: Fsync::Always, reserve_bytes: 0, ..EmbeddedOptions::default() }
+}
+
+fn try_open(path: &Path) -> Result<EmbeddedStore, StoreError> {
+    EmbeddedStore::open(path, Arc::new(SystemClock), options())
+}
+
+fn open(path: &Path) -> EmbeddedStore {
+    try_open(path).unwrap()
+}
+
+fn key(row: &str) -> EntityKey {
+    EntityKey::parse("p", row).unwrap()
+}
+
+async fn insert(store: &EmbeddedStore, row: &str, names: &[&str]) {
+    let properties: Properties =
+        names.iter().map(|name| (PropertyName::parse(name).unwrap(), EdmValue::string("value"))).collect();
+    let operation = Operation::Insert(Entity::new(key(row), properties));
+    store.commit(Batch::single(table(), operation).unwrap()).await.unwrap();
+}
+
+fn rows_of(store: &EmbeddedStore, number: u32) -> usize {
+    let span = key_bytes::of_partitions(number, &Span::ALL);
+    store.published.get().engine().unwrap().rows.range(span.from..span.to).count()
+}
+
+#[tokio::test]
+async fn a_folder_in_use_is_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let error = try_open(folder.path()).err().unwrap();
+    assert!(matches!(&error, StoreError::Unavailable(text) if text.contains(folder.path().to_str().unwrap())));
+    store.close().unwrap();
+    open(folder.path());
+}
+
+#[tokio::test]
+async fn a_table_that_nobody_counted_is_counted_by_analyze() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    store.create_table(&table()).await.unwrap();
+    insert(&store, "1", &["a"]).await;
+    let counted = store.reader().estimate(&table()).unwrap();
+    let engine = store.published.get().engine().unwrap();
+    let mut writes = engine.batch();
+    size::forget_size(store.published.get().tables[&table()].number, &engine, &mut writes);
+    assert!(engine.write(writes).is_ok());
+    engine.persist().unwrap();
+    drop(engine);
+    store.close().unwrap();
+
+    let store = open(folder.path());
+    insert(&store, "2", &["a"]).await;
+    assert_eq!(store.reader().estimate(&table()).unwrap(), None);
+    store.analyze(&table()).await.unwrap();
+    let twice = counted.map(|one| TableSize { entities: 2, bytes: 2 * one.bytes });
+    assert_eq!(store.reader().estimate(&table()).unwrap(), twice);
+    store.close().unwrap();
+    assert_eq!(open(folder.path()).reader().estimate(&table()).unwrap(), twice);
+}
+
+#[tokio::test]
+async fn a_lost_commit_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    store.create_table(&table()).await.unwrap();
+    insert(&store, "1", &[]).await;
+    insert(&store, "2", &["lost"]).await;
+    store.close().unwrap();
+    // The journal ends within the last commit.
+    let journal = folder.path().join("db/0.jnl");
+    let bytes = std::fs::read(&journal).unwrap();
+    let at = bytes.windows(4).rposition(|window| window == b"lost").unwrap();
+    std::fs::OpenOptions::new().write(true).open(&journal).unwrap().set_len(at as u64).unwrap();
+
+    match try_open(folder.path()).err().unwrap() {
+        StoreError::Damaged { place, detail } => {
+            assert!(place.ends_with("db") && detail.contains('3') && detail.contains('2'), "{place}: {detail}");
+        }
+        other => panic!("{other}"),
+    }
+}
+
+/// What is in memory only is written into files as it comes, however fast that is, and none of it is written late.
+#[tokio::test]
+async fn memory_is_written_into_files_while_more_comes() {
+    let folder = tempfile::tempdir().unwrap();
+    let memtable_bytes = 16 << 10;
+    let store =
+        EmbeddedStore::open(folder.path(), Arc::new(SystemClock), EmbeddedOptions { memtable_bytes, ..options() });
+    let store = store.unwrap();
+    store.create_table(&table()).await.unwrap();
+    for row in 0..4000 {
+        insert(&store, &format!("{row:04}"), &["a", "b"]).await;
+    }
+    let unwritten = || store.figures().write_buffer_bytes.unwrap();
+    // One of each keyspace is being filled.
+    let most = 5 * memtable_bytes;
+    for _ in 0..1000 {
+        if unwritten() <= most {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    assert!(unwritten() <= most, "{} bytes", unwritten());
+    assert_eq!(read_all(&store).await.unwrap(), 4000);
+}
+
+/// A text of some 32 KB that cannot be compressed.
+async fn write_long(store: &EmbeddedStore, row: &str, first: u64) {
+    let text: String = (first..first + 2000).map(|n| format!("{:x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
+    let name = PropertyName::parse("text").unwrap();
+    let new = Entity::new(key(row), [(name, EdmValue::string(text))].into_iter().collect());
+    store.commit(Batch::single(table(), Operation::InsertOrReplace(new)).unwrap()).await.unwrap();
+}
+
+/// Whatever else is written little: what is in files is in no journal for long, for the next start would read it.
+#[tokio::test]
+async fn old_journals_go_while_more_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = EmbeddedOptions { fsync: Fsync::Never, memtable_bytes: 8 << 20, ..options() };
+    let store = EmbeddedStore::open(folder.path(), Arc::new(SystemClock), options).unwrap();
+    store.create_table(&table()).await.unwrap();
+    let engine = store.published.get().engine().unwrap();
+    engine.delta.insert("written once", "").unwrap();
+    for row in 0..7500_u64 {
+        write_long(&store, &format!("{:04}", row % 1000), row).await;
+        if row == 2500 {
+            // Nothing is left of it in any file.
+            engine.delta.remove("written once").unwrap();
+            engine.begin_flush().unwrap();
+            while !engine.is_flushed() {
+                tokio::time::sleep(FLUSH_LOOK).await;
+            }
+            engine.compact_delta().unwrap();
+        }
+    }
+    let journals = || {
+        let files = std::fs::read_dir(folder.path().join("db")).unwrap().map(|entry| entry.unwrap().path());
+        files.filter(|file| file.extension().is_some_and(|extension| extension == "jnl")).count()
+    };
+    for _ in 0..1000 {
+        if journals() <= 2 {
+            break;
+        }
+        tokio::time::sleep(FLUSH_LOOK).await;
+    }
+    assert!(journals() <= 2, "{} of what were at least 3", journals());
+}
+
+/// A store that is closed leaves no journal behind that the next start would read for long, and nothing is lost by it.
+#[tokio::test]
+async fn a_long_journal_ends_with_its_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = || std::fs::metadata(folder.path().join("db/0.jnl")).unwrap().len();
+    let store = open(folder.path());
+    store.create_table(&table()).await.unwrap();
+    store.close().unwrap();
+    assert!(journal() > 0, "a short one stays");
+
+    let store = open(folder.path());
+    for row in 0..200 {
+        write_long(&store, &format!("{row:03}"), row).await;
+    }
+    let delete = Operation::Delete(key("007"), tablegate_store::table::IfMatch::Any);
+    store.commit(Batch::single(table(), delete).unwrap()).await.unwrap();
+    let estimate = store.reader().estimate(&table()).unwrap();
+    store.close().unwrap();
+    assert_eq!(journal(), 0);
+
+    for rows in [199, 200] {
+        let store = open(folder.path());
+        assert_eq!(read_all(&store).await.unwrap(), rows);
+        assert_eq!(store.reader().estimate(&table()).unwrap() == estimate, rows == 199);
+        // What comes later counts, also what was there before.
+        write_long(&store, "007", 3).await;
+        write_long(&store, "008", 0).await;
+        store.close().unwrap();
+    }
+    assert!(journal() > 0);
+}
+
+/// Every file of a small store, with one byte changed at several places.
+#[tokio::test]
+async fn a_damaged_file_is_an_error_and_no_panic() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = EmbeddedStore::open(
+        folder.path(),
+        Arc::new(SystemClock),
+        EmbeddedOptions { memtable_bytes: 4096, ..options() },
+    );
+    let store = store.unwrap();
+    store.create_table(&table()).await.unwrap();
+    for row in 0..100 {
+        insert(&store, &format!("{row:04}"), &["a", "b"]).await;
+    }
+    store.close().unwrap();
+    // Cuts the journal to what is in it.
+    open(folder.path()).close().unwrap();
+    let mut opened = 0;
+    for file in files_of(folder.path()) {
+        let bytes = std::fs::read(&file).unwrap();
+        let length = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        for at in (0..length).step_by((length / 5).max(1)) {
+            let copy = tempfile::tempdir().unwrap();
+            copy_folder(folder.path(), copy.path());
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0x41;
+            std::fs::write(copy.path().join(file.strip_prefix(folder.path()).unwrap()), damaged).unwrap();
+            let result = match try_open(copy.path()) {
+                Ok(store) => read_all(&store).await,
+                Err(error) => Err(error),
+            };
+            match result {
+                Ok(rows) => {
+                    assert_eq!(rows, 100, "{} at {at}", file.display());
+                    opened += 1;
+                }
+                Err(StoreError::Damaged { .. } | StoreError::Unavailable(_)) => {}
+                Err(error) => panic!("{} at {at}: {error}", file.display()),
+            }
+        }
+    }
+    assert!(opened > 0);
+}
+
+async fn read_all(store: &EmbeddedStore) -> Result<usize, StoreError> {
+    let request = tablegate_store::table::ScanRequest {
+        table: table(),
+        ranges: Arc::new([tablegate_store::table::KeyRange::all()]),
+        columns: Arc::new(tablegate_store::table::ScanColumns::new(Vec::new())),
+        predicate: None,
+        direction: tablegate_store::table::Direction::Forward,
+        limit: None,
+        batch_rows: 1000,
+        stats: Arc::default(),
+    };
+    let batches: Vec<_> = store.reader().scan(request)?.try_collect().await?;
+    Ok(batches.iter().map(arrow::record_batch::RecordBatch::num_rows).sum())
+}
+
+fn files_of(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { files.extend(files_of(&path)) } else { files.push(path) }
+    }
+    files
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    for file in files_of(from) {
+        let target = to.join(file.strip_prefix(from).unwrap());
+        std::fs::create_dir_all(target.parent().unwrap()).unwrap();
+        std::fs::copy(file, target).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_row_is_an_error_with_its_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    store.create_table(&table()).await.unwrap();
+    insert(&store, "1", &[]).await;
+    store.close().unwrap();
+    let folder_guard = Folder::open(folder.path()).unwrap();
+    let engine = Engine::open(Arc::new(folder_guard), &options()).unwrap();
+    engine.rows.insert(key_bytes::of_row(0, "p", "1"), [1, 0xff, 0xff]).unwrap();
+    engine.persist().unwrap();
+    drop(engine);
+
+    let store = open(folder.path());
+    match store.reader().get(&table(), &key("1")).await.unwrap_err() {
+        StoreError::Damaged { place, .. } => assert!(place.contains("Orders") && place.contains('1'), "{place}"),
+        other => panic!("{other}"),
+    }
+    let replace = Operation::Delete(key("1"), tablegate_store::table::IfMatch::Any);
+    let result = store.commit(Batch::single(table(), replace).unwrap()).await;
+    assert!(matches!(result, Err(CommitError::Store(StoreError::Damaged { .. }))));
+}
+
+#[tokio::test]
+async fn the_rows_of_a_dropped_table_are_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    store.create_table(&table()).await.unwrap();
+    for row in 0..1200 {
+        insert(&store, &format!("{row:04}"), &["a"]).await;
+    }
+    assert_eq!(rows_of(&store, 0), 1200);
+    store.drop_table(&table()).await.unwrap();
+    store.close().unwrap();
+    let store = open(folder.path());
+    store.create_table(&table()).await.unwrap();
+    insert(&store, "new", &["b"]).await;
+    while rows_of(&store, 0) > 0 {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    assert_eq!(rows_of(&store, 1), 1);
+    store.close().unwrap();
+    let engine = Engine::open(Arc::new(Folder::open(folder.path()).unwrap()), &options()).unwrap();
+    let live = meta::load(&engine).unwrap();
+    assert!(live.dropped.is_empty() && live.next_number == 2);
+}
+
+#[tokio::test]
+async fn many_shapes_are_kept_in_bounds() {
+    let folder = tempfile::tempdir().unwrap();
+    let store =
+        EmbeddedStore::open(folder.path(), Arc::new(SystemClock), EmbeddedOptions { fsync: Fsync::Never, ..options() })
+            .unwrap();
+    store.create_table(&table()).await.unwrap();
+    for row in 0..300 {
+        insert(&store, &row.to_string(), &[&format!("p{row}")]).await;
+    }
+    store.close().unwrap();
+    let store = open(folder.path());
+    for row in 0..300 {
+        let found = store.reader().get(&table(), &key(&row.to_string())).await.unwrap().unwrap();
+        assert!(found.entity.properties.get(&format!("p{row}")).is_some());
+    }
+    assert_eq!(store.published.get().engine().unwrap().meta.prefix(b"s").count(), 256);
+    assert_eq!(store.reader().observed_schema(&table()).await.unwrap().properties().len(), 300);
+}

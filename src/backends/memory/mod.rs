@@ -1,0 +1,125 @@
+//! A store in memory: the oracle that says what every other store must do.
+//!
+//! It is the simplest code that keeps the whole contract: sorted maps, shared by reference count between the store and
+//! its readers and copied when a commit meets a reader. So it promises the most a store can promise, and the contract
+//! suite can ask it anything. Nothing outlives the process.
+
+mod commit;
+mod reader;
+mod scan;
+mod table;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use tablegate_store::model::{Clock, EdmDateTime, TableName};
+use tablegate_store::table::{
+    Batch, CommitError, GroupError, Promises, SnapshotScope, Stamps, StoreError, TableReader, TableStore, Written,
+    check_disjoint,
+};
+
+use self::commit::PlannedBatch;
+use self::reader::MemoryReader;
+use self::table::Table;
+
+/// Every table under its name, as one moment saw them.
+type Tables = BTreeMap<TableName, Arc<Table>>;
+
+/// A [`TableStore`] that lives as long as the process.
+pub struct MemoryStore {
+    clock: Arc<dyn Clock>,
+    state: Mutex<State>,
+}
+
+struct State {
+    tables: Arc<Tables>,
+    /// The last Timestamp given out.
+    last: EdmDateTime,
+}
+
+impl MemoryStore {
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self { clock, state: Mutex::new(State { tables: Arc::default(), last: EdmDateTime::MIN }) }
+    }
+
+    fn stamps(&self, state: &State) -> Stamps<'_> {
+        Stamps { clock: &*self.clock, last: state.last }
+    }
+
+    /// A panic elsewhere cannot have left the state half-changed: what is checked is checked before the first change.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl TableStore for MemoryStore {
+    fn promises(&self) -> Promises {
+        Promises {
+            atomic_groups: true,
+            ordered_scans: true,
+            reverse_scans: true,
+            snapshot: SnapshotScope::Store,
+            sole_writer: true,
+        }
+    }
+
+    fn reader(&self) -> Arc<dyn TableReader> {
+        Arc::new(MemoryReader::new(self.state().tables.clone()))
+    }
+
+    async fn create_table(&self, table: &TableName) -> Result<(), StoreError> {
+        let mut state = self.state();
+        if state.tables.contains_key(table) {
+            return Err(StoreError::TableExists(table.clone()));
+        }
+        Arc::make_mut(&mut state.tables).insert(table.clone(), Arc::default());
+        Ok(())
+    }
+
+    async fn drop_table(&self, table: &TableName) -> Result<(), StoreError> {
+        let mut state = self.state();
+        if !state.tables.contains_key(table) {
+            return Err(StoreError::TableMissing(table.clone()));
+        }
+        Arc::make_mut(&mut state.tables).remove(table);
+        Ok(())
+    }
+
+    async fn commit(&self, batch: Batch) -> Result<Vec<Written>, CommitError> {
+        let mut state = self.state();
+        let mut stamps = self.stamps(&state);
+        let planned = PlannedBatch::new(&state.tables, batch, &mut stamps)?;
+        state.last = stamps.last;
+        Ok(planned.apply(Arc::make_mut(&mut state.tables)))
+    }
+
+    async fn commit_group(&self, batches: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {
+        check_disjoint(&batches)?;
+        let mut state = self.state();
+        let mut stamps = self.stamps(&state);
+        let mut planned = Vec::with_capacity(batches.len());
+        for (index, batch) in batches.into_iter().enumerate() {
+            let batch = PlannedBatch::new(&state.tables, batch, &mut stamps);
+            planned.push(batch.map_err(|error| error.in_group(index))?);
+        }
+        state.last = stamps.last;
+        let tables = Arc::make_mut(&mut state.tables);
+        Ok(planned.into_iter().map(|batch| batch.apply(tables)).collect())
+    }
+
+    async fn analyze(&self, table: &TableName) -> Result<(), StoreError> {
+        let mut state = self.state();
+        let tables = Arc::make_mut(&mut state.tables);
+        let table = tables.get_mut(table).ok_or_else(|| StoreError::TableMissing(table.clone()))?;
+        Arc::make_mut(table).analyze();
+        Ok(())
+    }
+}
+
+/// # Errors
+/// [`StoreError::TableMissing`].
+fn find<'a>(tables: &'a Tables, name: &TableName) -> Result<&'a Arc<Table>, StoreError> {
+    tables.get(name).ok_or_else(|| StoreError::TableMissing(name.clone()))
+}

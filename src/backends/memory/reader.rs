@@ -1,0 +1,61 @@
+//! Reading: a reader holds every table as it was when the reader was made.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tablegate_store::model::{EdmRef, EntityKey, StoredEntity, TableName};
+use tablegate_store::table::{
+    AtOnce, ObservedSchema, ScanColumns, ScanRequest, ScanStream, StoreError, TableReader, TableSize,
+};
+
+use super::scan::Scan;
+use super::{Tables, find};
+
+pub(super) struct MemoryReader {
+    tables: Arc<Tables>,
+}
+
+impl MemoryReader {
+    pub(super) fn new(tables: Arc<Tables>) -> Self {
+        Self { tables }
+    }
+}
+
+#[async_trait]
+impl TableReader for MemoryReader {
+    async fn list_tables(&self) -> Result<Vec<TableName>, StoreError> {
+        Ok(self.tables.keys().cloned().collect())
+    }
+
+    async fn observed_schema(&self, table: &TableName) -> Result<Arc<ObservedSchema>, StoreError> {
+        Ok(Arc::clone(find(&self.tables, table)?.observed()))
+    }
+
+    fn estimate(&self, table: &TableName) -> Result<Option<TableSize>, StoreError> {
+        Ok(Some(find(&self.tables, table)?.size()))
+    }
+
+    async fn get(&self, table: &TableName, key: &EntityKey) -> Result<Option<StoredEntity>, StoreError> {
+        Ok(find(&self.tables, table)?.get(key).map(|stored| StoredEntity::clone(stored)))
+    }
+
+    fn get_at_once(
+        &self,
+        table: &TableName,
+        (partition, row): (&str, &str),
+        columns: &ScanColumns,
+        take: &mut dyn FnMut(usize, EdmRef<'_>) -> bool,
+    ) -> Result<AtOnce, StoreError> {
+        let Some(stored) = find(&self.tables, table)?.get_pair(partition, row) else { return Ok(AtOnce::Nothing) };
+        let properties = &stored.entity.properties;
+        let mut found =
+            columns.properties().filter_map(|(column, name)| Some((column, properties.get(name.as_str())?)));
+        let are_taken = found.all(|(column, value)| take(column, value.as_ref()));
+        Ok(if are_taken { AtOnce::Entity(stored.timestamp) } else { AtOnce::No })
+    }
+
+    fn scan(&self, request: ScanRequest) -> Result<ScanStream, StoreError> {
+        let table = Arc::clone(find(&self.tables, &request.table)?);
+        Ok(Scan::new(table, request).into_stream())
+    }
+}

@@ -1,0 +1,78 @@
+//! The PostgreSQL wire front-end: bytes of a connection become calls on a session, and what it gives becomes bytes.
+//!
+//! Message types and their encoding come from `pgwire`; the loop, the reading of client messages and the sending of rows
+//! are here, because a statement must be stoppable at every point: while it is planned, while it runs, while its rows
+//! are being sent to a client that reads slowly or not at all.
+
+#![warn(clippy::panic, clippy::unwrap_used)]
+
+mod auth;
+mod binary;
+mod body;
+mod cancel;
+mod catalog_values;
+mod connection;
+mod counters;
+mod error;
+mod frame;
+mod halt;
+mod numeric;
+mod outbox;
+mod params;
+mod portal;
+mod rows;
+mod seats;
+mod server;
+mod startup;
+mod stream;
+mod tls;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use self::auth::{
+    AuthConfig, FileAccounts, ListenRefused, Method, User, Users, UsersError, UsersFile, Verifier, check_listen_address,
+};
+pub use self::counters::Counters;
+pub use self::server::serve;
+pub use self::tls::{Tls, TlsError};
+pub use tablegate_sql::session::Role;
+
+/// What the front-end is told.
+#[derive(Debug, Clone)]
+pub struct PgConfig {
+    /// Sessions at once; one more gets 53300.
+    pub max_connections: usize,
+    /// Sessions of one user at once.
+    pub max_connections_per_user: Option<usize>,
+    /// Time from the connection to the end of its start-up: handshake, password and all.
+    pub startup_timeout: Duration,
+    /// How long running statements may go on after a shutdown was asked for.
+    pub drain_timeout: Duration,
+    pub auth: AuthConfig,
+    /// Certificate and key; without them connections are not encrypted.
+    pub tls: Option<Tls>,
+    /// Connections that are not encrypted are refused.
+    pub require_tls: bool,
+    /// Without TLS too, others than this machine may connect.
+    pub insecure: bool,
+    /// Where it counts what it does, for whoever keeps a clone.
+    pub counters: Arc<Counters>,
+}
+
+impl Default for PgConfig {
+    /// PostgreSQL's own limits for connections and start-up; ten seconds to drain.
+    fn default() -> Self {
+        Self {
+            max_connections: 100,
+            max_connections_per_user: None,
+            startup_timeout: Duration::from_secs(60),
+            drain_timeout: Duration::from_secs(10),
+            auth: AuthConfig::default(),
+            tls: None,
+            require_tls: false,
+            insecure: false,
+            counters: Arc::default(),
+        }
+    }
+}

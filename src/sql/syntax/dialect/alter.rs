@@ -1,0 +1,199 @@
+//! Actions of ALTER TABLE that the SQL parser does not read.
+//!
+//! What only PostgreSQL's storage has a use for is taken out and told of in a NOTICE: pg_dump writes such actions behind
+//! the tables it describes. What would change the meaning of the table is refused by name.
+
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+use tablegate_types::error::{SqlError, SqlResult};
+
+/// An action that stands for no action: the parser wants one.
+const NOTHING: &str = "OWNER TO CURRENT_USER";
+
+/// What became of one action.
+enum Reading {
+    /// The parser reads it.
+    Parsed,
+    /// It has no meaning here; with a name to tell of, where that is news.
+    Ignored(Option<&'static str>),
+    /// SET SCHEMA.
+    ToSchema(String),
+}
+
+/// What was taken out of an ALTER TABLE.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct TakenActions {
+    /// Names of actions without a meaning here, where that is news.
+    pub ignored: Vec<&'static str>,
+    /// Where the table is to be.
+    pub schema: Option<String>,
+}
+
+/// An ALTER TABLE without the actions that have no meaning here, and what those were.
+///
+/// # Errors
+/// 0A000 for actions that are not done here.
+pub(crate) fn without_storage_actions(tokens: Vec<TokenWithSpan>) -> SqlResult<(Vec<TokenWithSpan>, TakenActions)> {
+    let mut taken = TakenActions::default();
+    let Some(start) = start_of_actions(&tokens) else { return Ok((tokens, taken)) };
+    let mut kept: Vec<&[TokenWithSpan]> = Vec::new();
+    for action in split_at_commas(&tokens[start..]) {
+        match read(action)? {
+            Reading::Parsed => kept.push(action),
+            Reading::Ignored(name) => taken.ignored.extend(name),
+            Reading::ToSchema(name) => taken.schema = Some(name),
+        }
+    }
+    let head = tokens[..start].iter().cloned();
+    let actions: Vec<TokenWithSpan> = if kept.is_empty() {
+        nothing()
+    } else {
+        let comma = [TokenWithSpan::wrap(Token::Comma)];
+        kept.join(comma.as_slice())
+    };
+    Ok((head.chain(actions).collect(), taken))
+}
+
+fn nothing() -> Vec<TokenWithSpan> {
+    let tokens = Tokenizer::new(&PostgreSqlDialect {}, NOTHING).tokenize().unwrap_or_default();
+    tokens.into_iter().map(TokenWithSpan::wrap).collect()
+}
+
+/// Where the actions begin: behind `ALTER TABLE [IF EXISTS] [ONLY] name [*]`.
+fn start_of_actions(tokens: &[TokenWithSpan]) -> Option<usize> {
+    let mut significant = tokens.iter().enumerate().filter(|(_, t)| !matches!(t.token, Token::Whitespace(_)));
+    let mut next = || significant.next();
+    let is_word = |found: Option<(usize, &TokenWithSpan)>, word: &str| found.is_some_and(|(_, t)| keyword(t) == word);
+    if !is_word(next(), "ALTER") || !is_word(next(), "TABLE") {
+        return None;
+    }
+    let mut current = next()?;
+    if keyword(current.1) == "IF" {
+        next()?;
+        current = next()?;
+    }
+    if keyword(current.1) == "ONLY" {
+        next()?;
+    }
+    loop {
+        let (index, token) = next()?;
+        match token.token {
+            Token::Period => {
+                next()?;
+            }
+            Token::Mul => {}
+            _ => return Some(index),
+        }
+    }
+}
+
+fn split_at_commas(tokens: &[TokenWithSpan]) -> impl Iterator<Item = &[TokenWithSpan]> {
+    let mut depth = 0_usize;
+    tokens.split(move |token| {
+        match token.token {
+            Token::LParen | Token::LBracket => depth += 1,
+            Token::RParen | Token::RBracket => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0 && token.token == Token::Comma
+    })
+}
+
+fn read(action: &[TokenWithSpan]) -> SqlResult<Reading> {
+    let words: Vec<&TokenWithSpan> =
+        action.iter().filter(|t| !matches!(t.token, Token::Whitespace(_) | Token::EOF)).collect();
+    let names: Vec<String> = words.iter().map(|t| keyword(t)).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    match names.as_slice() {
+        ["CLUSTER", "ON", ..] => Ok(Reading::Ignored(Some("CLUSTER ON"))),
+        ["SET", "WITHOUT", "CLUSTER" | "OIDS"] | ["SET", "LOGGED"] => Ok(Reading::Ignored(None)),
+        ["SET", "UNLOGGED"] => Ok(Reading::Ignored(Some("SET UNLOGGED"))),
+        ["SET", "TABLESPACE", ..] => Ok(Reading::Ignored(Some("SET TABLESPACE"))),
+        ["SET", "ACCESS", "METHOD", ..] => Ok(Reading::Ignored(Some("SET ACCESS METHOD"))),
+        ["RESET", ..] => Ok(Reading::Ignored(Some("RESET of storage parameters"))),
+        ["SET", "SCHEMA", _] => Ok(Reading::ToSchema(name_in(words[2]))),
+        ["ALTER", "COLUMN", _, rest @ ..] | ["ALTER", _, rest @ ..] => of_column(rest),
+        ["INHERIT", ..] => refused("INHERIT"),
+        ["NO", "INHERIT", ..] => refused("NO INHERIT"),
+        ["ATTACH", ..] => refused("ATTACH PARTITION"),
+        ["DETACH", ..] => refused("DETACH PARTITION"),
+        ["OF", ..] | ["NOT", "OF", ..] => refused("OF"),
+        _ => Ok(Reading::Parsed),
+    }
+}
+
+fn of_column(rest: &[&str]) -> SqlResult<Reading> {
+    match rest {
+        ["SET", "STATISTICS", ..] => Ok(Reading::Ignored(Some("SET STATISTICS"))),
+        ["SET", "STORAGE", ..] => Ok(Reading::Ignored(Some("SET STORAGE"))),
+        ["SET", "COMPRESSION", ..] => Ok(Reading::Ignored(Some("SET COMPRESSION"))),
+        ["SET" | "RESET", "(", ..] => Ok(Reading::Ignored(Some("SET of a column's parameters"))),
+        ["DROP", "IDENTITY", ..] => refused("ALTER COLUMN ... DROP IDENTITY"),
+        ["DROP", "EXPRESSION", ..] => refused("ALTER COLUMN ... DROP EXPRESSION"),
+        ["SET", "GENERATED" | "INCREMENT" | "START" | "RESTART" | "CACHE" | "MINVALUE" | "MAXVALUE" | "CYCLE", ..]
+        | ["RESTART", ..] => refused("ALTER COLUMN ... SET of an identity's sequence"),
+        _ => Ok(Reading::Parsed),
+    }
+}
+
+fn name_in(token: &TokenWithSpan) -> String {
+    match &token.token {
+        Token::Word(word) if word.quote_style.is_some() => word.value.clone(),
+        other => other.to_string().to_lowercase(),
+    }
+}
+
+fn refused(what: &str) -> SqlResult<Reading> {
+    Err(SqlError::not_supported(format!("ALTER TABLE ... {what}")))
+}
+
+/// An unquoted word in upper case, a quoted one or another token as it stands.
+fn keyword(token: &TokenWithSpan) -> String {
+    match &token.token {
+        Token::Word(word) if word.quote_style.is_none() => word.value.to_ascii_uppercase(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tablegate_types::error::ErrorKind;
+
+    fn read_all(sql: &str) -> SqlResult<(String, TakenActions)> {
+        let tokens = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize_with_location().unwrap();
+        let (tokens, taken) = without_storage_actions(tokens)?;
+        let text: Vec<String> = tokens.iter().map(|t| t.token.to_string()).collect();
+        Ok((text.concat(), taken))
+    }
+
+    #[test]
+    fn storage_is_taken_out() {
+        let only = |sql: &str| read_all(sql).map(|(text, taken)| (text, taken.ignored)).unwrap();
+        assert_eq!(
+            only("ALTER TABLE ONLY public.t ALTER COLUMN \"a\" SET STATISTICS 5"),
+            ("ALTER TABLE ONLY public.t OWNER TO CURRENT_USER".to_owned(), vec!["SET STATISTICS"])
+        );
+        let (text, ignored) =
+            only("ALTER TABLE t CLUSTER ON t_pkey, ADD CHECK (a IN (1, 2)), ALTER a SET STORAGE MAIN");
+        assert_eq!(text.split_whitespace().collect::<Vec<_>>().join(" "), "ALTER TABLE t ADD CHECK (a IN (1, 2))");
+        assert_eq!(ignored, ["CLUSTER ON", "SET STORAGE"]);
+        let plain = "ALTER TABLE IF EXISTS t * ALTER a SET DEFAULT 5, ALTER b SET NOT NULL";
+        let (text, ignored) = only(plain);
+        assert!(text.contains("SET DEFAULT 5") && text.contains("SET NOT NULL") && ignored.is_empty());
+        assert_eq!(only("SELECT 1, 2").0, "SELECT 1, 2");
+    }
+
+    #[test]
+    fn what_changes_the_table_is_refused() {
+        for (sql, kind) in [
+            ("ALTER TABLE t INHERIT p", ErrorKind::FeatureNotSupported),
+            ("ALTER TABLE t ALTER a DROP IDENTITY IF EXISTS", ErrorKind::FeatureNotSupported),
+        ] {
+            assert_eq!(read_all(sql).unwrap_err().kind, kind, "{sql}");
+        }
+        let schema = |sql: &str| read_all(sql).unwrap().1.schema;
+        assert_eq!(schema("ALTER TABLE t SET SCHEMA Public").as_deref(), Some("public"));
+        assert_eq!(schema("ALTER TABLE t SET SCHEMA \"Other\"").as_deref(), Some("Other"));
+    }
+}

@@ -1,0 +1,28 @@
+//! What PostgreSQL says and sqlparser does not read: taken off the tokens, or read from them, before it sees them.
+//!
+//! ```text
+//!     words          a command read word by word
+//!     comment, cursor, grant, prepare, role, sequence, set_config, transaction, utility
+//!                    commands that are read so
+//!     alter, change, create_as, like, overriding, row_locks
+//!                    parts of statements whose rest sqlparser reads
+//!     respell        spellings for which it has others
+//! ```
+
+pub(crate) mod alter;
+pub(crate) mod change;
+pub(crate) mod comment;
+pub(crate) mod create_as;
+pub(crate) mod cursor;
+pub(crate) mod grant;
+pub(crate) mod like;
+pub(crate) mod overriding;
+pub(crate) mod prepare;
+pub(crate) mod respell;
+pub(crate) mod role;
+pub(crate) mod row_locks;
+pub(crate) mod sequence;
+pub(crate) mod set_config;
+pub(crate) mod transaction;
+pub(crate) mod utility;
+pub(crate) mod words;

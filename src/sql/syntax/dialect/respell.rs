@@ -1,0 +1,410 @@
+//! PostgreSQL's spellings that sqlparser does not read, in ones that it does.
+//!
+//! This works on the tokens of one statement, before it is parsed; every token keeps its place in the text, so errors
+//! still point to it.
+
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
+use tablegate_types::error::{SqlError, SqlResult};
+
+use crate::syntax::{is_significant, keyword};
+
+/// The column that an action of MERGE sets when the statement says DO NOTHING.
+pub(crate) const DO_NOTHING: &str = "do#nothing";
+/// The column that an action of MERGE inserts when the statement says DEFAULT VALUES.
+pub(crate) const DEFAULT_VALUES: &str = "default#values";
+
+/// What the first bound of BETWEEN SYMMETRIC is appended to.
+pub(crate) const SYMMETRIC: &str = "symmetric#";
+
+/// Respells one statement.
+///
+/// # Errors
+/// 0A000 for EXCLUDE in a window frame, for an alias behind USING and for the fields of an expression, which nothing stands
+/// for.
+pub(crate) fn respell(tokens: Vec<TokenWithSpan>) -> SqlResult<Vec<TokenWithSpan>> {
+    let first = tokens.iter().find(|t| is_significant(t)).and_then(keyword);
+    let tokens = with_array_brackets(tokens);
+    let is_query = matches!(
+        first,
+        None | Some(Keyword::SELECT | Keyword::WITH | Keyword::TABLE | Keyword::VALUES | Keyword::EXPLAIN)
+            | Some(Keyword::INSERT | Keyword::UPDATE | Keyword::DELETE | Keyword::MERGE | Keyword::COPY)
+    );
+    let makes_query = matches!(first, Some(Keyword::CREATE));
+    if !is_query && !makes_query {
+        return Ok(tokens);
+    }
+    let mut source = tokens.into_iter().filter(is_significant).peekable();
+    let mut kept: Vec<TokenWithSpan> = Vec::new();
+    let mut in_merge = first == Some(Keyword::MERGE);
+    while let Some(token) = source.next() {
+        in_merge |= keyword(&token) == Some(Keyword::MERGE);
+        if token.token == Token::Mul && kept.last().is_some_and(|before| before.token == Token::Period) {
+            whole_row(&mut kept, token, source.peek())?;
+            continue;
+        }
+        match keyword(&token) {
+            Some(Keyword::TABLE) if begins_query(kept.last(), is_query) && source.peek().is_some_and(is_word) => {
+                kept.extend([word(&token, "SELECT", Keyword::SELECT), symbol(&token, Token::Mul)]);
+                kept.push(word(&token, "FROM", Keyword::FROM));
+            }
+            Some(Keyword::ONLY) if names_table(kept.last()) && source.peek().is_some_and(is_word) => {}
+            Some(_)
+                if is_source_without_parentheses(&token, &kept)
+                    && source.peek().is_none_or(|next| next.token != Token::LParen) =>
+            {
+                let (open, close) = (symbol(&token, Token::LParen), symbol(&token, Token::RParen));
+                kept.extend([token, open, close]);
+            }
+            Some(Keyword::BETWEEN) if source.peek().and_then(keyword) == Some(Keyword::SYMMETRIC) => {
+                source.next();
+                let marker = symbol(&token, Token::make_word(SYMMETRIC, Some('"')));
+                let joined = symbol(&token, Token::StringConcat);
+                kept.extend([token, marker, joined]);
+            }
+            Some(Keyword::BETWEEN) if source.peek().and_then(keyword) == Some(Keyword::ASYMMETRIC) => {
+                source.next();
+                kept.push(token);
+            }
+            Some(_) if is_called(&token, "ISNULL") && ends_operand(&kept) => {
+                kept.extend([word(&token, "IS", Keyword::IS), word(&token, "NULL", Keyword::NULL)]);
+            }
+            Some(_) if is_called(&token, "NOTNULL") && ends_operand(&kept) => {
+                kept.extend([word(&token, "IS", Keyword::IS), word(&token, "NOT", Keyword::NOT)]);
+                kept.push(word(&token, "NULL", Keyword::NULL));
+            }
+            // Behind a cast sqlparser does not read it, and it changes nothing.
+            Some(Keyword::COLLATE) if follows_cast(&kept) => {
+                source.next();
+                while source.next_if(|next| next.token == Token::Period).is_some() {
+                    source.next();
+                }
+            }
+            Some(Keyword::EXCLUDE) if ends_frame(kept.last()) => {
+                let option = source.next();
+                match option.as_ref().and_then(keyword) {
+                    // What a frame has anyway.
+                    Some(Keyword::NO) => drop(source.next()),
+                    _ => {
+                        return Err(SqlError::not_supported("EXCLUDE in a window frame")
+                            .with_hint("Compute over the whole frame, and take the row's own value off."));
+                    }
+                }
+            }
+            Some(Keyword::AS) if follows_using(&kept) => {
+                return Err(SqlError::not_supported("an alias behind USING (...)")
+                    .with_hint("Name the columns, or join ON a condition."));
+            }
+            Some(Keyword::DO) if in_merge && kept.last().and_then(keyword) == Some(Keyword::THEN) => {
+                source.next();
+                let column = if is_not_matched(&kept) { INSERT_OF } else { UPDATE_OF };
+                kept.extend(stand_in(&token, column, DO_NOTHING));
+            }
+            Some(Keyword::DEFAULT) if in_merge && kept.last().and_then(keyword) == Some(Keyword::INSERT) => {
+                source.next();
+                kept.pop();
+                kept.extend(stand_in(&token, INSERT_OF, DEFAULT_VALUES));
+            }
+            _ => kept.push(token),
+        }
+    }
+    Ok(kept)
+}
+
+/// `text ARRAY`, the standard's spelling of `text[]`. A constructor is followed by a bracket or a parenthesis.
+fn with_array_brackets(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    if !tokens.iter().any(|token| keyword(token) == Some(Keyword::ARRAY)) {
+        return tokens;
+    }
+    let words: Vec<TokenWithSpan> = tokens.into_iter().filter(is_significant).collect();
+    let is_of_type = |at: usize| {
+        let follows_type = at
+            .checked_sub(1)
+            .and_then(|before| words.get(before))
+            .is_some_and(|before| matches!(before.token, Token::Word(_) | Token::RParen));
+        let constructs = words.get(at + 1).is_some_and(|next| matches!(next.token, Token::LBracket | Token::LParen));
+        follows_type && !constructs && keyword(&words[at]) == Some(Keyword::ARRAY)
+    };
+    let respelled = words.iter().enumerate().flat_map(|(at, token)| match is_of_type(at) {
+        true => vec![symbol(token, Token::LBracket), symbol(token, Token::RBracket)],
+        false => vec![token.clone()],
+    });
+    respelled.collect()
+}
+
+/// A function in FROM that is called without parentheses: `FROM current_user`.
+fn is_source_without_parentheses(token: &TokenWithSpan, kept: &[TokenWithSpan]) -> bool {
+    const CALLED: [&str; 4] = ["current_user", "current_role", "session_user", "current_catalog"];
+    let Some((before, rest)) = kept.split_last() else { return false };
+    let is_source = match keyword(before) {
+        Some(Keyword::JOIN) => true,
+        Some(Keyword::FROM) => rest.last().and_then(keyword) != Some(Keyword::DISTINCT),
+        _ => false,
+    };
+    is_source && CALLED.iter().any(|name| is_called(token, name))
+}
+
+/// Whether the tokens end with `::` and the name of a type.
+fn follows_cast(kept: &[TokenWithSpan]) -> bool {
+    let is_of_type = |token: &&TokenWithSpan| {
+        matches!(
+            token.token,
+            Token::Word(_)
+                | Token::Number(..)
+                | Token::Comma
+                | Token::Period
+                | Token::LParen
+                | Token::RParen
+                | Token::LBracket
+                | Token::RBracket
+        )
+    };
+    kept.iter().rev().find(|token| !is_of_type(token)).is_some_and(|token| token.token == Token::DoubleColon)
+}
+
+/// The star of `t.*`: `(t).*` is spelled without parentheses, and where the row is one value it stands in them.
+fn whole_row(kept: &mut Vec<TokenWithSpan>, star: TokenWithSpan, next: Option<&TokenWithSpan>) -> SqlResult<()> {
+    let is = |token: &TokenWithSpan, wanted: Token| token.token == wanted;
+    match kept.as_slice() {
+        [before @ .., open, table, close, point]
+            if is(close, Token::RParen) && is(open, Token::LParen) && is_word(table) && !names_function(before) =>
+        {
+            let row = [table.clone(), point.clone()];
+            kept.truncate(kept.len() - 4);
+            kept.extend(row);
+        }
+        [.., close, _] if is(close, Token::RParen) => {
+            return Err(
+                SqlError::not_supported("the fields of an expression as .*").with_hint("Name each: (row).field.")
+            );
+        }
+        _ => {}
+    }
+    let is_value = next.is_some_and(|next| {
+        is(next, Token::DoubleColon)
+            || keyword(next) == Some(Keyword::IS)
+            || is_called(next, "ISNULL")
+            || is_called(next, "NOTNULL")
+    });
+    if !is_value {
+        kept.push(star);
+        return Ok(());
+    }
+    let dotted = kept.iter().rev().take_while(|t| is_word(t) || t.token == Token::Period).count();
+    let leading =
+        kept[kept.len() - dotted..].windows(2).take_while(|pair| is_word(&pair[0]) && is_word(&pair[1])).count();
+    kept.insert(kept.len() - dotted + leading, symbol(&star, Token::LParen));
+    let close = symbol(&star, Token::RParen);
+    kept.extend([star, close]);
+    Ok(())
+}
+
+/// Whether what comes next in parentheses are arguments.
+fn names_function(before: &[TokenWithSpan]) -> bool {
+    matches!(before.last(), Some(TokenWithSpan { token: Token::Word(word), .. }) if word.keyword == Keyword::NoKeyword)
+}
+
+/// Whether TABLE here is a query of its own, and not part of a command's name.
+fn begins_query(before: Option<&TokenWithSpan>, is_query: bool) -> bool {
+    let Some(before) = before else { return true };
+    match keyword(before) {
+        Some(
+            Keyword::UNION
+            | Keyword::INTERSECT
+            | Keyword::EXCEPT
+            | Keyword::ALL
+            | Keyword::DISTINCT
+            | Keyword::AS
+            | Keyword::EXPLAIN
+            | Keyword::ANALYZE
+            | Keyword::VERBOSE,
+        ) => true,
+        Some(_) => is_query && is_word(before),
+        None => is_query || before.token == Token::LParen,
+    }
+}
+
+fn is_called(token: &TokenWithSpan, name: &str) -> bool {
+    matches!(&token.token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(name))
+}
+
+/// Whether a test may stand behind the token.
+fn ends_operand(kept: &[TokenWithSpan]) -> bool {
+    let Some((before, rest)) = kept.split_last() else { return false };
+    // Behind a point a keyword is a name.
+    if rest.last().is_some_and(|token| token.token == Token::Period) && is_word(before) {
+        return true;
+    }
+    match &before.token {
+        Token::RParen | Token::RBracket | Token::Number(..) | Token::SingleQuotedString(_) => true,
+        Token::Word(_) => !matches!(
+            keyword(before),
+            Some(
+                Keyword::SELECT
+                    | Keyword::DISTINCT
+                    | Keyword::ALL
+                    | Keyword::AS
+                    | Keyword::WHERE
+                    | Keyword::HAVING
+                    | Keyword::ON
+                    | Keyword::BY
+                    | Keyword::AND
+                    | Keyword::OR
+                    | Keyword::NOT
+                    | Keyword::CASE
+                    | Keyword::WHEN
+                    | Keyword::THEN
+                    | Keyword::ELSE
+                    | Keyword::SET
+            )
+        ),
+        _ => false,
+    }
+}
+
+fn names_table(before: Option<&TokenWithSpan>) -> bool {
+    let Some(before) = before else { return false };
+    before.token == Token::Comma
+        || matches!(
+            keyword(before),
+            Some(Keyword::FROM | Keyword::JOIN | Keyword::UPDATE | Keyword::USING | Keyword::INTO)
+        )
+}
+
+fn ends_frame(before: Option<&TokenWithSpan>) -> bool {
+    matches!(before.and_then(keyword), Some(Keyword::ROW | Keyword::PRECEDING | Keyword::FOLLOWING))
+}
+
+/// Whether the tokens end with `USING (a, b)`, the condition of a join.
+fn follows_using(kept: &[TokenWithSpan]) -> bool {
+    let Some((TokenWithSpan { token: Token::RParen, .. }, rest)) = kept.split_last() else { return false };
+    let names = rest.iter().rev().take_while(|t| matches!(t.token, Token::Word(_) | Token::Comma)).count();
+    let [.., using, open] = &rest[..rest.len() - names] else { return false };
+    let is_join = kept.iter().any(|t| keyword(t) == Some(Keyword::JOIN));
+    names > 0 && open.token == Token::LParen && keyword(using) == Some(Keyword::USING) && is_join
+}
+
+/// Whether the last WHEN of a MERGE is for rows that are not there.
+fn is_not_matched(kept: &[TokenWithSpan]) -> bool {
+    let when = kept.iter().rposition(|t| keyword(t) == Some(Keyword::WHEN));
+    when.and_then(|when| kept.get(when + 1)).and_then(keyword) == Some(Keyword::NOT)
+}
+
+fn is_word(token: &TokenWithSpan) -> bool {
+    matches!(token.token, Token::Word(_))
+}
+
+/// An action of MERGE: what is said before its column, and after it.
+type Action = (&'static [(&'static str, Keyword)], &'static [Token]);
+
+const UPDATE_OF: Action = (&[("UPDATE", Keyword::UPDATE), ("SET", Keyword::SET)], &[Token::Eq]);
+const INSERT_OF: Action = (&[("INSERT", Keyword::INSERT)], &[]);
+
+/// An action on a column that no table has.
+fn stand_in(at: &TokenWithSpan, action: Action, column: &str) -> Vec<TokenWithSpan> {
+    let (words, after) = action;
+    let column = symbol(at, Token::make_word(column, Some('"')));
+    let zero = symbol(at, Token::Number("0".to_owned(), false));
+    let mut tokens: Vec<TokenWithSpan> = words.iter().map(|(text, keyword)| word(at, text, *keyword)).collect();
+    if after.is_empty() {
+        let (open, close) = (|| symbol(at, Token::LParen), || symbol(at, Token::RParen));
+        tokens.extend([open(), column, close(), word(at, "VALUES", Keyword::VALUES), open(), zero, close()]);
+    } else {
+        tokens.push(column);
+        tokens.extend(after.iter().map(|token| symbol(at, token.clone())));
+        tokens.push(zero);
+    }
+    tokens
+}
+
+fn word(at: &TokenWithSpan, text: &str, keyword: Keyword) -> TokenWithSpan {
+    symbol(at, Token::Word(Word { value: text.to_owned(), quote_style: None, keyword }))
+}
+
+fn symbol(at: &TokenWithSpan, token: Token) -> TokenWithSpan {
+    TokenWithSpan { token, span: at.span }
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlparser::dialect::PostgreSqlDialect;
+    use sqlparser::tokenizer::Tokenizer;
+
+    use super::*;
+
+    fn respelled(sql: &str) -> String {
+        let tokens = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize_with_location().unwrap();
+        let tokens = respell(tokens).unwrap();
+        tokens.iter().map(|t| t.token.to_string()).collect::<Vec<_>>().join(" ").trim().to_owned()
+    }
+
+    #[test]
+    fn table_is_a_query() {
+        assert_eq!(respelled("TABLE t"), "SELECT * FROM t");
+        assert_eq!(respelled("INSERT INTO t TABLE u"), "INSERT INTO t SELECT * FROM u");
+        assert_eq!(respelled("TABLE t UNION ALL (TABLE u)"), "SELECT * FROM t UNION ALL ( SELECT * FROM u )");
+        assert_eq!(respelled("CREATE TABLE t (a int)"), "CREATE TABLE t ( a int )");
+        assert_eq!(respelled("CREATE TABLE t AS TABLE u"), "CREATE TABLE t AS SELECT * FROM u");
+        assert_eq!(respelled("DROP TABLE t").replace(' ', ""), "DROPTABLEt");
+    }
+
+    #[test]
+    fn arrays_of_a_type() {
+        assert_eq!(respelled("CREATE TABLE t (a text ARRAY NOT NULL)"), "CREATE TABLE t ( a text [ ] NOT NULL )");
+        assert_eq!(respelled("SELECT '{1}'::int array, ARRAY[1]"), "SELECT '{1}' :: int [ ] , ARRAY [ 1 ]");
+        assert_eq!(respelled("ALTER TABLE t ADD a numeric(5) array"), "ALTER TABLE t ADD a numeric ( 5 ) [ ]");
+    }
+
+    #[test]
+    fn functions_in_from_without_parentheses() {
+        assert_eq!(respelled("SELECT * FROM current_user"), "SELECT * FROM current_user ( )");
+        assert_eq!(respelled("SELECT a IS DISTINCT FROM current_user"), "SELECT a IS DISTINCT FROM current_user");
+    }
+
+    #[test]
+    fn tests_of_postgresql() {
+        assert_eq!(respelled("SELECT a ISNULL, (b) NOTNULL"), "SELECT a IS NULL , ( b ) IS NOT NULL");
+        assert_eq!(respelled("SELECT isnull FROM t"), "SELECT isnull FROM t");
+        assert_eq!(respelled("SELECT a BETWEEN ASYMMETRIC 1 AND 2"), "SELECT a BETWEEN 1 AND 2");
+        assert_eq!(respelled("SELECT a BETWEEN SYMMETRIC 2 AND 1"), "SELECT a BETWEEN \"symmetric#\" || 2 AND 1");
+    }
+
+    #[test]
+    fn only_is_what_there_is() {
+        assert_eq!(respelled("SELECT a FROM ONLY t FETCH FIRST ROW ONLY"), "SELECT a FROM t FETCH FIRST ROW ONLY");
+    }
+
+    #[test]
+    fn whole_rows_are_values() {
+        assert_eq!(respelled("SELECT (t).*, u.* FROM t, u"), "SELECT t . * , u . * FROM t , u");
+        assert_eq!(respelled("SELECT a, t.*::text FROM t"), "SELECT a , ( t . * ) :: text FROM t");
+        assert_eq!(respelled("SELECT s.t.* IS NULL FROM t"), "SELECT ( s . t . * ) IS NULL FROM t");
+        assert_eq!(respelled("SELECT count(t.*) * 2"), "SELECT count ( t . * ) * 2");
+    }
+
+    #[test]
+    fn actions_of_merge() {
+        assert_eq!(
+            respelled("MERGE INTO t USING u ON a = b WHEN MATCHED THEN DO NOTHING WHEN NOT MATCHED THEN DO NOTHING"),
+            "MERGE INTO t USING u ON a = b WHEN MATCHED THEN UPDATE SET \"do#nothing\" = 0 \
+             WHEN NOT MATCHED THEN INSERT ( \"do#nothing\" ) VALUES ( 0 )"
+        );
+        assert_eq!(
+            respelled("MERGE INTO t USING u ON a = b WHEN NOT MATCHED THEN INSERT DEFAULT VALUES"),
+            "MERGE INTO t USING u ON a = b WHEN NOT MATCHED THEN INSERT ( \"default#values\" ) VALUES ( 0 )"
+        );
+    }
+
+    #[test]
+    fn what_nothing_stands_for_is_refused() {
+        for sql in [
+            "SELECT f(1).*",
+            "SELECT sum(a) OVER (ROWS 1 PRECEDING EXCLUDE TIES) FROM t",
+            "SELECT 1 FROM t JOIN u USING (a) AS x",
+        ] {
+            let tokens = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize_with_location().unwrap();
+            assert!(respell(tokens).is_err(), "{sql}");
+        }
+        assert_eq!(respelled("DELETE FROM t USING (a) AS x"), "DELETE FROM t USING ( a ) AS x");
+    }
+}

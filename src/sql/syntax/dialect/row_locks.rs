@@ -1,0 +1,272 @@
+//! Locking clauses: PostgreSQL's have four strengths and lists of tables, sqlparser's two and one table.
+//!
+//! So a clause it cannot read is rewritten before it is parsed: as FOR UPDATE OF one dotted name, whose first part is
+//! the strength and whose others are the tables. A LIMIT may stand behind the clauses too, where sqlparser wants none.
+
+use sqlparser::ast::{Ident, LockClause, LockType, NonBlock, Query};
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+
+/// How strongly a row is locked, weakest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum RowStrength {
+    /// FOR KEY SHARE: the row stays.
+    KeyShare,
+    /// FOR SHARE: the row stays as it is.
+    Share,
+    /// FOR NO KEY UPDATE, and UPDATE of columns outside the key.
+    NoKeyUpdate,
+    /// FOR UPDATE, INSERT, DELETE, and UPDATE of the key.
+    Update,
+}
+
+/// Begins the first part of a rewritten name; no identifier that a client writes does.
+const MARK: char = '\u{2}';
+
+/// What a clause asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Clause {
+    pub strength: RowStrength,
+    /// The tables it names; all of FROM when it names none.
+    pub tables: Vec<Ident>,
+    pub busy: Busy,
+}
+
+/// What to do about a row that others have locked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Busy {
+    Wait,
+    /// SKIP LOCKED
+    Skip,
+    /// NOWAIT
+    Refuse,
+}
+
+impl Clause {
+    /// The clauses of a query, as they were written.
+    ///
+    /// # Errors
+    /// 42601 for a table name with a schema.
+    pub fn all_of(query: &Query) -> SqlResult<Vec<Self>> {
+        query.locks.iter().map(Self::read).collect()
+    }
+
+    fn read(clause: &LockClause) -> SqlResult<Self> {
+        let busy = match clause.nonblock {
+            None => Busy::Wait,
+            Some(NonBlock::SkipLocked) => Busy::Skip,
+            Some(NonBlock::Nowait) => Busy::Refuse,
+        };
+        let written = match clause.lock_type {
+            LockType::Update => RowStrength::Update,
+            LockType::Share => RowStrength::Share,
+        };
+        let parts: Vec<&Ident> = clause.of.iter().flat_map(|name| &name.0).filter_map(|part| part.as_ident()).collect();
+        let (strength, tables) = match parts.as_slice() {
+            [] => (written, Vec::new()),
+            [first, tables @ ..] => match first.value.strip_prefix(MARK).and_then(strength_named) {
+                Some(strength) => (strength, tables.iter().map(|table| (*table).clone()).collect()),
+                None => {
+                    let message = format!("{} must specify unqualified relation names", name(written));
+                    return Err(SqlError::new(ErrorKind::Syntax, message));
+                }
+            },
+        };
+        Ok(Self { strength, tables, busy })
+    }
+}
+
+/// A clause's words, for messages.
+pub(crate) fn name(strength: RowStrength) -> &'static str {
+    match strength {
+        RowStrength::KeyShare => "FOR KEY SHARE",
+        RowStrength::Share => "FOR SHARE",
+        RowStrength::NoKeyUpdate => "FOR NO KEY UPDATE",
+        RowStrength::Update => "FOR UPDATE",
+    }
+}
+
+fn strength_named(words: &str) -> Option<RowStrength> {
+    let all = [RowStrength::KeyShare, RowStrength::Share, RowStrength::NoKeyUpdate, RowStrength::Update];
+    all.into_iter().find(|strength| name(*strength) == words)
+}
+
+/// Rewrites the locking clauses that sqlparser cannot read, and puts a LIMIT that stands behind one before it. Any other
+/// clauses, and whatever is no such clause, stay.
+pub(crate) fn readable_locks(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    if !tokens.iter().any(|token| is_word(token, Keyword::FOR)) {
+        return tokens;
+    }
+    let significant: Vec<TokenWithSpan> =
+        tokens.into_iter().filter(|token| !matches!(token.token, Token::Whitespace(_))).collect();
+    let mut readable = Vec::with_capacity(significant.len());
+    let mut rest = significant.as_slice();
+    while let Some(token) = rest.first() {
+        let (clauses, behind) = readable_clauses(rest);
+        if clauses.is_empty() {
+            readable.push(token.clone());
+            rest = &rest[1..];
+            continue;
+        }
+        let (bounds, behind) = behind.split_at(length_of_bounds(behind));
+        readable.extend_from_slice(bounds);
+        readable.extend(clauses);
+        rest = behind;
+    }
+    readable
+}
+
+/// The locking clauses that the tokens begin with, readable, and what follows them.
+fn readable_clauses(tokens: &[TokenWithSpan]) -> (Vec<TokenWithSpan>, &[TokenWithSpan]) {
+    let mut readable = Vec::new();
+    let mut rest = tokens;
+    while let Some(WrittenClause { strength, tables, length }) = written_clause(rest) {
+        if length > 2 {
+            let mut put = |token: Token| readable.push(TokenWithSpan { token, span: rest[0].span });
+            put(Token::make_keyword("FOR"));
+            put(Token::make_keyword("UPDATE"));
+            put(Token::make_keyword("OF"));
+            put(Token::make_word(&format!("{MARK}{}", name(strength)), Some('"')));
+            for table in tables {
+                put(Token::Period);
+                put(Token::Word(table.clone()));
+            }
+        } else {
+            readable.extend_from_slice(&rest[..length]);
+        }
+        let busy = match &rest[length..] {
+            [nowait, ..] if is_word(nowait, Keyword::NOWAIT) => 1,
+            [skip, locked, ..] if is_word(skip, Keyword::SKIP) && is_word(locked, Keyword::LOCKED) => 2,
+            _ => 0,
+        };
+        readable.extend_from_slice(&rest[length..length + busy]);
+        rest = &rest[length + busy..];
+    }
+    (readable, rest)
+}
+
+/// How many of the tokens are the LIMIT, OFFSET and FETCH that they begin with.
+fn length_of_bounds(tokens: &[TokenWithSpan]) -> usize {
+    let begin = [Keyword::LIMIT, Keyword::OFFSET, Keyword::FETCH];
+    if !tokens.first().is_some_and(|first| begin.iter().any(|word| is_word(first, *word))) {
+        return 0;
+    }
+    let end = [Keyword::FOR, Keyword::ON, Keyword::RETURNING];
+    let mut depth = 0_usize;
+    let is_end = |token: &TokenWithSpan| match token.token {
+        Token::LParen => {
+            depth += 1;
+            false
+        }
+        Token::RParen if depth > 0 => {
+            depth -= 1;
+            false
+        }
+        Token::RParen | Token::EOF => true,
+        _ => depth == 0 && end.iter().any(|word| is_word(token, *word)),
+    };
+    tokens.iter().position(is_end).unwrap_or(tokens.len())
+}
+
+/// `FOR` with its strength, and the tables behind `OF`.
+struct WrittenClause<'t> {
+    strength: RowStrength,
+    tables: Vec<&'t Word>,
+    /// In tokens.
+    length: usize,
+}
+
+fn written_clause(tokens: &[TokenWithSpan]) -> Option<WrittenClause<'_>> {
+    let strengths: [(RowStrength, &[Keyword]); 4] = [
+        (RowStrength::Update, &[Keyword::FOR, Keyword::UPDATE]),
+        (RowStrength::NoKeyUpdate, &[Keyword::FOR, Keyword::NO, Keyword::KEY, Keyword::UPDATE]),
+        (RowStrength::Share, &[Keyword::FOR, Keyword::SHARE]),
+        (RowStrength::KeyShare, &[Keyword::FOR, Keyword::KEY, Keyword::SHARE]),
+    ];
+    let begins = |words: &[Keyword]| {
+        tokens.len() >= words.len() && tokens.iter().zip(words).all(|(token, word)| is_word(token, *word))
+    };
+    let (strength, words) = strengths.into_iter().find(|(_, words)| begins(words))?;
+    let alone = WrittenClause { strength, tables: Vec::new(), length: words.len() };
+    if !tokens.get(words.len()).is_some_and(|token| is_word(token, Keyword::OF)) {
+        return Some(alone);
+    }
+    let mut tables = Vec::new();
+    let mut length = words.len();
+    loop {
+        // Behind OF or a comma.
+        let Some(Token::Word(table)) = tokens.get(length + 1).map(|token| &token.token) else { return Some(alone) };
+        tables.push(table);
+        length += 2;
+        match tokens.get(length).map(|token| &token.token) {
+            Some(Token::Comma) => {}
+            // A name with a schema: left to be refused.
+            Some(Token::Period) => return Some(alone),
+            _ => return Some(WrittenClause { strength, tables, length }),
+        }
+    }
+}
+
+fn is_word(token: &TokenWithSpan, keyword: Keyword) -> bool {
+    matches!(&token.token, Token::Word(word) if word.quote_style.is_none() && word.keyword == keyword)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::syntax::{Command, parse};
+
+    fn clauses(sql: &str) -> Vec<(RowStrength, String, Busy)> {
+        let Command::Query(query) = parse(sql).unwrap().pop().unwrap().command else { panic!("{sql}") };
+        let clauses = Clause::all_of(&query).unwrap().into_iter();
+        let tables = |tables: &[Ident]| tables.iter().map(Ident::to_string).collect::<Vec<_>>().join(",");
+        clauses.map(|clause| (clause.strength, tables(&clause.tables), clause.busy)).collect()
+    }
+
+    #[test]
+    fn all_clauses_are_read() {
+        let none = String::new;
+        for (words, strength) in [
+            ("FOR UPDATE", RowStrength::Update),
+            ("for no key update", RowStrength::NoKeyUpdate),
+            ("FOR  SHARE", RowStrength::Share),
+            ("FOR KEY /* */ SHARE", RowStrength::KeyShare),
+        ] {
+            assert_eq!(clauses(&format!("SELECT 1 FROM t {words}")), [(strength, none(), Busy::Wait)]);
+            assert_eq!(clauses(&format!("SELECT 1 FROM t {words} NOWAIT")), [(strength, none(), Busy::Refuse)]);
+            let sql = format!("SELECT 1 FROM t, u {words} OF t, \"U\" SKIP LOCKED");
+            assert_eq!(clauses(&sql), [(strength, "t,\"U\"".to_owned(), Busy::Skip)]);
+        }
+        assert_eq!(
+            clauses("SELECT 1 FROM t LIMIT 1 FOR UPDATE OF t FOR KEY SHARE OF u NOWAIT"),
+            [(RowStrength::Update, "t".to_owned(), Busy::Wait), (RowStrength::KeyShare, "u".to_owned(), Busy::Refuse)]
+        );
+    }
+
+    #[test]
+    fn bounds_may_stand_behind_them() {
+        for sql in [
+            "SELECT 1 FROM t FOR UPDATE SKIP LOCKED LIMIT 1 OFFSET (1 + 1)",
+            "SELECT 1 FROM t FOR UPDATE SKIP LOCKED OFFSET 1 FETCH FIRST ROW ONLY",
+        ] {
+            assert_eq!(clauses(sql), [(RowStrength::Update, String::new(), Busy::Skip)]);
+        }
+        let sql =
+            "INSERT INTO u SELECT 1 FROM t WHERE n = (SELECT n FROM t FOR KEY SHARE LIMIT 1) FOR SHARE OF t LIMIT 2
+            ON CONFLICT DO NOTHING RETURNING n";
+        assert!(parse(sql).is_ok());
+        assert!(parse("SELECT 1 FROM t LIMIT 1 FOR UPDATE LIMIT 1").is_err());
+    }
+
+    #[test]
+    fn what_is_no_clause_stays() {
+        assert_eq!(clauses("SELECT substring('abc' FROM 1 FOR 2) FROM t"), []);
+        assert!(parse("SELECT 1 FROM t FOR UPDATE OF").is_err());
+        assert!(parse("SELECT 1 FROM t FOR KEY UPDATE").is_err());
+        let Command::Query(query) = parse("SELECT 1 FROM t FOR SHARE OF s.t").unwrap().pop().unwrap().command else {
+            panic!("not a query")
+        };
+        assert_eq!(Clause::all_of(&query).unwrap_err().kind, ErrorKind::Syntax);
+    }
+}

@@ -1,0 +1,118 @@
+//! A query text becomes statements: split, parsed, classified. Refusals start here.
+//!
+//! Only the kinds of statements in [`Command`] go any further, and only the queries inside them ever reach DataFusion.
+//! Everything else that parses is refused by name (0A000), never ignored.
+//!
+//! ```text
+//!     parse          a text -> its statements: what sqlparser does not read is taken off first
+//!     classify       a parsed statement -> its kind, or its refusal
+//!     command        the kinds
+//!     dialect        what sqlparser does not read of PostgreSQL's
+//!     lifted         a text without its constants: what it was planned as before
+//!     source         the text that statements come from: where in it an error is
+//!     syntax_error   what is wrong with a text, as PostgreSQL says it
+//!     build, visit   making pieces of syntax, and walking through them
+//!     spans          the places that the parser notes
+//!     type_names     types as they are written
+//!     with           changes of rows inside of queries
+//! ```
+
+mod build;
+mod classify;
+mod command;
+pub(super) mod dialect;
+mod lifted;
+mod parse;
+pub(super) mod source;
+mod spans;
+mod syntax_error;
+mod type_names;
+mod visit;
+mod with;
+
+use sqlparser::ast::{self, ObjectName};
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
+
+pub(super) use self::build::{
+    all, any, binary, boolean, call, column, derived, from, is_row_call, item, nested, not, number, order_by, over,
+    query, query_of, quoted, select, table_alias, take, value,
+};
+pub(super) use self::command::{
+    AlterCommand, Command, CopyCommand, CreateTableCommand, DropObjects, ExecuteCommand, ExplainCommand, InsertCommand,
+    NotifyCommand, Truncate,
+};
+pub(super) use self::dialect::alter::TakenActions;
+pub(super) use self::dialect::cursor::{CursorCommand, Declare, Direction, Fetch};
+pub(super) use self::dialect::grant::{GrantCommand, GrantPrivileges, Grantee, On, OwnerChange};
+pub(super) use self::dialect::role::{RoleCommand, RoleOptions};
+pub(super) use self::dialect::row_locks::RowStrength;
+pub(super) use self::dialect::sequence::{AlterSequence, CreateSequence, GivenOptions};
+pub(super) use self::dialect::set_config::SetConfig;
+pub(super) use self::dialect::transaction::TransactionCommand;
+pub(super) use self::lifted::{Constant, Lifted, lifted};
+pub(super) use self::parse::{parse, parse_expression, parse_tokens_of_expression};
+use self::source::SourceText;
+pub(super) use self::spans::{AtSpan, location};
+pub(super) use self::type_names::{serial_type, sql_type};
+pub(super) use self::visit::{walk, walk_expressions, walk_mut};
+pub(super) use self::with::{change_in, changes_rows, statement_name};
+
+/// One statement of a query text: parsed and classified, not planned.
+#[derive(Debug, Clone)]
+pub struct Statement {
+    pub(super) command: Command,
+    /// The statement's own text, without the semicolon.
+    pub text: String,
+    /// The text that it is a part of: positions count from its beginning.
+    pub(super) source: SourceText,
+}
+
+impl Statement {
+    /// Whether this statement may run while a block waits for ROLLBACK.
+    pub(super) fn is_allowed_in_failed_block(&self) -> bool {
+        use TransactionCommand as T;
+        let Command::Transaction(command) = &self.command else { return false };
+        matches!(command, T::Commit { .. } | T::Rollback { .. } | T::RollbackTo(_) | T::Prepare)
+    }
+
+    /// Whether it reads or writes tables, so that a transaction's snapshot is of the moment when it begins.
+    pub(super) fn takes_snapshot(&self) -> bool {
+        let does_not = matches!(
+            &self.command,
+            Command::Transaction(_)
+                | Command::Set(_)
+                | Command::Show(_)
+                | Command::Reset(_)
+                | Command::Notify(_)
+                | Command::Role(_)
+                | Command::Discard(_)
+                | Command::Lock(_)
+                | Command::Cursor(CursorCommand::Fetch(_) | CursorCommand::Close(_))
+                | Command::Deallocate(_)
+        );
+        !does_not
+    }
+}
+
+pub(super) fn is_significant(token: &TokenWithSpan) -> bool {
+    !matches!(token.token, Token::Whitespace(_) | Token::EOF)
+}
+
+pub(super) fn keyword(token: &TokenWithSpan) -> Option<Keyword> {
+    match &token.token {
+        Token::Word(word) if word.quote_style.is_none() => Some(word.keyword),
+        _ => None,
+    }
+}
+
+/// An identifier as PostgreSQL folds it: lower case unless quoted.
+pub(super) fn fold(ident: &ast::Ident) -> String {
+    if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_lowercase() }
+}
+
+/// A dotted name (`egt.mode`), folded.
+pub(super) fn dotted(name: &ObjectName) -> String {
+    let parts: Vec<String> = name.0.iter().filter_map(|part| part.as_ident()).map(fold).collect();
+    parts.join(".")
+}

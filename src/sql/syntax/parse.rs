@@ -1,0 +1,306 @@
+//! From a query text to its statements. What sqlparser does not read, or reads otherwise than PostgreSQL, is taken off the
+//! tokens before it sees them.
+
+use sqlparser::ast;
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+
+use super::classify::{classify, classify_sequence, refuse_unparsed_commands};
+use super::dialect::alter::without_storage_actions;
+use super::dialect::create_as::CreateAs;
+use super::dialect::cursor::{self, CursorCommand, CursorSyntax};
+use super::dialect::overriding::Overriding;
+use super::dialect::prepare::{self, PrepareCommand};
+use super::dialect::respell::respell;
+use super::dialect::row_locks::readable_locks;
+use super::dialect::sequence::{self, GivenOptions, SequenceCommand};
+use super::dialect::words::Unexpected;
+use super::dialect::{change, comment, like, transaction, utility};
+use super::dialect::{grant, role};
+use super::source::SourceText;
+use super::syntax_error::{syntax_error, unexpected_token};
+use super::{Command, Statement, is_significant, keyword};
+
+/// Deepest nesting of expressions and sub-queries that is parsed: sqlparser's own default, which its author chose to
+/// stay clear of a 2 MiB stack.
+pub(super) const MAX_NESTING: usize = 50;
+
+/// Splits a query text into its statements and parses each. All of it parses, or nothing runs: as in PostgreSQL.
+pub(crate) fn parse(sql: &str) -> SqlResult<Vec<Statement>> {
+    let dialect = PostgreSqlDialect {};
+    let sql = &SourceText::new(sql);
+    let tokens = Tokenizer::new(&dialect, sql)
+        .tokenize_with_location()
+        .map_err(|e| SqlError::new(ErrorKind::Syntax, e.message).at(sql.position(e.location)))?;
+    tokens
+        .split(|t| t.token == Token::SemiColon)
+        .filter(|chunk| chunk.iter().any(is_significant))
+        .map(|chunk| parse_one(sql, chunk))
+        .collect()
+}
+
+/// One expression on its own, as declarations keep it.
+///
+/// # Errors
+/// 42601.
+pub(crate) fn parse_expression(text: &str) -> SqlResult<ast::Expr> {
+    let parsed = Parser::new(&PostgreSqlDialect {})
+        .with_recursion_limit(MAX_NESTING)
+        .try_with_sql(text)
+        .and_then(|mut parser| parser.parse_expr());
+    parsed.map_err(|error| syntax_error(&SourceText::new(text), Location { line: 1, column: 1 }, &error))
+}
+
+/// One expression, in tokens that were taken off a statement.
+///
+/// # Errors
+/// 42601.
+pub(crate) fn parse_tokens_of_expression(tokens: Vec<Token>) -> SqlResult<ast::Expr> {
+    let mut parser = Parser::new(&PostgreSqlDialect {}).with_recursion_limit(MAX_NESTING).with_tokens(tokens);
+    let parsed = parser.parse_expr().and_then(|expr| match parser.peek_token().token {
+        Token::EOF => Ok(expr),
+        _ => parser.expected("end of statement", parser.peek_token()),
+    });
+    parsed.map_err(|error| {
+        let error = syntax_error(&SourceText::default(), Location { line: 1, column: 1 }, &error);
+        Box::new(SqlError { position: None, ..*error })
+    })
+}
+
+fn parse_one(sql: &SourceText, tokens: &[TokenWithSpan]) -> SqlResult<Statement> {
+    let text = text_of(sql, tokens);
+    let significant: Vec<&TokenWithSpan> = tokens.iter().filter(|t| is_significant(t)).collect();
+    if let Some(read) = transaction::read(&significant) {
+        let command = read.map_err(|unexpected| unexpected_token(sql, unexpected.0, &significant))?;
+        return Ok(Statement { command: Command::Transaction(command), text, source: sql.clone() });
+    }
+    if let Some(read) = role::read_role(&significant) {
+        let command = read.map_err(|unexpected| unexpected_token(sql, unexpected.0, &significant))?;
+        return Ok(Statement {
+            command: Command::Role(Box::new(command)),
+            text: role::without_strings(&significant),
+            source: sql.clone(),
+        });
+    }
+    if let Some(read) = grant::read(&significant) {
+        let command = read.map_err(|unexpected| unexpected_token(sql, unexpected.0, &significant))?;
+        return Ok(Statement { command: Command::Grant(Box::new(command)), text, source: sql.clone() });
+    }
+    if let Some(read) = utility::read(&significant) {
+        let command = read.map_err(|unexpected| unexpected_token(sql, unexpected.0, &significant))?;
+        return Ok(Statement { command: Command::Utility(command), text, source: sql.clone() });
+    }
+    if let Some(command) = parse_around(sql, tokens, &significant)? {
+        return Ok(Statement { command, text, source: sql.clone() });
+    }
+    if let Some(read) = comment::read(&significant) {
+        let command = read.map_err(|unexpected| unexpected_token(sql, unexpected.0, &significant))?;
+        return Ok(Statement { command: Command::Comment(command), text, source: sql.clone() });
+    }
+    let mut tokens = readable_locks(respell(change::readable(tokens.to_vec()))?);
+    refuse_unparsed_commands(&tokens)?;
+    let copy_options = split_copy_options(&mut tokens);
+    let overriding = Overriding::take(&mut tokens);
+    let end = tokens.last().map_or(Location { line: 1, column: 1 }, |t| t.span.end);
+    let told = |error: ParserError| syntax_error(sql, end, &error);
+    let identities = take_identity_options(&mut tokens).map_err(told)?;
+    let likes =
+        like::take(&mut tokens).map_err(|unexpected| unexpected_token(sql, unexpected.as_ref(), &significant))?;
+    let of_view = take_alter_view(&mut tokens);
+    let create_as = CreateAs::take(&mut tokens)?;
+    let (tokens, taken) = without_storage_actions(tokens)?;
+    let mut command = match parse_tokens(tokens).map_err(told)? {
+        Parsed::Statement(statement) => classify(*statement)?,
+        Parsed::Sequence(command) => classify_sequence(*command)?,
+    };
+    match &mut command {
+        Command::Copy(copy) => copy.options = copy_options,
+        Command::CreateTable(create) if create.create.query.is_some() => {
+            let create = create.create.clone();
+            if let Some(made) = create_as.and_then(|create_as| create_as.command(create)) {
+                command = Command::CreateTableAs(Box::new(made));
+            }
+        }
+        Command::CreateTable(create) => (create.identities, create.likes) = (identities, likes),
+        Command::AlterTable(alter) => {
+            (alter.identities, alter.taken, alter.of_view) = (identities, taken, of_view);
+        }
+        other => Overriding::set(overriding, other)?,
+    }
+    Ok(Statement { command, text, source: sql.clone() })
+}
+
+/// A command about cursors, or one around another statement, which is parsed as if it stood alone.
+fn parse_around(
+    sql: &SourceText,
+    tokens: &[TokenWithSpan],
+    significant: &[&TokenWithSpan],
+) -> SqlResult<Option<Command>> {
+    let told = |unexpected: Unexpected<'_>| unexpected_token(sql, unexpected.0, significant);
+    let inner = |part: &[&TokenWithSpan]| {
+        let is_first = |token: &TokenWithSpan| part.first().is_some_and(|first| std::ptr::eq(*first, token));
+        let start = tokens.iter().position(is_first).unwrap_or(tokens.len());
+        parse_one(sql, &tokens[start..])
+    };
+    if let Some(read) = cursor::read(significant) {
+        let command = match read.map_err(told)? {
+            CursorSyntax::Declare { name, options, query: part } => {
+                let query = inner(part)?;
+                if !matches!(query.command, Command::Query(_)) {
+                    return Err(unexpected_token(sql, part.first().copied(), significant));
+                }
+                CursorCommand::Declare(Box::new(options.declare(name, query)))
+            }
+            CursorSyntax::Fetch(fetch) => CursorCommand::Fetch(fetch),
+            CursorSyntax::Close(name) => CursorCommand::Close(name),
+        };
+        return Ok(Some(Command::Cursor(command)));
+    }
+    let Some(read) = prepare::read(significant) else { return Ok(None) };
+    let syntax = read.map_err(told)?;
+    let statement = inner(syntax.statement)?;
+    let is_plannable = matches!(
+        statement.command,
+        Command::Query(_) | Command::Insert(_) | Command::Update(_) | Command::Delete(_) | Command::Merge(_)
+    );
+    if !is_plannable {
+        return Err(unexpected_token(sql, syntax.statement.first().copied(), significant));
+    }
+    let types = syntax.types()?;
+    Ok(Some(Command::Prepare(Box::new(PrepareCommand { name: syntax.name, types, statement }))))
+}
+
+/// What the parsers give.
+enum Parsed {
+    Statement(Box<ast::Statement>),
+    Sequence(Box<SequenceCommand>),
+}
+
+fn parse_tokens(tokens: Vec<TokenWithSpan>) -> Result<Parsed, ParserError> {
+    let mut parser =
+        Parser::new(&PostgreSqlDialect {}).with_recursion_limit(MAX_NESTING).with_tokens_with_locations(tokens);
+    let parsed = match sequence::parse_command(&mut parser)? {
+        Some(command) => Parsed::Sequence(Box::new(command)),
+        None => Parsed::Statement(Box::new(parser.parse_statement()?)),
+    };
+    match parser.peek_token().token {
+        Token::EOF => Ok(parsed),
+        _ => parser.expected("end of statement", parser.peek_token()),
+    }
+}
+
+/// What ALTER VIEW says is read as ALTER TABLE: PostgreSQL takes either for the name of a view and its columns.
+fn take_alter_view(tokens: &mut [TokenWithSpan]) -> bool {
+    let mut significant = tokens.iter_mut().filter(|t| is_significant(t));
+    let (Some(first), Some(second)) = (significant.next(), significant.next()) else { return false };
+    let is_alter_view = keyword(first) == Some(Keyword::ALTER) && keyword(second) == Some(Keyword::VIEW);
+    if is_alter_view {
+        second.token = Token::make_keyword("TABLE");
+    }
+    is_alter_view
+}
+
+/// Takes the options of identity columns off a CREATE or ALTER TABLE: sqlparser knows them in one order only.
+fn take_identity_options(tokens: &mut Vec<TokenWithSpan>) -> Result<Vec<GivenOptions>, ParserError> {
+    match tokens.iter().filter_map(keyword).next() {
+        Some(Keyword::CREATE | Keyword::ALTER) => sequence::identity_options(tokens),
+        _ => Ok(Vec::new()),
+    }
+}
+
+fn text_of(sql: &SourceText, tokens: &[TokenWithSpan]) -> String {
+    let mut significant = tokens.iter().filter(|t| is_significant(t));
+    let Some(first) = significant.next() else { return String::new() };
+    let last = significant.next_back().unwrap_or(first);
+    let (from, to) = (sql.position(first.span.start) - 1, sql.position(last.span.end) - 1);
+    sql.chars().skip(from).take(to.saturating_sub(from)).collect()
+}
+
+/// Takes what follows STDIN or STDOUT off a COPY.
+fn split_copy_options(tokens: &mut Vec<TokenWithSpan>) -> Vec<Token> {
+    let significant: Vec<usize> = (0..tokens.len()).filter(|at| is_significant(&tokens[*at])).take(3).collect();
+    let [copy, second, third] = significant.as_slice() else { return Vec::new() };
+    if keyword(&tokens[*copy]) != Some(Keyword::COPY) {
+        return Vec::new();
+    }
+    // `COPY BINARY t`, from before there were options.
+    let is_table =
+        matches!(&tokens[*third].token, Token::Word(word) if !matches!(word.keyword, Keyword::FROM | Keyword::TO));
+    let binary = is_table && keyword(&tokens[*second]) == Some(Keyword::BINARY);
+    if binary {
+        tokens.remove(*second);
+    }
+    let mut depth = 0_usize;
+    let target = tokens.iter().position(|token| match token.token {
+        Token::LParen => {
+            depth += 1;
+            false
+        }
+        Token::RParen => {
+            depth = depth.saturating_sub(1);
+            false
+        }
+        _ => depth == 0 && matches!(keyword(token), Some(Keyword::STDIN | Keyword::STDOUT)),
+    });
+    let Some(target) = target else { return Vec::new() };
+    let options = tokens.split_off(target + 1).into_iter().filter(is_significant).map(|t| t.token);
+    let mut options: Vec<Token> = options.collect();
+    if binary {
+        let behind_with = matches!(options.first(), Some(Token::Word(word)) if word.keyword == Keyword::WITH);
+        options.insert(usize::from(behind_with), Token::make_keyword("BINARY"));
+    }
+    options
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::syntax::TransactionCommand;
+
+    fn kinds(sql: &str) -> Vec<String> {
+        parse(sql).unwrap().iter().map(|s| s.text.clone()).collect()
+    }
+
+    #[test]
+    fn a_text_splits_at_semicolons_outside_strings() {
+        assert_eq!(kinds("SELECT ';' ; ;\n select $$;$$ -- ;\n;"), ["SELECT ';'", "select $$;$$"]);
+        assert!(kinds(" ; -- nothing\n").is_empty());
+    }
+
+    #[test]
+    fn syntax_errors_have_positions() {
+        let error = parse("SELECT 1;\nSELEC 2").unwrap_err();
+        assert_eq!((error.kind, error.position), (ErrorKind::Syntax, Some(11)));
+        assert_eq!(error.message, "syntax error at or near \"SELEC\"");
+        let error = parse("SELECT 'é', FROM").unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Syntax);
+        let error = parse("SELECT * FROM t WHERE").unwrap_err();
+        assert_eq!(error.message, "syntax error at end of input");
+    }
+
+    #[test]
+    fn what_is_not_done_is_refused_by_name() {
+        for (sql, kind) in [
+            ("COPY t TO '/tmp/x'", ErrorKind::InsufficientPrivilege),
+            ("COPY t FROM PROGRAM 'ls'", ErrorKind::InsufficientPrivilege),
+            ("CREATE TABLE t (a int, EXCLUDE USING gist (a WITH =))", ErrorKind::FeatureNotSupported),
+        ] {
+            assert_eq!(parse(sql).unwrap_err().kind, kind, "{sql}");
+        }
+    }
+
+    #[test]
+    fn transaction_commands_have_positions_too() {
+        let error = parse("BEGIN; COMMIT AND").unwrap_err();
+        assert_eq!((error.message.as_str(), error.position), ("syntax error at end of input", Some(18)));
+        let error = parse("abort to s").unwrap_err();
+        assert_eq!((error.message.as_str(), error.position), ("syntax error at or near \"to\"", Some(7)));
+        assert!(matches!(
+            parse(" abort work -- x").unwrap()[0].command,
+            Command::Transaction(TransactionCommand::Rollback { chain: false })
+        ));
+    }
+}

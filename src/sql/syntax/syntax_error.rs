@@ -1,0 +1,52 @@
+//! What is wrong with a text, said as PostgreSQL says it.
+
+use sqlparser::parser::ParserError;
+use sqlparser::tokenizer::{Location, TokenWithSpan};
+use tablegate_types::error::{ErrorKind, SqlError};
+
+use super::parse::MAX_NESTING;
+use super::source::SourceText;
+
+/// A token that makes no sense where it is; `None` stands for the end of the statement.
+pub(super) fn unexpected_token(
+    sql: &SourceText,
+    token: Option<&TokenWithSpan>,
+    tokens: &[&TokenWithSpan],
+) -> Box<SqlError> {
+    let end = tokens.last().map_or(Location { line: 1, column: 1 }, |token| token.span.end);
+    match token {
+        None => SqlError::new(ErrorKind::Syntax, "syntax error at end of input").at(sql.position(end)),
+        Some(token) => SqlError::new(ErrorKind::Syntax, format!("syntax error at or near \"{}\"", token.token))
+            .at(sql.position(token.span.start)),
+    }
+}
+
+/// sqlparser's message, said as PostgreSQL says it, with the position.
+pub(super) fn syntax_error(sql: &SourceText, end: Location, error: &ParserError) -> Box<SqlError> {
+    let text = match error {
+        ParserError::TokenizerError(text) | ParserError::ParserError(text) => text.as_str(),
+        ParserError::RecursionLimitExceeded => {
+            return SqlError::new(ErrorKind::TooComplex, "the statement is nested too deeply")
+                .with_detail(format!("At most {MAX_NESTING} levels of parentheses and sub-queries are parsed."));
+        }
+    };
+    let (what, location) = split_location(text);
+    let position = sql.position(location.unwrap_or(end));
+    let error = match what.rsplit_once("found: ") {
+        Some((_, "EOF")) => SqlError::new(ErrorKind::Syntax, "syntax error at end of input"),
+        Some((expected, found)) => SqlError::new(ErrorKind::Syntax, format!("syntax error at or near \"{found}\""))
+            .with_detail(expected.trim_end_matches([',', ' ']).to_owned() + "."),
+        None => SqlError::new(ErrorKind::Syntax, format!("syntax error: {what}")),
+    };
+    error.at(position)
+}
+
+/// Takes ` at Line: 1, Column: 8` off the end of a message.
+fn split_location(text: &str) -> (&str, Option<Location>) {
+    let parse = || {
+        let (what, location) = text.rsplit_once(" at Line: ")?;
+        let (line, column) = location.split_once(", Column: ")?;
+        Some((what, Location { line: line.parse().ok()?, column: column.trim().parse().ok()? }))
+    };
+    parse().map_or((text, None), |(what, location)| (what, Some(location)))
+}

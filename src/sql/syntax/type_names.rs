@@ -1,0 +1,132 @@
+//! Names of types in DDL: what the SQL parser read becomes a [`SqlType`].
+
+use sqlparser::ast::{ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, ObjectName, TimezoneInfo};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::sql_type::{IntervalFields, SqlType, TimeLimits, TimeType};
+
+use crate::syntax::fold;
+
+/// Longest `varchar(n)` PostgreSQL declares, in characters.
+const MAX_CHARACTERS: u64 = 10_485_760;
+
+/// # Errors
+/// 42704 for an unknown type, 0A000 for one that cannot be stored, 22023 for bad parameters.
+pub(crate) fn sql_type(data_type: &DataType) -> SqlResult<SqlType> {
+    Ok(match data_type {
+        DataType::Bool | DataType::Boolean => SqlType::Bool,
+        DataType::SmallInt(_) | DataType::Int2(_) => SqlType::Int2,
+        DataType::Int(_) | DataType::Integer(_) | DataType::Int4(_) => SqlType::Int4,
+        DataType::BigInt(_) | DataType::Int8(_) => SqlType::Int8,
+        DataType::Real | DataType::Float4 => SqlType::Float4,
+        DataType::Float8 | DataType::DoublePrecision | DataType::Double(_) => SqlType::Float8,
+        DataType::Float(info) => float(info)?,
+        DataType::Numeric(info) | DataType::Decimal(info) | DataType::Dec(info) => numeric(info)?,
+        DataType::Text | DataType::String(None) => SqlType::Text,
+        DataType::Varchar(n) | DataType::CharacterVarying(n) | DataType::CharVarying(n) => {
+            SqlType::Varchar(length(n.as_ref())?)
+        }
+        DataType::Char(n) | DataType::Character(n) => SqlType::Char(length(n.as_ref())?.unwrap_or(1)),
+        DataType::Uuid => SqlType::Uuid,
+        DataType::Bytea => SqlType::Bytea,
+        DataType::JSON => SqlType::Json,
+        DataType::JSONB => SqlType::Jsonb,
+        DataType::Date => SqlType::Date,
+        DataType::Time(digits, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => of_time(TimeType::Time, *digits),
+        DataType::Timestamp(digits, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
+            of_time(TimeType::Timestamp, *digits)
+        }
+        DataType::Timestamp(digits, TimezoneInfo::WithTimeZone | TimezoneInfo::Tz) => {
+            of_time(TimeType::Timestamptz, *digits)
+        }
+        DataType::Interval { fields: None, precision } => of_time(TimeType::Interval, *precision),
+        DataType::Interval { fields: Some(fields), precision } => {
+            let known = IntervalFields::named(&fields.to_string())
+                .ok_or_else(|| SqlError::not_supported(format!("type interval {fields}")))?;
+            SqlType::Limited(TimeLimits::interval(known, *precision))
+        }
+        DataType::Array(
+            ArrayElemTypeDef::SquareBracket(item, _)
+            | ArrayElemTypeDef::AngleBracket(item)
+            | ArrayElemTypeDef::Parenthesis(item),
+        ) => SqlType::Array(Box::new(sql_type(item)?)),
+        DataType::Custom(name, arguments) => custom(name, arguments)?,
+        other => return Err(SqlError::not_supported(format!("type {other}"))),
+    })
+}
+
+/// The integer type of a column declared `serial` or the like.
+pub(crate) fn serial_type(data_type: &DataType) -> Option<SqlType> {
+    let DataType::Custom(name, arguments) = data_type else { return None };
+    let last = name.0.last().and_then(|p| p.as_ident()).map(fold)?;
+    match (last.as_str(), arguments.as_slice()) {
+        ("smallserial" | "serial2", []) => Some(SqlType::Int2),
+        ("serial" | "serial4", []) => Some(SqlType::Int4),
+        ("bigserial" | "serial8", []) => Some(SqlType::Int8),
+        _ => None,
+    }
+}
+
+fn custom(name: &ObjectName, arguments: &[String]) -> SqlResult<SqlType> {
+    let last = name.0.last().and_then(|p| p.as_ident()).map(fold).unwrap_or_default();
+    match (last.as_str(), arguments) {
+        ("timestamptz", []) => Ok(SqlType::Timestamptz),
+        ("timestamptz", [digits]) => Ok(of_time(TimeType::Timestamptz, digits.parse().ok())),
+        ("bpchar", _) => Ok(SqlType::Text),
+        ("name", []) => Ok(SqlType::Name),
+        ("oid", []) => Ok(SqlType::Oid),
+        ("char", []) => Ok(SqlType::InternalChar),
+        (
+            "money" | "inet" | "cidr" | "macaddr" | "point" | "box" | "tsvector" | "tsquery" | "xml" | "citext"
+            | "timetz",
+            _,
+        ) => Err(SqlError::not_supported(format!("type {last}")).with_hint("Store it as text.")),
+        _ => Err(SqlError::new(ErrorKind::UndefinedObject, format!("type \"{last}\" does not exist"))),
+    }
+}
+
+/// A time type, perhaps with so many digits of its seconds.
+fn of_time(of: TimeType, digits: Option<u64>) -> SqlType {
+    match digits {
+        Some(digits) => SqlType::Limited(TimeLimits::digits(of, digits)),
+        None => of.bare().clone(),
+    }
+}
+
+fn float(info: &ExactNumberInfo) -> SqlResult<SqlType> {
+    match info {
+        ExactNumberInfo::None => Ok(SqlType::Float8),
+        ExactNumberInfo::Precision(1..=24) => Ok(SqlType::Float4),
+        ExactNumberInfo::Precision(25..=53) => Ok(SqlType::Float8),
+        _ => Err(SqlError::new(ErrorKind::InvalidParameterValue, "precision for type float must be 1 to 53 bits")),
+    }
+}
+
+fn numeric(info: &ExactNumberInfo) -> SqlResult<SqlType> {
+    let (precision, scale) = match *info {
+        ExactNumberInfo::None => return Ok(SqlType::Numeric(None)),
+        ExactNumberInfo::Precision(p) => (p, 0),
+        ExactNumberInfo::PrecisionAndScale(p, s) => (p, s),
+    };
+    if !(1..=1000).contains(&precision) {
+        let message = format!("NUMERIC precision {precision} must be between 1 and 1000");
+        return Err(SqlError::new(ErrorKind::InvalidParameterValue, message));
+    }
+    match (u8::try_from(precision), i8::try_from(scale)) {
+        (Ok(p @ 1..=76), Ok(s)) if s >= 0 && scale.unsigned_abs() <= precision => Ok(SqlType::Numeric(Some((p, s)))),
+        _ => Err(SqlError::not_supported(format!("numeric({precision},{scale})"))
+            .with_hint("Use a precision of at most 76 and a scale between 0 and the precision.")),
+    }
+}
+
+fn length(length: Option<&CharacterLength>) -> SqlResult<Option<u32>> {
+    match length {
+        None | Some(CharacterLength::Max) => Ok(None),
+        Some(CharacterLength::IntegerLength { length, .. }) => match u32::try_from(*length) {
+            Ok(n) if n >= 1 && *length <= MAX_CHARACTERS => Ok(Some(n)),
+            _ => Err(SqlError::new(
+                ErrorKind::InvalidParameterValue,
+                format!("length for type varchar must be between 1 and {MAX_CHARACTERS}"),
+            )),
+        },
+    }
+}

@@ -1,0 +1,309 @@
+//! jsonb with parts added, replaced or taken away: `jsonb_set`, `jsonb_insert`, `-`, `#-`, `||`.
+
+use std::borrow::Cow;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, StringArray};
+use arrow::datatypes::Int32Type;
+
+use super::cursor::{Json, Kind};
+use crate::error::{ErrorKind, SqlError, SqlResult};
+use crate::functions::call::Call;
+use crate::functions::signature::Overload;
+use crate::functions::signature::Type::{self, Bool, Int4, Jsonb, Text};
+use crate::input::write_json_string;
+
+const TEXTS: Type = Type::ArrayOf(&Text);
+
+pub(super) const FUNCTIONS: &[Overload] = &[
+    Overload::new("jsonb_set", &[Jsonb, TEXTS, Jsonb], Jsonb, set),
+    Overload::new("jsonb_set", &[Jsonb, TEXTS, Jsonb, Bool], Jsonb, set),
+    Overload::new("jsonb_insert", &[Jsonb, TEXTS, Jsonb], Jsonb, insert),
+    Overload::new("jsonb_insert", &[Jsonb, TEXTS, Jsonb, Bool], Jsonb, insert),
+    // #-
+    Overload::new("jsonb_delete_path", &[Jsonb, TEXTS], Jsonb, delete_path),
+    // -
+    Overload::new("jsonb_delete", &[Jsonb, Text], Jsonb, |call| {
+        let keys = call.text(1)?;
+        delete(call, |row, key| keys.at(row) == key)
+    }),
+    Overload::new("jsonb_delete", &[Jsonb, TEXTS], Jsonb, |call| {
+        let lists = call.lists(1)?;
+        delete(call, |row, key| lists.at(row).as_string::<i32>().iter().flatten().any(|other| other == key))
+    }),
+    Overload::new("jsonb_delete", &[Jsonb, Int4], Jsonb, delete_item),
+    // ||
+    Overload::new("jsonb_concat", &[Jsonb, Jsonb], Jsonb, concatenate),
+];
+
+fn invalid(message: impl Into<String>) -> Box<SqlError> {
+    SqlError::new(ErrorKind::InvalidParameterValue, message)
+}
+
+/// What is done at the end of a path.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Change<'a> {
+    Replace(&'a str),
+    /// Replaced, or added where it is missing.
+    Set(&'a str),
+    InsertBefore(&'a str),
+    InsertAfter(&'a str),
+    Delete,
+}
+
+impl<'a> Change<'a> {
+    /// What is added where nothing is.
+    fn added(self) -> Option<&'a str> {
+        match self {
+            Change::Set(new) | Change::InsertBefore(new) | Change::InsertAfter(new) => Some(new),
+            Change::Replace(_) | Change::Delete => None,
+        }
+    }
+}
+
+fn set(call: &Call) -> SqlResult<ArrayRef> {
+    let (new, create) = (call.text(2)?, call.maybe_values::<BooleanArray>(3)?);
+    changed(call, "cannot set path in scalar", |row| {
+        let new = new.at(row);
+        if create.is_none_or(|create| create.at(row)) { Change::Set(new) } else { Change::Replace(new) }
+    })
+}
+
+fn insert(call: &Call) -> SqlResult<ArrayRef> {
+    let (new, after) = (call.text(2)?, call.maybe_values::<BooleanArray>(3)?);
+    changed(call, "cannot set path in scalar", |row| {
+        let new = new.at(row);
+        if after.is_some_and(|after| after.at(row)) { Change::InsertAfter(new) } else { Change::InsertBefore(new) }
+    })
+}
+
+fn delete_path(call: &Call) -> SqlResult<ArrayRef> {
+    changed(call, "cannot delete path in scalar", |_| Change::Delete)
+}
+
+fn changed<'a>(call: &'a Call, of_scalar: &str, change: impl Fn(usize) -> Change<'a>) -> SqlResult<ArrayRef> {
+    let (values, paths) = (call.text(0)?, call.lists(1)?);
+    let mut text = String::new();
+    call.texts(|row, out| {
+        let json = Json::new(values.at(row));
+        if json.is_scalar() {
+            return Err(invalid(of_scalar));
+        }
+        let path = paths.at(row);
+        let path = path.as_string::<i32>();
+        if path.is_empty() {
+            out.push_str(json.text());
+            return Ok(());
+        }
+        text.clear();
+        change_at(json, path, 0, change(row), &mut text)?;
+        out.push_str(&text);
+        Ok(())
+    })
+}
+
+/// Writes a value with the change made at the end of a path.
+fn change_at(json: Json<'_>, path: &StringArray, level: usize, change: Change<'_>, out: &mut String) -> SqlResult<()> {
+    if path.is_null(level) {
+        let message = format!("path element at position {} is null", level + 1);
+        return Err(SqlError::new(ErrorKind::NullValueNotAllowed, message));
+    }
+    match json.kind() {
+        Kind::Object => change_member(json, path, level, change, out),
+        Kind::Array => change_item(json, path, level, change, out),
+        _ => {
+            out.push_str(json.text());
+            Ok(())
+        }
+    }
+}
+
+fn change_member(
+    json: Json<'_>,
+    path: &StringArray,
+    level: usize,
+    change: Change<'_>,
+    out: &mut String,
+) -> SqlResult<()> {
+    let step = path.value(level);
+    let is_last = level + 1 == path.len();
+    let mut members = Vec::new();
+    let mut found = false;
+    for (key, value) in json.members() {
+        let key = key.content();
+        if key != step {
+            members.push((key, Cow::Borrowed(value.text())));
+            continue;
+        }
+        found = true;
+        if !is_last {
+            let mut inner = String::new();
+            change_at(value, path, level + 1, change, &mut inner)?;
+            members.push((key, Cow::Owned(inner)));
+            continue;
+        }
+        match change {
+            Change::Delete => {}
+            Change::Replace(new) | Change::Set(new) => members.push((key, Cow::Borrowed(new))),
+            Change::InsertBefore(_) | Change::InsertAfter(_) => {
+                return Err(invalid("cannot replace existing key")
+                    .with_hint("Try using the function jsonb_set to replace key value."));
+            }
+        }
+    }
+    if let (false, true, Some(new)) = (found, is_last, change.added()) {
+        members.push((Cow::Borrowed(step), Cow::Borrowed(new)));
+    }
+    write_object(members, out);
+    Ok(())
+}
+
+fn change_item(
+    json: Json<'_>,
+    path: &StringArray,
+    level: usize,
+    change: Change<'_>,
+    out: &mut String,
+) -> SqlResult<()> {
+    let step = path.value(level);
+    let place: i32 = step.trim().parse().map_err(|_| {
+        let message = format!("path element at position {} is not an integer: \"{step}\"", level + 1);
+        SqlError::new(ErrorKind::InvalidTextRepresentation, message)
+    })?;
+    let is_last = level + 1 == path.len();
+    let count = json.items().count();
+    // Before the first item, if it is counted too far from the end.
+    let place = if place < 0 {
+        count.checked_sub(usize::try_from(place.unsigned_abs()).unwrap_or(usize::MAX))
+    } else {
+        usize::try_from(place).ok()
+    };
+    let mut items: Vec<Cow<'_, str>> = Vec::with_capacity(count + 1);
+    let mut added = if is_last { change.added() } else { None };
+    if place.is_none()
+        && let Some(new) = added.take()
+    {
+        items.push(Cow::Borrowed(new));
+    }
+    for (index, item) in json.items().enumerate() {
+        if Some(index) != place {
+            items.push(Cow::Borrowed(item.text()));
+            continue;
+        }
+        added = None;
+        if !is_last {
+            let mut inner = String::new();
+            change_at(item, path, level + 1, change, &mut inner)?;
+            items.push(Cow::Owned(inner));
+            continue;
+        }
+        match change {
+            Change::Delete => {}
+            Change::Replace(new) | Change::Set(new) => items.push(Cow::Borrowed(new)),
+            Change::InsertBefore(new) => items.extend([Cow::Borrowed(new), Cow::Borrowed(item.text())]),
+            Change::InsertAfter(new) => items.extend([Cow::Borrowed(item.text()), Cow::Borrowed(new)]),
+        }
+    }
+    items.extend(added.map(Cow::Borrowed));
+    write_array(&items, out);
+    Ok(())
+}
+
+/// An object in the order jsonb has: by length of the keys, then by their bytes.
+fn write_object(mut members: Vec<(Cow<'_, str>, Cow<'_, str>)>, out: &mut String) {
+    members.sort_by(|(a, _), (b, _)| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
+    out.push('{');
+    for (index, (key, value)) in members.iter().enumerate() {
+        if index > 0 {
+            out.push_str(", ");
+        }
+        write_json_string(out, key);
+        out.push_str(": ");
+        out.push_str(value);
+    }
+    out.push('}');
+}
+
+fn write_array(items: &[Cow<'_, str>], out: &mut String) {
+    out.push('[');
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            out.push_str(", ");
+        }
+        out.push_str(item);
+    }
+    out.push(']');
+}
+
+/// Without the members of these keys, or the strings of an array.
+fn delete(call: &Call, is_deleted: impl Fn(usize, &str) -> bool) -> SqlResult<ArrayRef> {
+    let values = call.text(0)?;
+    let mut text = String::new();
+    call.texts(|row, out| {
+        let json = Json::new(values.at(row));
+        text.clear();
+        match json.kind() {
+            Kind::Object => {
+                let members = json.members().map(|(key, value)| (key.content(), Cow::Borrowed(value.text())));
+                write_object(members.filter(|(key, _)| !is_deleted(row, key)).collect(), &mut text);
+            }
+            Kind::Array => {
+                let kept = json.items().filter(|item| item.kind() != Kind::String || !is_deleted(row, &item.content()));
+                write_array(&kept.map(|item| Cow::Borrowed(item.text())).collect::<Vec<_>>(), &mut text);
+            }
+            _ => return Err(invalid("cannot delete from scalar")),
+        }
+        out.push_str(&text);
+        Ok(())
+    })
+}
+
+fn delete_item(call: &Call) -> SqlResult<ArrayRef> {
+    let (values, places) = (call.text(0)?, call.primitive::<Int32Type>(1)?);
+    let mut text = String::new();
+    call.texts(|row, out| {
+        let json = Json::new(values.at(row));
+        match json.kind() {
+            Kind::Array => {}
+            Kind::Object => return Err(invalid("cannot delete from object using integer index")),
+            _ => return Err(invalid("cannot delete from scalar")),
+        }
+        let deleted = json.item(places.at(row).into());
+        let is_deleted = |item: &Json<'_>| deleted.is_some_and(|deleted| std::ptr::eq(deleted.text(), item.text()));
+        let kept: Vec<Cow<'_, str>> =
+            json.items().filter(|item| !is_deleted(item)).map(|item| Cow::Borrowed(item.text())).collect();
+        text.clear();
+        write_array(&kept, &mut text);
+        out.push_str(&text);
+        Ok(())
+    })
+}
+
+/// Two objects become one, of whose equal keys the second counts; anything else becomes an array.
+fn concatenate(call: &Call) -> SqlResult<ArrayRef> {
+    let (first, second) = (call.text(0)?, call.text(1)?);
+    let mut text = String::new();
+    call.texts(|row, out| {
+        let (first, second) = (Json::new(first.at(row)), Json::new(second.at(row)));
+        text.clear();
+        if first.kind() == Kind::Object && second.kind() == Kind::Object {
+            let kept = first.members().map(|(key, value)| (key.content(), value));
+            let mut members: Vec<_> = kept
+                .filter(|(key, _)| second.member(key).is_none())
+                .map(|(key, value)| (key, Cow::Borrowed(value.text())))
+                .collect();
+            members.extend(second.members().map(|(key, value)| (key.content(), Cow::Borrowed(value.text()))));
+            write_object(members, &mut text);
+        } else {
+            let items: Vec<Cow<'_, str>> =
+                [first, second].into_iter().flat_map(as_items).map(|item| Cow::Borrowed(item.text())).collect();
+            write_array(&items, &mut text);
+        }
+        out.push_str(&text);
+        Ok(())
+    })
+}
+
+/// The items of an array, or the value alone.
+fn as_items(json: Json<'_>) -> Vec<Json<'_>> {
+    if json.kind() == Kind::Array { json.items().collect() } else { vec![json] }
+}

@@ -1,0 +1,40 @@
+//! Functions of no family: counting NULLs, random UUIDs, numbers of transactions.
+
+use arrow::array::{ArrayRef, FixedSizeBinaryBuilder};
+use arrow::datatypes::{Int32Type, Int64Type};
+
+use super::call::{Argument, Call};
+use super::signature::Overload;
+use super::signature::Type::{Any, Int4, Int8, Uuid};
+use crate::error::SqlResult;
+
+pub(super) const FUNCTIONS: &[Overload] = &[
+    Overload::new("num_nulls", &[Any], Int4, |call| count(call, true)).variadic().of_nulls(),
+    Overload::new("num_nonnulls", &[Any], Int4, |call| count(call, false)).variadic().of_nulls(),
+    // A transaction has no number of its own: when it began tells it from those before and behind it.
+    Overload::new("txid_current", &[], Int8, began).stable(),
+    Overload::new("txid_current_if_assigned", &[], Int8, began).stable(),
+    Overload::new("pg_current_xact_id", &[], Int8, began).stable(),
+    Overload::new("pg_current_xact_id_if_assigned", &[], Int8, began).stable(),
+    Overload::new("gen_random_uuid", &[], Uuid, random_uuids).volatile(),
+];
+
+fn count(call: &Call, nulls: bool) -> SqlResult<ArrayRef> {
+    let is_null = |argument: &Argument, row: usize| argument.array.is_null(if argument.constant { 0 } else { row });
+    call.numbers::<Int32Type>(|row| {
+        let counted = call.arguments.iter().filter(|argument| is_null(argument, row) == nulls);
+        super::strings::int4(counted.count())
+    })
+}
+
+fn began(call: &Call) -> SqlResult<ArrayRef> {
+    call.numbers::<Int64Type>(|_| Ok(call.moments.transaction()))
+}
+
+fn random_uuids(call: &Call) -> SqlResult<ArrayRef> {
+    let mut out = FixedSizeBinaryBuilder::with_capacity(call.rows, 16);
+    for _ in 0..call.rows {
+        out.append_value(uuid::Uuid::new_v4().as_bytes())?;
+    }
+    Ok(std::sync::Arc::new(out.finish()))
+}
