@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::PrimitiveArray;
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryArray, BooleanArray, FixedSizeBinaryArray, Float32Array, Float64Array, Int16Array,
-    Int32Array, Int64Array, ListArray, StringArray, StringViewArray, StructArray, UInt32Array,
+    Int32Array, Int64Array, ListArray, PrimitiveArray, StringArray, StringViewArray, StructArray, UInt32Array,
 };
 use arrow::compute::cast;
 use arrow::datatypes::{

@@ -2,12 +2,11 @@
 
 use arrow::datatypes::IntervalMonthDayNano;
 use bytes::Buf;
-use tablegate_types::ScalarValue;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::input::{parse_text, parse_text_as};
-use tablegate_types::oid;
 use tablegate_types::sql_type::{CatalogType, SqlType, TimeLimits};
 use tablegate_types::style::Reading;
+use tablegate_types::{ScalarValue, oid};
 
 use super::binary::{EPOCH_DAYS, EPOCH_MICROS, JSONB_VERSION};
 use super::body::utf8;

@@ -9,10 +9,9 @@ use pgwire::api::auth::sasl::scram::ScramServerAuth;
 use tablegate_sql::session::Encryption;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::crypto;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use tokio_rustls::rustls::{ProtocolVersion, ServerConfig, ServerConnection};
+use tokio_rustls::rustls::{ProtocolVersion, ServerConfig, ServerConnection, crypto};
 use tokio_rustls::server::TlsStream;
 
 /// PostgreSQL's name among the protocols that TLS clients may ask for (ALPN).

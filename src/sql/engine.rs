@@ -19,16 +19,12 @@ use tablegate_types::style::Style;
 use super::activity::Sessions;
 use super::catalog::Catalog;
 use super::copies::Copies;
-use super::functions::StatementMoments;
 use super::grouping::GroupByDictionary;
 use super::login::{Account, Accounts, Role};
 use super::mount::MountedStore;
 use super::notify::Hub;
 use super::observe::Recorder;
-use super::pg_catalog::{CatalogSnapshot, Granted, Origins, Sizes};
 use super::place::{Place, Stores};
-use super::plan::without_written_order;
-use super::privileges::{Rights, Roles};
 use super::progress::LongWrites;
 use super::reads::Reads;
 use super::roster::Roster;
@@ -37,6 +33,7 @@ use super::settings::EgtMode;
 use super::statistics::{Commits, CountedStore, Counters, Memory, Statistics};
 use super::tuning;
 use super::tx::{Claims, Locks, Serial, WriteSpace};
+use crate::calls::StatementMoments;
 
 /// What the server is told about itself.
 #[derive(Debug, Clone)]
@@ -134,7 +131,7 @@ impl Engine {
             .with_config(tuning::session_config(config.query_threads))
             .with_runtime_env(tuning::runtime_env(config.query_memory)?)
             .with_default_features()
-            .with_optimizer_rules(without_written_order(Optimizer::new().rules))
+            .with_optimizer_rules(tuning::without_written_order(Optimizer::new().rules))
             .with_physical_optimizer_rule(Arc::new(GroupByDictionary))
             .build();
         let recorder = Recorder::new(store.clone());
@@ -326,20 +323,5 @@ impl Engine {
     /// A user was changed.
     pub(super) fn forget_roles(&self) {
         self.roster.forget();
-    }
-
-    /// What the system catalogue shows to a statement.
-    pub(super) async fn catalog_snapshot(&self, reads: &Reads, rights: Rights) -> SqlResult<CatalogSnapshot> {
-        let sequences = reads.catalog.sequences().cloned().collect();
-        let roles = Roles::new(&self.accounts().await?, &rights, reads.catalog.accesses());
-        let granted = Granted::new(roles, reads.catalog.accesses().cloned(), rights);
-        let views = reads.catalog.views().cloned().collect();
-        let comments = reads.catalog.comments().clone();
-        let relations = reads.relations().await?;
-        let sizes = Sizes::new(&reads.readers, &relations, self.stores.clone());
-        let origins = Origins::new(&reads.readers, &relations);
-        let snapshot = CatalogSnapshot::new(relations, sequences, views, comments);
-        let snapshot = snapshot.looking_in(reads.catalog.search().clone());
-        Ok(snapshot.with_granted(granted).with_sizes(sizes).with_origins(origins))
     }
 }

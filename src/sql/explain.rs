@@ -13,9 +13,9 @@ use datafusion::sql::unparser::expr_to_sql;
 use serde_json::{Map, Value, json};
 use tablegate_store::table::Direction;
 
-use super::plan::shown_labels;
 use super::reads::Reads;
 use super::scan::EntityScanExec;
+use crate::syntax::shown_labels;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ExplainFormat {

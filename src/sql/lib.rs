@@ -4,12 +4,13 @@
 
 pub mod activity;
 mod advisory;
+mod batches;
+mod calls;
 mod catalog;
 mod copies;
 mod cursor;
 mod database;
 mod ddl;
-mod derived;
 mod dml;
 pub mod engine;
 mod explain;

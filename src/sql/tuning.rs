@@ -5,6 +5,7 @@ use std::sync::Arc;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion::optimizer::OptimizerRule;
 use datafusion::prelude::SessionConfig;
 use tablegate_types::error::SqlResult;
 
@@ -46,4 +47,15 @@ pub fn runtime_env(memory: usize) -> SqlResult<Arc<RuntimeEnv>> {
         .with_max_temp_directory_size(SPILL_BYTES_MAX);
     let pool = Arc::new(FairSpillPool::new(memory));
     Ok(RuntimeEnvBuilder::new().with_memory_pool(pool).with_disk_manager_builder(disk).build_arc()?)
+}
+
+/// The engine's rule that puts joins in the order in which their tables are written. Planning has an order of its own (`plan/joins`), which
+/// it would undo.
+const RULE_OF_WRITTEN_ORDER: &str = "eliminate_cross_join";
+
+/// The rules that are left to the engine.
+pub(crate) fn without_written_order(
+    rules: Vec<Arc<dyn OptimizerRule + Send + Sync>>,
+) -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+    rules.into_iter().filter(|rule| rule.name() != RULE_OF_WRITTEN_ORDER).collect()
 }

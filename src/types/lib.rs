@@ -7,6 +7,7 @@
 pub mod built_in;
 pub mod calendar;
 pub mod candidates;
+pub mod constraint;
 pub mod conversion;
 pub mod edm;
 pub mod encodings;

@@ -13,8 +13,7 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::oid;
 use tablegate_types::sql_type::SqlType;
 
-use super::Connection;
-use super::copy;
+use super::{Connection, copy};
 use crate::body;
 use crate::error::Failure;
 use crate::halt::Halt;

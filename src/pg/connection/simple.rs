@@ -7,8 +7,7 @@ use tablegate_sql::outcome::{CommandTag, Outcome, Rows};
 use tablegate_sql::session::{Position, Repeated, Statement};
 use tablegate_types::error::{ErrorKind, SqlError};
 
-use super::Connection;
-use super::copy;
+use super::{Connection, copy};
 use crate::body;
 use crate::halt::Halt;
 use crate::params::Format;

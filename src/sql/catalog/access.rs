@@ -4,11 +4,10 @@
 use serde::{Deserialize, Serialize};
 use tablegate_store::model::{Entity, EntityKey, StoredEntity};
 use tablegate_types::error::SqlResult;
-use tablegate_types::privileges::Acl;
+use tablegate_types::privileges::{Acl, BOOTSTRAP};
 
 use super::{entry, oids};
 use crate::place::Place;
-use crate::privileges::BOOTSTRAP;
 
 /// The partition of these entries.
 pub(super) const ACCESSES: &str = "access";

@@ -7,17 +7,18 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tablegate_store::model::limits::TABLE_NAME_MAX_CHARS;
 use tablegate_store::model::{Entity, EntityKey, PropertyName, StoredEntity, TableName};
+use tablegate_types::constraint::Constraints;
 use tablegate_types::edm;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::key_codec::{KeyCodec, KeyColumn, PartitionScheme};
 use tablegate_types::sql_type::SqlType;
 
-use super::constraint::Constraints;
 use super::{entry, oids};
-use crate::derived::derived_columns;
+use crate::catalog::{default_as_kept, default_as_shown};
 use crate::place::{Place, PlacedName, StoredTable};
-use crate::relation::{ColumnSource, Identity, Relation, RelationColumn, RelationComments, RelationKind};
-use crate::sequence::{default_as_kept, default_as_shown};
+use crate::relation::{
+    ColumnSource, Identity, Relation, RelationColumn, RelationComments, RelationKind, derived_columns,
+};
 
 /// The partition of the declarations; other kinds of catalogue entries get their own.
 pub(super) const DECLARATIONS: &str = "table";

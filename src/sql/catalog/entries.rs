@@ -96,7 +96,7 @@ async fn versions(reader: &dyn TableReader, table: &TableName) -> SqlResult<Vec<
             batch => batch?,
         };
         let etags = batch.column(2).as_string::<i32>();
-        let keys = crate::dml::keys_of_batch(&batch)?;
+        let keys = crate::batches::keys_of_batch(&batch)?;
         versions.extend(keys.into_iter().zip(etags).map(|(key, etag)| (key, etag.unwrap_or_default().to_owned())));
     }
     Ok(versions)

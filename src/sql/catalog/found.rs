@@ -12,9 +12,8 @@ use xxhash_rust::xxh64::xxh64;
 
 use super::declaration::{Declaration, DeclaredColumn, DeclaredKey, hidden_columns, system_column};
 use super::{OIDS_PER_TABLE, oids};
-use crate::derived::derived_columns;
 use crate::place::StoredTable;
-use crate::relation::{ColumnSource, Relation, RelationColumn, RelationKind};
+use crate::relation::{ColumnSource, Relation, RelationColumn, RelationKind, derived_columns};
 
 /// OIDs of found tables start here, far above those handed out one after another.
 pub(super) const FIRST_FOUND_OID: u32 = 1 << 31;

@@ -17,8 +17,7 @@ use super::state::State;
 use super::stored::{DOOMED, doom_key, doomed_of_entity};
 use super::views::{VIEWS, View};
 use super::{FIRST_OID, OIDS_PER_TABLE, Shared, catalog_table, declaration};
-use crate::catalog::Declaration;
-use crate::pg_catalog::DATABASE;
+use crate::catalog::{DATABASE, Declaration};
 
 /// A stored table on its way out belongs to nobody any more when its entry is that old, in microseconds: no transaction
 /// of another gateway still makes it.

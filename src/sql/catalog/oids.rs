@@ -12,8 +12,12 @@ use xxhash_rust::xxh64::xxh64;
 use super::found::FIRST_FOUND_OID;
 use super::scratch::FIRST_TEMPORARY_OID;
 use super::{FIRST_OID, OIDS_PER_TABLE};
-use crate::pg_catalog::PUBLIC;
 use crate::place::Place;
+
+/// The OID of the schema `public`.
+pub(crate) const PUBLIC: u32 = 2200;
+/// The database's own OID.
+pub(crate) const DATABASE: u32 = 5;
 
 /// What the schema itself counts as: the block in front of those that are handed out.
 const SCHEMA_BLOCK: u32 = FIRST_OID - OIDS_PER_TABLE;

@@ -11,14 +11,13 @@ use tablegate_types::error::SqlResult;
 use super::access::Access;
 use super::comments::SharedComments;
 use super::declaration::Declaration;
-use super::found;
 use super::parts::Parts;
 use super::sequence::Sequence;
 use super::session::{Search, SessionCatalog};
 use super::staged::{OwnCounter, StagedCatalog};
 use super::state::{DeclaredTable, State};
 use super::views::View;
-use super::{Shared, is_hidden};
+use super::{Shared, found, is_hidden};
 use crate::place::{MountReaders, Place, PlacedName, Readers, StoredTable};
 use crate::relation::{Relation, RelationKind};
 

@@ -5,9 +5,9 @@ use tablegate_store::model::{Entity, EntityKey, StoredEntity};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
+use super::view_renaming::in_schema;
 use super::{entry, oids};
 use crate::place::{Place, PlacedName};
-use crate::views;
 
 /// The partition of the views' entries.
 pub(super) const VIEWS: &str = "view";
@@ -130,7 +130,7 @@ impl View {
         }
         let uses = self.uses.iter().map(|used| ViewUse { relation: oid(used.relation), ..used.clone() });
         let (oid, uses) = (oid(self.oid), uses.collect());
-        Ok(Self { oid, uses, query: views::in_schema(self, from, to)?, ..self.clone() })
+        Ok(Self { oid, uses, query: in_schema(self, from, to)?, ..self.clone() })
     }
 }
 

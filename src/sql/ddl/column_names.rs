@@ -8,8 +8,7 @@ use sqlparser::ast::{Expr, Ident, Visitor, VisitorMut};
 use tablegate_types::error::SqlResult;
 use tablegate_types::quoting::quote_ident;
 
-use crate::syntax::parse_expression;
-use crate::syntax::{walk, walk_mut};
+use crate::syntax::{parse_expression, walk, walk_mut};
 
 /// A column's name as an identifier, quoted where it has to be.
 pub(super) fn identifier(column: &str) -> Ident {

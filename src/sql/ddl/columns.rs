@@ -9,9 +9,7 @@ use tablegate_types::sql_type::SqlType;
 
 use super::counters::Counters;
 use crate::catalog::DeclaredColumn;
-use crate::syntax::GivenOptions;
-use crate::syntax::fold;
-use crate::syntax::{serial_type, sql_type};
+use crate::syntax::{GivenOptions, fold, serial_type, sql_type};
 
 /// A column of a CREATE TABLE, its type read.
 pub(super) struct TypedColumn<'a> {

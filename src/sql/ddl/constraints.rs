@@ -4,14 +4,14 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{self, ColumnOption, Expr, Ident, TableConstraint, Visitor};
+use tablegate_types::constraint::{Check, Constraints};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::names::free_name;
 use super::unenforced::Recorder;
-use crate::catalog::{Check, Constraints, DeclaredColumn};
+use crate::catalog::DeclaredColumn;
 use crate::plan::resolve_column;
-use crate::syntax::fold;
-use crate::syntax::walk;
+use crate::syntax::{fold, walk};
 
 /// The constraints of a table.
 ///

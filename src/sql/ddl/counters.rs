@@ -6,13 +6,12 @@ use tablegate_types::quoting::split_name;
 use tablegate_types::sql_type::SqlType;
 
 use super::names::free_name;
-use crate::catalog::{CatalogView, Declaration, Sequence, SequenceOwner};
+use crate::catalog::{CatalogView, Declaration, Sequence, SequenceOwner, next_call};
 use crate::place::PlacedName;
 use crate::plan::schema_and_table;
 use crate::relation::Identity;
 use crate::sequence::{self, take_next_calls};
-use crate::syntax::GivenOptions;
-use crate::syntax::parse_expression;
+use crate::syntax::{GivenOptions, parse_expression};
 
 /// The sequences of a table's columns, as they are declared.
 pub(crate) struct Counters<'a> {
@@ -30,7 +29,7 @@ impl Counters<'_> {
     /// None in practice: the defaults of a sequence fit.
     pub fn serial(&mut self, column: &str, sql_type: &SqlType) -> SqlResult<String> {
         let name = self.add(column, sql_type, &GivenOptions::default(), false)?;
-        Ok(sequence::next_call(self.table.place, &name))
+        Ok(next_call(self.table.place, &name))
     }
 
     /// The sequence of an identity column.

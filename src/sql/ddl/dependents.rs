@@ -4,9 +4,10 @@
 
 use std::collections::HashSet;
 
+use tablegate_types::constraint::UnenforcedKind;
 use tablegate_types::error::{ErrorKind, Notice, SqlError};
 
-use crate::catalog::{CatalogView, UnenforcedKind};
+use crate::catalog::CatalogView;
 use crate::place::PlacedName;
 use crate::views::{Dependent, Needed, needed_by_views};
 

@@ -18,8 +18,7 @@ use crate::dml::{RowExpressions, is_untyped, visible_schema};
 use crate::plan::Planner;
 use crate::relation::{Relation, RelationColumn};
 use crate::sequence::take_next_calls;
-use crate::syntax::walk;
-use crate::syntax::{fold, parse_expression};
+use crate::syntax::{fold, parse_expression, walk};
 
 /// Where an expression stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,13 +1,13 @@
 //! CREATE INDEX: what is kept of an index that is not built.
 
 use sqlparser::ast::{self, Expr, Ident, IndexColumn};
+use tablegate_types::constraint::{Constraints, Unenforced, UnenforcedKind};
 use tablegate_types::error::SqlResult;
 
 use super::column_names::{identifier, means, names_column, rename_column};
 use super::constraints::columns_of;
 use super::names::free_name;
 use super::unenforced::{Recorder, refused};
-use crate::catalog::{Constraints, Unenforced, UnenforcedKind};
 use crate::settings::EgtMode;
 use crate::syntax::{Command, fold, parse};
 

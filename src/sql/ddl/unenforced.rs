@@ -10,12 +10,11 @@ use sqlparser::ast::{
     self, ConstraintCharacteristics, ConstraintReferenceMatchKind, DeferrableInitial, ForeignKeyConstraint, Ident,
     NullsDistinctOption, UniqueConstraint,
 };
+use tablegate_types::constraint::{Constraints, Deferral, ReferentialAction, Unenforced, UnenforcedKind};
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 
 use super::names::free_name;
-use crate::catalog::{
-    Constraints, Declaration, DeclaredColumn, Deferral, ReferentialAction, Unenforced, UnenforcedKind,
-};
+use crate::catalog::{Declaration, DeclaredColumn};
 use crate::place::{Place, PlacedName};
 use crate::plan::{Planner, resolve_column, schema_and_table};
 use crate::relation::Relation;

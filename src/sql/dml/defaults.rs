@@ -21,11 +21,12 @@ use super::checks::batch_of;
 use super::row_expressions::{BoundExpressions, RowExpressions};
 use super::target::TargetColumn;
 use super::untyped::is_untyped;
-use crate::functions::moments_of;
+use crate::calls::moments_of;
+use crate::catalog::{called, next_call};
 use crate::place::Place;
 use crate::plan::Planner;
 use crate::relation::{Relation, RelationColumn};
-use crate::sequence::{SessionSequences, called, next_call, take_next_calls};
+use crate::sequence::{SessionSequences, take_next_calls};
 use crate::syntax::parse_expression;
 
 /// The defaults that a statement needs.

@@ -12,8 +12,7 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::target::{item, one, select};
 use crate::plan::{Planner, Source};
-use crate::syntax::fold;
-use crate::syntax::walk;
+use crate::syntax::{fold, walk};
 
 /// What a change reads besides its target.
 #[derive(Default)]

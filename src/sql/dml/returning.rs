@@ -24,13 +24,12 @@ use super::checks::batch_of;
 use super::kept_rows::{KeptRows, held};
 use super::others::{Named, OtherColumns};
 use super::own_types::shown;
-use super::rows::keys_of_batch;
 use super::target::{and, equal, item, select};
 use super::writes::Writes;
+use crate::batches::keys_of_batch;
 use crate::outcome::{ResultColumn, RowStream};
-use crate::pg_catalog::table_row;
 use crate::plan::{PlannedQuery, Planner, TableEntry, Tables};
-use crate::relation::{ColumnSource, Relation};
+use crate::relation::{ColumnSource, Relation, table_row};
 use crate::syntax::fold;
 
 /// The name of the written rows in the query of a clause: the target's own name still means the table.

@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
+use arrow::array::{Array, ArrayRef, BooleanArray};
 use arrow::compute::filter_record_batch;
 use arrow::record_batch::RecordBatch;
 use tablegate_store::model::{Entity, EntityKey, Properties, PropertyName};
 use tablegate_types::edm;
-use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::error::SqlResult;
 use tablegate_types::sql_type::SqlType;
 use uuid::Uuid;
 
 use super::checks::not_null;
 use super::target::TargetColumn;
 use super::writes::Writes;
+use crate::batches::keys_of_batch;
 use crate::relation::{ColumnSource, Relation};
 
 /// The columns of one batch of rows, each as the target column's type.
@@ -111,21 +112,6 @@ pub(super) fn stored_as(
             (name.clone(), if column.observed.is_some() { given_type() } else { column.sql_type.clone() })
         }
     })
-}
-
-/// The keys in the first two columns of a batch, PartitionKey and RowKey.
-///
-/// # Errors
-/// XX000 when the columns are not text, and what the constructors of keys refuse.
-pub(crate) fn keys_of_batch(batch: &RecordBatch) -> SqlResult<Vec<EntityKey>> {
-    let text = |index: usize| {
-        batch
-            .column(index)
-            .as_string_opt::<i32>()
-            .ok_or_else(|| SqlError::new(ErrorKind::Internal, "a scan for keys did not give text columns"))
-    };
-    let (partitions, rows) = (text(0)?, text(1)?);
-    (0..batch.num_rows()).map(|i| Ok(EntityKey::parse(partitions.value(i), rows.value(i))?)).collect()
 }
 
 /// The rows of a batch that the statement has not changed yet, with their keys. The first columns are PartitionKey and

@@ -26,8 +26,7 @@ use super::untyped::is_untyped;
 use crate::expr::parameter_number;
 use crate::plan::{Planner, Receiver, resolve_column, row_of_query};
 use crate::relation::Relation;
-use crate::syntax::AtSpan;
-use crate::syntax::fold;
+use crate::syntax::{AtSpan, fold};
 
 /// The assignments of one statement, or of one action of it.
 #[derive(Debug)]

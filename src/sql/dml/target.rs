@@ -10,8 +10,7 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use crate::plan::{Planner, resolve_column, schema_and_table};
 use crate::relation::{ColumnSource, Relation, RelationColumn};
 use crate::syntax;
-use crate::syntax::AtSpan;
-use crate::syntax::fold;
+use crate::syntax::{AtSpan, fold};
 
 /// The relation a statement writes to.
 ///

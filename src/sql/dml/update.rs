@@ -11,16 +11,15 @@ use tablegate_store::model::ETag;
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
-use super::Changed;
 use super::kept_rows::KeptRows;
 use super::others::OtherTables;
-use super::own_types;
 use super::returning::{Returning, all_columns};
 use super::row_update::RowUpdate;
 use super::rows::first_changes;
 use super::set_clause::SetClause;
 use super::target::{find_changed, item, labelled, select, target_of};
 use super::writes::Writes;
+use super::{Changed, own_types};
 use crate::plan::{PlannedQuery, Planner};
 use crate::relation::Relation;
 

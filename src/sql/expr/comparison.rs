@@ -9,14 +9,12 @@ use tablegate_types::conversion::{Category, category, is_implicit, is_same};
 use tablegate_types::error::SqlResult;
 use tablegate_types::sql_type::SqlType;
 
-use super::literal;
 use super::operand::Operand;
 use super::operators::{self, missing};
 use super::parameters::Parameters;
-use super::record;
-use super::references;
 use super::sort_key::{Purpose, keyed};
 use super::typed::{Shape, ValueType};
+use super::{literal, record, references};
 
 /// PostgreSQL's name of a comparison; `None` for other operators. To be distinct is to be not equal.
 pub(super) fn symbol(operator: Operator) -> Option<&'static str> {

@@ -11,7 +11,7 @@ use super::operand::Operand;
 use super::parameters::Parameters;
 use super::pending::{Meaning, Pending};
 use super::typed::ValueType;
-use crate::functions::{Choice, Known, choose};
+use crate::calls::{Choice, Known, choose};
 
 /// `name(arguments)`
 ///

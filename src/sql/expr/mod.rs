@@ -16,6 +16,7 @@
 
 mod aggregates;
 mod arithmetic;
+mod catalog_functions;
 mod chosen;
 mod comparison;
 mod fold;
@@ -37,6 +38,7 @@ mod syntax;
 mod typed;
 
 pub(super) use aggregates::{FIRST_OF, ITEMS_OF, ONLY_OF, find as find_aggregate};
+pub(super) use catalog_functions::{CatalogFunctions, name_of, oid_of};
 pub(super) use fold::{constants, folded, has_constant_part, is_foldable, is_immutable_cast, unaliased};
 pub(super) use function::refused as refused_call;
 pub(super) use parameters::{Parameters, index as parameter_number};

@@ -9,10 +9,9 @@ use tablegate_types::sql_type::SqlType;
 use tablegate_types::style::{Reading, Style};
 
 use super::kernels::{Computation, RELABEL};
-use super::literal;
 use super::parameters::Parameters;
-use super::references;
 use super::typed::{Shape, ValueType};
+use super::{literal, references};
 
 /// An expression whose own parts have their final types.
 #[derive(Debug, Clone)]

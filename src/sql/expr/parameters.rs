@@ -9,7 +9,7 @@ use datafusion::logical_expr::{Expr, ScalarUDF};
 use tablegate_types::sql_type::SqlType;
 use tablegate_types::style::{Reading, Style};
 
-use crate::pg_catalog::SystemCatalog;
+use super::catalog_functions::CatalogFunctions;
 
 /// What is known of the parameters while a statement is planned.
 pub(crate) struct Parameters<'a> {
@@ -22,7 +22,7 @@ pub(crate) struct Parameters<'a> {
     literal_style: Style,
     found: RefCell<BTreeMap<usize, SqlType>>,
     /// The functions of the catalogue, as the statement sees it.
-    catalog: Option<&'a SystemCatalog>,
+    catalog: Option<&'a dyn CatalogFunctions>,
 }
 
 impl<'a> Parameters<'a> {
@@ -44,7 +44,7 @@ impl<'a> Parameters<'a> {
     }
 
     /// The same, in a statement that can ask the catalogue.
-    pub fn with_catalog(mut self, catalog: &'a SystemCatalog) -> Self {
+    pub fn with_catalog(mut self, catalog: &'a dyn CatalogFunctions) -> Self {
         self.catalog = Some(catalog);
         self
     }

@@ -16,12 +16,11 @@ use tablegate_types::conversion::common_type;
 use tablegate_types::functions::known as known_function;
 use tablegate_types::sql_type::{SqlType, TYPE_KEY};
 
-use super::function;
-use super::literal;
 use super::operand::Operand;
 use super::operation::{likely_prefix_type, likely_type};
 use super::record::{self, RowLayout};
 use super::typed::{Shape, ValueType};
+use super::{function, literal};
 
 /// What a call will become.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

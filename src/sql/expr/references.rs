@@ -7,10 +7,10 @@ use datafusion::logical_expr::Expr;
 use tablegate_types::error::SqlResult;
 use tablegate_types::sql_type::SqlType;
 
+use super::catalog_functions::{name_of, oid_of};
 use super::operand::{Operand, relabelled};
 use super::parameters::Parameters;
 use super::typed::ValueType;
-use crate::pg_catalog::{name_of, oid_of};
 
 /// Both sides of a comparison in which one names an object: names of one type as they are, all others as OIDs.
 ///

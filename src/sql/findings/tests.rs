@@ -1,12 +1,12 @@
 //! Findings of a small shop's schema, as a team that assesses it would read them.
 
 use tablegate_store::model::TableName;
+use tablegate_types::constraint::{Constraints, Deferral, ReferentialAction, Unenforced, UnenforcedKind};
 use tablegate_types::sql_type::SqlType;
 
 use super::*;
 use crate::catalog::{
-    Constraints, Declaration, DeclaredColumn, DeclaredKey, DeclaredKeyColumn, DeclaredPartition, Deferral,
-    ReferentialAction, SequenceOptions, SequenceOwner, Unenforced, UnenforcedKind,
+    Declaration, DeclaredColumn, DeclaredKey, DeclaredKeyColumn, DeclaredPartition, SequenceOptions, SequenceOwner,
 };
 
 fn column(name: &str, sql_type: &SqlType) -> DeclaredColumn {

@@ -1,7 +1,8 @@
 //! Constraints that are recorded and not enforced, indexes that are not built, and checks.
 
+use tablegate_types::constraint::{Deferral, ReferentialAction, Unenforced, UnenforcedKind};
+
 use super::{Finding, Kind, Severity, key_of, listed};
-use crate::catalog::{Deferral, ReferentialAction, Unenforced, UnenforcedKind};
 use crate::relation::Relation;
 
 pub(super) fn findings(table: &Relation, found: &mut Vec<Finding>) {

@@ -11,8 +11,7 @@ use sqlparser::ast::{
 };
 
 use super::syntax::last_name;
-use crate::syntax::call;
-use crate::syntax::walk;
+use crate::syntax::{call, walk};
 
 /// Aggregates of their arguments: name, number of arguments, function of one row's arguments, function of all rows.
 const OF_ARGUMENTS: &[(&str, usize, &str, &str)] = &[

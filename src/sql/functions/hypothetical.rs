@@ -13,8 +13,7 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::collected::names_a_column;
 use super::syntax::last_name;
-use crate::syntax::walk;
-use crate::syntax::{all, any, binary, call, nested, number};
+use crate::syntax::{all, any, binary, call, nested, number, walk};
 
 /// What is said of the row that is not there.
 #[derive(Debug, Clone, Copy)]

@@ -11,8 +11,7 @@ use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, Ident, TableAlias, Tabl
 use tablegate_types::error::{ErrorKind, SqlError};
 
 use crate::expr::{find_function, refused_call};
-use crate::syntax::call;
-use crate::syntax::fold;
+use crate::syntax::{call, fold};
 
 /// A function that gives rows.
 pub(super) struct SetFunction {

@@ -15,10 +15,7 @@ use super::collected::{self, is_collected};
 use super::hypothetical::{self, is_hypothetical};
 use super::sets::{SetColumn, columns_of};
 use crate::expr::{RowLayout, row_function};
-use crate::plan::label_of;
-use crate::syntax::fold;
-use crate::syntax::{boolean, call, is_row_call, take, value};
-use crate::syntax::{walk, walk_mut};
+use crate::syntax::{boolean, call, fold, is_row_call, label_of, take, value, walk, walk_mut};
 
 /// Functions whose arguments are called by name in practice, with the names.
 const NAMED_ARGUMENTS: &[(&str, &[&str])] =

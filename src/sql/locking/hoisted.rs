@@ -16,8 +16,7 @@ use tablegate_types::sql_type::SqlType;
 use super::query::LockingQuery;
 use crate::expr::parameter_number;
 use crate::plan::{Planner, TableEntry, Tables};
-use crate::syntax::{Command, parse};
-use crate::syntax::{walk, walk_mut};
+use crate::syntax::{Command, parse, walk, walk_mut};
 
 /// The locking sub-queries of a statement.
 pub(crate) struct LockingSubQueries {

@@ -11,9 +11,8 @@ use crate::dml::{find_target, key_items};
 use crate::outcome::ResultColumn;
 use crate::plan::{PlannedQuery, Planner};
 use crate::relation::Relation;
-use crate::syntax::RowStrength;
 use crate::syntax::dialect::row_locks::Busy;
-use crate::syntax::{Command, parse};
+use crate::syntax::{Command, RowStrength, parse};
 
 /// A query with locking clauses.
 pub(crate) struct LockingQuery {

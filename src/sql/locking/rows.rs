@@ -13,7 +13,8 @@ use tablegate_store::model::{ETag, EntityKey};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::query::{LockedTable, LockingQuery};
-use crate::dml::{etag_at, keys_of_batch};
+use crate::batches::keys_of_batch;
+use crate::dml::etag_at;
 use crate::plan::Planner;
 use crate::syntax::dialect::row_locks::Busy;
 use crate::tx::{Claims, Found, changed_since_snapshot};

@@ -9,10 +9,8 @@ use sqlparser::ast::{
 };
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use crate::syntax::RowStrength;
 use crate::syntax::dialect::row_locks::{Busy, Clause, name};
-use crate::syntax::fold;
-use crate::syntax::walk;
+use crate::syntax::{RowStrength, fold, walk};
 
 /// A table of FROM whose rows are locked.
 #[derive(Debug)]

@@ -198,7 +198,7 @@ impl Recorder {
 
     /// Commits operations on one partition, in as many batches as they need.
     async fn write(&self, operations: Vec<Operation>) -> SqlResult<()> {
-        for batch in crate::tx::pack(&storage::table()?, operations.into_iter().map(Ok))? {
+        for batch in crate::batches::pack(&storage::table()?, operations.into_iter().map(Ok))? {
             self.commit(batch).await?;
         }
         Ok(())

@@ -15,7 +15,7 @@ use tablegate_store::table::{
 };
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use crate::dml::keys_of_batch;
+use crate::batches::keys_of_batch;
 
 /// The stored table of the records.
 pub(crate) const OBSERVED_TABLE: &str = "tablegateObserved";

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use tablegate_types::built_in::RecordedFile;
+use tablegate_types::constraint::{Unenforced, UnenforcedKind};
 
 use super::constraints::{TableConstraint, TableIndex};
 use super::granted::Granted;
-use super::objects::{DATABASE, Objects, TEMPLATE0, TEMPLATE1, visible_columns};
-use crate::catalog::{Unenforced, UnenforcedKind};
+use super::objects::{Objects, TEMPLATE0, TEMPLATE1, visible_columns};
+use crate::catalog::DATABASE;
 use crate::database::Database;
 
 /// OIDs of the relations that list the objects.

@@ -1,10 +1,10 @@
 //! Constraints and indexes as the catalogue lists them: the primary key, checks, and what is only recorded.
 
+use tablegate_types::constraint::{Check, Deferral, ReferentialAction, Unenforced, UnenforcedKind};
 use tablegate_types::quoting::quote_ident;
 
 use super::deparse::{self, IndexShape};
 use super::objects::{column_name, constraint_oid, has_key, index_oid, key_list, key_numbers, visible_columns};
-use crate::catalog::{Check, Deferral, ReferentialAction, Unenforced, UnenforcedKind};
 use crate::relation::Relation;
 
 /// First OID, from the table's own, for constraints besides the key; each takes two.

@@ -27,6 +27,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use arrow::array::ArrayRef;
+use async_trait::async_trait;
 use datafusion::catalog::TableProvider;
 use datafusion::logical_expr::ScalarUDF;
 use sqlparser::ast::Query;
@@ -34,10 +35,8 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
 use self::functions::FunctionContext;
-pub(super) use self::functions::{name_of, oid_of};
 pub(crate) use self::granted::Granted;
 use self::objects::Objects;
-pub(super) use self::objects::{DATABASE, PUBLIC, table_row};
 pub(crate) use self::origins::Origins;
 pub(crate) use self::sizes::Sizes;
 use super::advisory;
@@ -45,10 +44,13 @@ use super::catalog::{Search, Sequence, SharedComments, View};
 use super::copies::Copies;
 use super::cursor::ShownCursor;
 use super::database::Database;
+use super::engine::Engine;
+use super::expr::CatalogFunctions;
 use super::handles::Handles;
 use super::login::Login;
-use super::observe::Observations;
-use super::privileges::Rights;
+use super::plan::SystemRelations;
+use super::privileges::{Rights, Roles};
+use super::reads::Reads;
 use super::relation::Relation;
 use super::sequence::{self, SessionSequences};
 use super::settings::Settings;
@@ -57,13 +59,30 @@ use super::settings::Settings;
 #[derive(Clone)]
 pub struct CatalogSnapshot {
     objects: Arc<Objects>,
-    observations: Arc<Observations>,
     granted: Arc<Granted>,
     sizes: Arc<Sizes>,
     origins: Arc<Origins>,
 }
 
 impl CatalogSnapshot {
+    /// What the system catalogue shows to a statement.
+    ///
+    /// # Errors
+    /// When the catalogue or the users cannot be read.
+    async fn load(engine: &Engine, reads: &Reads, rights: Rights) -> SqlResult<Self> {
+        let sequences = reads.catalog.sequences().cloned().collect();
+        let roles = Roles::new(&engine.accounts().await?, &rights, reads.catalog.accesses());
+        let granted = Granted::new(roles, reads.catalog.accesses().cloned(), rights);
+        let views = reads.catalog.views().cloned().collect();
+        let comments = reads.catalog.comments().clone();
+        let relations = reads.relations().await?;
+        let sizes = Sizes::new(&reads.readers, &relations, engine.stores().clone());
+        let origins = Origins::new(&reads.readers, &relations);
+        let snapshot = Self::new(relations, sequences, views, comments);
+        let snapshot = snapshot.looking_in(reads.catalog.search().clone());
+        Ok(snapshot.with_granted(granted).with_sizes(sizes).with_origins(origins))
+    }
+
     pub fn new(
         relations: Vec<Arc<Relation>>,
         sequences: Vec<Arc<Sequence>>,
@@ -71,8 +90,8 @@ impl CatalogSnapshot {
         comments: Arc<SharedComments>,
     ) -> Self {
         let objects = Objects::new(relations, sequences).with_views(views).with_comments(comments);
-        let (observations, granted, sizes, origins) = Default::default();
-        Self { objects: Arc::new(objects), observations, granted, sizes, origins }
+        let (granted, sizes, origins) = Default::default();
+        Self { objects: Arc::new(objects), granted, sizes, origins }
     }
 
     /// With how much the tables hold.
@@ -92,12 +111,6 @@ impl CatalogSnapshot {
     pub(crate) fn looking_in(self, search: Search) -> Self {
         let objects = Objects::clone(&self.objects).with_search(search);
         Self { objects: Arc::new(objects), ..self }
-    }
-
-    /// With what observe mode saw, for the views that show it.
-    #[must_use]
-    pub fn with_observations(&self, observations: Observations) -> Self {
-        Self { observations: Arc::new(observations), ..self.clone() }
     }
 
     /// With the roles there are and what is granted.
@@ -157,11 +170,6 @@ impl SystemCatalog {
         self
     }
 
-    /// The session's settings.
-    pub(crate) fn settings(&self) -> &Settings {
-        &self.handles.settings
-    }
-
     /// What the session's user may do.
     pub(crate) fn rights(&self) -> Rights {
         Rights::new(&self.user, self.login.role)
@@ -174,68 +182,9 @@ impl SystemCatalog {
         self
     }
 
-    /// The session's sequences.
-    ///
-    /// # Errors
-    /// XX000 outside a session.
-    pub fn sequences(&self) -> SqlResult<&Arc<SessionSequences>> {
-        self.sequences
-            .as_ref()
-            .ok_or_else(|| SqlError::new(ErrorKind::Internal, "there are no sequences outside a session"))
-    }
-
-    /// Whether this is a system relation. Without a schema it is looked for where PostgreSQL looks first.
-    pub fn knows(&self, schema: Option<&str>, table: &str) -> bool {
-        layout::find(schema, table).is_some()
-    }
-
-    /// The OID of a system relation.
-    pub fn oid(&self, schema: Option<&str>, table: &str) -> Option<u32> {
-        layout::find(schema, table).map(|layout| layout.oid)
-    }
-
-    /// Whether this is a view of what observe mode saw: its snapshot needs [`CatalogSnapshot::with_observations`].
+    /// Whether this is a view of what observe mode saw.
     pub fn shows_observations(&self, schema: Option<&str>, table: &str) -> bool {
         layout::find(schema, table).is_some_and(relations::shows_observations)
-    }
-
-    /// The content of a system relation; `None` when there is no such relation.
-    ///
-    /// # Errors
-    /// None in practice: rows are made to fit their columns.
-    pub fn provider(
-        &self,
-        schema: Option<&str>,
-        table: &str,
-        snapshot: &CatalogSnapshot,
-    ) -> SqlResult<Option<Arc<dyn TableProvider>>> {
-        self.see(snapshot);
-        let Some(layout) = layout::find(schema, table) else { return Ok(None) };
-        let context = FunctionContext { observations: snapshot.observations.clone(), ..self.context() };
-        relations::provider(layout, &context).map(Some)
-    }
-
-    /// Whether the answer depends on the catalogue although the query may name no system relation: it calls one of the
-    /// functions here, or casts to a type that names an object.
-    pub fn is_asked_by(&self, query: &Query) -> bool {
-        rewrite::asks_the_catalog(query)
-    }
-
-    /// Gives the functions the tables they are to know.
-    pub fn see(&self, snapshot: &CatalogSnapshot) {
-        let _ = self.seen.set(snapshot.clone());
-    }
-
-    pub fn has_seen(&self) -> bool {
-        self.seen.get().is_some()
-    }
-
-    /// A function of the catalogue, by its name without schema.
-    pub fn function(&self, name: &str) -> Option<Arc<ScalarUDF>> {
-        let of_sequence = self.sequences.as_ref().and_then(|sequences| sequence::function(name, sequences));
-        let handles = &self.handles;
-        let of_lock = || advisory::function(name, &handles.advisory, &handles.settings);
-        of_sequence.or_else(of_lock).or_else(|| functions::find(name, &self.context()))
     }
 
     /// Values that name objects as the OIDs of these; any others as they are.
@@ -244,19 +193,6 @@ impl SystemCatalog {
     /// That what a value names is there no longer.
     pub(crate) fn oids(&self, sql_type: &SqlType, values: &ArrayRef) -> SqlResult<ArrayRef> {
         functions::oids(&self.context(), sql_type, values)
-    }
-
-    /// The query with relations in the place of functions that give their rows.
-    pub fn with_relations<'q>(&self, query: &'q Query) -> Cow<'q, Query> {
-        rewrite::with_relations(query)
-    }
-
-    /// Turns what only PostgreSQL's grammar has into what the planner takes.
-    ///
-    /// # Errors
-    /// 0A000 for a form that cannot be turned.
-    pub fn rewrite(&self, query: &mut Query) -> SqlResult<()> {
-        rewrite::rewrite(query)
     }
 
     fn context(&self) -> FunctionContext {
@@ -275,5 +211,75 @@ impl SystemCatalog {
             copies: self.copies.clone(),
             cursors: self.cursors.clone(),
         }
+    }
+}
+
+impl CatalogFunctions for SystemCatalog {
+    fn function(&self, name: &str) -> Option<Arc<ScalarUDF>> {
+        let of_sequence = self.sequences.as_ref().and_then(|sequences| sequence::function(name, sequences));
+        let handles = &self.handles;
+        let of_lock = || advisory::function(name, &handles.advisory, &handles.settings);
+        of_sequence.or_else(of_lock).or_else(|| functions::find(name, &self.context()))
+    }
+}
+
+#[async_trait]
+impl SystemRelations for SystemCatalog {
+    fn knows(&self, schema: Option<&str>, table: &str) -> bool {
+        layout::find(schema, table).is_some()
+    }
+
+    fn oid(&self, schema: Option<&str>, table: &str) -> Option<u32> {
+        layout::find(schema, table).map(|layout| layout.oid)
+    }
+
+    async fn provider(
+        &self,
+        engine: &Engine,
+        reads: &Reads,
+        schema: Option<&str>,
+        table: &str,
+    ) -> SqlResult<Option<Arc<dyn TableProvider>>> {
+        let Some(layout) = layout::find(schema, table) else { return Ok(None) };
+        self.see(engine, reads).await?;
+        let observations = match relations::shows_observations(layout) {
+            true => Arc::new(engine.recorder().observations(reads.readers.public()).await?),
+            false => Arc::default(),
+        };
+        let context = FunctionContext { observations, ..self.context() };
+        relations::provider(layout, &context).map(Some)
+    }
+
+    fn is_asked_by(&self, query: &Query) -> bool {
+        rewrite::asks_the_catalog(query)
+    }
+
+    async fn see(&self, engine: &Engine, reads: &Reads) -> SqlResult<()> {
+        if !self.has_seen() {
+            let _ = self.seen.set(CatalogSnapshot::load(engine, reads, self.rights()).await?);
+        }
+        Ok(())
+    }
+
+    fn has_seen(&self) -> bool {
+        self.seen.get().is_some()
+    }
+
+    fn with_relations<'q>(&self, query: &'q Query) -> Cow<'q, Query> {
+        rewrite::with_relations(query)
+    }
+
+    fn rewrite(&self, query: &mut Query) -> SqlResult<()> {
+        rewrite::rewrite(query)
+    }
+
+    fn settings(&self) -> &Settings {
+        &self.handles.settings
+    }
+
+    fn sequences(&self) -> SqlResult<&Arc<SessionSequences>> {
+        self.sequences
+            .as_ref()
+            .ok_or_else(|| SqlError::new(ErrorKind::Internal, "there are no sequences outside a session"))
     }
 }

@@ -4,27 +4,24 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use tablegate_types::quoting::{quote_ident, split_name};
-use tablegate_types::sql_type::TableRow;
 
 use super::constraints::{TableConstraint, TableIndex};
 use super::functions::FunctionContext;
 use super::layout::{self, Layout};
 use super::view_definitions;
+pub(crate) use crate::catalog::PUBLIC;
 use crate::catalog::{Search, Sequence, SharedComments, View, schema_oid};
 use crate::place::{Place, StoredTable};
-use crate::relation::{Relation, RelationColumn, column_numbers};
+use crate::relation::{Relation, RelationColumn, column_numbers, row_array_oid, row_type_oid};
 
 /// Schemas that are always there.
 pub(super) const PG_CATALOG: u32 = 11;
 const PG_TOAST: u32 = 99;
-pub(crate) const PUBLIC: u32 = 2200;
 pub(super) const INFORMATION_SCHEMA: u32 = 13_207;
 /// Each session sees its own under it.
 pub(super) const TEMPORARY_SCHEMA: u32 = 13_208;
 /// The role that owns everything: whoever is connected.
 pub(super) const OWNER: u32 = 10;
-/// The database's own OID.
-pub(crate) const DATABASE: u32 = 5;
 pub(super) const TEMPLATE1: u32 = 1;
 pub(super) const TEMPLATE0: u32 = 4;
 
@@ -318,21 +315,6 @@ pub(super) fn index_oid(table: &Relation) -> u32 {
 
 pub(super) fn constraint_oid(table: &Relation) -> u32 {
     table.oid.wrapping_add(2)
-}
-
-/// OID of the type of a table's or view's rows.
-pub(super) fn row_type_oid(relation: u32) -> u32 {
-    relation.wrapping_add(3)
-}
-
-fn row_array_oid(relation: u32) -> u32 {
-    relation.wrapping_add(4)
-}
-
-/// The type of a table's rows.
-pub(crate) fn table_row(table: &Relation) -> TableRow {
-    let (oid, array_oid) = (row_type_oid(table.oid), row_array_oid(table.oid));
-    TableRow { oid, array_oid, name: quote_ident(&table.name) }
 }
 
 /// OID of the default of a numbered column.

@@ -1,14 +1,12 @@
 //! Types whose values name objects, `regclass` and its kin: what a name means, and how an object's name is printed.
 
-use tablegate_types::built_in::RecordedFile;
-use tablegate_types::built_in::routines;
+use tablegate_types::built_in::{RecordedFile, routines};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::quoting::{quote_ident, split_name};
 
-use super::built_ins;
 use super::functions::FunctionContext;
 use super::objects::{PG_CATALOG, RowType};
-use super::routine_text;
+use super::{built_ins, routine_text};
 
 /// A kind of objects that a type names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

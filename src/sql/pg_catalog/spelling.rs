@@ -4,9 +4,7 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{CastKind, DataType, Expr, Function, FunctionArguments, Ident, ObjectName, Query, VisitorMut};
 
-use crate::syntax::fold;
-use crate::syntax::sql_type;
-use crate::syntax::walk_mut;
+use crate::syntax::{fold, sql_type, walk_mut};
 
 /// Spells what a query names.
 pub(super) fn spell(query: &mut Query) {

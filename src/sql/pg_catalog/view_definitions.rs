@@ -8,10 +8,8 @@ use sqlparser::ast::{
 };
 
 use super::spelling::spell;
-use crate::catalog::View;
-use crate::syntax::fold;
-use crate::syntax::{walk, walk_mut};
-use crate::views::{query_of, text_of};
+use crate::catalog::{View, query_of, text_of};
+use crate::syntax::{fold, walk, walk_mut};
 
 /// The query of a view, with the schemas of relations where these are not found without.
 pub(super) fn definition(view: &View, sees_public: bool) -> String {

@@ -14,21 +14,21 @@ use datafusion::logical_expr::{AggregateUDF, Expr, HigherOrderUDF, ScalarUDF, Ta
 use tablegate_types::error::{ErrorKind, SqlError};
 
 use super::row_value;
+use super::system::SystemRelations;
 use super::tables::Tables;
-use crate::pg_catalog::SystemCatalog;
 use crate::{expr, functions};
 
 /// The tables and functions of one statement.
 pub(super) struct StatementContext<'a> {
     state: &'a SessionState,
     tables: &'a Tables,
-    system: &'a SystemCatalog,
+    system: &'a dyn SystemRelations,
     expr_planners: Vec<Arc<dyn ExprPlanner>>,
     relation_planners: [Arc<dyn RelationPlanner>; 1],
 }
 
 impl<'a> StatementContext<'a> {
-    pub fn new(state: &'a SessionState, tables: &'a Tables, system: &'a SystemCatalog) -> Self {
+    pub fn new(state: &'a SessionState, tables: &'a Tables, system: &'a dyn SystemRelations) -> Self {
         // The first that plans an expression has planned it.
         let ours: Arc<dyn ExprPlanner> = Arc::new(expr::Operations);
         let expr_planners = std::iter::once(ours).chain(state.expr_planners().iter().cloned()).collect();

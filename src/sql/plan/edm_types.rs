@@ -12,15 +12,10 @@ use sqlparser::ast::{
 };
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use crate::syntax::fold;
-use crate::syntax::walk_mut;
+use crate::relation::edm_type_column;
+use crate::syntax::{fold, walk_mut};
 
 const FUNCTION: &str = "edm_type";
-
-/// The name of the hidden column that holds the stored types of a property's column.
-pub(crate) fn column_name(column: &str) -> String {
-    format!("{FUNCTION}({column})")
-}
 
 /// Whether an expression asks for a stored type.
 pub(super) fn is_call(expr: &Expr) -> bool {
@@ -92,7 +87,7 @@ fn as_call(expr: &Expr) -> Option<&Function> {
 fn reference(call: &Function) -> Option<Expr> {
     let FunctionArguments::List(arguments) = &call.args else { return None };
     let [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] = arguments.args.as_slice() else { return None };
-    let renamed = |ident: &Ident| Ident { value: column_name(&ident.value), ..ident.clone() };
+    let renamed = |ident: &Ident| Ident { value: edm_type_column(&ident.value), ..ident.clone() };
     match argument {
         Expr::Identifier(ident) => Some(Expr::Identifier(renamed(ident))),
         Expr::CompoundIdentifier(parts) => {

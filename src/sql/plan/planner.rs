@@ -22,18 +22,20 @@ use super::constant::constant_row;
 use super::context::StatementContext;
 use super::names::Source;
 use super::planned_query::{CurrentIn, PlannedQuery};
+use super::system::SystemRelations;
 use super::tables::{Mentions, TableEntry, Tables, schema_and_table};
 use super::views::ViewQueries;
-use super::{changes, earliest, edm_types, frames, in_turn, joins, list_order, multisets, names, origins};
-use super::{settings_in_turn, unnest};
+use super::{
+    changes, earliest, edm_types, frames, in_turn, joins, list_order, multisets, names, origins, settings_in_turn,
+    unnest,
+};
 use crate::catalog::{Sequence, View};
 use crate::engine::Engine;
 use crate::expr::{self, Parameters};
 use crate::functions;
 use crate::outcome::{ResultColumn, RowStream};
-use crate::pg_catalog::{CatalogSnapshot, SystemCatalog, table_row};
 use crate::reads::Reads;
-use crate::relation::Relation;
+use crate::relation::{Relation, table_row};
 use crate::scan::RelationProvider;
 use crate::sequence::{self, values_as_selects};
 
@@ -42,7 +44,7 @@ use crate::sequence::{self, values_as_selects};
 pub(crate) struct Planner<'a> {
     pub engine: &'a Engine,
     pub reads: Arc<Reads>,
-    pub system: SystemCatalog,
+    pub system: Arc<dyn SystemRelations>,
     around: Around,
     /// Tables that are known by these names before any others.
     given: Tables,
@@ -53,7 +55,7 @@ pub(crate) struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    pub fn new(engine: &'a Engine, reads: Arc<Reads>, system: SystemCatalog) -> Self {
+    pub fn new(engine: &'a Engine, reads: Arc<Reads>, system: Arc<dyn SystemRelations>) -> Self {
         Self {
             engine,
             reads,
@@ -109,7 +111,7 @@ impl Planner<'_> {
                 .with_hint("Lock the rows in a statement of their own."));
         }
         if self.system.is_asked_by(&query) {
-            self.system.see(&self.engine.catalog_snapshot(&self.reads, self.system.rights()).await?);
+            self.system.see(self.engine, &self.reads).await?;
         }
         let tables = self.tables_with(&mentions, given).await?;
         self.plan_over(&query, &tables, declared).map_err(|error| {
@@ -161,7 +163,7 @@ impl Planner<'_> {
         let parameters_of = |given| {
             let style = self.style();
             let literal_style = if self.is_plain { Style::PLAIN } else { style };
-            Parameters::new(given).of_kept(self.is_kept).in_style(style, literal_style).with_catalog(&self.system)
+            Parameters::new(given).of_kept(self.is_kept).in_style(style, literal_style).with_catalog(&*self.system)
         };
         let found = parameters_of(declared);
         let mut plan = self.to_plan(state, tables, statement.clone(), &[], &found)?;
@@ -340,11 +342,10 @@ impl Planner<'_> {
     /// What the tables of a query mean.
     async fn tables(&self, mentions: &Mentions) -> SqlResult<Tables> {
         let mut tables = Tables::default();
-        let mut snapshot: Option<Arc<CatalogSnapshot>> = None;
         let (mentions, mut views) = ViewQueries::within(self, mentions)?;
         let mentions = &mentions;
         if views.ask_the_catalog() {
-            self.system.see(&self.engine.catalog_snapshot(&self.reads, self.system.rights()).await?);
+            self.system.see(self.engine, &self.reads).await?;
         }
         for name in &mentions.tables {
             let (schema, table) = schema_and_table(name)?;
@@ -356,19 +357,8 @@ impl Planner<'_> {
             if let Some(entry) = views.take(&used_name) {
                 tables.insert(&used_name, entry?);
             } else if self.system.knows(schema.as_deref(), &table) {
-                let snapshot = match &snapshot {
-                    Some(snapshot) => snapshot.clone(),
-                    None => snapshot
-                        .insert(Arc::new(self.engine.catalog_snapshot(&self.reads, self.system.rights()).await?))
-                        .clone(),
-                };
-                let snapshot = if self.system.shows_observations(schema.as_deref(), &table) {
-                    let observations = self.engine.recorder().observations(self.reads.readers.public()).await?;
-                    Arc::new(snapshot.with_observations(observations))
-                } else {
-                    snapshot
-                };
-                if let Some(provider) = self.system.provider(schema.as_deref(), &table, &snapshot)? {
+                let provider = self.system.provider(self.engine, &self.reads, schema.as_deref(), &table).await?;
+                if let Some(provider) = provider {
                     let key = format!("{}.{table}", schema.as_deref().unwrap_or("pg_catalog"));
                     let oid = self.system.oid(schema.as_deref(), &table);
                     tables.insert(&used_name, TableEntry { oid, ..TableEntry::of_provider(&key, provider) });
@@ -413,7 +403,7 @@ impl Planner<'_> {
         parameters: &[SqlType],
         types: &Parameters<'_>,
     ) -> SqlResult<LogicalPlan> {
-        let context = StatementContext::new(state, tables, &self.system);
+        let context = StatementContext::new(state, tables, &*self.system);
         let mut options = ParserOptions::from(&state.config_options().sql_parser);
         options.parse_float_as_decimal = true;
         let mut planner_context = PlannerContext::new();
@@ -465,7 +455,7 @@ fn result_columns(plan: &LogicalPlan, tables: &Tables) -> Arc<[ResultColumn]> {
         });
         let (table_oid, attribute) = origin.unwrap_or_default();
         ResultColumn {
-            name: super::labels::shown(field.name()).to_owned(),
+            name: crate::syntax::shown(field.name()).to_owned(),
             sql_type: SqlType::declared_in(field),
             is_declared: SqlType::is_declared(field),
             table_oid,

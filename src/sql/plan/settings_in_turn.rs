@@ -7,8 +7,7 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{Expr, Ident, ObjectName, Query, Visitor, VisitorMut};
 
-use crate::syntax::fold;
-use crate::syntax::{walk, walk_mut};
+use crate::syntax::{fold, walk, walk_mut};
 
 /// The function under which a setting is asked for row by row.
 pub(crate) const SETTING_BY_ROW: &str = "current setting by row";

@@ -15,8 +15,7 @@ use super::edm_types;
 use crate::catalog::{CatalogView, View};
 use crate::place::PlacedName;
 use crate::relation::Relation;
-use crate::syntax::fold;
-use crate::syntax::walk;
+use crate::syntax::{fold, walk};
 
 /// One table a statement reads.
 #[derive(Clone)]

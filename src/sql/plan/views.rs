@@ -8,8 +8,8 @@ use tablegate_types::error::SqlResult;
 
 use super::planner::Planner;
 use super::tables::{Mentions, TableEntry, dotted_name, schema_and_table};
+use crate::catalog;
 use crate::catalog::View;
-use crate::views;
 
 /// The queries of views by the names that statements use for them.
 pub(super) struct ViewQueries {
@@ -33,7 +33,7 @@ impl ViewQueries {
             }
             let (schema, table) = schema_and_table(&name)?;
             let Some(view) = planner.view(schema.as_deref(), &table) else { continue };
-            let mut query = views::query_of(view)?;
+            let mut query = catalog::query_of(view)?;
             all.absorb(Mentions::of(&query));
             queries.ask_the_catalog |= planner.system.is_asked_by(&query);
             planner.prepare_names(&mut query)?;

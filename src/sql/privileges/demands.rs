@@ -7,11 +7,9 @@ use sqlparser::ast::{
 use tablegate_types::privileges::{ObjectKind, Privileges};
 
 use super::tables_read::{Found, NamesColumns, look_through};
-use crate::syntax::CursorCommand;
-use crate::syntax::GrantCommand;
 use crate::syntax::dialect::comment::CommentSubject;
 use crate::syntax::dialect::grant::object_name;
-use crate::syntax::{Command, fold};
+use crate::syntax::{Command, CursorCommand, GrantCommand, fold};
 
 /// One thing that a statement needs.
 #[derive(Debug, Clone, PartialEq)]

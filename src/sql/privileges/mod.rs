@@ -24,4 +24,4 @@ mod tables_read;
 
 pub(super) use self::demands::{Demand, Wanted, demands};
 pub(super) use self::rights::Rights;
-pub(super) use self::roles::{BOOTSTRAP, KnownRole, Roles, unknown_role};
+pub(super) use self::roles::{KnownRole, Roles, unknown_role};

@@ -77,9 +77,8 @@ impl Access {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tablegate_types::privileges::BOOTSTRAP;
     use tablegate_types::privileges::Change;
-
-    use crate::privileges::BOOTSTRAP;
 
     fn access(owner: Option<&str>) -> Access {
         owner.map_or_else(|| Access::new(1), |owner| Access::made_by(owner, 1))

@@ -3,15 +3,14 @@
 use std::sync::Arc;
 
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::privileges::BOOTSTRAP;
 use xxhash_rust::xxh64::xxh64;
 
 use super::rights::Rights;
 use crate::catalog::Access;
 use crate::login::{Account, Role};
 
-/// Stands for the owner of what no user made: found tables, the sample, the schemas. Shown as one of those who own it.
-pub(crate) const BOOTSTRAP: &str = "tablegate";
-/// That owner's OID, as that of PostgreSQL's first superuser.
+/// The OID of [`BOOTSTRAP`], as that of PostgreSQL's first superuser.
 const BOOTSTRAP_OID: u32 = 10;
 /// Other roles have OIDs made of their names, in this range: the same in every session and after every restart.
 const FIRST_OID: u32 = 1 << 20;

@@ -10,8 +10,7 @@ use sqlparser::ast::{
     Expr, Ident, ObjectName, Query, Select, SelectItem, SetExpr, Statement, TableFactor, TableWithJoins, Visit, Visitor,
 };
 
-use crate::syntax::fold;
-use crate::syntax::walk;
+use crate::syntax::{fold, walk};
 
 /// What is found, in the order of the text.
 pub(super) trait Found {

@@ -5,8 +5,7 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
 use crate::catalog::SequenceOptions;
-use crate::syntax::GivenOptions;
-use crate::syntax::sql_type;
+use crate::syntax::{GivenOptions, sql_type};
 
 /// The options of a new sequence. `default_type` is that of the column it is made for; bigint when it stands alone.
 ///

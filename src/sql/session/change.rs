@@ -20,8 +20,8 @@ use crate::plan::{CurrentIn, Planner, Tables};
 use crate::progress::{Report, Writer};
 use crate::relation::{Relation, RelationKind};
 use crate::settings::Autocommit;
-use crate::syntax::Command;
-use crate::tx::{Claims, EgtCount, EgtWriter, Isolation, TableMode};
+use crate::syntax::{Command, Isolation};
+use crate::tx::{Claims, EgtCount, EgtWriter, TableMode};
 
 /// How often a change is run before the client learns of the conflicts (40001). Where rows are locked, each run has
 /// all that the one before it met: more than a few are not to be expected.

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
+use tablegate_types::constraint::UnenforcedKind;
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 
 use super::indexes::{index_of, placed_index};
 use super::{Position, Session};
-use crate::catalog::{Declaration, SharedComments, UnenforcedKind, View, set_comment};
+use crate::catalog::{Declaration, SharedComments, View, set_comment};
 use crate::dml::find_target;
 use crate::outcome::{CommandTag, Outcome};
 use crate::place::PlacedName;

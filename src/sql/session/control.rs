@@ -6,8 +6,8 @@ use super::Session;
 use crate::login::Role;
 use crate::outcome::{CommandTag, Outcome};
 use crate::settings::may_only_read;
-use crate::syntax::TransactionCommand;
-use crate::tx::{Collected, Isolation, NamedModes, Snapshot, TransactionModes, TransactionState};
+use crate::syntax::{Isolation, NamedModes, TransactionCommand, TransactionModes};
+use crate::tx::{Collected, Snapshot, TransactionState};
 
 impl Session {
     pub(super) async fn run_transaction(&mut self, command: &TransactionCommand) -> SqlResult<Outcome> {

@@ -9,8 +9,7 @@ use super::{Position, Session};
 use crate::cursor::{Cursor, CursorRows, fetch};
 use crate::outcome::{CommandTag, Outcome, Rows, RowsTag};
 use crate::statistics::OpenCursor;
-use crate::syntax::Command;
-use crate::syntax::{CursorCommand, Declare, Fetch};
+use crate::syntax::{Command, CursorCommand, Declare, Fetch};
 
 impl Session {
     /// Opens a cursor over a planned query.

@@ -4,11 +4,12 @@ use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 use tablegate_types::privileges::{Change, ObjectKind, Privileges};
 
-use super::privileges::{DATABASE, Object, UNKNOWN, object_named};
+use super::privileges::{Object, UNKNOWN, object_named};
 use super::{Position, Session};
-use crate::catalog::{Access, CatalogView};
+use crate::catalog::{Access, CatalogView, DATABASE};
 use crate::outcome::{CommandTag, Outcome};
 use crate::place::{Place, PlacedName};
+use crate::plan::SystemRelations;
 use crate::privileges::Roles;
 use crate::syntax::{GrantCommand, GrantPrivileges, Grantee, On};
 

@@ -1,10 +1,11 @@
 //! CREATE INDEX and DROP INDEX: recorded under `egt.mode = observe`, never built.
 
 use sqlparser::ast::{CreateIndex, ObjectName};
+use tablegate_types::constraint::UnenforcedKind;
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 
 use super::{Position, Session};
-use crate::catalog::{CatalogView, Declaration, UnenforcedKind, duplicate_table};
+use crate::catalog::{CatalogView, Declaration, duplicate_table};
 use crate::ddl::{self, Recorder};
 use crate::outcome::{CommandTag, Outcome};
 use crate::place::PlacedName;

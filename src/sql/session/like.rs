@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use sqlparser::ast::{ColumnDef, ObjectName, TableConstraint};
+use tablegate_types::constraint::{Constraints, UnenforcedKind};
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 use tablegate_types::quoting::quote_ident;
 use tablegate_types::sql_type::SqlType;
 
 use super::Session;
-use crate::catalog::{Constraints, Declaration, SequenceOptions, UnenforcedKind};
+use crate::catalog::{Declaration, SequenceOptions};
 use crate::dml::find_target;
 use crate::plan::schema_and_table;
 use crate::relation::{Relation, RelationColumn};
-use crate::syntax::GivenOptions;
 use crate::syntax::dialect::like::{Copied, LikeClause};
-use crate::syntax::{Command, CreateTableCommand, parse};
+use crate::syntax::{Command, CreateTableCommand, GivenOptions, parse};
 
 /// What a clause stands for.
 struct Spelled {

@@ -7,12 +7,12 @@ use sqlparser::ast::{Lock, LockTableMode, ObjectName};
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 
 use super::{Position, Session};
+use crate::catalog;
 use crate::dml::find_target;
 use crate::outcome::{CommandTag, Outcome, RowStream};
 use crate::plan::schema_and_table;
 use crate::relation::Relation;
 use crate::tx::{Claims, TableMode};
-use crate::views;
 
 impl Session {
     pub(super) async fn run_lock(&mut self, lock: &Lock) -> SqlResult<Outcome> {
@@ -44,7 +44,7 @@ impl Session {
         let (schema, table) = schema_and_table(name)?;
         let planner = self.planner();
         match planner.view(schema.as_deref(), &table) {
-            Some(view) => Ok(planner.plan(&views::query_of(view)?, &[]).await?.relations),
+            Some(view) => Ok(planner.plan(&catalog::query_of(view)?, &[]).await?.relations),
             None => Ok(vec![find_target(&planner, name).await?]),
         }
     }

@@ -437,7 +437,7 @@ impl Session {
 
     /// A planner that leaves the session's transaction free to lock rows.
     fn planner_of<'e>(&self, engine: &'e Engine, reads: Arc<Reads>) -> Planner<'e> {
-        Planner::new(engine, reads, self.system_catalog())
+        Planner::new(engine, reads, Arc::new(self.system_catalog()))
     }
 
     fn reads(&self) -> Arc<Reads> {

@@ -16,8 +16,7 @@ use crate::outcome::ResultColumn;
 use crate::plan::{CurrentIn, PlannedQuery, Planner};
 use crate::settings::Settings;
 use crate::statistics::normalized;
-use crate::syntax::CursorCommand;
-use crate::syntax::{Command, Statement};
+use crate::syntax::{Command, CursorCommand, Statement};
 
 /// A planned statement.
 pub struct Prepared {

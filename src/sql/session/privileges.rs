@@ -9,12 +9,11 @@ use tablegate_types::privileges::{ObjectKind, Privileges, not_owned};
 
 use super::Session;
 use super::indexes::{index_of, placed_index};
-use crate::catalog::{Access, CatalogView, SessionCatalog, StagedCatalog, schema_oid};
+use crate::catalog::{Access, CatalogView, DATABASE, SessionCatalog, StagedCatalog, schema_oid};
 use crate::engine::Engine;
 use crate::login::Role;
 
 /// The OID of the database.
-pub(super) use crate::pg_catalog::DATABASE;
 use crate::place::Place;
 use crate::plan::schema_and_table;
 use crate::privileges::{Demand, Rights, Wanted, demands};

@@ -8,6 +8,7 @@ use tablegate_types::sql_type::SqlType;
 use super::Session;
 use crate::outcome::{ResultColumn, RowStream};
 use crate::pg_catalog::SystemCatalog;
+use crate::plan::SystemRelations;
 
 impl Session {
     /// The rows with the OIDs of what they name in those columns for which `is_wanted` is true.
@@ -27,7 +28,7 @@ impl Session {
         }
         let system = self.system_catalog();
         let reads = self.reads();
-        system.see(&Box::pin(self.engine.catalog_snapshot(&reads, system.rights())).await?);
+        Box::pin(system.see(&self.engine, &reads)).await?;
         Ok(Box::pin(rows.map(move |batch| numbered(&system, &batch?, &wanted))))
     }
 }

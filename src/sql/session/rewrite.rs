@@ -14,9 +14,10 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
 use super::Session;
+use crate::batches::keys_of_batch;
 use crate::catalog::Declaration;
 use crate::ddl::{Computed, Origin, Rewrite};
-use crate::dml::{contains_nulls, generated_keys, keys_and, keys_of_batch};
+use crate::dml::{contains_nulls, generated_keys, keys_and};
 use crate::reads::Reads;
 use crate::relation::{ColumnSource, Relation, RelationKind};
 use crate::tx::{LoadError, TableLoader};

@@ -15,8 +15,7 @@ use super::{Position, Session};
 use crate::dml::{Changed, PreparedDml};
 use crate::outcome::{CommandTag, Outcome, RowStream, Rows, RowsTag, SingleRow};
 use crate::plan::PlannedQuery;
-use crate::syntax::Command;
-use crate::syntax::statement_name;
+use crate::syntax::{Command, statement_name};
 
 impl Session {
     pub(super) async fn run(

@@ -6,13 +6,11 @@ use tablegate_types::sql_type::SqlType;
 
 use super::{Position, Session};
 use crate::catalog::{Access, CatalogView, Declaration, Sequence, SequenceOwner, SequenceState, duplicate_table};
-use crate::ddl;
 use crate::outcome::{CommandTag, Outcome};
 use crate::place::{Place, PlacedName};
 use crate::plan::{placed_name, resolve_column};
-use crate::sequence;
-use crate::syntax::DropObjects;
-use crate::syntax::{AlterSequence, CreateSequence, GivenOptions};
+use crate::syntax::{AlterSequence, CreateSequence, DropObjects, GivenOptions};
+use crate::{ddl, sequence};
 
 impl Session {
     pub(super) async fn create_sequence(&mut self, create: &CreateSequence, position: Position) -> SqlResult<Outcome> {

@@ -11,8 +11,7 @@ use tablegate_types::style::offset_name;
 use super::Session;
 use crate::outcome::{CommandTag, Outcome};
 use crate::settings::{EgtMode, List, list_of, parse_bool};
-use crate::syntax::{dotted, fold};
-use crate::tx::{Isolation, NamedModes};
+use crate::syntax::{Isolation, NamedModes, dotted, fold};
 
 impl Session {
     pub(super) fn run_set(&mut self, set: &Set) -> SqlResult<Outcome> {

@@ -8,6 +8,7 @@ use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
 use super::{Position, Session};
+use crate::catalog;
 use crate::catalog::{Access, CatalogView, View, ViewColumn, duplicate_table};
 use crate::ddl::{self, Renaming};
 use crate::outcome::{CommandTag, Outcome, ResultColumn};
@@ -86,10 +87,10 @@ impl Session {
         let tables = planner.tables_of(query).await?;
         let mut fixed = views::fix(query, &tables, None)?;
         let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
-        views::label(&mut fixed.query, &names);
-        let view = View::new(name, columns, views::text_of(&fixed.query), fixed.uses);
+        catalog::label(&mut fixed.query, &names);
+        let view = View::new(name, columns, catalog::text_of(&fixed.query), fixed.uses);
         // What is kept must mean what was said.
-        let again = planner.plan(&views::query_of(&view)?, &[]).await?;
+        let again = planner.plan(&catalog::query_of(&view)?, &[]).await?;
         if view_columns(&again.columns, &names)? != view.columns {
             return Err(SqlError::not_supported("this form of query in a view")
                 .with_detail(format!("It would be kept as: {}", view.query)));
@@ -186,9 +187,9 @@ impl Session {
         let mut renamed = view.as_ref().clone();
         renamed.columns.iter_mut().filter(|c| c.name == from).for_each(|c| to.clone_into(&mut c.name));
         let names: Vec<String> = renamed.columns.iter().map(|column| column.name.clone()).collect();
-        let mut query = views::query_of(view)?;
-        views::label(&mut query, &names);
-        renamed.query = views::text_of(&query);
+        let mut query = catalog::query_of(view)?;
+        catalog::label(&mut query, &names);
+        renamed.query = catalog::text_of(&query);
         self.transaction.catalog_mut().put_view(renamed);
         Ok(())
     }
@@ -196,10 +197,10 @@ impl Session {
     /// Lets the views that read a relation follow its new name.
     pub(super) fn rename_in_views(&mut self, relation: u32, from: &PlacedName, to: &str) -> SqlResult<()> {
         for view in self.views_of(relation) {
-            let mut query = views::query_of(&view)?;
-            views::rename_relation(&mut query, from, to);
+            let mut query = catalog::query_of(&view)?;
+            catalog::rename_relation(&mut query, from, to);
             let mut renamed = view.as_ref().clone();
-            renamed.query = views::text_of(&query);
+            renamed.query = catalog::text_of(&query);
             self.transaction.catalog_mut().put_view(renamed);
         }
         Ok(())
@@ -208,11 +209,11 @@ impl Session {
     /// Lets the views that read a column follow its new name. To be called while it has the old one.
     pub(super) async fn rename_column_in_views(&mut self, relation: u32, from: &str, to: &str) -> SqlResult<()> {
         for view in self.views_of(relation) {
-            let query = views::query_of(&view)?;
+            let query = catalog::query_of(&view)?;
             let tables = self.planner().tables_of(&query).await?;
             let fixed = views::fix(&query, &tables, Some(ColumnRenaming { relation, from, to }))?;
             let mut renamed = view.as_ref().clone();
-            (renamed.query, renamed.uses) = (views::text_of(&fixed.query), fixed.uses);
+            (renamed.query, renamed.uses) = (catalog::text_of(&fixed.query), fixed.uses);
             self.transaction.catalog_mut().put_view(renamed);
         }
         Ok(())

@@ -28,7 +28,7 @@ pub(crate) use self::value::parse_bool;
 pub(crate) use self::values::Source;
 use self::values::{Values, custom_name, unrecognized};
 use super::login::Role;
-use super::tx::{Isolation, TransactionModes};
+use crate::syntax::{Isolation, TransactionModes};
 
 /// PostgreSQL's version, which clients parse: features and catalogue are those of this release.
 #[cfg(test)]

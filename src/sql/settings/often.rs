@@ -10,7 +10,7 @@ use super::egt::{Autocommit, EgtMode};
 use super::value::Value;
 use super::values::Values;
 use super::{READ_ONLY, checks};
-use crate::tx::{Isolation, TransactionModes};
+use crate::syntax::{Isolation, TransactionModes};
 
 /// When a text is planned with parameters in the places of its constants (`plan_cache_mode`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

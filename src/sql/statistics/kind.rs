@@ -1,7 +1,6 @@
 //! Kinds of statements, few enough to count each.
 
-use crate::syntax::Command;
-use crate::syntax::statement_name;
+use crate::syntax::{Command, statement_name};
 
 /// What a statement does, roughly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

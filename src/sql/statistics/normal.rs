@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::lexemes::{Lexeme, Lexemes, Unended};
+use crate::syntax::{Lexeme, Lexemes, Unended};
 
 /// Most bytes of a text that are kept.
 const TEXT_BYTES: usize = 4096;

@@ -165,3 +165,12 @@ pub(crate) fn from(relation: TableFactor) -> TableWithJoins {
 pub(crate) fn take(expr: &mut Expr) -> Expr {
     std::mem::replace(expr, value(Value::Null))
 }
+
+/// The column's name of a plain column.
+pub(crate) fn name_of_column(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Identifier(name) => Some(&name.value),
+        Expr::CompoundIdentifier(parts) => parts.last().map(|part| part.value.as_str()),
+        _ => None,
+    }
+}

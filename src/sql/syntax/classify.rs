@@ -12,8 +12,7 @@ use super::{
     AlterCommand, Command, CopyCommand, CreateTableCommand, DropObjects, ExecuteCommand, ExplainCommand, InsertCommand,
     NotifyCommand, Statement, Truncate, dotted, fold, is_significant, keyword,
 };
-use crate::syntax::SetConfig;
-use crate::syntax::TakenActions;
+use crate::syntax::{SetConfig, TakenActions};
 
 pub(super) fn classify(statement: ast::Statement) -> SqlResult<Command> {
     use ast::Statement as S;

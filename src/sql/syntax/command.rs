@@ -10,12 +10,10 @@ use super::dialect::overriding::Overriding;
 use super::dialect::prepare::PrepareCommand;
 use super::dialect::utility::UtilityCommand;
 use super::{Statement, TransactionCommand};
-use crate::syntax::CursorCommand;
-use crate::syntax::SetConfig;
-use crate::syntax::TakenActions;
-use crate::syntax::changes_rows;
-use crate::syntax::{AlterSequence, CreateSequence, GivenOptions};
-use crate::syntax::{GrantCommand, RoleCommand};
+use crate::syntax::{
+    AlterSequence, CreateSequence, CursorCommand, GivenOptions, GrantCommand, RoleCommand, SetConfig, TakenActions,
+    changes_rows,
+};
 
 /// The kinds of statements there are.
 #[derive(Debug, Clone)]

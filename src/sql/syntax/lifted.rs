@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 use tablegate_types::sql_type::SqlType;
 
-use crate::statistics::{Lexeme, Lexemes};
+use crate::syntax::{Lexeme, Lexemes};
 
 /// Longer texts are parsed as they are.
 const TEXT_BYTES: usize = 64 << 10;

@@ -14,6 +14,9 @@
 //!     build, visit   making pieces of syntax, and walking through them
 //!     spans          the places that the parser notes
 //!     type_names     types as they are written
+//!     labels         names of results, as PostgreSQL chooses them
+//!     lexemes        a text in pieces, without its meaning
+//!     modes          what kind of transaction it is
 //!     with           changes of rows inside of queries
 //! ```
 
@@ -21,7 +24,10 @@ mod build;
 mod classify;
 mod command;
 pub(super) mod dialect;
+mod labels;
+mod lexemes;
 mod lifted;
+mod modes;
 mod parse;
 pub(super) mod source;
 mod spans;
@@ -35,8 +41,8 @@ use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 pub(super) use self::build::{
-    all, any, binary, boolean, call, column, derived, from, is_row_call, item, nested, not, number, order_by, over,
-    query, query_of, quoted, select, table_alias, take, value,
+    all, any, binary, boolean, call, column, derived, from, is_row_call, item, name_of_column, nested, not, number,
+    order_by, over, query, query_of, quoted, select, table_alias, take, value,
 };
 pub(super) use self::command::{
     AlterCommand, Command, CopyCommand, CreateTableCommand, DropObjects, ExecuteCommand, ExplainCommand, InsertCommand,
@@ -50,7 +56,10 @@ pub(super) use self::dialect::row_locks::RowStrength;
 pub(super) use self::dialect::sequence::{AlterSequence, CreateSequence, GivenOptions};
 pub(super) use self::dialect::set_config::SetConfig;
 pub(super) use self::dialect::transaction::TransactionCommand;
+pub(super) use self::labels::{label_of, next_free, shown, shown_labels, unique_names};
+pub(super) use self::lexemes::{Lexeme, Lexemes, Unended};
 pub(super) use self::lifted::{Constant, Lifted, lifted};
+pub(super) use self::modes::{Isolation, NamedModes, TransactionModes};
 pub(super) use self::parse::{parse, parse_expression, parse_tokens_of_expression};
 use self::source::SourceText;
 pub(super) use self::spans::{AtSpan, location};

@@ -8,10 +8,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tablegate_store::model::{EntityKey, TableName};
-use tablegate_store::table::{
-    Batch, BatchBuilder, CommitError, IfMatch, Operation, Rejection, StoreError, TableStore, Written, payload,
-};
+use tablegate_store::model::EntityKey;
+use tablegate_store::table::{CommitError, IfMatch, Operation, Rejection, StoreError, TableStore, Written, payload};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::claims::{Claims, Found, changed_since_snapshot};
@@ -294,28 +292,6 @@ impl EgtWriter {
         }
         Ok(())
     }
-}
-
-/// Packs operations, those of a partition one after the other, into as few EGTs as they fit.
-///
-/// # Errors
-/// When an entity breaks a limit, and the first error among the operations.
-pub(crate) fn pack(table: &TableName, operations: impl Iterator<Item = SqlResult<Operation>>) -> SqlResult<Vec<Batch>> {
-    let mut batches = Vec::new();
-    let mut builder = Batch::builder(table.clone());
-    for operation in operations {
-        let Err((operation, error)) = builder.push(operation?) else { continue };
-        if builder.is_empty() {
-            return Err(error.into());
-        }
-        let full: BatchBuilder = std::mem::replace(&mut builder, Batch::builder(table.clone()));
-        batches.push(full.build()?);
-        builder.push(operation).map_err(|(_, error)| error)?;
-    }
-    if !builder.is_empty() {
-        batches.push(builder.build()?);
-    }
-    Ok(batches)
 }
 
 fn with_committed(mut error: Box<SqlError>, committed: EgtCount) -> Box<SqlError> {

@@ -11,9 +11,9 @@ use tablegate_store::table::{Batch, CommitError, GroupError, Operation, Rejectio
 use tablegate_types::error::{SqlError, SqlResult};
 use tokio::task::JoinHandle;
 
-use super::egt_writer::pack;
 use super::in_flight::{Egt, Failure, InFlight};
 use super::window::{BYTES_MAX, OPERATIONS_MAX};
+use crate::batches::pack;
 use crate::place::{StoredTable, Stores};
 use crate::progress::{Report, Shown};
 

@@ -6,16 +6,15 @@ use tablegate_store::model::{EdmDateTime, PartitionKey};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::claims::Claims;
-use super::locks;
-use super::modes::{NamedModes, TransactionModes};
 use super::rules::{self, Unit};
 use super::serial::{CommitTurn, SerialTransaction};
 use super::write_set::Mark;
-use super::{WriteSet, WriteSpace};
+use super::{WriteSet, WriteSpace, locks};
 use crate::catalog::{CatalogMoment, StagedCatalog};
 use crate::observe::{Footprint, Observed, Rule, SeenStatement};
 use crate::place::Place;
 use crate::relation::Relation;
+use crate::syntax::{NamedModes, TransactionModes};
 
 /// Where a session stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

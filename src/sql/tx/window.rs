@@ -8,8 +8,8 @@ use tablegate_store::model::{Entity, EntityKey, TableName};
 use tablegate_store::table::{Operation, SeededHash};
 use tablegate_types::error::SqlResult;
 
-use super::egt_writer::pack;
 use super::in_flight::Egt;
+use crate::batches::pack;
 
 /// Operations collected before they are committed: enough to fill 100 EGTs, so that even scattered keys share them.
 pub(super) const OPERATIONS_MAX: usize = 10_000;

@@ -9,13 +9,11 @@ use sqlparser::ast::{
 };
 use tablegate_types::error::{SqlError, SqlResult};
 
-use super::ident;
 use super::scope::{Found, Scope, qualified};
-use crate::catalog::ViewUse;
+use crate::catalog::{ViewUse, ident};
 use crate::nesting::Nesting;
-use crate::plan::{Tables, label_of};
-use crate::syntax::fold;
-use crate::syntax::walk_mut;
+use crate::plan::Tables;
+use crate::syntax::{fold, label_of, walk_mut};
 
 /// A query that can be kept.
 pub(crate) struct Fixed {
@@ -336,14 +334,5 @@ pub(super) fn renamed(names: Names, given: &[String]) -> Names {
     match names {
         Some(names) => Some(given.iter().cloned().chain(names.into_iter().skip(given.len())).collect()),
         None => (!given.is_empty()).then(|| given.to_vec()),
-    }
-}
-
-/// The column's name of a plain column.
-pub(super) fn name_of(expr: &Expr) -> Option<&str> {
-    match expr {
-        Expr::Identifier(name) => Some(&name.value),
-        Expr::CompoundIdentifier(parts) => parts.last().map(|part| part.value.as_str()),
-        _ => None,
     }
 }

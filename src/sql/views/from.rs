@@ -6,11 +6,11 @@ use sqlparser::ast::{
 };
 use tablegate_types::error::{SqlError, SqlResult};
 
-use super::fixed::{ColumnRenaming, Fixer, Names, name_of, renamed};
-use super::ident;
+use super::fixed::{ColumnRenaming, Fixer, Names, renamed};
 use super::scope::{Source, SourceColumn, qualified};
+use crate::catalog::ident;
 use crate::plan::TableEntry;
-use crate::syntax::fold;
+use crate::syntax::{fold, name_of_column};
 
 impl Fixer<'_> {
     /// Puts the relations of a FROM item in sight; gives the columns that `*` shows of it.
@@ -45,8 +45,8 @@ impl Fixer<'_> {
                 };
                 let common: Vec<String> = left
                     .iter()
-                    .filter_map(name_of)
-                    .filter(|name| right.iter().any(|r| name_of(r) == Some(*name)))
+                    .filter_map(name_of_column)
+                    .filter(|name| right.iter().any(|r| name_of_column(r) == Some(*name)))
                     .map(str::to_owned)
                     .collect();
                 let names = common.iter().map(|name| ObjectName::from(vec![ident(name)])).collect();
@@ -60,7 +60,7 @@ impl Fixer<'_> {
         }
         let Some((left, right)) = both else { return Ok(None) };
         let is_merged =
-            |expr: &Expr| name_of(expr).is_some_and(|name| merged.iter().any(|m| m.eq_ignore_ascii_case(name)));
+            |expr: &Expr| name_of_column(expr).is_some_and(|name| merged.iter().any(|m| m.eq_ignore_ascii_case(name)));
         let mut shown: Vec<Expr> = merged.iter().map(|name| Expr::Identifier(ident(name))).collect();
         shown.extend(left.into_iter().chain(right).filter(|expr| !is_merged(expr)));
         if let Some(scope) = self.scopes.last_mut() {

@@ -2,7 +2,7 @@
 
 use sqlparser::ast::{Expr, Ident};
 
-use super::ident;
+use crate::catalog::ident;
 use crate::plan::resolve_column;
 use crate::syntax::fold;
 

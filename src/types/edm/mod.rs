@@ -8,8 +8,7 @@ mod save;
 use tablegate_store::model::EdmType;
 use tablegate_store::table::{ColumnType, TypeSet};
 
-pub use self::assign::assign;
-pub use self::assign::{assign_as, limited, texts};
+pub use self::assign::{assign, assign_as, limited, texts};
 pub use self::load::to_sql;
 pub use self::save::{to_edm, value_to_edm};
 use super::sql_type::SqlType;

@@ -3,8 +3,7 @@
 use std::error::Error;
 
 use arrow::error::ArrowError;
-use datafusion_common::DataFusionError;
-use datafusion_common::SchemaError;
+use datafusion_common::{DataFusionError, SchemaError};
 use tablegate_store::model::limits::{EGT_MAX_BYTES, EGT_MAX_OPERATIONS};
 use tablegate_store::model::{KeyError, NameError, PropertyError};
 use tablegate_store::table::{BatchError, GroupError, StoreError};

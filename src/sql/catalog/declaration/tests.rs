@@ -1,9 +1,9 @@
 //! The format of declarations: every version that was ever written is frozen here.
 
 use tablegate_store::model::{ETag, EdmDateTime, EdmValue, Properties};
+use tablegate_types::constraint::{Check, Deferral, ReferentialAction, Unenforced, UnenforcedKind};
 
 use super::*;
-use crate::catalog::constraint::{Check, Deferral, ReferentialAction, Unenforced, UnenforcedKind};
 
 /// What version 1 wrote.
 const VERSION_1: &str = r#"{"format":1,"name":"order_items","stored":"orderItems","oid":16384,"generation":2,"open":false,"columns":[{"name":"number","sql_type":"integer","not_null":true},{"name":"what","sql_type":"character varying(10)","not_null":false,"property":"what"}],"key":{"relational":{"columns":[{"name":"number","descending":false}],"partition":{"columns":1},"escape":false}},"doomed":"orderItemsG1"}"#;

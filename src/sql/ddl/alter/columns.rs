@@ -4,16 +4,14 @@ use sqlparser::ast::{ColumnDef, DropBehavior, Expr, GeneratedAs, Ident};
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 
 use super::{Alteration, NewValue, Origin, RowCheck, skipped, undefined_column};
-use crate::catalog::DeclaredKey;
+use crate::catalog::{DeclaredKey, next_call};
 use crate::ddl::columns::{default_text, read_column, typed_column};
 use crate::ddl::counters::{Counters, check_identity_type};
 use crate::ddl::dependents::needed;
 use crate::ddl::index::mentions_column;
 use crate::dml::is_untyped;
 use crate::relation::column_numbers;
-use crate::sequence::next_call;
-use crate::syntax::GivenOptions;
-use crate::syntax::{fold, parse_expression};
+use crate::syntax::{GivenOptions, fold, parse_expression};
 
 impl Alteration<'_> {
     pub(super) fn add_column(

@@ -1,10 +1,10 @@
 //! ADD CONSTRAINT and DROP CONSTRAINT, besides the primary key.
 
 use sqlparser::ast::{ColumnDef, ColumnOption, DropBehavior, Expr, Ident, TableConstraint};
+use tablegate_types::constraint::{Constraints, UnenforcedKind};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::{Alteration, RowCheck, skipped};
-use crate::catalog::{Constraints, UnenforcedKind};
 use crate::ddl::Recorder;
 use crate::ddl::constraints::{add_check, add_constraint};
 use crate::syntax::{fold, parse_expression};

@@ -11,8 +11,7 @@ use crate::catalog::{CatalogView, Declaration};
 use crate::ddl::columns::{is_identity, too_many_columns};
 use crate::ddl::create_table::read_options;
 use crate::settings::EgtMode;
-use crate::syntax::GivenOptions;
-use crate::syntax::{AlterCommand, fold};
+use crate::syntax::{AlterCommand, GivenOptions, fold};
 
 /// Applies the actions to a declaration. `stored` are the properties that stored rows may have.
 ///

@@ -1,9 +1,10 @@
 //! RENAME: a table, a column or a constraint gets another name, and everything that names it follows.
 
 use sqlparser::ast::{AlterTableOperation, Ident, RenameTableNameKind};
+use tablegate_types::constraint::UnenforcedKind;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use crate::catalog::{CatalogView, Declaration, UnenforcedKind};
+use crate::catalog::{CatalogView, Declaration};
 use crate::ddl::column_names::renamed;
 use crate::ddl::index::with_renamed_column;
 use crate::plan::{resolve_column, schema_and_table};

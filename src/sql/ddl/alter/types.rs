@@ -11,8 +11,7 @@ use crate::catalog::Sequence;
 use crate::ddl::counters::check_identity_type;
 use crate::dml::is_untyped;
 use crate::sequence::altered;
-use crate::syntax::GivenOptions;
-use crate::syntax::sql_type;
+use crate::syntax::{GivenOptions, sql_type};
 
 impl Alteration<'_> {
     pub(super) fn alter_type(&mut self, ident: &Ident, data_type: &DataType, using: Option<&Expr>) -> SqlResult<()> {

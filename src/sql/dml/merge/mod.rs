@@ -25,10 +25,11 @@ use super::Changed;
 use super::changed_rows::BoundChanges;
 use super::new_rows::BoundRows;
 use super::returning::all_columns;
-use super::rows::{RowsToWrite, keys_of_batch};
+use super::rows::RowsToWrite;
 use super::target::{find_changed, item, labelled, select, target_table};
 use super::update::{IDENTITY_COLUMNS, TARGET_LABELS, etag_at};
 use super::writes::Writes;
+use crate::batches::keys_of_batch;
 use crate::plan::{PlannedQuery, Planner};
 use crate::relation::Relation;
 

@@ -7,8 +7,7 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use crate::dml::target::{labelled, one, select};
 use crate::plan::{Planner, Source, resolve_column};
-use crate::syntax::fold;
-use crate::syntax::walk_mut;
+use crate::syntax::{fold, walk_mut};
 
 /// The source of a MERGE.
 pub(super) struct SourceScope {

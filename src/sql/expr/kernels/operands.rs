@@ -12,8 +12,8 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::functions::Moments;
 use tablegate_types::sql_type::SqlType;
 
+use crate::calls::moments_of;
 use crate::expr::typed::ValueType;
-use crate::functions::moments_of;
 
 /// The operands of one call.
 pub(in crate::expr) struct Operands<'a> {

@@ -12,10 +12,9 @@ use tablegate_types::style::Reading;
 use super::{Pass, raised};
 use crate::expr::fold::is_immutable_cast;
 use crate::expr::kernels::{CAST, Computation};
-use crate::expr::literal;
 use crate::expr::operand::{Operand, relabelled};
-use crate::expr::references;
 use crate::expr::typed::ValueType;
+use crate::expr::{literal, references};
 
 impl Pass<'_> {
     pub(super) fn cast(&self, cast: Cast, schema: &DFSchema) -> Result<Expr> {

@@ -12,14 +12,12 @@ use super::predicate::{Truth, may_fail};
 use super::sets::precision;
 use super::{Pass, raised};
 use crate::expr::chosen::Chosen;
-use crate::expr::comparison;
 use crate::expr::kernels::Computation;
-use crate::expr::literal;
 use crate::expr::operand::{Operand, relabelled};
 use crate::expr::pending::Meaning;
-use crate::expr::record;
 use crate::expr::sort_key::{Purpose, key};
 use crate::expr::typed::{Shape, ValueType};
+use crate::expr::{comparison, literal, record};
 
 impl Pass<'_> {
     /// The type that several values have in common.

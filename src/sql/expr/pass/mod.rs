@@ -22,7 +22,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{DFSchema, DFSchemaRef, DataFusionError, Result};
+use datafusion::common::{DFSchema, DFSchemaRef, DataFusionError, ExprSchema as _, Result};
 use datafusion::logical_expr::expr::GroupingSet;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
@@ -159,5 +159,3 @@ impl Pass<'_> {
 fn raised(error: Box<SqlError>) -> DataFusionError {
     DataFusionError::External(error)
 }
-
-use datafusion::common::ExprSchema as _;

@@ -10,13 +10,9 @@ use tablegate_types::error::SqlError;
 use tablegate_types::sql_type::SqlType;
 
 use super::{Pass, raised};
-use crate::expr::comparison;
-use crate::expr::function;
-use crate::expr::literal;
 use crate::expr::operand::Operand;
-use crate::expr::operation;
 use crate::expr::pending::{Meaning, Pending};
-use crate::expr::record;
+use crate::expr::{comparison, function, literal, operation, record};
 
 /// Digits of the largest unsigned integer of 64 bits.
 const UNSIGNED_DIGITS: u8 = 20;

@@ -19,11 +19,10 @@ use super::conditional::all_declared;
 use super::outputs::windowed;
 use super::sets::{Met, is_set_operation, output_operands};
 use super::{Pass, raised};
-use crate::expr::comparison;
-use crate::expr::literal;
 use crate::expr::operand::{Operand, is_untyped};
 use crate::expr::sort_key::{Purpose, keyed};
 use crate::expr::typed::ValueType;
+use crate::expr::{comparison, literal};
 
 impl Pass<'_> {
     /// A plan whose expressions are typed, with what it asks of them.

@@ -10,14 +10,10 @@ use tablegate_types::error::{ErrorKind, SqlError};
 use tablegate_types::sql_type::SqlType;
 
 use super::{Pass, raised};
-use crate::expr::comparison;
-use crate::expr::function;
-use crate::expr::kernels;
-use crate::expr::literal;
 use crate::expr::operand::Operand;
 use crate::expr::operators::missing;
-use crate::expr::pattern;
 use crate::expr::typed::ValueType;
+use crate::expr::{comparison, function, kernels, literal, pattern};
 
 impl Pass<'_> {
     /// An expression that must be boolean; `clause` says where it stands.

@@ -22,10 +22,7 @@ use tablegate_types::sql_type::{IntervalFields, SqlType, TimeLimits};
 
 use super::aggregates::SUM_OF;
 use super::pending;
-use crate::syntax::fold;
-use crate::syntax::sql_type;
-use crate::syntax::walk_mut;
-use crate::syntax::{call, take};
+use crate::syntax::{call, fold, sql_type, take, walk_mut};
 
 /// # Errors
 /// 42601 for what is not PostgreSQL's, 0A000 for what is not done here.

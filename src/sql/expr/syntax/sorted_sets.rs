@@ -9,8 +9,7 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use super::{is_number, object_name};
 use crate::expr::aggregates::{NUMBERS_OF, SORTED_OF};
 use crate::expr::pending::{SortedSet, VALUE};
-use crate::syntax::fold;
-use crate::syntax::{call, take, value as value_of};
+use crate::syntax::{call, fold, take, value as value_of};
 
 /// A number in the order of an aggregate is a constant: the planner would take it for the place of a column.
 pub(super) fn order_by_constants(function: &mut Function) {

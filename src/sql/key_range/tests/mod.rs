@@ -11,9 +11,8 @@ use tablegate_store::table::ColumnType;
 use tablegate_types::key_codec::{KeyCodec, KeyColumn, PartitionScheme};
 use tablegate_types::sql_type::SqlType;
 
-use crate::derived::derived_columns;
 use crate::place::StoredTable;
-use crate::relation::{ColumnSource, Relation, RelationColumn, RelationKind};
+use crate::relation::{ColumnSource, Relation, RelationColumn, RelationKind, derived_columns};
 
 fn column(name: &str, sql_type: SqlType, source: ColumnSource) -> RelationColumn {
     let not_null = !matches!(source, ColumnSource::Property { .. });

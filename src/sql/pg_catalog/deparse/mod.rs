@@ -15,10 +15,9 @@ use tablegate_types::oid::oid as type_oid;
 pub(super) use self::index::IndexShape;
 use self::read::Reader;
 use super::objects::visible_columns;
-use crate::catalog::Sequence;
+use crate::catalog::{Sequence, called};
 use crate::ddl::names_column;
 use crate::relation::{Relation, RelationColumn};
-use crate::sequence::called;
 use crate::syntax::parse_expression;
 
 /// The default or generation expression of a column, printed in full.

@@ -15,8 +15,7 @@ use super::constants;
 use super::tree::{Node, Piece, quoted};
 use super::typing::{self, BOOL, Routine, TEXT, Ty};
 use crate::pg_catalog::built_ins::{array_of, type_by_oid, types};
-use crate::syntax::fold;
-use crate::syntax::sql_type;
+use crate::syntax::{fold, sql_type};
 
 /// Reads expressions over the columns of a table; without them, ones that were printed in full before.
 pub(super) struct Reader {

@@ -3,8 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
-use tablegate_types::built_in::RecordedFile;
-use tablegate_types::built_in::routines;
+use tablegate_types::built_in::{RecordedFile, routines};
 
 use crate::pg_catalog::built_ins::{array_of, type_by_oid};
 

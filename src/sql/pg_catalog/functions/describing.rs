@@ -5,10 +5,9 @@ use tablegate_types::quoting::quote_ident;
 use tablegate_types::sql_type::SqlType;
 
 use super::{Definition, FunctionContext, argument, boolean, int4, text};
-use crate::pg_catalog::built_ins;
 use crate::pg_catalog::cells::Cell;
-use crate::pg_catalog::layout;
 use crate::pg_catalog::objects::{Class, column_name};
+use crate::pg_catalog::{built_ins, layout};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("pg_describe_object", text, |c, a| Ok(object(c, a).map(|object| object.described()).into())),

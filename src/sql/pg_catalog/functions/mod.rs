@@ -37,7 +37,6 @@ use tablegate_types::sql_type::SqlType;
 
 use self::naming::NamingFunction;
 pub(super) use self::naming::{found_oid_of, names_of, oids, oids_of};
-pub(crate) use self::naming::{name_of, oid_of};
 use super::cells::{Cell, array_of};
 use super::granted::Granted;
 use super::objects::Objects;

@@ -59,19 +59,9 @@ const QUESTIONS: &[(&str, Question)] = &[
     ("names of ", Question::Names),
 ];
 
-/// The function that gives the OID of a value of a type.
-pub(crate) fn oid_of(type_name: &str) -> String {
-    format!("oid of {type_name}")
-}
-
 /// The function that gives the OID of what a text names, or NULL.
 pub(in crate::pg_catalog) fn found_oid_of(type_name: &str) -> String {
     format!("oid of maybe {type_name}")
-}
-
-/// The function that makes a value of a type.
-pub(crate) fn name_of(type_name: &str) -> String {
-    format!("name of {type_name}")
 }
 
 /// The function that gives the OIDs of an array of names.

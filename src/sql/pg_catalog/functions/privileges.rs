@@ -5,9 +5,10 @@ use tablegate_types::privileges::{Acl, ObjectKind, Privileges};
 use tablegate_types::sql_type::{CatalogType, SqlType};
 
 use super::{Definition, FunctionContext, argument, boolean};
+use crate::catalog::{DATABASE, PUBLIC as PUBLIC_SCHEMA};
 use crate::pg_catalog::cells::Cell;
 use crate::pg_catalog::granted::kind_of;
-use crate::pg_catalog::objects::{Class, DATABASE, PUBLIC as PUBLIC_SCHEMA, TEMPLATE0, TEMPLATE1, visible_columns};
+use crate::pg_catalog::objects::{Class, TEMPLATE0, TEMPLATE1, visible_columns};
 use crate::privileges::{KnownRole, unknown_role};
 
 pub(super) const FUNCTIONS: &[Definition] = &[

@@ -3,8 +3,9 @@
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::{Definition, FunctionContext, argument, int8, text};
+use crate::catalog::DATABASE;
 use crate::pg_catalog::cells::Cell;
-use crate::pg_catalog::objects::{DATABASE, TEMPLATE0, TEMPLATE1};
+use crate::pg_catalog::objects::{TEMPLATE0, TEMPLATE1};
 use crate::pg_catalog::references::Reference;
 
 pub(super) const FUNCTIONS: &[Definition] = &[

@@ -15,7 +15,7 @@ use datafusion::logical_expr::{
 use tablegate_types::input::ColumnParser;
 use tablegate_types::sql_type::SqlType;
 
-use crate::functions::moments_of;
+use crate::calls::moments_of;
 
 const MICROS_PER_SECOND: f64 = 1e6;
 const SECONDS_PER_DAY: f64 = 86_400.0;

@@ -1,10 +1,11 @@
 //! `pg_stat_activity` and `pg_locks`: what the sessions of the server are doing and what they hold.
 
 use super::Rows;
+use crate::catalog::DATABASE;
 use crate::login::Role;
 use crate::pg_catalog::cells::Cell;
 use crate::pg_catalog::functions::FunctionContext;
-use crate::pg_catalog::objects::{DATABASE, OWNER};
+use crate::pg_catalog::objects::OWNER;
 use crate::tx::{AdvisoryKey, ShownTarget};
 
 pub(super) fn sessions(context: &FunctionContext, rows: &mut Rows) {

@@ -1,15 +1,17 @@
 //! `pg_class`: tables, their key indexes, and the system relations themselves.
 
+use tablegate_types::constraint::UnenforcedKind;
+
 use super::Rows;
-use crate::catalog::UnenforcedKind;
+use crate::catalog::PUBLIC;
 use crate::pg_catalog::built_ins::row_type_of;
 use crate::pg_catalog::cells::Cell;
 use crate::pg_catalog::constraints::{TableConstraint, TableIndex};
 use crate::pg_catalog::functions::FunctionContext;
 use crate::pg_catalog::layout;
-use crate::pg_catalog::objects::{INFORMATION_SCHEMA, OWNER, PG_CATALOG, PUBLIC, row_type_oid, visible_columns};
+use crate::pg_catalog::objects::{INFORMATION_SCHEMA, OWNER, PG_CATALOG, visible_columns};
 use crate::place::Place;
-use crate::relation::Relation;
+use crate::relation::{Relation, row_type_oid};
 
 /// Access methods, as `pg_am` numbers them.
 pub(super) const HEAP: u32 = 2;

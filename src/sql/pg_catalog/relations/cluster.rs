@@ -4,10 +4,11 @@ use tablegate_types::privileges::ObjectKind;
 use tablegate_types::quoting::quote_ident;
 
 use super::Rows;
+use crate::catalog::DATABASE;
 use crate::pg_catalog::cells::Cell;
 use crate::pg_catalog::comments::PG_NAMESPACE;
 use crate::pg_catalog::functions::FunctionContext;
-use crate::pg_catalog::objects::{DATABASE, OWNER, PG_CATALOG, TEMPLATE0, TEMPLATE1};
+use crate::pg_catalog::objects::{OWNER, PG_CATALOG, TEMPLATE0, TEMPLATE1};
 
 /// `pg_encoding_to_char` of the only encoding.
 const UTF8: i32 = 6;

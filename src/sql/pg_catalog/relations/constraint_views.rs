@@ -1,12 +1,14 @@
 //! `information_schema` about constraints: which there are, which columns they use, what they refer to.
 
+use tablegate_types::constraint::{Deferral, UnenforcedKind};
+
 use super::Rows;
-use crate::catalog::{Deferral, UnenforcedKind};
+use crate::catalog::PUBLIC;
 use crate::pg_catalog::cells::Cell;
 use crate::pg_catalog::constraints::{TableConstraint, rule};
 use crate::pg_catalog::deparse;
 use crate::pg_catalog::functions::FunctionContext;
-use crate::pg_catalog::objects::{PUBLIC, has_key, key_numbers, visible_columns};
+use crate::pg_catalog::objects::{has_key, key_numbers, visible_columns};
 use crate::relation::{Relation, RelationColumn};
 
 pub(super) fn table_constraints(context: &FunctionContext, rows: &mut Rows) {

@@ -1,12 +1,14 @@
 //! `pg_depend`: what belongs to what, and what needs what. Built-in objects are not listed: nobody can drop them.
 
+use tablegate_types::constraint::{Unenforced, UnenforcedKind};
+
 use super::Rows;
-use crate::catalog::{Unenforced, UnenforcedKind};
+use crate::catalog::PUBLIC;
 use crate::pg_catalog::cells::Cell;
 use crate::pg_catalog::constraints::{TableConstraint, TableIndex, numbers};
 use crate::pg_catalog::deparse;
 use crate::pg_catalog::functions::FunctionContext;
-use crate::pg_catalog::objects::{Class, Objects, PUBLIC, default_oid, visible_columns};
+use crate::pg_catalog::objects::{Class, Objects, default_oid, visible_columns};
 use crate::relation::{Relation, RelationColumn};
 
 /// OIDs of the relations that list the objects.

@@ -1,16 +1,17 @@
 //! `pg_index` and `pg_constraint`.
 
+use tablegate_types::constraint::{Deferral, UnenforcedKind};
 use tablegate_types::oid::oid as type_oid;
 
 use super::Rows;
 use super::types::operator_class;
-use crate::catalog::{Deferral, UnenforcedKind};
+use crate::catalog::PUBLIC;
 use crate::pg_catalog::built_ins::type_by_oid;
 use crate::pg_catalog::cells::Cell;
 use crate::pg_catalog::constraints::{TableConstraint, TableIndex, action_code, numbers};
 use crate::pg_catalog::deparse::IndexShape;
 use crate::pg_catalog::functions::FunctionContext;
-use crate::pg_catalog::objects::{PUBLIC, visible_columns};
+use crate::pg_catalog::objects::visible_columns;
 use crate::relation::Relation;
 
 pub(super) fn indexes(context: &FunctionContext, rows: &mut Rows) {

@@ -1,10 +1,10 @@
 //! `pg_stat_progress_copy` and `statement_progress`: how far the statements of all sessions have come.
 
 use super::Rows;
+use crate::catalog::DATABASE;
 use crate::copies::CopyDirection;
 use crate::pg_catalog::cells::Cell;
 use crate::pg_catalog::functions::FunctionContext;
-use crate::pg_catalog::objects::DATABASE;
 
 pub(super) fn copies(context: &FunctionContext, rows: &mut Rows) {
     for copy in context.copies.states() {

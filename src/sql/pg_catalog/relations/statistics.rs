@@ -1,9 +1,9 @@
 //! The statistics of the database, its tables, indexes and sequences. What is counted is since the server began.
 
 use super::Rows;
+use crate::catalog::DATABASE;
 use crate::pg_catalog::cells::Cell;
 use crate::pg_catalog::functions::FunctionContext;
-use crate::pg_catalog::objects::DATABASE;
 use crate::statistics::Changes;
 
 /// `pg_stat_user_tables`: rows as the store estimates them, and what was written.

@@ -3,14 +3,13 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use tablegate_types::built_in::RecordedFile;
-use tablegate_types::built_in::routines;
+use tablegate_types::built_in::{RecordedFile, routines};
 
 use super::Rows;
 use super::classes::BTREE;
+use crate::catalog::PUBLIC;
 use crate::pg_catalog::cells::Cell;
 use crate::pg_catalog::functions::FunctionContext;
-use crate::pg_catalog::objects::PUBLIC;
 
 /// Every table and view has a type of its rows, and that type an array.
 pub(super) fn row_types(context: &FunctionContext, rows: &mut Rows) {

@@ -8,7 +8,7 @@ use sqlparser::ast::{ArrayElemTypeDef, BinaryOperator, DataType, Expr, Ident, Ob
 use tablegate_types::sql_type::SqlType;
 
 use super::forms::{arguments, call, last_name, literal, take};
-use crate::expr::cast_function;
+use crate::expr::{cast_function, name_of, oid_of};
 use crate::pg_catalog::functions;
 use crate::syntax::fold;
 
@@ -71,10 +71,10 @@ fn is_comparison(op: &BinaryOperator) -> bool {
 fn compared(left: &mut Expr, right: &mut Expr) {
     match (names_of_cast(left), names_of_cast(right)) {
         (Some(names), None) if literal(right).is_some() => {
-            *right = call(&functions::oid_of(names), vec![take(right)]);
+            *right = call(&oid_of(names), vec![take(right)]);
         }
         (None, Some(names)) if literal(left).is_some() => {
-            *left = call(&functions::oid_of(names), vec![take(left)]);
+            *left = call(&oid_of(names), vec![take(left)]);
         }
         _ => {}
     }
@@ -93,7 +93,7 @@ fn to_oid(expr: &mut Expr) {
         return;
     }
     if let Some((names, inner)) = named_cast(expr) {
-        *expr = call(&functions::oid_of(names), vec![declared(names, inner)]);
+        *expr = call(&oid_of(names), vec![declared(names, inner)]);
     }
 }
 
@@ -138,7 +138,7 @@ fn named_cast(expr: &mut Expr) -> Option<(Names, Expr)> {
 fn cast(expr: &mut Expr) {
     let Expr::Cast { expr: inner, data_type, .. } = expr else { return };
     if let Some(names) = names_of(data_type) {
-        *expr = call(&functions::name_of(names), vec![declared(names, take(inner))]);
+        *expr = call(&name_of(names), vec![declared(names, take(inner))]);
         return;
     }
     if let Some(names) = names_of_items(data_type) {

@@ -25,9 +25,7 @@ use tablegate_types::error::{SqlError, SqlResult};
 
 use self::scopes::Scope;
 use super::{functions, layout};
-use crate::plan::label_of;
-use crate::syntax::fold;
-use crate::syntax::{walk, walk_mut};
+use crate::syntax::{fold, label_of, walk, walk_mut};
 
 /// A query in which functions that give a system relation are that relation.
 pub(super) fn with_relations(query: &Query) -> Cow<'_, Query> {

@@ -6,8 +6,7 @@ use sqlparser::ast::{CastKind, DataType, Expr, Query, Select, TableFactor, Table
 
 use super::forms::{column_name, number};
 use crate::pg_catalog::layout::Layout;
-use crate::syntax::fold;
-use crate::syntax::walk;
+use crate::syntax::{fold, walk};
 
 /// The tables of one FROM clause, as far as they are system relations.
 pub(super) struct Scope {

@@ -17,8 +17,7 @@ use sqlparser::ast::{
 use super::forms::{call, is_aggregate, last_name, take, value};
 use super::scopes::Scope;
 use crate::expr::{FIRST_OF, ONLY_OF};
-use crate::syntax::query_of;
-use crate::syntax::{walk, walk_mut};
+use crate::syntax::{query_of, walk, walk_mut};
 
 /// Makes a scalar sub-query one row by an aggregate.
 pub(super) fn at_most_one_row(expr: &mut Expr) {

@@ -8,8 +8,7 @@ use sqlparser::ast::{
 };
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use crate::syntax::walk;
-use crate::syntax::{all, binary, column, derived, from, item, number, order_by, over, query_of, select};
+use crate::syntax::{all, binary, column, derived, from, item, number, order_by, over, query_of, select, walk};
 
 /// How many rows of a query are wanted, where the planner's LIMIT cannot say it.
 #[derive(Debug, Clone, PartialEq)]

@@ -9,24 +9,11 @@ mod facts;
 mod group;
 mod order;
 
-use std::sync::Arc;
-
 use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::LogicalPlan;
-use datafusion::optimizer::OptimizerRule;
 
 use self::group::Group;
-
-/// The engine's rule that puts joins in the order in which their tables are written. It would undo what is done here.
-const RULE_OF_WRITTEN_ORDER: &str = "eliminate_cross_join";
-
-/// The rules that are left to the engine.
-pub(crate) fn without_written_order(
-    rules: Vec<Arc<dyn OptimizerRule + Send + Sync>>,
-) -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
-    rules.into_iter().filter(|rule| rule.name() != RULE_OF_WRITTEN_ORDER).collect()
-}
 
 /// The plan with its inner joins in a good order.
 ///

@@ -6,16 +6,13 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{Expr, Function, Query, SetExpr, Visitor, VisitorMut, WindowType};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use super::Resolver;
 use super::scope::Found;
 use super::select::find_window;
-use super::whole_row;
+use super::{Resolver, whole_row};
 use crate::expr::find_aggregate;
 use crate::nesting::Nesting;
 use crate::plan::forms::{rows, symmetric};
-use crate::syntax::fold;
-use crate::syntax::is_row_call;
-use crate::syntax::{walk, walk_mut};
+use crate::syntax::{fold, is_row_call, walk, walk_mut};
 
 /// Where an expression stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,12 +13,9 @@ use super::query::name_columns;
 use super::scope::{Item, Place, Scope, ScopeColumn, Source};
 use super::whole_row::WholeRow;
 use super::{Columns, Output, Resolver, quoted};
-use crate::functions;
-use crate::plan::labels::unique_names;
 use crate::plan::tables::{TableEntry, ViewQuery, dotted_name};
-use crate::syntax;
-use crate::syntax::AtSpan;
-use crate::syntax::fold;
+use crate::syntax::{AtSpan, fold, unique_names};
+use crate::{functions, syntax};
 
 impl Resolver<'_> {
     /// Resolves a FROM list; gives what it brings into sight.

@@ -7,8 +7,7 @@ use super::expr::Clause;
 use super::from::unreachable;
 use super::scope::{Item, Place, ScopeColumn, find};
 use super::{Resolver, quoted};
-use crate::syntax::fold;
-use crate::syntax::{all, binary, boolean, call};
+use crate::syntax::{all, binary, boolean, call, fold};
 
 /// Which side's rows are kept without a partner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -29,8 +29,7 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use self::scope::Scope;
 pub(crate) use self::sources::Source;
 use super::tables::Tables;
-use crate::syntax::fold;
-use crate::syntax::quoted;
+use crate::syntax::{fold, quoted};
 
 /// Rewrites the query in place.
 ///

@@ -9,10 +9,8 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::expr::Clause;
 use super::{Output, Resolver};
-use crate::plan::labels::next_free;
 use crate::syntax;
-use crate::syntax::fold;
-use crate::syntax::walk_expressions;
+use crate::syntax::{fold, next_free, walk_expressions};
 
 /// What an item says by itself.
 pub(super) enum OrderItem {

@@ -8,8 +8,7 @@ use super::suggestion::Suggestion;
 use super::whole_row::WholeRow;
 use super::{Columns, Resolver, differ_in_case, quoted};
 use crate::syntax;
-use crate::syntax::AtSpan;
-use crate::syntax::fold;
+use crate::syntax::{AtSpan, fold};
 
 /// The tables of one FROM clause.
 #[derive(Debug, Clone, Default)]

@@ -12,9 +12,8 @@ use super::expr::Clause;
 use super::order::{SelectList, apart, check_distinct_order};
 use super::scope::{Scope, ScopeColumn};
 use super::{Columns, Output, Resolver, grouping, quoted, whole_row};
-use crate::plan::labels::{label_of, unique_names};
 use crate::syntax;
-use crate::syntax::fold;
+use crate::syntax::{fold, label_of, unique_names};
 
 /// An item of a select list.
 enum Listed {

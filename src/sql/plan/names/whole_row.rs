@@ -17,8 +17,7 @@ use tablegate_types::sql_type::TableRow;
 use super::Resolver;
 use super::scope::{Found, Place, Scope, ScopeColumn, Source};
 use crate::expr::{RowLayout, field_function, row_function};
-use crate::syntax::fold;
-use crate::syntax::{self, boolean, call, column, item, query_of, select};
+use crate::syntax::{self, boolean, call, column, fold, item, query_of, select};
 
 /// No column of a client's has such a name.
 pub(super) const MARKER: &str = "\u{2}there";

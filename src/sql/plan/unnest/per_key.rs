@@ -5,10 +5,9 @@ use std::sync::Arc;
 use arrow::datatypes::DataType;
 use datafusion::common::{Column, Result, ScalarValue};
 use datafusion::functions_window::expr_fn::row_number;
-use datafusion::logical_expr::SortExpr;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{
-    DistinctOn, Expr, ExprFunctionExt, Limit, LogicalPlan, Projection, Window, WindowFrame, WindowFrameBound,
+    DistinctOn, Expr, ExprFunctionExt, Limit, LogicalPlan, Projection, SortExpr, Window, WindowFrame, WindowFrameBound,
     WindowFrameUnits, cast, lit,
 };
 

@@ -15,8 +15,7 @@ use crate::ddl::{Place, plan_condition};
 use crate::dml::BoundExpressions;
 use crate::plan::{Planner, resolve_column};
 use crate::relation::Relation;
-use crate::syntax::parse_tokens_of_expression;
-use crate::syntax::walk;
+use crate::syntax::{parse_tokens_of_expression, walk};
 
 /// A condition, ready for one COPY.
 pub(super) struct Condition {

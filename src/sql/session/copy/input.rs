@@ -20,7 +20,8 @@ use crate::outcome::{CommandTag, CopyFormat, CopyIn, Outcome};
 use crate::plan::schema_and_table;
 use crate::relation::{ColumnSource, Relation};
 use crate::session::{Position, Session};
-use crate::tx::{Isolation, TableMode};
+use crate::syntax::Isolation;
+use crate::tx::TableMode;
 
 /// A COPY FROM STDIN whose input is still arriving.
 pub(in crate::session) struct CopyInProgress {

@@ -24,8 +24,7 @@ use self::options::CopyOptions;
 pub use self::reader::CopiedRows;
 use super::{Position, Session};
 use crate::outcome::Outcome;
-use crate::syntax::CopyCommand;
-use crate::syntax::changes_rows;
+use crate::syntax::{CopyCommand, changes_rows};
 
 impl Session {
     pub(super) async fn start_copy(&mut self, copy: &CopyCommand, position: Position) -> SqlResult<Outcome> {

@@ -7,8 +7,7 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
 use super::words::{Read, Unexpected, Words};
-use crate::syntax::Statement;
-use crate::syntax::sql_type;
+use crate::syntax::{Statement, sql_type};
 
 /// PREPARE.
 #[derive(Debug, Clone)]

@@ -4,7 +4,7 @@
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::words::{Read, Unexpected, Words};
-use crate::tx::{Isolation, NamedModes};
+use crate::syntax::{Isolation, NamedModes};
 
 /// A command that controls transactions.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,8 +8,7 @@ use super::found::{
 };
 use super::offset::offset;
 use super::words::{Label, Special, Word, word};
-use crate::calendar::{Abbreviation, Zone, abbreviation};
-use crate::calendar::{MICROS_PER_DAY, MICROS_PER_SECOND};
+use crate::calendar::{Abbreviation, MICROS_PER_DAY, MICROS_PER_SECOND, Zone, abbreviation};
 use crate::style::Reading;
 
 /// What a text says: a date and a time, or a word that stands for one.

@@ -2,8 +2,7 @@
 
 use super::Fail;
 use super::fields::{fraction_micros, leading_integer};
-use crate::calendar::civil_from_days;
-use crate::calendar::{FIRST_DAY, MICROS_PER_DAY, MICROS_PER_SECOND, days_from_civil, days_in_month};
+use crate::calendar::{FIRST_DAY, MICROS_PER_DAY, MICROS_PER_SECOND, civil_from_days, days_from_civil, days_in_month};
 use crate::style::DateOrder;
 
 /// Sets of fields, as bits.

@@ -15,16 +15,16 @@ use tablegate_types::error::SqlError;
 use tablegate_types::key_codec::KeyCodec;
 use tablegate_types::sql_type::SqlType;
 
-use super::relation::{ColumnSource, RelationColumn};
+use super::{ColumnSource, RelationColumn};
 
 /// Counts up whenever the same stored values are to become other ones: what stores keep is then made anew.
 const VERSION: u32 = 1;
 
 /// The derived columns of a relation, in the places of its columns.
-pub(super) type DerivedColumns = Arc<[Option<Arc<DerivedColumn>>]>;
+pub(crate) type DerivedColumns = Arc<[Option<Arc<DerivedColumn>>]>;
 
 /// Of these columns, whose keys the codec maps.
-pub(super) fn derived_columns(columns: &[RelationColumn], codec: &Arc<KeyCodec>) -> DerivedColumns {
+pub(crate) fn derived_columns(columns: &[RelationColumn], codec: &Arc<KeyCodec>) -> DerivedColumns {
     let derived = |column: &RelationColumn| match &column.source {
         ColumnSource::KeyPart(part) => Some(Arc::new(key_part(codec, *part))),
         ColumnSource::Property { name, column_type } => {

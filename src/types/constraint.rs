@@ -1,7 +1,8 @@
 //! Constraints of a declared table: what is enforced, and what was declared and only recorded.
 
 use serde::{Deserialize, Serialize};
-use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+
+use crate::error::{ErrorKind, SqlError, SqlResult};
 
 /// Constraints a table may have besides its key: each takes two of the table's OIDs.
 const NUMBERS: u32 = 116;

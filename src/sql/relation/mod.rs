@@ -3,6 +3,9 @@
 //! The catalogue makes a [`Relation`] for a statement out of the declaration (if there is one) and the store's observed
 //! schema; it never changes afterwards, so a plan made with it stays valid as long as its shape does.
 
+mod derived;
+mod row_type;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -12,13 +15,14 @@ use bytes::BytesMut;
 use serde::{Deserialize, Serialize};
 use tablegate_store::model::{EntityKey, PropertyName};
 use tablegate_store::table::{ColumnType, DerivedColumn, TypeSet};
+use tablegate_types::constraint::Constraints;
 use tablegate_types::error::{ErrorKind, SqlError};
 use tablegate_types::key_codec::KeyCodec;
 use tablegate_types::output::{Style, TextColumn};
 use tablegate_types::sql_type::SqlType;
 
-use super::catalog::Constraints;
-use super::derived::{DerivedColumns, derived_columns};
+pub(crate) use self::derived::{DerivedColumns, derived_columns};
+pub(crate) use self::row_type::{row_array_oid, row_type_oid, table_row};
 use super::place::{Place, PlacedName, StoredTable};
 
 /// How a table came to be known.
@@ -194,7 +198,7 @@ impl Relation {
         let mut columns = self.columns.clone();
         for column in &self.columns {
             if let ColumnSource::Property { name, .. } = &column.source {
-                let name_of_types = super::plan::edm_type_column(&column.name);
+                let name_of_types = edm_type_column(&column.name);
                 let source = ColumnSource::EdmTypeOf(name.clone());
                 columns.push(RelationColumn {
                     hidden: true,
@@ -318,4 +322,9 @@ impl Relation {
     pub fn primary_key_name(&self) -> String {
         self.constraints.primary_key.clone().unwrap_or_else(|| format!("{}_pkey", self.name))
     }
+}
+
+/// The name of the hidden column that holds the stored types of a property's column.
+pub(crate) fn edm_type_column(column: &str) -> String {
+    format!("edm_type({column})")
 }

@@ -12,7 +12,7 @@ use crate::syntax::fold;
 const SUFFIX: char = '\u{1}';
 
 /// The label a client sees.
-pub(super) fn shown(label: &str) -> &str {
+pub(crate) fn shown(label: &str) -> &str {
     label.split(SUFFIX).next().unwrap_or(label)
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn shown_labels(text: &str) -> String {
 }
 
 /// A name for each column that no other column has: its label, or the label with a suffix where it occurs again.
-pub(super) fn unique_names(labels: &[String]) -> Vec<String> {
+pub(crate) fn unique_names(labels: &[String]) -> Vec<String> {
     let mut used: HashSet<String> = HashSet::with_capacity(labels.len());
     let mut name = |label: &String| match used.insert(label.clone()) {
         true => label.clone(),
@@ -36,7 +36,7 @@ pub(super) fn unique_names(labels: &[String]) -> Vec<String> {
 }
 
 /// A name for a label that nothing in `used` has; it is used then.
-pub(super) fn next_free(label: &str, used: &mut HashSet<String>) -> String {
+pub(crate) fn next_free(label: &str, used: &mut HashSet<String>) -> String {
     (2..).map(|n| format!("{label}{SUFFIX}{n}")).find(|candidate| used.insert(candidate.clone())).unwrap_or_default()
 }
 

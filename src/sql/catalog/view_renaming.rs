@@ -5,11 +5,10 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{ObjectName, ObjectNamePart, Query, SelectItem, SetExpr, TableAlias, TableFactor, VisitorMut};
 use tablegate_types::error::SqlResult;
 
-use super::{ident, query_of, text_of};
-use crate::catalog::View;
+use super::View;
+use super::view_text::{ident, query_of, text_of};
 use crate::place::PlacedName;
-use crate::syntax::fold;
-use crate::syntax::walk_mut;
+use crate::syntax::{fold, walk_mut};
 
 /// Lets a query that is spelled out follow a relation's new name. Its columns stay behind the old one as an alias.
 pub(crate) fn rename_relation(query: &mut Query, from: &PlacedName, to: &str) {
@@ -82,7 +81,7 @@ fn label_body(body: &mut SetExpr, names: &[String]) {
             for (item, name) in select.projection.iter_mut().zip(names) {
                 let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item else { return };
                 let expr = expr.clone();
-                let keeps_it = super::fixed::name_of(&expr) == Some(name);
+                let keeps_it = crate::syntax::name_of_column(&expr) == Some(name);
                 *item = match keeps_it {
                     true => SelectItem::UnnamedExpr(expr),
                     false => SelectItem::ExprWithAlias { expr, alias: ident(name) },

@@ -1,0 +1,44 @@
+//! Batches that are not a plan's: keys out of columns, operations into entity group transactions.
+
+use arrow::array::AsArray;
+use arrow::record_batch::RecordBatch;
+use tablegate_store::model::{EntityKey, TableName};
+use tablegate_store::table::{Batch, BatchBuilder, Operation};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+
+/// The keys in the first two columns of a batch, PartitionKey and RowKey.
+///
+/// # Errors
+/// XX000 when the columns are not text, and what the constructors of keys refuse.
+pub(crate) fn keys_of_batch(batch: &RecordBatch) -> SqlResult<Vec<EntityKey>> {
+    let text = |index: usize| {
+        batch
+            .column(index)
+            .as_string_opt::<i32>()
+            .ok_or_else(|| SqlError::new(ErrorKind::Internal, "a scan for keys did not give text columns"))
+    };
+    let (partitions, rows) = (text(0)?, text(1)?);
+    (0..batch.num_rows()).map(|i| Ok(EntityKey::parse(partitions.value(i), rows.value(i))?)).collect()
+}
+
+/// Packs operations, those of a partition one after the other, into as few EGTs as they fit.
+///
+/// # Errors
+/// When an entity breaks a limit, and the first error among the operations.
+pub(crate) fn pack(table: &TableName, operations: impl Iterator<Item = SqlResult<Operation>>) -> SqlResult<Vec<Batch>> {
+    let mut batches = Vec::new();
+    let mut builder = Batch::builder(table.clone());
+    for operation in operations {
+        let Err((operation, error)) = builder.push(operation?) else { continue };
+        if builder.is_empty() {
+            return Err(error.into());
+        }
+        let full: BatchBuilder = std::mem::replace(&mut builder, Batch::builder(table.clone()));
+        batches.push(full.build()?);
+        builder.push(operation).map_err(|(_, error)| error)?;
+    }
+    if !builder.is_empty() {
+        batches.push(builder.build()?);
+    }
+    Ok(batches)
+}

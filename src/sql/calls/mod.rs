@@ -1,0 +1,11 @@
+//! PostgreSQL's functions as DataFusion calls them.
+//!
+//! What they compute is in [`tablegate_types::functions`]. Here a call becomes an expression of a plan ([`udf`]). Functions
+//! that answer from the catalogue or the session are in `pg_catalog::functions`.
+
+mod moments;
+mod simplify;
+mod udf;
+
+pub(super) use self::moments::{StatementMoments, moments_of};
+pub(super) use self::udf::{Choice, Known, choose};

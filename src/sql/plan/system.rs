@@ -1,0 +1,67 @@
+//! The system catalogue, as planning asks it. Who has the relations and functions is above planning.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::catalog::TableProvider;
+use sqlparser::ast::Query;
+use tablegate_types::error::SqlResult;
+
+use crate::engine::Engine;
+use crate::expr::CatalogFunctions;
+use crate::reads::Reads;
+use crate::sequence::SessionSequences;
+use crate::settings::Settings;
+
+/// The system catalogue as one session's statement sees it.
+#[async_trait]
+pub(crate) trait SystemRelations: CatalogFunctions {
+    /// Whether this is a system relation. Without a schema it is looked for where PostgreSQL looks first.
+    fn knows(&self, schema: Option<&str>, table: &str) -> bool;
+
+    /// The OID of a system relation.
+    fn oid(&self, schema: Option<&str>, table: &str) -> Option<u32>;
+
+    /// The content of a system relation; `None` when there is no such relation.
+    ///
+    /// # Errors
+    /// When the catalogue cannot be read.
+    async fn provider(
+        &self,
+        engine: &Engine,
+        reads: &Reads,
+        schema: Option<&str>,
+        table: &str,
+    ) -> SqlResult<Option<Arc<dyn TableProvider>>>;
+
+    /// Whether the answer depends on the catalogue although the query may name no system relation: it calls one of its
+    /// functions, or casts to a type that names an object.
+    fn is_asked_by(&self, query: &Query) -> bool;
+
+    /// Gives the functions the tables they are to know.
+    ///
+    /// # Errors
+    /// When the catalogue cannot be read.
+    async fn see(&self, engine: &Engine, reads: &Reads) -> SqlResult<()>;
+
+    fn has_seen(&self) -> bool;
+
+    /// The query with relations in the place of functions that give their rows.
+    fn with_relations<'q>(&self, query: &'q Query) -> Cow<'q, Query>;
+
+    /// Turns what only PostgreSQL's grammar has into what the planner takes.
+    ///
+    /// # Errors
+    /// 0A000 for a form that cannot be turned.
+    fn rewrite(&self, query: &mut Query) -> SqlResult<()>;
+
+    /// The session's settings.
+    fn settings(&self) -> &Settings;
+
+    /// The session's sequences.
+    ///
+    /// # Errors
+    /// XX000 outside a session.
+    fn sequences(&self) -> SqlResult<&Arc<SessionSequences>>;
+}
