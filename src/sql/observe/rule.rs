@@ -112,6 +112,15 @@ mod tests {
     }
 
     #[test]
+    fn a_hundred_entities_are_within_the_rules_and_four_mebibytes_are_not() {
+        let broken = |entities, bytes| broken_by_size(entities, bytes).collect::<Vec<_>>();
+        assert!(broken(100, 4 * 1024 * 1024 - 1).is_empty());
+        assert!(matches!(broken(101, 0).as_slice(), [Rule::TooManyEntities]));
+        assert!(matches!(broken(1, 4 * 1024 * 1024).as_slice(), [Rule::TooLarge]));
+        assert!(matches!(broken(101, 4 * 1024 * 1024).as_slice(), [Rule::TooManyEntities, Rule::TooLarge]));
+    }
+
+    #[test]
     fn a_rule_is_broken_once_by_the_first_statement() {
         let (first, second) = (Arc::new(SeenStatement::new("A")), Arc::new(SeenStatement::new("B")));
         let mut observed = Observed::default();

@@ -30,11 +30,17 @@ pub struct Repeated {
 }
 
 /// The texts of a session, by what is left of them without constants, and the types of these.
-#[derive(Default)]
 pub(super) struct RepeatedTexts {
     known: HashMap<String, Text>,
     bytes: usize,
     uses: u64,
+    most: Bounds,
+}
+
+/// What a session remembers.
+struct Bounds {
+    texts: usize,
+    bytes: usize,
 }
 
 struct Text {
@@ -54,7 +60,18 @@ enum Is {
     Other { version: u64 },
 }
 
+impl Default for RepeatedTexts {
+    fn default() -> Self {
+        Self::within(Bounds { texts: TEXTS_MAX, bytes: TEXTS_BYTES })
+    }
+}
+
 impl RepeatedTexts {
+    /// None yet, and never more than that.
+    fn within(most: Bounds) -> Self {
+        Self { known: HashMap::new(), bytes: 0, uses: 0, most }
+    }
+
     /// What is known of a text, which is used now; `None` for a new one, which is remembered.
     fn get(&mut self, key: &str) -> Option<&Is> {
         self.uses += 1;
@@ -77,7 +94,8 @@ impl RepeatedTexts {
 
     /// Forgets those that were used longest ago.
     fn make_room(&mut self, bytes: usize) {
-        while !self.known.is_empty() && (self.known.len() >= TEXTS_MAX || self.bytes + bytes > TEXTS_BYTES) {
+        let Bounds { texts: most_texts, bytes: most_bytes } = self.most;
+        while !self.known.is_empty() && (self.known.len() >= most_texts || self.bytes + bytes > most_bytes) {
             let oldest = self.known.iter().min_by_key(|(_, text)| text.last_use).map(|(key, _)| key.clone());
             let Some(oldest) = oldest else { return };
             self.bytes -= oldest.len();
@@ -195,4 +213,58 @@ fn reads_as_literal(sql_type: &SqlType) -> bool {
             | T::Timestamp
             | T::Timestamptz
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(texts: &RepeatedTexts) -> Vec<&str> {
+        let mut known: Vec<&str> = texts.known.keys().map(String::as_str).collect();
+        known.sort_unstable();
+        known
+    }
+
+    #[test]
+    fn the_text_used_longest_ago_makes_room() {
+        let mut texts = RepeatedTexts::within(Bounds { texts: 3, bytes: 1000 });
+        for text in ["a", "b", "c"] {
+            assert!(texts.get(text).is_none(), "it is new");
+        }
+        assert!(matches!(texts.get("a"), Some(Is::New)), "three are remembered");
+        texts.put("a", Is::Other { version: 7 });
+        assert!(texts.get("d").is_none());
+        assert_eq!(known(&texts), ["a", "c", "d"]);
+        assert!(matches!(texts.get("a"), Some(Is::Other { version: 7 })));
+        assert!(texts.get("c").is_some() && texts.get("e").is_none());
+        assert_eq!(known(&texts), ["a", "c", "e"]);
+        // What was forgotten is not taken for known.
+        texts.put("b", Is::Other { version: 7 });
+        assert!(texts.get("b").is_none());
+    }
+
+    #[test]
+    fn all_texts_together_have_so_many_bytes() {
+        let mut texts = RepeatedTexts::within(Bounds { texts: 100, bytes: 10 });
+        for text in ["aaaa", "bbb", "ccc"] {
+            texts.get(text);
+        }
+        assert_eq!((known(&texts), texts.bytes), (vec!["aaaa", "bbb", "ccc"], 10));
+        texts.get("aaaa");
+        texts.get("d");
+        assert_eq!((known(&texts), texts.bytes), (vec!["aaaa", "ccc", "d"], 8));
+        texts.get("eeeeeeee");
+        assert_eq!((known(&texts), texts.bytes), (vec!["d", "eeeeeeee"], 9));
+        // One that is too long for all of it stands alone, until another one comes.
+        texts.get("ffffffffffffffff");
+        assert_eq!((known(&texts), texts.bytes), (vec!["ffffffffffffffff"], 16));
+        texts.get("g");
+        assert_eq!((known(&texts), texts.bytes), (vec!["g"], 1));
+    }
+
+    #[test]
+    fn a_session_remembers_64_texts_of_64_kib() {
+        let RepeatedTexts { most, .. } = RepeatedTexts::default();
+        assert_eq!((most.texts, most.bytes), (64, 65_536));
+    }
 }

@@ -18,17 +18,33 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use super::values;
 use crate::statistics::Memory;
 
+/// What one transaction may write, in bytes of the `$batch` body: a store takes a commit in one piece, in memory.
+const TRANSACTION_MAX_BYTES: usize = 1 << 30;
+
 /// The memory that the collected writes of all transactions share, and where the rest goes.
 #[derive(Debug)]
 pub(crate) struct WriteSpace {
     limit: usize,
     used: AtomicUsize,
     folder: PathBuf,
+    transaction_max: usize,
 }
 
 impl WriteSpace {
     pub fn new(limit: usize, folder: PathBuf) -> Arc<Self> {
-        Arc::new(Self { limit, used: AtomicUsize::new(0), folder })
+        Arc::new(Self { limit, used: AtomicUsize::new(0), folder, transaction_max: TRANSACTION_MAX_BYTES })
+    }
+
+    /// The same with another bound for each transaction.
+    #[cfg(test)]
+    pub fn with_transaction_max(self: Arc<Self>, transaction_max: usize) -> Arc<Self> {
+        let Self { limit, folder, .. } = &*self;
+        Arc::new(Self { limit: *limit, used: AtomicUsize::new(0), folder: folder.clone(), transaction_max })
+    }
+
+    /// How many bytes of the `$batch` body one transaction may write.
+    pub fn transaction_max(&self) -> usize {
+        self.transaction_max
     }
 
     /// How much of the memory is taken.
@@ -106,6 +122,10 @@ pub(super) struct Keeper {
 impl Keeper {
     pub fn new(space: Arc<WriteSpace>) -> Self {
         Self { space, file: None }
+    }
+
+    pub fn space(&self) -> &WriteSpace {
+        &self.space
     }
 
     /// # Errors

@@ -21,9 +21,6 @@ use crate::observe::Footprint;
 use crate::place::{Place, StoredTable};
 use crate::relation::{Relation, RelationKind};
 
-/// What one transaction may write, in bytes of the `$batch` body: a store takes a commit in one piece, in memory.
-const TRANSACTION_MAX_BYTES: usize = 1 << 30;
-
 /// The collected writes, by table and key.
 #[derive(Debug)]
 pub(crate) struct WriteSet {
@@ -335,8 +332,9 @@ impl WriteSet {
                 (key, base, values, bytes)
             }
         };
-        if self.totals.payload_bytes + self.totals.free_bytes + bytes > TRANSACTION_MAX_BYTES {
-            return Err(too_large());
+        let most = self.keeper.space().transaction_max();
+        if self.totals.payload_bytes + self.totals.free_bytes + bytes > most {
+            return Err(too_large(most));
         }
         let fresh =
             || TableWrites { relation: Arc::clone(relation), writes: Layers::default(), observed: Arc::default() };
@@ -358,8 +356,11 @@ impl WriteSet {
     }
 }
 
-fn too_large() -> Box<SqlError> {
-    let message = format!("a transaction cannot write more than {} GiB", TRANSACTION_MAX_BYTES >> 30);
+fn too_large(most: usize) -> Box<SqlError> {
+    let message = match most >> 30 {
+        0 => format!("a transaction cannot write more than {most} bytes"),
+        gibibytes => format!("a transaction cannot write more than {gibibytes} GiB"),
+    };
     SqlError::new(ErrorKind::LimitExceeded, message)
         .with_detail("It is committed in one piece, which has to fit into memory.")
         .with_hint("Commit after fewer rows.")
@@ -467,6 +468,23 @@ mod tests {
         assert_eq!((set.operations(), set.payload_bytes(), set.has_several_tables()), (50, bytes, false));
         assert!(image(&set.own_writes()).unwrap().is_some());
         assert_eq!(operations(set).len(), 50);
+    }
+
+    #[test]
+    fn a_transaction_writes_so_many_bytes_and_no_more() {
+        let rows = || ["1", "2"].map(|row| stored(row, &[("a", 1)]).entity);
+        let written = |space: Arc<WriteSpace>| {
+            let mut set = WriteSet::new(space);
+            let written = rows().into_iter().try_for_each(|entity| set.insert(&table(), entity, now()));
+            written.map(|()| set.payload_bytes())
+        };
+        let space = || WriteSpace::new(200, std::env::temp_dir());
+        let bytes = written(space()).unwrap();
+        assert_eq!(written(space().with_transaction_max(bytes)).unwrap(), bytes);
+        let refused = written(space().with_transaction_max(bytes - 1)).unwrap_err();
+        assert_eq!(refused.kind, ErrorKind::LimitExceeded);
+        assert_eq!(space().transaction_max(), 1024 * 1024 * 1024);
+        assert_eq!(too_large(space().transaction_max()).message, "a transaction cannot write more than 1 GiB");
     }
 
     #[test]

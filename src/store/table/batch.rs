@@ -102,7 +102,8 @@ pub struct Batch {
 impl Batch {
     pub fn builder(table: TableName) -> BatchBuilder {
         let bytes_at_most = payload::ENVELOPE_BYTES;
-        BatchBuilder { table, operations: Vec::new(), rows: HashSet::new(), bytes_at_most, counted: None }
+        let (operations, rows, counted) = (Vec::new(), HashSet::new(), None);
+        BatchBuilder { table, operations, rows, bytes_at_most, counted, bytes_end: EGT_MAX_BYTES }
     }
 
     /// A batch of one operation.
@@ -152,6 +153,8 @@ pub struct BatchBuilder {
     /// Counting exactly costs as much as writing the body, so it begins only when this says that it could be too long.
     bytes_at_most: usize,
     counted: Option<usize>,
+    /// The body has to be smaller.
+    bytes_end: usize,
 }
 
 impl BatchBuilder {
@@ -197,12 +200,12 @@ impl BatchBuilder {
             return Err(BatchError::TooManyOperations);
         }
         let most = self.bytes_at_most + payload::operation_bytes_at_most(&self.table, operation);
-        if self.counted.is_none() && most < EGT_MAX_BYTES {
+        if self.counted.is_none() && most < self.bytes_end {
             return Ok(None);
         }
         let before = self.counted.unwrap_or_else(|| payload_bytes(&self.table, &self.operations));
         let bytes = before + payload::operation_bytes(&self.table, operation);
-        if bytes >= EGT_MAX_BYTES { Err(BatchError::TooLarge { bytes }) } else { Ok(Some(bytes)) }
+        if bytes >= self.bytes_end { Err(BatchError::TooLarge { bytes }) } else { Ok(Some(bytes)) }
     }
 
     pub fn len(&self) -> usize {
@@ -296,6 +299,31 @@ mod tests {
     #[test]
     fn no_operation_is_no_batch() {
         assert_eq!(Batch::builder(table()).build(), Err(BatchError::Empty));
+    }
+
+    /// Whatever the body's length, whether it was counted before or not.
+    #[test]
+    fn a_body_of_exactly_the_bound_is_refused() {
+        let operations = || (0..20).map(|row| insert_with(&row.to_string(), "p", one_property(EdmValue::Int32(row))));
+        let lengths: Vec<usize> =
+            (1..=20).map(|count| payload_bytes(&table(), &operations().take(count).collect::<Vec<_>>())).collect();
+        for bytes_end in lengths[0]..=lengths[19] + 1 {
+            let mut builder = BatchBuilder { bytes_end, ..Batch::builder(table()) };
+            let fit = lengths.iter().filter(|length| **length < bytes_end).count();
+            for (index, operation) in operations().enumerate() {
+                match index < fit {
+                    true => builder.push(operation).unwrap(),
+                    false => {
+                        let bytes = lengths[fit];
+                        if index == fit {
+                            assert_eq!(push_error(&mut builder, operation), BatchError::TooLarge { bytes });
+                        }
+                    }
+                }
+            }
+            assert_eq!(builder.len(), fit, "under {bytes_end}");
+        }
+        assert_eq!(Batch::builder(table()).bytes_end, 4_194_304);
     }
 
     #[test]

@@ -293,3 +293,33 @@ fn keys_that_become_known_at_run_time_are_looked_up_where_that_pays() {
         assert_eq!(Caps::within_rows(rows).max_ranges, most);
     }
 }
+
+#[test]
+fn so_many_keys_are_named_and_no_more() {
+    use datafusion::logical_expr::{col, lit};
+    let relation = raw();
+    let listed = |count: usize| {
+        let keys = (0..count).map(|n| lit(format!("{n:06}"))).collect();
+        vec![col("\"PartitionKey\"").eq(lit("p")), col("\"RowKey\"").in_list(keys, false)]
+    };
+    let spans = |plan: &KeyPlan| plan.ranges().map(|range| range.rows.len()).sum::<usize>();
+    for (most, caps) in [(3, Caps { max_ranges: 3 }), (10_000, Caps::default())] {
+        let plan = KeyPlan::within(&caps, &relation, &listed(most));
+        assert_eq!((spans(&plan), plan.is_exact()), (most, true));
+        let plan = KeyPlan::within(&caps, &relation, &listed(most + 1));
+        assert_eq!((spans(&plan), plan.is_exact()), (1, false), "all between the first and the last");
+    }
+    let names: Vec<&str> = relation.columns.iter().map(|c| c.name.as_str()).collect();
+    let all = KeyPlan::from_filters(&relation, &[]);
+    let found = |count: usize| {
+        let keys = (0..count).map(|n| physical_lit(format!("{n}"))).collect();
+        let partition = Arc::new(Column::new("PartitionKey", 0));
+        let listed = InListExpr::try_new(partition, keys, false, &relation.arrow_schema).unwrap();
+        let narrowed = all.narrowed_by(&Caps { max_ranges: 3 }, &relation, &[Arc::new(listed)], &names);
+        narrowed.map(|groups| groups.concat().len())
+    };
+    assert_eq!((found(3), found(4)), (Some(3), None), "keys that a join finds");
+    // What every statement is planned with.
+    assert_eq!(spans(&KeyPlan::from_filters(&relation, &listed(10_000))), 10_000);
+    assert_eq!(spans(&KeyPlan::from_filters(&relation, &listed(10_001))), 1);
+}
