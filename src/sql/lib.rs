@@ -27,6 +27,7 @@ mod nesting;
 pub mod notify;
 mod observe;
 pub mod outcome;
+mod own_rows;
 mod pg_catalog;
 pub mod place;
 mod plan;

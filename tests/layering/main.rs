@@ -67,7 +67,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("smallvec", &["sql/tx"]),
     // Files without a name, for what collected writes do not keep in memory; files that replace others; a folder of
     // temporary tables.
-    ("tempfile", &["sql/tx", "pg/auth", "cli/wiring"]),
+    ("tempfile", &["sql/cursor", "sql/tx", "pg/auth", "cli/wiring"]),
     ("strsim", &["sql"]),
     ("thiserror", &["store", "backends", "types", "sql", "pg", "cli"]),
     // One allocator for the program; who uses the library has their own.

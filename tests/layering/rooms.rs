@@ -6,6 +6,7 @@ use super::{is_inside, sources};
 
 /// The folders and files of `src/sql`, lowest first.
 const ROOMS: &[&str] = &[
+    "own_rows",
     "mount",
     "place",
     "login",

@@ -1,15 +1,13 @@
 //! The rows of a cursor, and where it stands among them.
 
-use std::collections::VecDeque;
-
 use arrow::array::UInt64Array;
 use arrow::compute::take_record_batch;
 use arrow::record_batch::RecordBatch;
-use datafusion::execution::memory_pool::MemoryReservation;
 use futures::{StreamExt, stream};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tokio::sync::OwnedMutexGuard;
 
+use super::kept::KeptBatches;
 use crate::outcome::RowStream;
 use crate::syntax::Direction;
 
@@ -21,36 +19,19 @@ pub(crate) struct CursorRows {
     /// `None` once it is read to its end.
     source: Option<RowStream>,
     /// Rows that may be asked for again, and those that were read ahead.
-    kept: VecDeque<Kept>,
+    kept: KeptBatches,
     /// Rows that were read from the source.
     read: u64,
     /// The row it stands on; 0 before the first one, one more than there are behind the last one.
     position: u64,
     /// SCROLL or NO SCROLL, where one was given.
     scroll: Option<bool>,
-    memory: MemoryReservation,
-}
-
-/// Rows that were read together.
-struct Kept {
-    first: u64,
-    rows: RecordBatch,
-}
-
-impl Kept {
-    fn end(&self) -> u64 {
-        self.first + self.rows.num_rows() as u64
-    }
-
-    fn bytes(&self) -> usize {
-        self.rows.get_array_memory_size()
-    }
 }
 
 impl CursorRows {
     /// In front of the first row.
-    pub fn new(source: RowStream, scroll: Option<bool>, memory: MemoryReservation) -> Self {
-        Self { source: Some(source), kept: VecDeque::new(), read: 0, position: 0, scroll, memory }
+    pub fn new(source: RowStream, scroll: Option<bool>, kept: KeptBatches) -> Self {
+        Self { source: Some(source), kept, read: 0, position: 0, scroll }
     }
 
     /// Reads everything that is left, so that the query behind it may end.
@@ -66,9 +47,9 @@ impl CursorRows {
     async fn next(&mut self, most: u64) -> SqlResult<Option<RecordBatch>> {
         let wanted = self.position + 1;
         loop {
-            if let Some(kept) = self.kept_with(wanted) {
-                let count = most.min(kept.end() - wanted);
-                let rows = kept.rows.slice(index(wanted - kept.first), index(count));
+            if let Some((first, kept)) = self.kept.get(wanted)? {
+                let count = most.min(first + kept.num_rows() as u64 - wanted);
+                let rows = kept.slice(index(wanted - first), index(count));
                 self.position += count;
                 self.forget();
                 return Ok(Some(rows));
@@ -84,13 +65,13 @@ impl CursorRows {
     fn previous(&mut self, most: u64) -> SqlResult<Option<RecordBatch>> {
         let last = self.position.saturating_sub(1);
         self.check_backward(last)?;
-        let Some(kept) = self.kept_with(last) else {
+        let Some((first, kept)) = self.kept.get(last)? else {
             self.position = 0;
             return Ok(None);
         };
-        let count = most.min(last - kept.first + 1);
-        let indices: UInt64Array = (0..count).map(|back| last - kept.first - back).collect();
-        let rows = take_record_batch(&kept.rows, &indices)?;
+        let count = most.min(last - first + 1);
+        let indices: UInt64Array = (0..count).map(|back| last - first - back).collect();
+        let rows = take_record_batch(&kept, &indices)?;
         self.position = last + 1 - count;
         Ok(Some(rows))
     }
@@ -102,8 +83,8 @@ impl CursorRows {
             self.position = row;
         }
         while self.position < row && self.next(row - self.position).await?.is_some() {}
-        let here = self.kept_with(self.position);
-        Ok(here.map(|kept| kept.rows.slice(index(self.position - kept.first), 1)))
+        let here = self.kept.get(self.position)?;
+        Ok(here.map(|(first, kept)| kept.slice(index(self.position - first), 1)))
     }
 
     /// Goes behind the last row.
@@ -126,17 +107,12 @@ impl CursorRows {
 
     /// Whether the cursor may go back to a row, or in front of the first one.
     fn check_backward(&self, row: u64) -> SqlResult<()> {
-        let is_there = self.read == 0 || row > self.read || self.kept_with(row.max(1)).is_some();
+        let is_there = self.read == 0 || row > self.read || self.kept.has(row.max(1));
         if self.scroll != Some(false) && is_there {
             return Ok(());
         }
         Err(SqlError::new(ErrorKind::ObjectNotInState, "cursor can only scan forward")
             .with_hint("Declare it with SCROLL option to enable backward scan."))
-    }
-
-    fn kept_with(&self, row: u64) -> Option<&Kept> {
-        let after = self.kept.partition_point(|kept| kept.end() <= row);
-        self.kept.get(after).filter(|kept| kept.first <= row)
     }
 
     /// Reads more rows; false at the end of the query.
@@ -147,10 +123,8 @@ impl CursorRows {
             return Ok(false);
         };
         if rows.num_rows() > 0 {
-            let kept = Kept { first: self.read + 1, rows };
-            self.memory.try_grow(kept.bytes())?;
-            self.read = kept.end() - 1;
-            self.kept.push_back(kept);
+            self.kept.push(self.read + 1, &rows)?;
+            self.read += rows.num_rows() as u64;
         }
         Ok(true)
     }
@@ -163,15 +137,7 @@ impl CursorRows {
             Some(false) => 0,
             None => UNASKED_SCROLL_BYTES,
         };
-        let passed = self.kept.iter().take_while(|kept| kept.end() <= self.position);
-        let mut bytes: usize = passed.map(Kept::bytes).sum();
-        while bytes > budget
-            && self.kept.len() > 1
-            && let Some(oldest) = self.kept.pop_front()
-        {
-            bytes -= oldest.bytes();
-            self.memory.shrink(oldest.bytes());
-        }
+        self.kept.forget_before(self.position, budget);
     }
 }
 
@@ -218,15 +184,15 @@ mod tests {
 
     use arrow::array::{ArrayRef, AsArray, Int64Array};
     use arrow::datatypes::Int64Type;
-    use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryConsumer, MemoryPool};
+    use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, UnboundedMemoryPool};
     use proptest::prelude::*;
     use tokio::sync::Mutex;
 
     use super::*;
 
-    /// A cursor over the numbers 1 to `count`, in batches of three.
+    /// A cursor over the numbers 1 to `count`, in batches of three, of which two are kept in memory.
     fn cursor(count: i64, scroll: Option<bool>) -> Arc<Mutex<CursorRows>> {
-        let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(1 << 20));
+        let pool: Arc<dyn MemoryPool> = Arc::new(UnboundedMemoryPool::default());
         let numbers: Vec<i64> = (1..=count).collect();
         let batch = |numbers: &[i64]| {
             let array: ArrayRef = Arc::new(Int64Array::from(numbers.to_vec()));
@@ -234,7 +200,8 @@ mod tests {
         };
         let batches: Vec<_> = numbers.chunks(3).map(batch).collect();
         let memory = MemoryConsumer::new("test").register(&pool);
-        Arc::new(Mutex::new(CursorRows::new(Box::pin(stream::iter(batches)), scroll, memory)))
+        let kept = KeptBatches::new(memory, 32 * 2 * 3 * 8, std::env::temp_dir());
+        Arc::new(Mutex::new(CursorRows::new(Box::pin(stream::iter(batches)), scroll, kept)))
     }
 
     async fn numbers(cursor: &Arc<Mutex<CursorRows>>, direction: Direction) -> SqlResult<Vec<i64>> {
@@ -304,7 +271,7 @@ mod tests {
     async fn without_scroll_nothing_is_kept() {
         let cursor = cursor(10, Some(false));
         assert_eq!(numbers(&cursor, Direction::Forward(Some(7))).await.unwrap(), (1..=7).collect::<Vec<_>>());
-        assert_eq!(cursor.lock().await.kept.len(), 1);
+        assert!(!cursor.lock().await.kept.has(6) && cursor.lock().await.kept.has(7));
         for direction in [Direction::Backward(Some(1)), Direction::Absolute(7), Direction::Relative(0)] {
             let error = numbers(&cursor, direction).await.unwrap_err();
             assert_eq!(error.kind, ErrorKind::ObjectNotInState, "{direction:?}");

@@ -89,7 +89,7 @@ impl PreparedDelete {
         while let Some(batch) = batches.next().await {
             let (batch, keys) = first_changes(batch?, writes, self.joins)?;
             if let Some(returning) = &self.returning {
-                gone.push(returning.read(&batch.columns()[IDENTITY_COLUMNS..])?)?;
+                gone.push(&returning.read(&batch.columns()[IDENTITY_COLUMNS..])?)?;
             }
             for (row, key) in keys.into_iter().enumerate() {
                 writes.delete(key, &etag_at(&batch, row)?).await?;

@@ -261,7 +261,7 @@ impl PreparedInsert {
         let written = self.conflict.write(planner, parameters, &rows, &incoming, writes).await?;
         run.changed += written.changed();
         if self.returning.is_some() {
-            written.rows_after(&incoming)?.into_iter().try_for_each(|rows| run.kept.push(rows))?;
+            written.rows_after(&incoming)?.into_iter().try_for_each(|rows| run.kept.push(&rows))?;
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ use futures::{StreamExt, stream};
 use tablegate_types::error::SqlResult;
 
 use crate::outcome::RowStream;
+use crate::own_rows::own_rows;
 use crate::plan::Planner;
 
 /// Batches of rows, accounted for as long as they live.
@@ -22,9 +23,10 @@ impl KeptRows {
 
     /// # Errors
     /// 53200 when they are more than queries may hold.
-    pub fn push(&mut self, batch: RecordBatch) -> SqlResult<()> {
-        self.memory.try_grow(batch.get_array_memory_size())?;
-        self.batches.push(batch);
+    pub fn push(&mut self, batch: &RecordBatch) -> SqlResult<()> {
+        let (rows, bytes) = own_rows(batch)?;
+        self.memory.try_grow(bytes)?;
+        self.batches.push(rows);
         Ok(())
     }
 
@@ -35,7 +37,7 @@ impl KeptRows {
     pub async fn of(planner: &Planner<'_>, purpose: &str, mut stream: RowStream) -> SqlResult<Self> {
         let mut rows = Self::new(planner, purpose);
         while let Some(batch) = stream.next().await {
-            rows.push(batch?)?;
+            rows.push(&batch?)?;
         }
         Ok(rows)
     }

@@ -135,7 +135,7 @@ impl PreparedUpdate {
                 let before = batch.columns()[target..others].to_vec();
                 let after = changes.apply(before, batch.num_rows(), &mut values)?;
                 if let Some(returning) = &self.returning {
-                    kept.push(returning.joined(&after, &batch.columns()[others..])?)?;
+                    kept.push(&returning.joined(&after, &batch.columns()[others..])?)?;
                 }
             }
             for (row, key) in keys.iter().enumerate() {

@@ -6,7 +6,7 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::prepare::{Plan, Prepared};
 use super::{Position, Session};
-use crate::cursor::{Cursor, CursorRows, fetch};
+use crate::cursor::{Cursor, CursorRows, KeptBatches, fetch};
 use crate::outcome::{CommandTag, Outcome, Rows, RowsTag};
 use crate::statistics::OpenCursor;
 use crate::syntax::{Command, CursorCommand, Declare, Fetch};
@@ -36,8 +36,7 @@ impl Session {
         let Outcome::Rows(rows) = Box::pin(self.run(query, parameters, position)).await? else {
             return Err(SqlError::new(ErrorKind::Internal, "the query of a cursor gave no rows"));
         };
-        let memory = self.engine.memory("rows of a cursor");
-        let source = CursorRows::new(rows.stream, declare.scroll, memory);
+        let source = CursorRows::new(rows.stream, declare.scroll, self.kept_rows("rows of a cursor"));
         let (counted, depth) = (OpenCursor::new(self.engine.counters()), self.transaction.savepoints());
         let cursor = Cursor::new(declare, self.origin(prepared), rows.columns, source, depth, counted);
         self.cursors.add(declare.name.clone(), cursor);
@@ -46,6 +45,12 @@ impl Session {
             return Err(error);
         }
         Ok(Outcome::Done(CommandTag::Plain("DECLARE CURSOR")))
+    }
+
+    /// What a cursor keeps of its rows: none yet.
+    pub(super) fn kept_rows(&self, purpose: &str) -> KeptBatches {
+        let config = self.engine.config();
+        KeptBatches::new(self.engine.memory(purpose), config.query_memory, config.spill_folder.clone())
     }
 
     pub(super) async fn run_cursor(&mut self, command: &CursorCommand) -> SqlResult<Outcome> {

@@ -27,7 +27,7 @@ impl Session {
         let Outcome::Rows(rows) = self.execute(prepared, parameters, Position::MoreFollow).await? else {
             return Err(SqlError::new(ErrorKind::Internal, "the query of a portal gave no rows"));
         };
-        let source = CursorRows::new(rows.stream, None, self.engine.memory("rows of a portal"));
+        let source = CursorRows::new(rows.stream, None, self.kept_rows("rows of a portal"));
         let (counted, depth) = (OpenCursor::new(self.engine.counters()), self.transaction.savepoints());
         let cursor = Cursor::of_portal(self.origin(prepared), rows.columns, source, depth, counted);
         self.cursors.add(name.to_owned(), cursor);

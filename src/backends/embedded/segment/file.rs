@@ -23,6 +23,7 @@ use xxhash_rust::xxh64::{Xxh64, xxh64};
 use super::super::engine::guarded;
 use super::folder;
 use super::manifest::{BatchMeta, SegmentColumn, SegmentMeta};
+use super::own::own;
 
 /// Where the columns are that every row has; properties follow.
 pub(super) const PARTITION_KEY: usize = 0;
@@ -90,7 +91,8 @@ impl SegmentFile {
         if checksum(&*array) != expected.checksum || array.len() != batch.rows {
             return Err(format!("the checksum of a column is wrong in the batch at {}", batch.offset));
         }
-        Ok(array)
+        // Its buffers are the mapping until now, all of it.
+        Ok(own(array))
     }
 
     pub(super) fn is_damaged(&self) -> bool {

@@ -29,6 +29,7 @@ mod file;
 mod folder;
 pub(super) mod install;
 pub(super) mod manifest;
+mod own;
 pub(super) mod piece;
 mod prune;
 mod recent;

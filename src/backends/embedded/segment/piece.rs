@@ -17,6 +17,7 @@ use super::super::rows::RowColumns;
 use super::assemble::{Keys, assemble, is_at_hand};
 use super::changes::Changes;
 use super::delta::Delta;
+use super::own::own;
 use super::recent::Recent;
 use super::{Segment, prune};
 
@@ -273,7 +274,11 @@ impl Piece {
         }
         // One run at most: all rows are of one side.
         let rows = changes.rows(written)?.zip(runs.list.first());
-        Ok(rows.map_or(Step::Done, |(rows, (_, run))| Step::Batches(vec![rows.slice(run.start, run.len())])))
+        let batch = rows.map(|(rows, (_, run))| {
+            let rows = rows.slice(run.start, run.len());
+            record_batch(rows.schema_ref(), rows.columns().to_vec(), rows.num_rows())
+        });
+        Ok(batch.map_or(Step::Done, |batch| Step::Batches(vec![batch])))
     }
 }
 
@@ -375,7 +380,9 @@ fn merged(
     Ok(make_array(merged.freeze()))
 }
 
+/// Over buffers of its own length: who reserves memory for it does so by these.
 fn record_batch(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> RecordBatch {
+    let columns = columns.into_iter().map(own).collect();
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     let batch = RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options);
     batch.expect("the columns were made for the schema, all of one length")
