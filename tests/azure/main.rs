@@ -2,6 +2,7 @@
 
 #[path = "../azurite/mod.rs"]
 mod azurite;
+mod blocks;
 mod client;
 mod discovery;
 mod faults;

@@ -147,7 +147,7 @@ impl OnConflict {
                         continue;
                     }
                     once(writes, rows.key(row))?;
-                    writes.insert(rows.entity(row)?).await?;
+                    writes.insert_absent(rows.entity(row)?).await?;
                 }
             }
             outcome.inserted.push(row);

@@ -195,14 +195,28 @@ impl<'a> Writes<'a> {
     /// 23505 when it is known to be there, 0A000 or 54000 when a block would break a rule of EGTs.
     pub async fn insert(&mut self, entity: Entity) -> SqlResult<()> {
         entity.check()?;
-        if !self.is_direct() {
-            let is_there = self.lock_current(&entity.key).await?.is_some();
-            if self.stale {
-                return Ok(());
-            }
-            if is_there {
-                return Err(self.relation.duplicate_key(&entity.key));
-            }
+        let is_there = match self.learns_of_keys_at_commit() {
+            true => self.own_image(&entity.key)?.flatten().is_some(),
+            false => self.lock_current(&entity.key).await?.is_some(),
+        };
+        if is_there && !self.stale {
+            return Err(self.relation.duplicate_key(&entity.key));
+        }
+        self.put_insertion(entity).await
+    }
+
+    /// Adds an entity that was looked for and not found.
+    ///
+    /// # Errors
+    /// As [`Writes::insert`].
+    pub async fn insert_absent(&mut self, entity: Entity) -> SqlResult<()> {
+        entity.check()?;
+        self.put_insertion(entity).await
+    }
+
+    async fn put_insertion(&mut self, entity: Entity) -> SqlResult<()> {
+        if self.stale {
+            return Ok(());
         }
         let (relation, now) = (self.relation.clone(), self.now);
         match &mut self.mode {
@@ -224,7 +238,7 @@ impl<'a> Writes<'a> {
             let operation = if replace { Operation::InsertOrReplace(entity) } else { Operation::InsertOrMerge(entity) };
             return writer.push(operation).await;
         }
-        let Some(base) = self.lock_conflicting(&entity.key).await? else { return self.insert(entity).await };
+        let Some(base) = self.lock_conflicting(&entity.key).await? else { return self.insert_absent(entity).await };
         let removed = if replace {
             base.entity
                 .properties
@@ -280,6 +294,7 @@ impl<'a> Writes<'a> {
         if !self.claim(&key, etag, RowStrength::Update).await? {
             return Ok(());
         }
+        self.check_insertion_before_it_goes(&key).await?;
         let (relation, now) = (self.relation.clone(), self.now);
         match &mut self.mode {
             WriteMode::Direct(writer) => writer.push(Operation::Delete(key, IfMatch::ETag(etag.clone()))).await,
@@ -331,6 +346,26 @@ impl<'a> Writes<'a> {
             self.stale |= found != Found::Unchanged;
         }
         Ok(!self.stale)
+    }
+
+    /// Whether it is left to the commit to find that the key of an insertion is there: the batch carries that condition, and in a
+    /// store that others write to, asking before would be a request for each row and prove nothing. Within a savepoint it is
+    /// asked all the same: who would go on from there has to be told now.
+    fn learns_of_keys_at_commit(&self) -> bool {
+        self.is_direct()
+            || (self.claims().is_none() && self.transaction().is_none_or(|transaction| transaction.savepoints() == 0))
+    }
+
+    /// An entity that the transaction inserted is deleted by it: nothing of it commits, so nothing would tell that its key was
+    /// there all the time.
+    async fn check_insertion_before_it_goes(&self, key: &EntityKey) -> SqlResult<()> {
+        let Some(transaction) = self.transaction().filter(|_| self.claims().is_none()) else { return Ok(()) };
+        if !transaction.writes().is_insertion(&self.relation.stored, key)
+            || transaction.claims().now(&self.relation, key).await?.is_none()
+        {
+            return Ok(());
+        }
+        Err(self.relation.duplicate_key(key))
     }
 
     /// The entity as it is now, which is what the statement found if it is locked and the statement is not stale.

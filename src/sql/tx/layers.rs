@@ -80,6 +80,12 @@ impl<V: Clone> Layers<V> {
         }
     }
 
+    /// Everything, in key order. Nothing is copied that no moment shares.
+    pub fn into_entries(mut self) -> impl Iterator<Item = (EntityKey, V)> {
+        self.settle();
+        self.settled.into_run().into_iter().filter_map(|(key, entry)| Some((key, entry?)))
+    }
+
     /// This moment. Cheap where nothing changed since the map was settled.
     pub fn moment(&self) -> Moment<V> {
         let mut moment = self.settled.clone();
@@ -124,6 +130,17 @@ impl<V: Clone> Moment<V> {
         stretches
             .map(|stretch| self.runs.iter().map(|run| stretch.bounds(run)).map(|(from, to)| to - from).sum::<usize>())
             .sum()
+    }
+
+    /// All runs as one.
+    fn into_run(self) -> Run<V> {
+        let mut runs = Arc::unwrap_or_clone(self.runs);
+        let mut all = runs.pop().unwrap_or_default();
+        // The shortest ones first: so no entry is moved often.
+        while let Some(older) = runs.pop() {
+            all = Arc::new(merged(older, all, runs.is_empty()));
+        }
+        Arc::unwrap_or_clone(all)
     }
 
     fn push(&mut self, run: Run<V>) {

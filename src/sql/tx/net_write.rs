@@ -4,6 +4,8 @@ use tablegate_store::model::{ETag, EdmDateTime, Entity, EntityKey, StoredEntity}
 use tablegate_store::table::{IfMatch, Operation};
 use tablegate_types::error::SqlResult;
 
+use std::sync::Arc;
+
 use super::spill::{Kept, Values};
 
 /// The net effect on one entity.
@@ -20,13 +22,16 @@ pub(crate) struct NetWrite {
 }
 
 impl NetWrite {
-    /// The operation that does this.
+    /// The operation that does this. Its values are copied only where somebody still reads them.
     ///
     /// # Errors
     /// When its values cannot be read back.
-    pub fn operation(&self, key: EntityKey) -> SqlResult<Operation> {
-        let values = self.kept.as_ref().map(Kept::values).transpose()?;
-        Ok(operation(key, self.base.clone(), values))
+    pub fn into_operation(write: Arc<Self>, key: EntityKey) -> SqlResult<Operation> {
+        let (base, values) = match Arc::try_unwrap(write) {
+            Ok(Self { base, kept, .. }) => (base, kept.map(Kept::into_values)),
+            Err(shared) => (shared.base.clone(), shared.kept.as_ref().map(Kept::values)),
+        };
+        Ok(operation(key, base, values.transpose()?))
     }
 
     /// The entity as the transaction left it; `None` when it deleted it.

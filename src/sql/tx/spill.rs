@@ -100,6 +100,17 @@ impl Kept {
         }
     }
 
+    /// The values, which are not kept any longer.
+    ///
+    /// # Errors
+    /// As [`Kept::values`].
+    pub fn into_values(self) -> SqlResult<Values> {
+        match self.0 {
+            Place::Memory { values, .. } => Ok(values),
+            Place::File { file, at, length } => file.read(at, length),
+        }
+    }
+
     /// What the entity shall be.
     ///
     /// # Errors
