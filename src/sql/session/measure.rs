@@ -24,7 +24,7 @@ impl Session {
             Some(CommandTag::Plain(_)) | None => 0,
         };
         let cost = Cost { time: started.elapsed(), rows, scanned, returned, egts, failed: tag.is_none() };
-        self.engine.statistics().add(&self.user, &text, &cost);
+        self.engine.statistics().add(self.login.process, &self.user, &text, &cost);
         self.engine.counters().add_statement(kind, &cost);
         self.log_if_slow(&text, &cost);
     }

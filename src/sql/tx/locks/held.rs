@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use smallvec::SmallVec;
 use tablegate_store::model::EntityKey;
 use tokio::sync::oneshot;
 
@@ -10,6 +11,7 @@ use super::deadlock;
 use super::error::{LOCKS_MAX, LockError};
 use super::mode::{Mode, Modes, TableMode};
 use super::registry::{Locks, Owner, Request, Target, Wanted};
+use super::weak::Strong;
 use crate::place::StoredTable;
 use crate::syntax::RowStrength;
 
@@ -31,19 +33,23 @@ pub(crate) struct HeldLocks {
     locks: Arc<Locks>,
     owner: Owner,
     held: Vec<Held>,
+    /// The tables among them, in the same order.
+    tables: SmallVec<[u32; 4]>,
 }
 
 struct Held {
     target: Target,
     /// What was held of the target before.
     before: Modes,
+    /// Others learn from it that a table is locked: given up when it is locked no longer.
+    _strong: Option<Strong>,
 }
 
 impl HeldLocks {
     /// No locks yet, of a session that its clients know by this number.
     pub fn new(locks: Arc<Locks>, process: i32) -> Self {
         let owner = locks.new_owner(process);
-        Self { locks, owner, held: Vec::new() }
+        Self { locks, owner, held: Vec::new(), tables: SmallVec::new() }
     }
 
     /// No locks yet, of the same session.
@@ -92,6 +98,9 @@ impl HeldLocks {
     pub fn release_to(&mut self, mark: Mark) {
         while self.held.len() > mark.0 {
             let Some(held) = self.held.pop() else { return };
+            if let Target::Table(_) = held.target {
+                self.tables.pop();
+            }
             self.locks.restore(self.owner, &held.target, held.before);
         }
     }
@@ -121,18 +130,30 @@ impl HeldLocks {
         if self.held.len() >= LOCKS_MAX {
             return Err(LockError::TooMany);
         }
-        let before = match self.locks.request(self.owner, &target, mode, wait != LockWait::No) {
-            Request::Granted(before) => before,
-            Request::Busy => return Err(LockError::Busy),
-            Request::Queued(granted) => {
-                let place = Place::new(&self.locks, self.owner, Wanted { target: target.clone(), mode }, granted);
-                place.wait(wait).await?
-            }
+        let is_first = !matches!(target, Target::Table(oid) if self.tables.contains(&oid));
+        let strong = self.locks.announce(&target, mode);
+        let before = match self.locks.take_weak(self.owner, &target, mode, is_first) {
+            Some(before) => before,
+            None => self.lock_in_registry(&target, mode, wait).await?,
         };
         if !before.cover(mode) {
-            self.held.push(Held { target, before });
+            if let Target::Table(oid) = target {
+                self.tables.push(oid);
+            }
+            self.held.push(Held { target, before, _strong: strong });
         }
         Ok(before)
+    }
+
+    async fn lock_in_registry(&self, target: &Target, mode: Mode, wait: LockWait) -> Result<Modes, LockError> {
+        match self.locks.request(self.owner, target, mode, wait != LockWait::No) {
+            Request::Granted(before) => Ok(before),
+            Request::Busy => Err(LockError::Busy),
+            Request::Queued(granted) => {
+                let place = Place::new(&self.locks, self.owner, Wanted { target: target.clone(), mode }, granted);
+                place.wait(wait).await
+            }
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 //! ```text
 //!     mode       the strengths of locks, and which of them go together
 //!     registry   who holds what and who waits for it: sharded, granted first come, first served
+//!     weak       the locks of tables that nearly every statement takes, noted by session
 //!     deadlock   whether a wait can ever end
 //!     held       the locks of one transaction, given back when it is dropped
 //!     advisory   the locks of one session on numbers
@@ -19,6 +20,7 @@ mod mode;
 mod registry;
 #[cfg(test)]
 mod tests;
+mod weak;
 
 pub(crate) use advisory::{AdvisoryLocks, Level, Sharing};
 pub(crate) use error::LockError;

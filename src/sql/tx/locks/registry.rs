@@ -16,6 +16,7 @@ use tablegate_store::table::SeededHash;
 use tokio::sync::oneshot;
 
 use super::mode::{Mode, Modes};
+use super::weak::{Noted, Strong, WeakLocks, is_weak};
 use crate::place::StoredTable;
 use crate::statistics::{Counter, LockFigures, TimeCounter};
 
@@ -70,6 +71,7 @@ pub(super) struct Owner {
 /// All locks of one gateway.
 pub(crate) struct Locks {
     shards: Vec<Mutex<Shard>>,
+    weak: WeakLocks,
     key_hash: SeededHash,
     last_transaction: AtomicU64,
     /// What each waiting transaction waits for. Locked before a shard, never after.
@@ -129,6 +131,7 @@ impl Default for Locks {
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
         Self {
             shards,
+            weak: WeakLocks::default(),
             key_hash: SeededHash::default(),
             last_transaction: AtomicU64::new(0),
             waiting: Mutex::default(),
@@ -152,6 +155,30 @@ impl Locks {
 
     pub(super) fn new_owner(&self, process: i32) -> Owner {
         Owner { transaction: self.last_transaction.fetch_add(1, Ordering::Relaxed) + 1, process }
+    }
+
+    /// To be said before a table's lock is asked for, and held as long as the lock; `None` where nobody has to know.
+    pub(super) fn announce(&self, target: &Target, mode: Mode) -> Option<Strong> {
+        let Target::Table(oid) = target else { return None };
+        (!is_weak(mode)).then(|| self.weak.announce(*oid, |noted| self.add(noted)))
+    }
+
+    /// Takes a table's lock where no registry is needed for it, and gives what was held before. `is_first` says that the
+    /// transaction has no lock of the table yet.
+    pub(super) fn take_weak(&self, owner: Owner, target: &Target, mode: Mode, is_first: bool) -> Option<Modes> {
+        match target {
+            Target::Table(oid) if is_weak(mode) => self.weak.take(owner, *oid, mode, is_first, |noted| self.add(noted)),
+            Target::Table(_) | Target::Row(..) | Target::Advisory(_) => None,
+        }
+    }
+
+    /// Takes over what was held of a table without being here. It goes together with whatever is.
+    fn add(&self, Noted { owner, oid, modes }: Noted) {
+        let target = Target::Table(oid);
+        let (mut shard, hash) = self.shard(&target);
+        let entry = shard.entry(hash, |(locked, _)| *locked == target, |(locked, _)| self.hash(locked));
+        let (_, lock) = entry.or_insert_with(|| (target.clone(), Lock::default())).into_mut();
+        lock.holders.push(Holder { owner, modes });
     }
 
     /// Takes a lock that is free, or gets in the queue for it where `queue` says so.
@@ -187,6 +214,11 @@ impl Locks {
 
     /// Goes back to what a transaction held of a target before.
     pub(super) fn restore(&self, owner: Owner, target: &Target, before: Modes) {
+        if let Target::Table(oid) = target
+            && self.weak.restore(owner, *oid, before)
+        {
+            return;
+        }
         let (mut shard, hash) = self.shard(target);
         let Ok(mut entry) = shard.find_entry(hash, |(locked, _)| locked == target) else { return };
         let lock = &mut entry.get_mut().1;
@@ -258,6 +290,10 @@ impl Locks {
     /// Locks as `pg_locks` shows them: of tables and numbers all, of rows those that somebody waits for.
     pub fn rows(&self) -> Vec<LockRow> {
         let mut rows = Vec::new();
+        for Noted { owner: Owner { transaction, process }, oid, modes } in self.weak.all() {
+            let row = |mode| LockRow { target: ShownTarget::Table(oid), transaction, process, mode, granted: true };
+            rows.extend(modes.names(false).map(row));
+        }
         for shard in &self.shards {
             for (target, lock) in guard(shard).iter() {
                 let shown = match target {
@@ -307,7 +343,9 @@ impl Locks {
     /// Nothing is held and nobody waits.
     #[cfg(test)]
     pub(super) fn is_unused(&self) -> bool {
-        self.waiting().is_empty() && self.shards.iter().all(|shard| guard(shard).is_empty())
+        self.waiting().is_empty()
+            && self.weak.all().is_empty()
+            && self.shards.iter().all(|shard| guard(shard).is_empty())
     }
 }
 

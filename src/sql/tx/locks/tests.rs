@@ -113,6 +113,89 @@ async fn tables_lock_in_modes() {
     assert_eq!(refused, Err(LockError::Busy));
 }
 
+/// Weak locks are noted by session: who wants the table alone finds them all the same, and they it.
+#[tokio::test]
+async fn a_strong_lock_of_a_table_waits_for_the_weak_ones_and_they_for_it() {
+    const TABLE: u32 = 16_384;
+    let locks = Arc::new(Locks::default());
+    let [mut a, mut b, mut c] = [1, 65, 3].map(|process| HeldLocks::new(locks.clone(), process));
+    a.lock_table(TABLE, TableMode::AccessShare, FOREVER).await.unwrap();
+    b.lock_table(TABLE, TableMode::RowExclusive, FOREVER).await.unwrap();
+    assert_eq!(locks.rows().len(), 2, "they are shown");
+    let mut alone = Box::pin(c.lock_table(TABLE, TableMode::AccessExclusive, FOREVER));
+    assert_waits!(alone);
+    // Who holds the table goes ahead, also in a weak mode that it does not hold yet; nobody else overtakes.
+    let mark = a.mark();
+    a.lock_table(TABLE, TableMode::RowShare, LockWait::No).await.unwrap();
+    a.release_to(mark);
+    let mut late = HeldLocks::new(locks.clone(), 4);
+    assert_eq!(late.lock_table(TABLE, TableMode::AccessShare, LockWait::No).await, Err(LockError::Busy));
+    late.lock_table(TABLE + 1, TableMode::AccessShare, LockWait::No).await.unwrap();
+    a.release_all();
+    assert_waits!(alone);
+    drop(b);
+    alone.await.unwrap();
+    let mut reader = Box::pin(a.lock_table(TABLE, TableMode::AccessShare, FOREVER));
+    assert_waits!(reader);
+    drop(c);
+    reader.await.unwrap();
+    drop((a, late));
+    assert!(locks.is_unused());
+}
+
+#[tokio::test]
+async fn a_strong_lock_given_back_leaves_the_weak_one() {
+    const TABLE: u32 = 7;
+    let locks = Arc::new(Locks::default());
+    let [mut a, mut b] = [1, 2].map(|process| HeldLocks::new(locks.clone(), process));
+    a.lock_table(TABLE, TableMode::AccessShare, FOREVER).await.unwrap();
+    let mark = a.mark();
+    a.lock_table(TABLE, TableMode::Share, FOREVER).await.unwrap();
+    assert_eq!(b.lock_table(TABLE, TableMode::RowExclusive, LockWait::No).await, Err(LockError::Busy));
+    a.release_to(mark);
+    b.lock_table(TABLE, TableMode::RowExclusive, LockWait::No).await.unwrap();
+    assert_eq!(b.lock_table(TABLE, TableMode::Exclusive, LockWait::No).await, Ok(()), "it goes with AccessShare");
+    assert_eq!(b.lock_table(TABLE, TableMode::AccessExclusive, LockWait::No).await, Err(LockError::Busy));
+    // What was refused keeps nobody away.
+    drop(b);
+    a.release_all();
+    a.lock_table(TABLE, TableMode::RowExclusive, LockWait::No).await.unwrap();
+    drop(a);
+    assert!(locks.is_unused());
+}
+
+/// Nobody reads while one has the table alone, however they meet.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn weak_and_strong_locks_of_a_table_never_go_together() {
+    const SESSIONS: i32 = 12;
+    let (locks, alone) = (Arc::new(Locks::default()), Arc::new(AtomicI64::new(0)));
+    let sessions = (0..SESSIONS).map(|process| {
+        let (locks, alone) = (Arc::clone(&locks), Arc::clone(&alone));
+        tokio::spawn(async move {
+            let mut held = HeldLocks::new(locks, process);
+            for round in 0..300 {
+                let is_strong = (round + process) % 7 == 0;
+                let mode = if is_strong { TableMode::AccessExclusive } else { TableMode::AccessShare };
+                held.lock_table(5, mode, FOREVER).await.unwrap();
+                if is_strong {
+                    assert_eq!(alone.swap(-1, Ordering::SeqCst), 0);
+                    tokio::task::yield_now().await;
+                    assert_eq!(alone.swap(0, Ordering::SeqCst), -1);
+                } else {
+                    assert!(alone.fetch_add(1, Ordering::SeqCst) >= 0);
+                    tokio::task::yield_now().await;
+                    assert!(alone.fetch_sub(1, Ordering::SeqCst) >= 1);
+                }
+                held.release_all();
+            }
+        })
+    });
+    for session in join_all(sessions).await {
+        session.unwrap();
+    }
+    assert!(locks.is_unused());
+}
+
 #[tokio::test]
 async fn a_circle_of_waits_is_found_by_the_last() {
     let locks = Arc::new(Locks::default());
