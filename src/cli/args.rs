@@ -131,7 +131,7 @@ pub struct ServeArgs {
     /// Waits before a request to the account is repeated; off for never [default: 2s 4s 10s 30s]
     #[arg(long, value_name = "TIMES")]
     pub retry_delays: Option<String>,
-    /// Time after which a request is not repeated any more [default: 60s]
+    /// Time that the tries of a request and the waits between them may take together [default: 60s]
     #[arg(long, value_name = "TIME")]
     pub retry_budget: Option<String>,
     /// Time that a sample of an undeclared table's columns serves; off until ANALYZE [default: 60s]

@@ -17,6 +17,8 @@ use crate::azurite;
 use crate::proxy::{Fault, Plan, Proxy};
 
 const TABLE: &str = "Orders";
+/// Every moment at which a connection may be reset.
+const RESETS: [Fault; 4] = [Fault::ResetInBody, Fault::ResetBefore, Fault::ResetAfter, Fault::ResetInAnswer];
 
 fn table() -> TableName {
     TableName::parse(TABLE).unwrap()
@@ -74,6 +76,17 @@ fn request() -> ScanRequest {
     }
 }
 
+/// A batch of so many new rows, of which each takes a few KiB: it is longer than what a connection takes at once.
+fn inserts(partition: &str, count: i32) -> Batch {
+    let mut batch = Batch::builder(table());
+    for n in 0..count {
+        let mut entity = entity(partition, &format!("{partition}-{n:04}"), n);
+        entity.properties.add(PropertyName::parse("padding").unwrap(), EdmValue::string("x".repeat(8_000)));
+        batch.push(Operation::Insert(entity)).map_err(|(_, error)| error).unwrap();
+    }
+    batch.build().unwrap()
+}
+
 /// So many rows in one partition.
 async fn fill(store: &dyn TableStore, count: i32) -> Vec<(String, i32)> {
     let rows: Vec<_> = (0..count).map(|i| (format!("{i:04}"), i)).collect();
@@ -121,6 +134,99 @@ async fn an_insert_whose_answer_is_lost_is_known_by_what_it_wrote() {
 }
 
 #[tokio::test]
+async fn a_batch_of_inserts_goes_on_whenever_its_connection_is_reset() {
+    for fault in RESETS {
+        for (times, reads_too) in [(1, false), (3, false), (3, true), (12, true)] {
+            let hits = AtomicUsize::new(0);
+            let (direct, behind, _proxy) = stores_by_request(move |_, request| {
+                let is_meant = reads_too || request.contains("$batch HTTP");
+                if is_meant && hits.fetch_add(1, Ordering::SeqCst) < times { fault } else { Fault::None }
+            })
+            .await;
+            let told = behind.commit(inserts("p", 100)).await;
+            assert_eq!(told.map(|written| written.len()).unwrap(), 100, "{fault:?} {times} times");
+            assert_eq!(rows(&*direct).await.len(), 100, "{fault:?} {times} times");
+            let second = direct.commit(inserts("p", 100)).await;
+            assert!(matches!(second, Err(CommitError::Rejected { reason: Rejection::EntityExists, .. })), "{second:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn connections_that_are_reset_while_nobody_uses_them_cost_no_write() {
+    const ROUNDS: i32 = 5;
+    const AT_ONCE: i32 = 8;
+    let (direct, behind, proxy) = stores(|_| Fault::None).await;
+    for round in 0..ROUNDS {
+        let mut commits = JoinSet::new();
+        for number in 0..AT_ONCE {
+            let (store, batch) = (Arc::clone(&behind), inserts(&format!("{round}-{number}"), 5));
+            commits.spawn(async move { store.commit(batch).await });
+        }
+        for told in commits.join_all().await {
+            told.unwrap();
+        }
+        proxy.reset_connections();
+    }
+    assert_eq!(rows(&*direct).await.len(), usize::try_from(ROUNDS * AT_ONCE * 5).unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_many_batches_that_are_reset_together_none_is_lost_or_doubled() {
+    const BATCHES: i32 = 60;
+    let (direct, behind, _proxy) = stores(|number| match number {
+        0..200 => RESETS[number % RESETS.len()],
+        _ => Fault::None,
+    })
+    .await;
+    let mut commits = JoinSet::new();
+    for number in 0..BATCHES {
+        let (store, batch) = (Arc::clone(&behind), inserts(&format!("p{number:02}"), 20));
+        commits.spawn(async move { store.commit(batch).await });
+    }
+    for told in commits.join_all().await {
+        told.unwrap();
+    }
+    assert_eq!(rows(&*direct).await.len(), usize::try_from(BATCHES * 20).unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn how_much_the_other_side_bears_is_found_out() {
+    const BEARS: usize = 6;
+    const BATCHES: usize = 150;
+    let (direct, behind, proxy) = stores(|_| Fault::None).await;
+    proxy.bear(BEARS);
+    let mut refused = Vec::new();
+    for round in 0..2 {
+        let before = proxy.refused();
+        let mut commits = JoinSet::new();
+        for number in 0..BATCHES {
+            let (store, batch) = (Arc::clone(&behind), inserts(&format!("{round}-{number}"), 2));
+            commits.spawn(async move { store.commit(batch).await });
+        }
+        for told in commits.join_all().await {
+            told.unwrap();
+        }
+        refused.push(proxy.refused() - before);
+    }
+    assert_eq!(rows(&*direct).await.len(), 2 * 2 * BATCHES);
+    assert!(refused[0] > 0 && refused[1] < BATCHES / 2, "connections that were reset: {refused:?}");
+}
+
+/// Nothing of a batch is there, and one of its keys is somebody else's: then it was not applied.
+#[tokio::test]
+async fn a_row_that_was_there_before_is_told_also_after_a_reset() {
+    for fault in [Fault::ResetInBody, Fault::ResetBefore] {
+        let (direct, behind, _proxy) = stores(in_turn([fault])).await;
+        direct.commit(single(Operation::Insert(entity("p", "p-0005", 7)))).await.unwrap();
+        let told = behind.commit(inserts("p", 10)).await;
+        let is_told = matches!(told, Err(CommitError::Rejected { index: 5, reason: Rejection::EntityExists, .. }));
+        assert!(is_told, "{fault:?}: {told:?}");
+        assert_eq!(rows(&*direct).await, [("p-0005".to_owned(), 7)]);
+    }
+}
+
+#[tokio::test]
 async fn a_conditional_change_whose_answer_is_lost_is_in_doubt() {
     for fault in [Fault::FailedAfter, Fault::ResetAfter] {
         let (direct, behind, _) = stores(in_turn([fault])).await;
@@ -163,9 +269,15 @@ async fn lost_answers_lower_the_number_of_requests_under_way() {
         let key = EntityKey::parse(&partition.to_string(), "1").unwrap();
         reads.spawn(async move { store.reader().get(&table(), &key).await });
     }
-    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
-    let under_way = proxy.requests() - before;
-    assert_eq!(under_way, AzureOptions::default().requests_per_account >> LOST, "halved by each that was lost");
+    let expected = AzureOptions::default().requests_per_account >> LOST;
+    while proxy.requests() - before < expected {
+        tokio::task::yield_now().await;
+    }
+    // Any further one would be on its way now.
+    for _ in 0..2_000 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(proxy.requests() - before, expected, "halved by each that was lost");
     proxy.let_go(20);
     for read in reads.join_all().await {
         assert_eq!(read.unwrap(), None);
@@ -285,8 +397,16 @@ async fn a_name_that_is_being_deleted_is_taken() {
 /// Every seventh request goes wrong somehow. What is told to be written is there once, what is told not to be is not.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_ten_thousand_writes_none_is_lost_or_doubled() {
-    const FAULTS: [Fault; 6] =
-        [Fault::Busy, Fault::FailedBefore, Fault::FailedAfter, Fault::ResetBefore, Fault::ResetAfter, Fault::Truncated];
+    const FAULTS: [Fault; 8] = [
+        Fault::Busy,
+        Fault::FailedBefore,
+        Fault::FailedAfter,
+        Fault::ResetInBody,
+        Fault::ResetBefore,
+        Fault::ResetAfter,
+        Fault::ResetInAnswer,
+        Fault::Truncated,
+    ];
     const WRITERS: i32 = 10;
     const BATCHES: i32 = 20;
     let (direct, behind, _) = stores(|number| match number % 7 {

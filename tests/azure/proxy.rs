@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 
 /// What becomes of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,10 +19,14 @@ pub enum Fault {
     FailedBefore,
     /// 500, and it was carried out.
     FailedAfter,
-    /// The connection ends, and it was not carried out.
+    /// The connection is reset while the body is on its way.
+    ResetInBody,
+    /// The connection is reset, and it was not carried out.
     ResetBefore,
-    /// The connection ends, and it was carried out.
+    /// The connection is reset, and it was carried out.
     ResetAfter,
+    /// The connection is reset in the middle of the answer.
+    ResetInAnswer,
     /// The body ends in the middle.
     Truncated,
     /// 400 InvalidInput.
@@ -41,7 +45,7 @@ pub enum Fault {
     WrongETag,
 }
 
-/// What becomes of each request, counted from 0, by its text.
+/// What becomes of each request, counted from 0, by its text: of a long one, the first half.
 pub type Plan = Arc<dyn Fn(usize, &str) -> Fault + Send + Sync>;
 
 pub struct Proxy {
@@ -55,22 +59,82 @@ struct Shared {
     requests: AtomicUsize,
     /// Slow answers that may go.
     let_go: Semaphore,
+    /// Connections are reset that bring more requests at once than this.
+    bears: AtomicUsize,
+    under_way: AtomicUsize,
+    refused: AtomicUsize,
+    /// Told when all connections are to be reset.
+    resets: Notify,
+}
+
+/// One request that is under way.
+struct UnderWay<'a>(&'a Shared);
+
+impl<'a> UnderWay<'a> {
+    /// `None` when there are too many.
+    fn begin(shared: &'a Shared) -> Option<Self> {
+        let before = shared.under_way.fetch_add(1, Ordering::SeqCst);
+        let under_way = Self(shared);
+        if before < shared.bears.load(Ordering::SeqCst) {
+            return Some(under_way);
+        }
+        shared.refused.fetch_add(1, Ordering::SeqCst);
+        None
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.under_way.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 impl Proxy {
     pub async fn start(emulator: SocketAddr, plan: Plan) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (requests, let_go) = (AtomicUsize::new(0), Semaphore::new(0));
-        let shared = Arc::new(Shared { emulator, plan, requests, let_go });
+        let shared = Arc::new(Shared {
+            emulator,
+            plan,
+            requests: AtomicUsize::new(0),
+            let_go: Semaphore::new(0),
+            bears: AtomicUsize::new(usize::MAX),
+            under_way: AtomicUsize::new(0),
+            refused: AtomicUsize::new(0),
+            resets: Notify::new(),
+        });
         let serving = Arc::clone(&shared);
         tokio::spawn(async move {
-            while let Ok((client, _)) = listener.accept().await {
+            while let Ok((mut client, _)) = listener.accept().await {
                 let shared = Arc::clone(&serving);
-                tokio::spawn(async move { serve(client, &shared).await });
+                tokio::spawn(async move {
+                    let ended = tokio::select! {
+                        ended = serve(&mut client, &shared) => ended,
+                        () = shared.resets.notified() => Served::Reset,
+                    };
+                    if let Served::Reset = ended {
+                        // Closed without waiting for what was sent: the other side is told of a reset.
+                        let _ = client.set_zero_linger();
+                    }
+                });
             }
         });
         Self { address, shared }
+    }
+
+    /// Resets every connection that there is, whatever it is doing.
+    pub fn reset_connections(&self) {
+        self.shared.resets.notify_waiters();
+    }
+
+    /// From now on connections are reset that bring more requests at once than this.
+    pub fn bear(&self, requests: usize) {
+        self.shared.bears.store(requests, Ordering::SeqCst);
+    }
+
+    /// How many requests were too many.
+    pub fn refused(&self) -> usize {
+        self.shared.refused.load(Ordering::SeqCst)
     }
 
     pub fn requests(&self) -> usize {
@@ -83,55 +147,81 @@ impl Proxy {
     }
 }
 
+/// How one request ended.
+enum Served {
+    Answered,
+    /// The connection is to end in good order.
+    Closed,
+    Reset,
+}
+
 /// One connection, request by request, until it or a fault ends it.
-async fn serve(mut client: TcpStream, shared: &Shared) -> Option<()> {
-    let mut upstream = TcpStream::connect(shared.emulator).await.ok()?;
+async fn serve(client: &mut TcpStream, shared: &Shared) -> Served {
+    let Ok(mut upstream) = TcpStream::connect(shared.emulator).await else { return Served::Reset };
     loop {
-        let request = read_message(&mut client).await?;
-        let text = String::from_utf8_lossy(&[&*request.head, &*request.body].concat()).into_owned();
-        let fault = (shared.plan)(shared.requests.fetch_add(1, Ordering::SeqCst), &text);
-        let answer = match fault {
-            Fault::Busy => canned("503 Server Busy", "Retry-After: 0\r\n", &error("ServerBusy")),
-            Fault::FailedBefore => canned("500 Internal Server Error", "", &error("InternalError")),
-            Fault::Refused => canned("400 Bad Request", "", &error("InvalidInput")),
-            Fault::BeingDeleted => canned("409 Conflict", "", &error("TableBeingDeleted")),
-            Fault::EmptyPage => {
-                let token = "x-ms-continuation-NextPartitionKey: IA==\r\n";
-                canned("200 OK", token, "{\"odata.metadata\":\"x\",\"value\":[]}")
-            }
-            Fault::ResetBefore => return None,
-            Fault::None
-            | Fault::FailedAfter
-            | Fault::ResetAfter
-            | Fault::Truncated
-            | Fault::Slow
-            | Fault::NewProperty
-            | Fault::NewType
-            | Fault::WrongETag => {
-                upstream.write_all(&request.head).await.ok()?;
-                upstream.write_all(&request.body).await.ok()?;
-                let answer = read_message(&mut upstream).await?;
-                match fault {
-                    Fault::FailedAfter => canned("500 Internal Server Error", "", &error("OperationTimedOut")),
-                    Fault::ResetAfter => return None,
-                    Fault::Truncated => {
-                        client.write_all(&answer.head).await.ok()?;
-                        client.write_all(&answer.body[..answer.body.len() / 2]).await.ok()?;
-                        return None;
-                    }
-                    Fault::Slow => {
-                        shared.let_go.acquire().await.ok()?.forget();
-                        [answer.head, answer.body].concat()
-                    }
-                    Fault::NewProperty => with_last_entity(&answer, |entity| entity["late"] = true.into()),
-                    Fault::NewType => with_last_entity(&answer, |entity| entity["n"] = "many".into()),
-                    Fault::WrongETag => with_other_versions([answer.head, answer.body].concat()),
-                    _ => [answer.head, answer.body].concat(),
-                }
-            }
-        };
-        client.write_all(&answer).await.ok()?;
+        match serve_one(client, &mut upstream, shared).await {
+            Some(Served::Answered) => {}
+            Some(ended) => return ended,
+            // One of the two has closed.
+            None => return Served::Closed,
+        }
     }
+}
+
+async fn serve_one(client: &mut TcpStream, upstream: &mut TcpStream, shared: &Shared) -> Option<Served> {
+    let head = read_head(client).await?;
+    let Some(_under_way) = UnderWay::begin(shared) else { return Some(Served::Reset) };
+    let mut body = Body::of(&head);
+    body.read_half(client).await?;
+    let text = String::from_utf8_lossy(&[&*head, &*body.bytes].concat()).into_owned();
+    let fault = (shared.plan)(shared.requests.fetch_add(1, Ordering::SeqCst), &text);
+    if fault == Fault::ResetInBody {
+        return Some(Served::Reset);
+    }
+    body.read(client).await?;
+    let answer = match fault {
+        Fault::Busy => canned("503 Server Busy", "Retry-After: 0\r\n", &error("ServerBusy")),
+        Fault::FailedBefore => canned("500 Internal Server Error", "", &error("InternalError")),
+        Fault::Refused => canned("400 Bad Request", "", &error("InvalidInput")),
+        Fault::BeingDeleted => canned("409 Conflict", "", &error("TableBeingDeleted")),
+        Fault::EmptyPage => {
+            let token = "x-ms-continuation-NextPartitionKey: IA==\r\n";
+            canned("200 OK", token, "{\"odata.metadata\":\"x\",\"value\":[]}")
+        }
+        Fault::ResetInBody | Fault::ResetBefore => return Some(Served::Reset),
+        Fault::None
+        | Fault::FailedAfter
+        | Fault::ResetAfter
+        | Fault::ResetInAnswer
+        | Fault::Truncated
+        | Fault::Slow
+        | Fault::NewProperty
+        | Fault::NewType
+        | Fault::WrongETag => {
+            upstream.write_all(&head).await.ok()?;
+            upstream.write_all(&body.bytes).await.ok()?;
+            let answer = read_message(upstream).await?;
+            match fault {
+                Fault::FailedAfter => canned("500 Internal Server Error", "", &error("OperationTimedOut")),
+                Fault::ResetAfter => return Some(Served::Reset),
+                Fault::Truncated | Fault::ResetInAnswer => {
+                    client.write_all(&answer.head).await.ok()?;
+                    client.write_all(&answer.body.bytes[..answer.body.bytes.len() / 2]).await.ok()?;
+                    return Some(if fault == Fault::Truncated { Served::Closed } else { Served::Reset });
+                }
+                Fault::Slow => {
+                    shared.let_go.acquire().await.ok()?.forget();
+                    answer.into_bytes()
+                }
+                Fault::NewProperty => with_last_entity(answer, |entity| entity["late"] = true.into()),
+                Fault::NewType => with_last_entity(answer, |entity| entity["n"] = "many".into()),
+                Fault::WrongETag => with_other_versions(answer.into_bytes()),
+                _ => answer.into_bytes(),
+            }
+        }
+    };
+    client.write_all(&answer).await.ok()?;
+    Some(Served::Answered)
 }
 
 /// The versions of another century: as long as they were.
@@ -149,11 +239,11 @@ fn with_other_versions(mut answer: Vec<u8>) -> Vec<u8> {
 }
 
 /// A page with another last entity. An answer that is no page stays as it is.
-fn with_last_entity(answer: &Message, change: impl FnOnce(&mut Value)) -> Vec<u8> {
-    let body = if answer.is_chunked { joined(&answer.body) } else { answer.body.clone() };
+fn with_last_entity(answer: Message, change: impl FnOnce(&mut Value)) -> Vec<u8> {
+    let body = if answer.body.is_chunked { joined(&answer.body.bytes) } else { answer.body.bytes.clone() };
     let mut page: Value = serde_json::from_slice(&body).unwrap_or_default();
     let Some(last) = page["value"].as_array_mut().and_then(|entities| entities.last_mut()) else {
-        return [answer.head.clone(), answer.body.clone()].concat();
+        return answer.into_bytes();
     };
     change(last);
     let head = String::from_utf8_lossy(&answer.head).into_owned();
@@ -186,32 +276,74 @@ fn canned(status: &str, headers: &str, body: &str) -> Vec<u8> {
         .into_bytes()
 }
 
+/// An answer.
 struct Message {
     head: Vec<u8>,
-    /// As it came, with the marks of its chunks if it has them.
-    body: Vec<u8>,
-    is_chunked: bool,
+    body: Body,
 }
 
-/// One request or answer; `None` when the connection ends.
-async fn read_message(stream: &mut TcpStream) -> Option<Message> {
+impl Message {
+    fn into_bytes(self) -> Vec<u8> {
+        [self.head, self.body.bytes].concat()
+    }
+}
+
+/// A body, as it comes: with the marks of its chunks if it has them.
+struct Body {
+    bytes: Vec<u8>,
+    is_chunked: bool,
+    length: usize,
+}
+
+/// A body that is no longer is not halved.
+const SHORT_BODY: usize = 1024;
+
+impl Body {
+    fn of(head: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(head).to_ascii_lowercase();
+        let header = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+        let is_chunked = header("transfer-encoding").is_some_and(|value| value.contains("chunked"));
+        let length = header("content-length").and_then(|value| value.trim().parse().ok()).unwrap_or_default();
+        Self { bytes: Vec::new(), is_chunked, length }
+    }
+
+    /// The first half of a long body whose length is known.
+    async fn read_half(&mut self, stream: &mut TcpStream) -> Option<()> {
+        let most = if self.length > SHORT_BODY { self.length / 2 } else { self.length };
+        self.bytes.resize(most, 0);
+        stream.read_exact(&mut self.bytes).await.ok()?;
+        Some(())
+    }
+
+    /// All that has not come yet.
+    async fn read(&mut self, stream: &mut TcpStream) -> Option<()> {
+        if self.is_chunked {
+            while !self.bytes.ends_with(b"0\r\n\r\n") {
+                read_chunk(stream, &mut self.bytes).await?;
+            }
+            return Some(());
+        }
+        let from = self.bytes.len();
+        self.bytes.resize(self.length, 0);
+        stream.read_exact(&mut self.bytes[from..]).await.ok()?;
+        Some(())
+    }
+}
+
+/// `None` when the connection ends.
+async fn read_head(stream: &mut TcpStream) -> Option<Vec<u8>> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         head.push(stream.read_u8().await.ok()?);
     }
-    let text = String::from_utf8_lossy(&head).to_ascii_lowercase();
-    let header = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
-    let mut body = Vec::new();
-    let is_chunked = header("transfer-encoding").is_some_and(|value| value.contains("chunked"));
-    if is_chunked {
-        while !body.ends_with(b"0\r\n\r\n") {
-            read_chunk(stream, &mut body).await?;
-        }
-    } else if let Some(length) = header("content-length").and_then(|value| value.trim().parse::<usize>().ok()) {
-        body.resize(length, 0);
-        stream.read_exact(&mut body).await.ok()?;
-    }
-    Some(Message { head, body, is_chunked })
+    Some(head)
+}
+
+async fn read_message(stream: &mut TcpStream) -> Option<Message> {
+    let head = read_head(stream).await?;
+    let mut body = Body::of(&head);
+    body.read(stream).await?;
+    Some(Message { head, body })
 }
 
 async fn read_chunk(stream: &mut TcpStream, body: &mut Vec<u8>) -> Option<()> {

@@ -83,8 +83,15 @@ async fn values_of_every_type_are_known_again_when_an_answer_is_lost() {
 /// What goes wrong with every fifth batch of a statement that keeps many under way.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_ten_thousand_rows_of_one_statement_none_is_lost_or_doubled() {
-    const FAULTS: [Fault; 5] =
-        [Fault::Busy, Fault::FailedBefore, Fault::FailedAfter, Fault::ResetBefore, Fault::ResetAfter];
+    const FAULTS: [Fault; 7] = [
+        Fault::Busy,
+        Fault::FailedBefore,
+        Fault::FailedAfter,
+        Fault::ResetInBody,
+        Fault::ResetBefore,
+        Fault::ResetAfter,
+        Fault::ResetInAnswer,
+    ];
     let batches = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&batches);
     let plan: Plan = Arc::new(move |_, request| {

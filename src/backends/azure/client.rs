@@ -2,7 +2,7 @@
 //!
 //! URLs never get into an error: a shared access signature is part of them.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use chrono::Utc;
@@ -30,6 +30,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 pub(super) const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Node, which the emulator runs on, closes what is idle for 5 seconds, also as a request is on its way.
 const IDLE_TIMEOUT_OF_EMULATOR: Duration = Duration::from_secs(4);
+/// A write that takes longer has waited for others at the service. The emulator, which does one thing at a time, takes a
+/// connection for idle that waits for 5 seconds, and resets it.
+const SLOW_WRITE: Duration = Duration::from_secs(1);
 
 /// One request, without what all have in common.
 #[derive(Debug, Clone)]
@@ -91,7 +94,16 @@ pub(super) enum Sent {
     /// It was not sent: there is no token for it.
     NoToken(String),
     /// It may have been carried out or not.
-    Unknown(String),
+    Unknown(Unanswered, String),
+}
+
+/// Why nothing is known of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unanswered {
+    /// The service failed.
+    Failed,
+    /// The connection was lost, or the answer did not come in time.
+    Lost,
 }
 
 /// The way to one account.
@@ -133,13 +145,13 @@ impl Client {
     pub async fn read(&self, request: &Request, stats: Option<&ScanStats>) -> Result<Reply, StoreError> {
         let mut backoff = self.backoff();
         loop {
-            let sent = self.send(request, stats).await;
+            let sent = self.send(request, stats, &mut backoff).await;
             let (goes_on, error) = match sent {
                 Sent::Answer(reply) => return Ok(reply),
                 Sent::Throttled { after, reason } => (backoff.wait(after).await, StoreError::Throttled(reason)),
                 Sent::NoConnection(reason) => (backoff.wait_to_connect().await, StoreError::Unavailable(reason)),
                 Sent::NoToken(reason) => (false, StoreError::Unavailable(reason)),
-                Sent::Unknown(reason) => (backoff.wait(None).await, StoreError::Unavailable(reason)),
+                Sent::Unknown(why, reason) => (backoff.wait_unanswered(why).await, StoreError::Unavailable(reason)),
             };
             if !goes_on {
                 return Err(error);
@@ -150,8 +162,8 @@ impl Client {
         }
     }
 
-    /// Sends a request once.
-    pub async fn send(&self, request: &Request, stats: Option<&ScanStats>) -> Sent {
+    /// Sends a request once, as one of these tries.
+    pub async fn send(&self, request: &Request, stats: Option<&ScanStats>, tries: &mut Backoff<'_>) -> Sent {
         let token = match &self.bearer {
             None => None,
             Some(bearer) => match bearer.token().await {
@@ -161,11 +173,15 @@ impl Client {
             },
         };
         let partition = request.partition.as_ref().map(|(table, key)| (table, key.as_str()));
-        let _pass = self.gate.enter(partition).await;
+        let pass = self.gate.enter(partition).await;
         if let Some(stats) = stats {
             stats.add_request();
         }
-        let sent = match self.exchange(request, token.as_ref()).await {
+        let began = Instant::now();
+        let exchanged = self.exchange(request, token.as_ref()).await;
+        let took = began.elapsed();
+        tries.tried(took);
+        let sent = match exchanged {
             Ok(reply) => {
                 if let (401, Some(bearer), Some(token)) = (reply.status, &self.bearer, &token) {
                     bearer.forget(token).await;
@@ -181,12 +197,15 @@ impl Client {
                 sent
             }
             Err(error) if error.is_connect() || error.is_builder() => Sent::NoConnection(without_url(error)),
-            Err(error) => Sent::Unknown(without_url(error)),
+            Err(error) => Sent::Unknown(Unanswered::Lost, without_url(error)),
         };
         match &sent {
-            Sent::Throttled { .. } | Sent::Unknown(_) => self.gate.overloaded(),
+            Sent::Answer(_) if request.method != Method::GET && took > SLOW_WRITE => self.gate.answered_late(&pass),
             Sent::Answer(_) => self.gate.answered(),
-            Sent::NoConnection(_) | Sent::NoToken(_) => {}
+            Sent::NoToken(_) => {}
+            Sent::Throttled { .. } | Sent::NoConnection(_) | Sent::Unknown(..) => {
+                self.gate.overloaded(&pass);
+            }
         }
         sent
     }
@@ -262,7 +281,7 @@ fn sorted(reply: Reply) -> Sent {
             let reason = Refusal::of(&reply).to_string();
             Sent::Throttled { after: after.map(Duration::from_secs), reason }
         }
-        408 | 500 | 502 | 504 => Sent::Unknown(Refusal::of(&reply).to_string()),
+        408 | 500 | 502 | 504 => Sent::Unknown(Unanswered::Failed, Refusal::of(&reply).to_string()),
         _ => Sent::Answer(reply),
     }
 }

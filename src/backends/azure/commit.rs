@@ -9,9 +9,9 @@ use uuid::Uuid;
 
 use super::Core;
 use super::account::ServiceKind;
-use super::client::{Request, Sent};
+use super::client::{Request, Sent, Unanswered};
 use super::multipart::{self, Part};
-use super::outcome::{Sign, sign, together};
+use super::outcome::{Sign, is_refused_when_applied, sign, together};
 use super::page::address;
 use super::reply::{Refusal, Reply, damaged};
 
@@ -34,7 +34,7 @@ pub(super) async fn commit(core: &Core, batch: &Batch) -> Result<Vec<Written>, C
     // Why it is not known whether an earlier try was applied.
     let mut doubt: Option<String> = None;
     loop {
-        let answer = match core.client.send(&request, None).await {
+        let answer = match core.client.send(&request, None, &mut backoff).await {
             Sent::Answer(reply) => read_answer(batch, &reply)?,
             other => Err(other),
         };
@@ -46,15 +46,15 @@ pub(super) async fn commit(core: &Core, batch: &Batch) -> Result<Vec<Written>, C
             Ok(Answer::Refused { index, refusal }) => {
                 // It may be its own earlier try that it met.
                 return match doubt {
-                    Some(doubt) if refusal.rejection().is_some() => settle(core, batch, doubt).await,
+                    Some(doubt) if refusal.rejection().is_some() => settle(core, batch, index, refusal, doubt).await,
                     _ => Err(rejected(core, batch, index, refusal).await),
                 };
             }
             Err(Sent::Throttled { after, reason }) => (backoff.wait(after).await, StoreError::Throttled(reason)),
             Err(Sent::NoConnection(reason)) => (backoff.wait_to_connect().await, StoreError::Unavailable(reason)),
             Err(Sent::NoToken(reason)) => (false, StoreError::Unavailable(reason)),
-            Err(Sent::Unknown(reason)) => {
-                match look_until_whole(core, batch).await {
+            Err(Sent::Unknown(why, reason)) => {
+                match look_until_whole(core, batch, Extent::Telling).await {
                     Ok(Found::Applied(written)) => {
                         note_written(core, batch);
                         return Ok(written);
@@ -63,7 +63,7 @@ pub(super) async fn commit(core: &Core, batch: &Batch) -> Result<Vec<Written>, C
                     found => return Err(in_doubt(batch, reason, &found)),
                 }
                 doubt = Some(reason.clone());
-                (backoff.wait(None).await, StoreError::OutcomeUnknown(reason))
+                (backoff.wait_unanswered(why).await, StoreError::OutcomeUnknown(reason))
             }
             Err(Sent::Answer(_)) => return Err(damaged(&"an answer without a decision").into()),
         };
@@ -157,12 +157,13 @@ fn read_answer(batch: &Batch, reply: &Reply) -> Result<Result<Answer, Sent>, Sto
         let refusal = Refusal::of_body(failed.status, &failed.body);
         return Ok(match failed.status {
             503 | 429 => Err(Sent::Throttled { after: None, reason: refusal.to_string() }),
-            408 | 500 | 502 | 504 => Err(Sent::Unknown(refusal.to_string())),
+            408 | 500 | 502 | 504 => Err(Sent::Unknown(Unanswered::Failed, refusal.to_string())),
             _ => Ok(Answer::Refused { index: refusal.index().unwrap_or_default(), refusal }),
         });
     }
     if parts.len() != batch.operations().len() {
-        return Ok(Err(Sent::Unknown(format!("{} of {} parts were answered", parts.len(), batch.operations().len()))));
+        let told = format!("{} of {} parts were answered", parts.len(), batch.operations().len());
+        return Ok(Err(Sent::Unknown(Unanswered::Failed, told)));
     }
     let written = batch.operations().iter().zip(&parts).map(|(operation, part)| written(operation, part));
     Ok(Ok(Answer::Written(written.collect::<Result<_, _>>()?)))
@@ -208,6 +209,15 @@ async fn beyond_limits(core: &Core, batch: &Batch, operation: &Operation) -> Opt
     operation.clone().into_result(Some(stored.entity.properties)).err()
 }
 
+/// How much of a batch is read back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// No more than it takes to repeat it safely: where many connections are lost at once, most of what was sent did not
+    /// get there, and one read tells.
+    Telling,
+    Whole,
+}
+
 enum Found {
     Applied(Vec<Written>),
     NotApplied,
@@ -215,13 +225,21 @@ enum Found {
     Unclear,
 }
 
-/// An earlier try was sent without an answer, and now one is refused.
-async fn settle(core: &Core, batch: &Batch, doubt: String) -> Result<Vec<Written>, CommitError> {
-    match look_until_whole(core, batch).await {
+/// An earlier try was sent without an answer, and now one is refused: for what the earlier one wrote, or for what others did.
+async fn settle(
+    core: &Core,
+    batch: &Batch,
+    index: usize,
+    refusal: Refusal,
+    doubt: String,
+) -> Result<Vec<Written>, CommitError> {
+    match look_until_whole(core, batch, Extent::Whole).await {
         Ok(Found::Applied(written)) => {
             note_written(core, batch);
             Ok(written)
         }
+        // The earlier one would be refused for the same.
+        Ok(Found::NotApplied) => Err(rejected(core, batch, index, refusal).await),
         found => Err(in_doubt(batch, doubt, &found)),
     }
 }
@@ -241,7 +259,14 @@ fn in_doubt(batch: &Batch, reason: String, found: &Result<Found, StoreError>) ->
 
 /// Reads back what a batch was to write, until all of it is there or nothing: a part shows that the service, or an emulator
 /// that lets others look on, is still at it.
-async fn look_until_whole(core: &Core, batch: &Batch) -> Result<Found, StoreError> {
+async fn look_until_whole(core: &Core, batch: &Batch, extent: Extent) -> Result<Found, StoreError> {
+    if extent == Extent::Telling
+        && let [first, _, ..] = batch.operations()
+        && is_refused_when_applied(first)
+        && sign(first, super::get(core, batch.table(), first.key()).await?.as_ref()) == Sign::NotApplied
+    {
+        return Ok(Found::NotApplied);
+    }
     let mut backoff = core.client.backoff();
     loop {
         let found = look(core, batch).await?;

@@ -1,8 +1,9 @@
 //! How many requests are under way at once: per account, taught by the service, and per partition.
 //!
 //! The service answers too many requests with 503 and expects the caller to slow down; one that is overwhelmed may answer
-//! late, with an error of its own, or not at all. The account's bound halves then, and grows again by one for each bound's
-//! worth of answers.
+//! late, with an error of its own, or not at all, and closes or refuses connections. The account's bound halves then, and
+//! grows again by one for each bound's worth of answers. What was under way together fails together: the bound halves
+//! once for all that were sent before it last did.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,6 +13,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Partitions share so many bounds, by their hash: enough that two busy ones seldom meet.
 const PARTITION_GATES: usize = 256;
+
+/// Where so few requests are under way, one that takes long is slow by itself.
+const FEW: usize = 8;
 
 /// Both bounds.
 #[derive(Debug)]
@@ -29,12 +33,16 @@ struct State {
     debt: usize,
     /// Answers since the bound last changed.
     answers: usize,
+    /// How often the bound has halved.
+    halvings: u64,
 }
 
 /// Leave to send one request; back when it is dropped.
 #[derive(Debug)]
 pub(super) struct Pass<'a> {
     gate: &'a Gate,
+    /// How often the bound had halved when it was given.
+    halvings: u64,
     account: Option<OwnedSemaphorePermit>,
     _partition: Option<OwnedSemaphorePermit>,
 }
@@ -43,7 +51,7 @@ impl Gate {
     pub fn new(per_account: usize, per_partition: usize) -> Self {
         let (most, per_partition) = (per_account.max(1), per_partition.max(1));
         let partitions = (0..PARTITION_GATES).map(|_| Arc::new(Semaphore::new(per_partition))).collect();
-        let state = Mutex::new(State { most, limit: most, debt: 0, answers: 0 });
+        let state = Mutex::new(State { most, limit: most, debt: 0, answers: 0, halvings: 0 });
         Self { account: Arc::new(Semaphore::new(most)), state, partitions }
     }
 
@@ -55,7 +63,8 @@ impl Gate {
         };
         // The semaphores are never closed.
         let account = self.account.clone().acquire_owned().await.ok();
-        Pass { gate: self, account, _partition: partition }
+        let halvings = self.state().halvings;
+        Pass { gate: self, halvings, account, _partition: partition }
     }
 
     fn partition(&self, partition: (&TableName, &str)) -> &Arc<Semaphore> {
@@ -83,9 +92,18 @@ impl Gate {
         }
     }
 
-    /// The service asked for fewer, or shows that it has too many.
-    pub fn overloaded(&self) {
+    /// The service took a request, and let it wait for others: fewer wait less, down to a few.
+    pub fn answered_late(&self, pass: &Pass<'_>) {
+        if self.state().limit > FEW { self.overloaded(pass) } else { self.answered() }
+    }
+
+    /// What became of the request that this pass was for shows that the service has too many.
+    pub fn overloaded(&self, pass: &Pass<'_>) {
         let mut state = self.state();
+        if pass.halvings < state.halvings {
+            return;
+        }
+        state.halvings += 1;
         let limit = (state.limit / 2).max(1);
         state.debt += state.limit - limit;
         state.limit = limit;
@@ -124,17 +142,38 @@ mod tests {
     #[tokio::test]
     async fn the_bound_halves_under_overload_and_grows_back() {
         let gate = Gate::new(8, 8);
-        let passes = [gate.enter(None).await, gate.enter(None).await];
-        gate.overloaded();
-        gate.overloaded();
-        gate.overloaded();
-        assert_eq!((gate.limit(), gate.account.available_permits()), (1, 0));
-        drop(passes);
-        assert_eq!(gate.account.available_permits(), 1);
+        for expected in [4, 2, 1, 1] {
+            gate.overloaded(&gate.enter(None).await);
+            assert_eq!((gate.limit(), gate.account.available_permits()), (expected, expected));
+        }
         for _ in 0..100 {
             gate.answered();
         }
         assert_eq!((gate.limit(), gate.account.available_permits()), (8, 8));
+    }
+
+    #[tokio::test]
+    async fn requests_that_fail_together_halve_the_bound_once() {
+        let gate = Gate::new(8, 8);
+        let mut passes = Vec::new();
+        for _ in 0..8 {
+            passes.push(gate.enter(None).await);
+        }
+        passes.iter().for_each(|pass| gate.overloaded(pass));
+        assert_eq!((gate.limit(), gate.account.available_permits()), (4, 0));
+        drop(passes);
+        assert_eq!(gate.account.available_permits(), 4);
+        gate.overloaded(&gate.enter(None).await);
+        assert_eq!(gate.limit(), 2);
+    }
+
+    #[tokio::test]
+    async fn late_answers_lower_the_bound_to_a_few() {
+        let gate = Gate::new(64, 64);
+        for expected in [32, 16, 8, 8] {
+            gate.answered_late(&gate.enter(None).await);
+            assert_eq!(gate.limit(), expected);
+        }
     }
 
     #[tokio::test]

@@ -47,6 +47,21 @@ pub(super) fn sign(operation: &Operation, stored: Option<&StoredEntity>) -> Sign
     }
 }
 
+/// Whether a second try would be refused if the first was applied after all.
+pub(super) fn is_refused_when_applied(operation: &Operation) -> bool {
+    match operation {
+        Operation::Insert(_)
+        | Operation::Merge(_, IfMatch::ETag(_))
+        | Operation::Replace(_, IfMatch::ETag(_))
+        | Operation::Delete(_, IfMatch::ETag(_)) => true,
+        Operation::InsertOrReplace(_)
+        | Operation::InsertOrMerge(_)
+        | Operation::Merge(_, IfMatch::Any)
+        | Operation::Replace(_, IfMatch::Any)
+        | Operation::Delete(_, IfMatch::Any) => false,
+    }
+}
+
 /// What the signs of all operations of a batch say, of which all or none were applied.
 pub(super) fn together(signs: impl Iterator<Item = Sign>) -> Sign {
     let (mut applied, mut not_applied) = (false, false);

@@ -1,15 +1,21 @@
 //! When a request is repeated, and how long that goes on.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use uuid::Uuid;
+
+use super::client::Unanswered;
+
+/// Tries more than there are waits for, when connections are lost.
+const LOSSES_MORE: usize = 20;
 
 /// How requests that may be repeated are repeated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetryPolicy {
     /// The waits between the tries; one try more than there are waits.
     pub delays: Vec<Duration>,
-    /// From the first try on; no wait ends after it.
+    /// What the tries and the waits between them may take together; no wait ends after it. That a try waits for its turn
+    /// behind others does not count: the account is answering them.
     pub budget: Duration,
 }
 
@@ -26,13 +32,19 @@ impl Default for RetryPolicy {
 pub(super) struct Backoff<'a> {
     policy: &'a RetryPolicy,
     waited: usize,
-    started: Instant,
+    losses: usize,
+    spent: Duration,
     at_once: bool,
 }
 
 impl<'a> Backoff<'a> {
     pub fn new(policy: &'a RetryPolicy) -> Self {
-        Self { policy, waited: 0, started: Instant::now(), at_once: true }
+        Self { policy, waited: 0, losses: 0, spent: Duration::ZERO, at_once: true }
+    }
+
+    /// Counts what a try took.
+    pub fn tried(&mut self, took: Duration) {
+        self.spent += took;
     }
 
     /// Waits before the next try, at least as long as the service asks for. False when there is to be none.
@@ -40,11 +52,23 @@ impl<'a> Backoff<'a> {
         let Some(delay) = self.policy.delays.get(self.waited) else { return false };
         self.waited += 1;
         let delay = jittered(*delay).max(retry_after.unwrap_or_default());
-        if self.started.elapsed() + delay > self.policy.budget {
+        if self.spent + delay > self.policy.budget {
             return false;
         }
+        self.spent += delay;
         tokio::time::sleep(delay).await;
         true
+    }
+
+    /// The same after nothing was heard of a try. That a connection was lost says nothing about the request, and where one
+    /// is lost many are: the last wait serves some more times then.
+    pub async fn wait_unanswered(&mut self, why: Unanswered) -> bool {
+        let has_waited_all = self.waited > 0 && self.waited == self.policy.delays.len();
+        if why == Unanswered::Lost && has_waited_all && self.losses < LOSSES_MORE {
+            self.losses += 1;
+            self.waited -= 1;
+        }
+        self.wait(None).await
     }
 
     /// The same after no connection was had: the first time there is nothing to wait for, the connection may simply have
@@ -80,5 +104,21 @@ mod tests {
         assert!(backoff.wait_to_connect().await && backoff.wait(None).await && backoff.wait(None).await);
         assert!(!backoff.wait(None).await);
         assert!(!Backoff::new(&policy).wait(Some(millis(600))).await);
+        let mut backoff = Backoff::new(&policy);
+        backoff.tried(millis(600));
+        assert!(!backoff.wait(None).await);
+    }
+
+    #[tokio::test]
+    async fn lost_connections_are_given_more_tries_and_not_without_end() {
+        let policy = RetryPolicy { delays: vec![Duration::from_millis(1); 2], budget: Duration::from_secs(60) };
+        let mut backoff = Backoff::new(&policy);
+        let mut tries = 0;
+        while backoff.wait_unanswered(Unanswered::Lost).await {
+            tries += 1;
+        }
+        assert_eq!(tries, 2 + LOSSES_MORE);
+        let none = RetryPolicy { delays: Vec::new(), ..policy };
+        assert!(!Backoff::new(&none).wait_unanswered(Unanswered::Lost).await);
     }
 }

@@ -123,15 +123,15 @@ async fn change(
     let mut backoff = core.client.backoff();
     let mut repeated = false;
     loop {
-        let (goes_on, error) = match core.client.send(request, None).await {
+        let (goes_on, error) = match core.client.send(request, None, &mut backoff).await {
             Sent::Answer(reply) if reply.is_success() => return Ok(()),
             Sent::Answer(reply) => return refused(Refusal::of(&reply), repeated),
             Sent::Throttled { after, reason } => (backoff.wait(after).await, StoreError::Throttled(reason)),
             Sent::NoConnection(reason) => (backoff.wait_to_connect().await, StoreError::Unavailable(reason)),
             Sent::NoToken(reason) => (false, StoreError::Unavailable(reason)),
-            Sent::Unknown(reason) => {
+            Sent::Unknown(why, reason) => {
                 repeated = true;
-                (backoff.wait(None).await, StoreError::OutcomeUnknown(reason))
+                (backoff.wait_unanswered(why).await, StoreError::OutcomeUnknown(reason))
             }
         };
         if !goes_on {
