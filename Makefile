@@ -1,3 +1,9 @@
+# One run's property tests have one seed: a failure is repeated with it.
+ifndef PROPTEST_RNG_SEED
+PROPTEST_RNG_SEED := $(shell date +%s)
+endif
+export PROPTEST_RNG_SEED
+
 # One target directory outside the checkout: it is shared by `make`, CI and whatever else builds here.
 export CARGO_TARGET_DIR ?= $(HOME)/.cache/tablegate-target
 
@@ -9,25 +15,26 @@ help: ## List the targets
 build: ## Build the server (target directory: $$CARGO_TARGET_DIR)
 	cargo build --release
 
-test: clients azurite ## Run every test: unit, contract, golden SQL, real clients, layering
-	cargo test --all-targets
+test: clients azurite ## Run every test to the end, whatever fails: unit, contract, golden SQL, real clients, layering
+	@echo PROPTEST_RNG_SEED=$(PROPTEST_RNG_SEED)
+	cargo test --workspace --all-targets --no-fail-fast
 
-clients: ## Install the drivers that tests/clients drives, outside the checkout
+clients: ## Install the drivers that tests/clients drives, outside the checkout, and PostgreSQL 15
 	tests/clients/install.sh
 
 azurite: ## Install the emulator that tests of remote stores start, outside the checkout
 	tests/azurite/install.sh
 
 differential: ## Compare 20,000 generated statements with PostgreSQL 15 (DIFFERENTIAL_SEED=n for others)
-	DIFFERENTIAL_STATEMENTS=$${DIFFERENTIAL_STATEMENTS:-20000} cargo test --test differential -- --nocapture
+	DIFFERENTIAL_STATEMENTS=$${DIFFERENTIAL_STATEMENTS:-20000} cargo test --test outside differential:: -- --nocapture
 
 fuzz: ## Send damaged conversations for ten minutes (FUZZ_SECONDS, FUZZ_SEED)
-	FUZZ_SECONDS=$${FUZZ_SECONDS:-600} cargo test --test fuzz -- --nocapture
+	FUZZ_SECONDS=$${FUZZ_SECONDS:-600} cargo test --test outside fuzz:: -- --nocapture
 
 lint: ## Check formatting and lints; every warning is an error
 	cargo fmt --check
-	cargo clippy --all-targets -- -D warnings
-	cargo clippy --test layering --features entra -- -D warnings
+	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy --test killed --features entra -- -D warnings
 
 fmt: ## Format the code
 	cargo fmt

@@ -21,8 +21,7 @@ use tablegate::types::error::{ErrorKind, SqlError};
 use tablegate::types::output::TextColumn;
 use tokio::sync::Semaphore;
 
-#[path = "support/rng.rs"]
-mod rng;
+use crate::support::rng;
 
 type SqlResult<T> = Result<T, Box<SqlError>>;
 

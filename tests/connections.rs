@@ -3,16 +3,13 @@
 //! Run with `--nocapture` for the figures.
 #![allow(clippy::print_stdout, reason = "figures for whoever asks for them")]
 
-#[path = "support/server.rs"]
-mod server;
-
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 use tokio_postgres::{Client, Config, Error, NoTls};
 
-use self::server::Server;
+use crate::support::server::Server;
 
 const IDLE: usize = 200;
 const BUSY: usize = 50;

@@ -2,13 +2,11 @@
 //! whole or absent, and `egt_violations` names each rule that one that is there broke.
 //!
 //! The transactions write to two tables and three partitions, hundreds of rows, or move a row: what only a group of
-//! batches can hold together. As in `crash` the test starts itself anew as the process that writes, and kills it at
+//! batches can hold together. As in `crash` the program starts itself as the process that writes, and kills it at
 //! random moments; a folder stays for a few rounds.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,13 +19,15 @@ use tablegate::sql::session::{Position, Session, SessionOptions};
 use tablegate::sql::{EgtMode, Engine, EngineConfig};
 use tablegate::store::model::SystemClock;
 
+use crate::support::child::{self, Child};
+
 const ROUNDS: u64 = 24;
 /// Rounds that share a folder; so few that no violation is dropped as too old.
 const ROUNDS_OF_FOLDER: u64 = 3;
 const WRITERS: i64 = 4;
 /// Rows of a transaction that is larger than 100 entities.
 const MANY: i64 = 120;
-/// Where the process that writes finds its folder; it is that process when this is set.
+/// Where the process that writes finds its folder.
 const FOLDER: &str = "TABLEGATE_CRASH_OBSERVE_FOLDER";
 const ROUND: &str = "TABLEGATE_CRASH_OBSERVE_ROUND";
 
@@ -129,12 +129,11 @@ impl Mark {
     }
 }
 
-/// The process that is killed; as a test of its own it does nothing.
-#[test]
-fn writers() {
-    let (Ok(folder), Ok(round)) = (std::env::var(FOLDER), std::env::var(ROUND)) else { return };
-    let round = round.parse().unwrap();
-    runtime().block_on(async {
+/// The process that is killed.
+pub fn writers() {
+    let told = |name| std::env::var(name).expect("it is told");
+    let (folder, round) = (told(FOLDER), told(ROUND).parse().unwrap());
+    child::run(async {
         let engine = open(Path::new(&folder)).await;
         let mut tasks = tokio::task::JoinSet::new();
         for writer in 0..WRITERS {
@@ -147,9 +146,7 @@ fn writers() {
                         run(&mut session, &statement).await;
                     }
                     run(&mut session, "COMMIT").await;
-                    let mut out = std::io::stdout().lock();
-                    writeln!(out, "acknowledged {}", mark.name()).unwrap();
-                    out.flush().unwrap();
+                    child::say([mark.name()]);
                 }
             });
         }
@@ -157,36 +154,15 @@ fn writers() {
     });
 }
 
-/// Plans are walked by recursion, deeper than 2 MiB of stack allows in a debug build.
-fn runtime() -> tokio::runtime::Runtime {
-    let mut builder = tokio::runtime::Builder::new_multi_thread();
-    builder.worker_threads(2).thread_stack_size(8 << 20).enable_all().build().unwrap()
-}
-
-/// Lets the writers work for a while, counted from their first answer; then kills them. What was acknowledged.
-fn run_and_kill(folder: &Path, round: u64, after: Duration) -> BTreeSet<Mark> {
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "writers", "--nocapture", "--test-threads=1"])
-        .env(FOLDER, folder)
-        .env(ROUND, round.to_string())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let (acknowledged, answers) = std::sync::mpsc::channel();
-    let reading = std::thread::spawn(move || {
-        for line in lines.map_while(Result::ok) {
-            if let Some(mark) = line.strip_prefix("acknowledged ").and_then(Mark::parse) {
-                acknowledged.send(mark).unwrap();
-            }
-        }
-    });
-    let first = answers.recv_timeout(Duration::from_secs(60)).expect("the writers begin");
-    std::thread::sleep(after);
-    child.kill().unwrap();
-    child.wait().unwrap();
-    reading.join().unwrap();
-    std::iter::once(first).chain(answers.try_iter()).collect()
+/// Lets the writers work until they have come to some answers, and a little longer; then kills them. What was acknowledged.
+fn run_and_kill(folder: &Path, round: u64, random: u64) -> BTreeSet<Mark> {
+    let mut command = child::command("crash_observe::writers");
+    command.env(FOLDER, folder).env(ROUND, round.to_string());
+    let mut child = Child::start(command);
+    child.hear(usize::try_from(1 + random % 30).unwrap());
+    std::thread::sleep(Duration::from_micros((random >> 32) % 50_000));
+    let (said, _) = child.kill();
+    said.iter().map(|name| Mark::parse(name).expect("it says what it wrote")).collect()
 }
 
 async fn check(folder: &Path, round: u64, acknowledged: &BTreeSet<Mark>) -> usize {
@@ -222,14 +198,12 @@ async fn check(folder: &Path, round: u64, acknowledged: &BTreeSet<Mark>) -> usiz
     present.len()
 }
 
-#[test]
-fn transactions_and_their_violations_survive_together() {
-    let runtime = runtime();
+pub async fn transactions_and_their_violations_survive_together() {
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
     let mut written = 0;
     for first_round in (0..ROUNDS).step_by(usize::try_from(ROUNDS_OF_FOLDER).unwrap()) {
         let folder = tempfile::tempdir().unwrap();
-        runtime.block_on(async {
+        {
             let engine = open(folder.path()).await;
             let mut session = session(&engine);
             run(&mut session, "CREATE TABLE entries (\"PartitionKey\" text, \"RowKey\" text, mark text)").await;
@@ -239,16 +213,15 @@ fn transactions_and_their_violations_survive_together() {
                 run(&mut session, &format!("INSERT INTO tokens VALUES ('here', {writer})")).await;
             }
             engine.flush().await;
-        });
+        }
         let mut acknowledged = BTreeSet::new();
         for round in first_round..first_round + ROUNDS_OF_FOLDER {
             // xorshift: the same moments in every run, as far as the machine plays along.
             random ^= random << 13;
             random ^= random >> 7;
             random ^= random << 17;
-            let after = Duration::from_micros(random % 400_000);
-            acknowledged.extend(run_and_kill(folder.path(), round, after));
-            let present = runtime.block_on(check(folder.path(), round, &acknowledged));
+            acknowledged.extend(run_and_kill(folder.path(), round, random));
+            let present = check(folder.path(), round, &acknowledged).await;
             if round + 1 == first_round + ROUNDS_OF_FOLDER {
                 written += present;
             }

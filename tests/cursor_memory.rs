@@ -2,12 +2,9 @@
 //!
 //! The table is kept as columns, so its rows come as slices of a mapped file that is larger than what queries may hold.
 
-#[path = "support/lines.rs"]
-mod lines;
-
 use std::sync::Arc;
 
-use lines::lines;
+use crate::support::lines::lines;
 use tablegate::backends::embedded::{EmbeddedOptions, EmbeddedStore, Fsync, SegmentOptions};
 use tablegate::sql::outcome::Outcome;
 use tablegate::sql::session::{Position, Session, SessionOptions};

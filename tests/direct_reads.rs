@@ -5,16 +5,11 @@
 //! their values in the text and once as parameters; a transaction's own writes lie over some of the rows. Random changes
 //! run on two servers, in short ways on the one alone.
 
-#[path = "support/lines.rs"]
-mod lines;
-#[path = "support/rng.rs"]
-mod rng;
-
 use std::sync::Arc;
 
+use crate::support::lines::lines;
+use crate::support::rng::Rng;
 use bytes::BytesMut;
-use lines::lines;
-use rng::Rng;
 use tablegate::backends::memory::MemoryStore;
 use tablegate::sql::outcome::{Outcome, SingleRow, Value};
 use tablegate::sql::session::{Position, Repeated, Session, SessionOptions};

@@ -1,15 +1,10 @@
 //! pg_dump: what it writes of our tables, another server of ours reads, and so it is with PostgreSQL's dumps.
 
-#[path = "support/postgres.rs"]
-mod postgres;
-#[path = "support/server.rs"]
-mod server;
-
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use self::postgres::Postgres;
-use self::server::Server;
+use crate::support::postgres::{Postgres, USER};
+use crate::support::server::Server;
 
 /// Tables with what a dump has to keep: types, defaults, checks, keys, counters, comments, a view.
 const SCHEMA: &str = "
@@ -90,13 +85,13 @@ fn what_is_dumped_is_restored() {
 
 #[test]
 fn a_dump_of_postgresql_is_loaded() {
-    // Where PostgreSQL is not installed there is nothing to dump: the test above holds all that is ours.
-    let Some(from) = Postgres::start() else { return };
-    let mut psql = program("psql", from.port, "reference", "postgres");
+    let from = Postgres::start();
+    let port = from.address.port();
+    let mut psql = program("psql", port, USER, "postgres");
     psql.args(["-X", "-q", "-v", "ON_ERROR_STOP=1"]);
     output(psql, SCHEMA);
     let to = gateway();
-    let dump = output(program("pg_dump", from.port, "reference", "postgres"), "");
+    let dump = output(program("pg_dump", port, USER, "postgres"), "");
     run(to.port, &dump);
-    assert_eq!(answers(to.port, "dumper", "tablegate"), answers(from.port, "reference", "postgres"));
+    assert_eq!(answers(to.port, "dumper", "tablegate"), answers(port, USER, "postgres"));
 }

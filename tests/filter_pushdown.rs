@@ -4,17 +4,10 @@
 //! found ones whose properties have several types, with a transaction's own writes laid over some of the rows. Once on the
 //! memory store, which leaves out all that it may, and once on the emulator of the Table service.
 
-#[path = "azurite/mod.rs"]
-mod azurite;
-#[path = "support/lines.rs"]
-mod lines;
-#[path = "support/rng.rs"]
-mod rng;
-
 use std::sync::Arc;
 
-use lines::lines;
-use rng::Rng;
+use crate::support::lines::lines;
+use crate::support::rng::Rng;
 use tablegate::backends::memory::MemoryStore;
 use tablegate::sql::outcome::Outcome;
 use tablegate::sql::session::{Position, Session, SessionOptions};
@@ -22,6 +15,8 @@ use tablegate::sql::{Engine, EngineConfig};
 use tablegate::store::model::{EdmValue, Entity, EntityKey, PropertyName, SystemClock, TableName};
 use tablegate::store::table::{Batch, Operation, TableStore};
 use tablegate::types::error::SqlError;
+
+use crate::support::azurite;
 
 const ROWS: u64 = 90;
 

@@ -1,6 +1,6 @@
 //! A disk that fills up, and has room again: the server stays, and nothing acknowledged is lost.
 //!
-//! The test starts itself anew in a mount namespace of its own, where a small file system is the disk.
+//! The program starts itself in a mount namespace of its own, where a small file system is the disk.
 
 use std::fs;
 use std::io::Write;
@@ -17,34 +17,31 @@ use tokio::net::TcpListener;
 use tokio_postgres::{Client, NoTls};
 use tokio_util::sync::CancellationToken;
 
+use crate::support::child;
+
 const DISK: &str = "TABLEGATE_FULL_DISK";
 const MIB: u64 = 1024 * 1024;
 const DISK_FULL: &str = "53100";
 const OUTCOME_UNKNOWN: &str = "40003";
 
-/// Runs one of the tests below where a file system of 96 MiB is mounted.
-fn on_a_small_disk(test: &str) {
+/// Takes a role where a file system of 96 MiB is mounted.
+fn on_a_small_disk(role: &str) {
     let place = tempfile::tempdir().unwrap();
+    let this = child::command(role);
     let mount = "mount -t tmpfs -o size=96m tmpfs \"$0\" && exec \"$@\"";
-    let status = Command::new("unshare")
-        .args(["--user", "--map-root-user", "--mount", "sh", "-c", mount])
-        .arg(place.path())
-        .arg(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--nocapture", "--test-threads=1"])
-        .env(DISK, place.path())
-        .status();
-    let status = status.expect("unshare is there (util-linux)");
-    assert!(status.success(), "{test} on a small disk: {status}");
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--mount", "sh", "-c", mount]).arg(place.path()).arg(this.get_program());
+    command.envs(this.get_envs().filter_map(|(name, value)| Some((name, value?)))).env(DISK, place.path());
+    let status = command.status().expect("unshare is there (util-linux)");
+    assert!(status.success(), "{role} on a small disk: {status}");
 }
 
-#[test]
-fn a_full_disk_is_refused_before_writing() {
-    on_a_small_disk("inner::refused_before_writing");
+pub async fn a_full_disk_is_refused_before_writing() {
+    on_a_small_disk("full_disk::refused_before_writing");
 }
 
-#[test]
-fn a_failed_write_is_repaired_in_place() {
-    on_a_small_disk("inner::repaired_in_place");
+pub async fn a_failed_write_is_repaired_in_place() {
+    on_a_small_disk("full_disk::repaired_in_place");
 }
 
 /// A file that takes room.
@@ -100,17 +97,14 @@ async fn count(client: &Client) -> i64 {
     client.query_one("SELECT count(*) FROM t", &[]).await.unwrap().get(0)
 }
 
-mod inner {
-    use super::*;
+/// Where the role finds the small disk.
+fn disk() -> PathBuf {
+    std::env::var_os(DISK).expect("it is told").into()
+}
 
-    /// The small disk; none where this runs as a test of its own, which it is not.
-    fn disk() -> Option<PathBuf> {
-        std::env::var_os(DISK).map(PathBuf::from)
-    }
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn refused_before_writing() {
-        let Some(disk) = disk() else { return };
+pub fn refused_before_writing() {
+    child::run(async {
+        let disk = disk();
         let client = server(&disk, 32 * MIB).await;
         for n in 0..10 {
             insert(&client, n).await.unwrap();
@@ -124,11 +118,12 @@ mod inner {
         ballast.remove();
         insert(&client, 10).await.expect("there is room again");
         assert_eq!(count(&client).await, 10);
-    }
+    });
+}
 
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn repaired_in_place() {
-        let Some(disk) = disk() else { return };
+pub fn repaired_in_place() {
+    child::run(async {
+        let disk = disk();
         let client = server(&disk, 0).await;
         let ballast = Ballast::new(&disk, 2 * MIB);
         let mut acknowledged = 0;
@@ -144,11 +139,13 @@ mod inner {
         assert_eq!(count(&client).await, i64::from(acknowledged), "reads go on");
         ballast.remove();
         // Opening anew is tried once a second.
-        tokio::time::sleep(Duration::from_millis(1100)).await;
-        insert(&client, 1_000_002).await.expect("the store was opened anew");
+        while let Err(refused) = insert(&client, 1_000_002).await {
+            assert_eq!(refused, DISK_FULL);
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
         let rows = count(&client).await - 1;
         let unknown = rows - i64::from(acknowledged);
         assert!((0..=1).contains(&unknown), "{acknowledged} rows were acknowledged, {rows} are there");
         insert(&client, 1_000_003).await.unwrap();
-    }
+    });
 }

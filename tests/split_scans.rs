@@ -3,12 +3,9 @@
 //! The same statements run over one store, by one thread and by two: whole tables and ranges of keys, in both orders,
 //! under joins whose keys narrow the scan while it runs, and with a transaction's own writes laid over it.
 
-#[path = "support/lines.rs"]
-mod lines;
-
 use std::sync::Arc;
 
-use lines::lines;
+use crate::support::lines::lines;
 use tablegate::backends::embedded::{EmbeddedOptions, EmbeddedStore, Fsync, SegmentOptions};
 use tablegate::sql::outcome::Outcome;
 use tablegate::sql::session::{Position, Session, SessionOptions};

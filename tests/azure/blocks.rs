@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use tokio_postgres::Client;
 
-use crate::azurite;
-use crate::client::{connect, gateway_at, query, rows};
-use crate::proxy::{Fault, Plan, Proxy};
+use super::client::{connect, gateway_at, query, rows};
+use super::proxy::{Fault, Plan, Proxy};
+use crate::support::azurite;
 
 /// The first lines of the requests about the table, as a proxy saw them.
 type Seen = Arc<Mutex<Vec<String>>>;

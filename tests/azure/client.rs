@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 use tokio_util::sync::CancellationToken;
 
-use crate::azurite;
+use crate::support::azurite;
 
 /// The threads of all gateways, with the stack that the program gives its own.
 static GATEWAYS: LazyLock<Runtime> = LazyLock::new(|| {

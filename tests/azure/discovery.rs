@@ -8,9 +8,9 @@ use tablegate::backends::azure::{AzureOptions, AzureStore};
 use tablegate::store::model::{EdmValue, Entity, EntityKey, PropertyName, TableName};
 use tablegate::store::table::{Batch, Operation, TableStore};
 
-use crate::azurite;
-use crate::client::{connect, gateway, gateway_at, query, rows};
-use crate::proxy::{Fault, Plan, Proxy};
+use crate::azure::client::{connect, gateway, gateway_at, query, rows};
+use crate::azure::proxy::{Fault, Plan, Proxy};
+use crate::support::azurite;
 
 fn table() -> TableName {
     TableName::parse("Orders").unwrap()

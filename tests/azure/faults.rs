@@ -13,8 +13,8 @@ use tablegate::store::table::{
 };
 use tokio::task::JoinSet;
 
-use crate::azurite;
-use crate::proxy::{Fault, Plan, Proxy};
+use crate::azure::proxy::{Fault, Plan, Proxy};
+use crate::support::azurite;
 
 const TABLE: &str = "Orders";
 /// Every moment at which a connection may be reset.

@@ -8,8 +8,8 @@ use tablegate::store::table::TableStore;
 use tokio::task::JoinSet;
 use tokio_postgres::Client;
 
-use crate::azurite;
-use crate::client::{connect, gateway, query, rows};
+use crate::azure::client::{connect, gateway, query, rows};
+use crate::support::azurite;
 
 /// Asks again until the answer is the expected one, for as long as a change of the catalogue may take.
 async fn until(client: &Client, sql: &str, expected: Result<Vec<String>, String>) {

@@ -9,9 +9,9 @@ use tablegate::sql::{EngineConfig, MountName, MountedStore};
 use tablegate::store::model::{SystemClock, TableName};
 use tablegate::store::table::TableStore;
 
-use crate::azurite;
-use crate::client::{connect, gateway, gateway_of, query, rows};
-use crate::proxy::{Fault, Proxy};
+use crate::azure::client::{connect, gateway, gateway_of, query, rows};
+use crate::azure::proxy::{Fault, Proxy};
+use crate::support::azurite;
 
 fn mount(name: &str, store: impl TableStore, read_only: bool) -> MountedStore {
     MountedStore { name: MountName::parse(name).unwrap(), store: Arc::new(store), read_only }

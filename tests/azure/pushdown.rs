@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use tokio_postgres::Client;
 
-use crate::azurite;
-use crate::client::{connect, gateway, gateway_at, query, rows};
-use crate::proxy::{Fault, Plan, Proxy};
+use crate::azure::client::{connect, gateway, gateway_at, query, rows};
+use crate::azure::proxy::{Fault, Plan, Proxy};
+use crate::support::azurite;
 
 /// The requests that a proxy passed on: method, path and query, decoded.
 type Seen = Arc<Mutex<Vec<String>>>;

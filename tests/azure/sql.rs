@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::azurite;
-use crate::client::{connect, gateway, gateway_at, query, rows};
-use crate::proxy::{Fault, Plan, Proxy};
+use crate::azure::client::{connect, gateway, gateway_at, query, rows};
+use crate::azure::proxy::{Fault, Plan, Proxy};
+use crate::support::azurite;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn explain_analyze_tells_requests_and_what_they_cost() {

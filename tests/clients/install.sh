@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Puts the drivers that tests/clients drives into $TABLEGATE_CLIENTS (~/.cache/tablegate-clients), outside the checkout.
+# Puts the drivers that tests/clients drives into $TABLEGATE_CLIENTS (~/.cache/tablegate-clients), outside the checkout, and
+# PostgreSQL 15, whose answers others are compared with, where Debian puts it.
 # What is there already is not installed again.
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
@@ -10,6 +11,9 @@ mkdir -p "$place"
 missing=()
 command -v psql >/dev/null || missing+=(postgresql-client)
 command -v pg_dump >/dev/null || missing+=(postgresql-client)
+is_postgresql_15() { "$1/postgres" --version 2>/dev/null | grep -q '(PostgreSQL) 15\.'; }
+is_postgresql_15 "${PG_BIN:-/usr/lib/postgresql/15/bin}" || is_postgresql_15 /usr/pgsql-15/bin || is_postgresql_15 /usr/local/bin ||
+    is_postgresql_15 /usr/bin || missing+=(postgresql-15)
 command -v python3 >/dev/null || missing+=(python3)
 python3 -c 'import venv, ensurepip' 2>/dev/null || missing+=(python3-venv)
 command -v node >/dev/null || missing+=(nodejs)

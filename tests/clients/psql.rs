@@ -5,11 +5,11 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-use crate::{server, to};
+use crate::clients::{server, to};
 
 /// A psql with a folder of its own for files.
 struct Psql {
-    server: crate::server::Server,
+    server: crate::support::server::Server,
     folder: TempDir,
 }
 
@@ -59,9 +59,12 @@ Check constraints:
     "parcels_id_check" CHECK (id > 0)
 "#;
     assert!(shown.contains(expected), "{shown}");
-    for (command, word) in
-        [(r"\dt", "parcels"), (r"\di", "parcels_pkey"), (r"\du", crate::USER), (r"\l", crate::DATABASE)]
-    {
+    for (command, word) in [
+        (r"\dt", "parcels"),
+        (r"\di", "parcels_pkey"),
+        (r"\du", crate::clients::USER),
+        (r"\l", crate::clients::DATABASE),
+    ] {
         let shown = psql.prints(&[command]);
         assert!(shown.contains(word), "{command}: {shown}");
     }

@@ -7,8 +7,8 @@ use futures::{SinkExt, StreamExt, TryStreamExt};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{AsyncMessage, Client, Config, Error, NoTls};
 
-use crate::server::Server;
-use crate::{DATABASE, PASSWORD, USER, server};
+use crate::clients::{DATABASE, PASSWORD, USER, server};
+use crate::support::server::Server;
 
 fn config(server: &Server) -> Config {
     let mut config = Config::new();

@@ -2,24 +2,23 @@
 //! the new one, and nothing is left of the other.
 
 use std::path::Path;
-use std::time::Duration;
 
-use crate::next_random;
-use crate::sessions::{block_on, engine, run_and_kill, say, session, values};
+use crate::crash::next_random;
+use crate::crash::sessions::{engine, run_and_kill, say, session, values};
+use crate::support::child;
 
 const ROUNDS: usize = 10;
 const ROWS: i64 = 500;
 const SEED: u64 = 0x6a09_e667_f3bc_c909;
-/// The process that alters finds its folder here; it is that process when this is set.
+/// The process that alters finds its folder here.
 const FOLDER: &str = "TABLEGATE_CRASH_ALTERATION";
 /// The version that the rows have, which is that of the definition.
 const VERSION: &str = "SELECT DISTINCT version FROM things";
 
-/// The process that is killed; as a test of its own it does nothing.
-#[test]
-fn alterations() {
-    let Ok(folder) = std::env::var(FOLDER) else { return };
-    block_on(async {
+/// The process that is killed.
+pub fn alterations() {
+    let folder = std::env::var(FOLDER).expect("it is told");
+    child::run(async {
         let engine = engine(Path::new(&folder)).await;
         let mut session = session(&engine);
         let mut version = values(&mut session, VERSION).await[0];
@@ -36,8 +35,7 @@ fn alterations() {
     });
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_kill_leaves_the_old_table_or_the_new_one() {
+pub async fn a_kill_leaves_the_old_table_or_the_new_one() {
     let folder = tempfile::tempdir().unwrap();
     {
         let engine = engine(folder.path()).await;
@@ -53,8 +51,7 @@ async fn a_kill_leaves_the_old_table_or_the_new_one() {
     let mut last = 0;
     for round in 0..ROUNDS {
         random = next_random(random);
-        let said =
-            run_and_kill("alterations::alterations", FOLDER, folder.path(), Duration::from_micros(random % 400_000));
+        let said = run_and_kill("crash::alterations::alterations", FOLDER, folder.path(), 1 + random % 6, random);
         let told = said.last().and_then(|line| line.strip_prefix("version ")?.parse().ok());
         last = told.unwrap_or(last);
         let engine = engine(folder.path()).await;

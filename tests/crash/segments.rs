@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use tablegate::backends::embedded::Fsync;
 use tablegate::store::table::{SegmentState, TableStore};
 
-use crate::SEED;
-use crate::writers::{COLUMNAR, Kill, open_columnar, run_rounds};
+use crate::crash::SEED;
+use crate::crash::writers::{COLUMNAR, Kill, open_columnar, run_rounds};
 
 /// How many rounds; 200 for a longer look.
 const ROUNDS: &str = "TABLEGATE_CRASH_ROUNDS";
@@ -24,8 +24,7 @@ struct Count {
     found: u64,
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn columns_are_those_of_the_rows_after_a_kill() {
+pub async fn columns_are_those_of_the_rows_after_a_kill() {
     let rounds = std::env::var(ROUNDS).ok().and_then(|text| text.parse().ok()).unwrap_or(20);
     let environment = [(COLUMNAR, Path::new("1"))];
     let (mut moments, mut at_random, mut segments) = ([0; MOMENTS.len()], 0, 0);
@@ -34,7 +33,7 @@ async fn columns_are_those_of_the_rows_after_a_kill() {
         let number = round.number;
         match round.killed {
             Some(Kill::At(moment)) => moments[MOMENTS.iter().position(|known| *known == moment).unwrap()] += 1,
-            Some(Kill::After(_) | Kill::Early(_)) => at_random += 1,
+            Some(Kill::After(..) | Kill::Early(_)) => at_random += 1,
             None => panic!("round {number}: the moment never came"),
         }
         let damaged = if number % 3 == 2 { damage(round.folder, round.random) } else { None };

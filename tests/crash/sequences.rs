@@ -2,23 +2,22 @@
 
 use std::collections::HashSet;
 use std::path::Path;
-use std::time::Duration;
 
-use crate::next_random;
-use crate::sessions::{block_on, engine, run_and_kill, say, session, values};
+use crate::crash::next_random;
+use crate::crash::sessions::{engine, run_and_kill, say, session, values};
+use crate::support::child;
 
 const ROUNDS: usize = 12;
 const SESSIONS: usize = 3;
 const SEED: u64 = 0x2545_f491_4f6c_dd1d;
-/// The process that counts finds its folder here; it is that process when this is set.
+/// The process that counts finds its folder here.
 const FOLDER: &str = "TABLEGATE_CRASH_SEQUENCE";
 const SCHEMA: &str = "CREATE SEQUENCE numbers; CREATE TABLE rows (id bigserial PRIMARY KEY, n int)";
 
-/// The process that is killed; as a test of its own it does nothing.
-#[test]
-fn counters() {
-    let Ok(folder) = std::env::var(FOLDER) else { return };
-    block_on(async {
+/// The process that is killed.
+pub fn counters() {
+    let folder = std::env::var(FOLDER).expect("it is told");
+    child::run(async {
         let engine = engine(Path::new(&folder)).await;
         let mut tasks = tokio::task::JoinSet::new();
         for _ in 0..SESSIONS {
@@ -36,8 +35,7 @@ fn counters() {
     });
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_value_is_given_out_twice_across_kills() {
+pub async fn no_value_is_given_out_twice_across_kills() {
     let folder = tempfile::tempdir().unwrap();
     {
         let engine = engine(folder.path()).await;
@@ -51,8 +49,7 @@ async fn no_value_is_given_out_twice_across_kills() {
     let mut seen = HashSet::from(["number 1".to_owned()]);
     for round in 0..ROUNDS {
         random = next_random(random);
-        for line in run_and_kill("sequences::counters", FOLDER, folder.path(), Duration::from_micros(random % 300_000))
-        {
+        for line in run_and_kill("crash::sequences::counters", FOLDER, folder.path(), 1 + random % 150, random) {
             assert!(seen.insert(line.clone()), "round {round}: {line} was given out twice");
         }
     }

@@ -1,12 +1,10 @@
 //! The process that writes and is killed, and what must be in its store afterwards.
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
@@ -18,20 +16,19 @@ use tablegate::store::table::{
     StoreError, TableStore,
 };
 
-use crate::{make_folder, next_random};
+use crate::crash::{make_folder, next_random};
+use crate::support::child::{self, Child};
 
 const WRITERS: i64 = 8;
 /// Rows that each writer writes again and again, all in one batch.
 const REWRITTEN: i64 = 10;
-/// Where the process that writes finds its folder; it is that process when this is set.
+/// Where the process that writes finds its folder.
 const FOLDER: &str = "TABLEGATE_CRASH_FOLDER";
 const ROUND: &str = "TABLEGATE_CRASH_ROUND";
 /// What the store shall be doing to its segments when that process ends itself.
 const MOMENT: &str = "TABLEGATE_CRASH_MOMENT";
 /// How often it is seen doing that before: at most so many times.
 const SEEN_BEFORE: u64 = 50;
-/// How long a moment is waited for, and the first answer.
-const PATIENCE: Duration = Duration::from_secs(30);
 /// Of a process that ended itself.
 const SIGABRT: i32 = 6;
 const ROUNDS_OF_FOLDER: u64 = 10;
@@ -115,19 +112,18 @@ impl Mark {
     }
 
     fn parse(line: &str) -> Option<Self> {
-        let mut numbers = line.strip_prefix("acknowledged ")?.split(' ').map(|text| text.parse().ok());
+        let mut numbers = line.split(' ').map(|text| text.parse().ok());
         Some(Self { round: numbers.next()??, writer: numbers.next()??, batch: numbers.next()?? })
     }
 }
 
-/// The process that is killed; as a test of its own it does nothing.
-#[test]
-fn writers() {
-    let (Ok(folder), Ok(round)) = (std::env::var(FOLDER), std::env::var(ROUND)) else { return };
+/// The process that is killed.
+pub fn writers() {
+    let told = |name| std::env::var(name).expect("it is told");
+    let (folder, round) = (told(FOLDER), told(ROUND));
     let fsync = if std::env::var_os(NO_SYNC).is_some() { Fsync::Never } else { Fsync::Always };
     let round: i64 = round.parse().unwrap();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    runtime.block_on(async {
+    child::run(async {
         let open = if std::env::var_os(COLUMNAR).is_some() { open_columnar } else { open };
         let store = Arc::new(open(Path::new(&folder), fsync).unwrap());
         if let Ok(moment) = std::env::var(MOMENT) {
@@ -142,9 +138,7 @@ fn writers() {
                 for batch in 0.. {
                     let mark = Mark { round, writer, batch };
                     store.commit(mark.to_batch()).await.unwrap();
-                    let mut out = std::io::stdout().lock();
-                    writeln!(out, "acknowledged {round} {writer} {batch}").unwrap();
-                    out.flush().unwrap();
+                    child::say([format!("{round} {writer} {batch}")]);
                 }
             });
         }
@@ -168,8 +162,8 @@ fn end_at(store: &EmbeddedStore, moment: &str, mut before: u64) {
 /// When the writers are killed.
 #[derive(Debug, Clone, Copy)]
 pub enum Kill {
-    /// So long after their first answer.
-    After(Duration),
+    /// So long after so many answers.
+    After(usize, Duration),
     /// So long after their process was started: they may not have opened the store yet.
     Early(Duration),
     /// While this is done to a segment.
@@ -181,8 +175,14 @@ impl Kill {
     pub fn at_random(round: u64, random: u64) -> Self {
         match round % 5 {
             4 => Kill::Early(Duration::from_micros(random % 60_000)),
-            _ => Kill::After(Duration::from_micros(random % 400_000)),
+            _ => Kill::after_some(random, 300),
         }
+    }
+
+    /// At most so many answers, and a little later.
+    pub fn after_some(random: u64, most: u64) -> Self {
+        let answers = usize::try_from(1 + random % most).unwrap();
+        Kill::After(answers, Duration::from_micros((random >> 32) % 20_000))
     }
 }
 
@@ -231,46 +231,22 @@ pub async fn run_rounds(
 pub fn run_and_kill(folder: &Path, round: u64, kill: Kill, environment: &[(&str, &Path)]) -> (Vec<Mark>, bool) {
     let moment = match kill {
         Kill::At(state) => Some((MOMENT, state.name())),
-        Kill::After(_) | Kill::Early(_) => None,
+        Kill::After(..) | Kill::Early(_) => None,
     };
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "writers::writers", "--nocapture", "--test-threads=1"])
-        .env(FOLDER, folder)
-        .env(ROUND, round.to_string())
-        .envs(environment.iter().copied())
-        .envs(moment)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let (acknowledged, answers) = std::sync::mpsc::channel();
-    let reading = std::thread::spawn(move || {
-        for line in lines.map_while(Result::ok) {
-            // The test harness's own words stand before the first one.
-            let at = line.find("acknowledged ").unwrap_or_default();
-            if let Some(mark) = Mark::parse(&line[at..]) {
-                acknowledged.send(mark).unwrap();
-            }
-        }
-    });
-    let (mut marks, began) = (Vec::new(), Instant::now());
+    let mut command = child::command("crash::writers::writers");
+    command.env(FOLDER, folder).env(ROUND, round.to_string()).envs(environment.iter().copied()).envs(moment);
+    let mut child = Child::start(command);
     match kill {
         Kill::Early(after) => std::thread::sleep(after),
-        Kill::After(after) => {
-            marks.push(answers.recv_timeout(PATIENCE).expect("the writers come to an answer"));
+        Kill::After(answers, after) => {
+            child.hear(answers);
             std::thread::sleep(after);
         }
-        // Until it ends itself, and with it what it says.
-        Kill::At(_) => {
-            while let Ok(mark) = answers.recv_timeout(PATIENCE.saturating_sub(began.elapsed())) {
-                marks.push(mark);
-            }
-        }
+        // Until it ends itself.
+        Kill::At(_) => child.await_end(),
     }
-    child.kill().unwrap();
-    let status: ExitStatus = child.wait().unwrap();
-    reading.join().unwrap();
-    marks.extend(answers);
+    let (said, status) = child.kill();
+    let marks = said.iter().map(|line| Mark::parse(line).expect("it says what it wrote")).collect();
     (marks, moment.is_none() || status.signal() == Some(SIGABRT))
 }
 

@@ -1,7 +1,7 @@
 //! The one list of differences that are meant to be there. Each has a row in COMPAT.md with the same words.
 
-use crate::compare::{Kind, same_rows};
-use crate::wire::{Answer, Row};
+use crate::differential::compare::{Kind, same_rows};
+use crate::differential::wire::{Answer, Row};
 
 /// A statement whose two answers differ.
 #[derive(Debug, Clone)]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::wire::{Answer, Row};
+use crate::differential::wire::{Answer, Row};
 
 /// How two answers differ.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -56,7 +56,7 @@ pub fn difference(there: &Answer, here: &Answer, is_ordered: bool) -> Option<Kin
         (Answer::Done { .. }, Answer::Error { code, .. }) => Some(Kind::OnlyHereFails(code.clone())),
         (Answer::Error { code, .. }, Answer::Done { .. }) => Some(Kind::OnlyThereFails(code.clone())),
         (Answer::Done { columns: c1, rows: r1, tag: t1 }, Answer::Done { columns: c2, rows: r2, tag: t2 }) => {
-            let types = |columns: &[crate::wire::Column]| -> Vec<(u32, i32)> {
+            let types = |columns: &[crate::differential::wire::Column]| -> Vec<(u32, i32)> {
                 columns.iter().map(|column| (column.oid.min(FIRST_USER_OID), column.typmod)).collect()
             };
             let (types1, types2) = (types(c1), types(c2));

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use crate::families::pools::pool;
-use crate::families::{Family, Makes, SCALARS, Template};
-use crate::node::{Node, Part};
-use crate::rng::Rng;
-use crate::types::{self, Ty};
+use crate::differential::families::pools::pool;
+use crate::differential::families::{Family, Makes, SCALARS, Template};
+use crate::differential::node::{Node, Part};
+use crate::differential::types::{self, Ty};
+use crate::support::rng::Rng;
 
 /// How deep templates nest.
 const DEPTH: usize = 3;

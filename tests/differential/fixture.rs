@@ -1,7 +1,7 @@
 //! The tables that queries read: every type, NULLs, duplicates, and values at the edges.
 
-use crate::node::Node;
-use crate::types::Ty;
+use crate::differential::node::Node;
+use crate::differential::types::Ty;
 
 /// A table and its columns, the unique key first.
 #[derive(Debug)]

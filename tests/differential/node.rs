@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::types::Ty;
+use crate::differential::types::Ty;
 
 /// A piece of a statement.
 #[derive(Debug, Clone)]

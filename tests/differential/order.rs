@@ -4,11 +4,11 @@
 //! the other. A part is asked for alone, over the tables whose columns it names; or the statement is asked without one of
 //! its parts, and what is left fails alike on both.
 
-use crate::compare::Kind;
-use crate::fixture::FACTS_ROWS;
-use crate::node::{Node, Part};
-use crate::queries::Query;
-use crate::wire::Answer;
+use crate::differential::compare::Kind;
+use crate::differential::fixture::FACTS_ROWS;
+use crate::differential::node::{Node, Part};
+use crate::differential::queries::Query;
+use crate::differential::wire::Answer;
 
 /// Most questions of one kind about a statement.
 const QUESTIONS: usize = 40;
@@ -96,7 +96,7 @@ fn a_part_is_asked_for_over_its_tables() {
 
 #[test]
 fn both_errors_must_be_agreed_on() {
-    use crate::types::Ty;
+    use crate::differential::types::Ty;
     let part = |text: &'static str| Node { label: text.into(), ..Node::leaf(Some(Ty::Int4), text) };
     let parts = vec![Part::Node(part("a")), Part::Text(" ".into()), Part::Node(part("b"))];
     let script = [Query { tree: Node::clause("", parts), is_ordered: true }];

@@ -5,14 +5,14 @@
 
 use std::borrow::Cow;
 
-use crate::expressions::{Scope, any_type, expression, fill, leaf};
-use crate::families::aggregates::{AGGREGATES, FRAMES, WINDOWS};
-use crate::families::whole::{SERIES, SUBQUERIES};
-use crate::families::{Makes, made_by};
-use crate::fixture::{FACTS, ITEMS, Table};
-use crate::node::{Node, Part};
-use crate::rng::Rng;
-use crate::types::{self, Ty};
+use crate::differential::expressions::{Scope, any_type, expression, fill, leaf};
+use crate::differential::families::aggregates::{AGGREGATES, FRAMES, WINDOWS};
+use crate::differential::families::whole::{SERIES, SUBQUERIES};
+use crate::differential::families::{Makes, made_by};
+use crate::differential::fixture::{FACTS, ITEMS, Table};
+use crate::differential::node::{Node, Part};
+use crate::differential::types::{self, Ty};
+use crate::support::rng::Rng;
 
 /// A query, and whether the order of its rows is fixed.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use crate::wire::{Answer, Column, Row};
+use crate::differential::wire::{Answer, Column, Row};
 
 /// Statements that are recorded: the first of the default seed.
 pub const STATEMENTS: usize = 3_000;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::accepted::Difference;
-use crate::wire::Answer;
+use crate::differential::accepted::Difference;
+use crate::differential::wire::Answer;
 
 /// Lines of an answer that are shown.
 const ROWS_SHOWN: usize = 6;

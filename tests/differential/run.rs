@@ -2,17 +2,17 @@
 
 use std::sync::Mutex;
 
-use crate::accepted::{self, Difference};
-use crate::compare::{Kind, difference};
-use crate::expressions::Scope;
-use crate::order;
-use crate::queries::{Query, SHAPES};
-use crate::recorded::{self, Recorded};
-use crate::report::{Counts, Group};
-use crate::rng::Rng;
-use crate::shrink::shrink;
-use crate::wire::{Answer, Client};
-use crate::writes;
+use crate::differential::accepted::{self, Difference};
+use crate::differential::compare::{Kind, difference};
+use crate::differential::expressions::Scope;
+use crate::differential::order;
+use crate::differential::queries::{Query, SHAPES};
+use crate::differential::recorded::{self, Recorded};
+use crate::differential::report::{Counts, Group};
+use crate::differential::shrink::shrink;
+use crate::differential::wire::{Answer, Client};
+use crate::differential::writes;
+use crate::support::rng::Rng;
 
 /// Cases that are asked in one piece: enough that nobody waits for the network, little enough for its buffers.
 const CHUNK: usize = 24;
@@ -169,9 +169,9 @@ enum There<'a> {
 impl<'a> Servers<'a> {
     fn connect(reference: &'a Reference, gateway: std::net::SocketAddr) -> Self {
         let there = match reference {
-            Reference::Live(address) => {
-                There::Live(Client::connect(*address, crate::postgres::USER).expect("PostgreSQL takes connections"))
-            }
+            Reference::Live(address) => There::Live(
+                Client::connect(*address, crate::support::postgres::USER).expect("PostgreSQL takes connections"),
+            ),
             Reference::Recorded(recorded) => There::Recorded(recorded),
         };
         Self { there, here: Client::connect(gateway, "u").expect("the gateway takes connections") }
@@ -290,7 +290,7 @@ fn group(
 /// Asks PostgreSQL for the answers to the first cases of a plan, as lines of the file of recorded answers.
 pub fn record(plan: &Plan, reference: &Reference) -> String {
     let Reference::Live(address) = reference else { panic!("there is no PostgreSQL 15 to record from") };
-    let mut client = Client::connect(*address, crate::postgres::USER).expect("PostgreSQL takes connections");
+    let mut client = Client::connect(*address, crate::support::postgres::USER).expect("PostgreSQL takes connections");
     let mut text = String::new();
     let mut number = 0;
     let mut statements = 0;

@@ -1,8 +1,8 @@
 //! Makes a script that fails as small as it gets while it fails in the same way.
 
-use crate::compare::Kind;
-use crate::order::alone;
-use crate::queries::Query;
+use crate::differential::compare::Kind;
+use crate::differential::order::alone;
+use crate::differential::queries::Query;
 
 /// Questions to the servers that one failure is worth.
 const BUDGET: usize = 150;

@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-use crate::expressions::{Scope, expression, fill, leaf};
-use crate::families::Makes;
-use crate::families::whole::WRITES;
-use crate::fixture::Table;
-use crate::node::{Node, Part};
-use crate::queries::Query;
-use crate::rng::Rng;
-use crate::types::{self, Ty};
+use crate::differential::expressions::{Scope, expression, fill, leaf};
+use crate::differential::families::Makes;
+use crate::differential::families::whole::WRITES;
+use crate::differential::fixture::Table;
+use crate::differential::node::{Node, Part};
+use crate::differential::queries::Query;
+use crate::differential::types::{self, Ty};
+use crate::support::rng::Rng;
 
 /// Statements between CREATE and DROP TABLE, not counting those that look at the table.
 const STEPS: usize = 4;

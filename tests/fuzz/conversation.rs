@@ -1,6 +1,6 @@
 //! Conversations as clients have them, message by message.
 
-use crate::rng::Rng;
+use crate::support::rng::Rng;
 
 const PROTOCOL_3_0: u32 = 3 << 16;
 const SSL_REQUEST: u32 = 80_877_103;

@@ -1,7 +1,7 @@
 //! What happens to a conversation on its way.
 
-use crate::conversation::{message, noise};
-use crate::rng::Rng;
+use crate::fuzz::conversation::{message, noise};
+use crate::support::rng::Rng;
 
 /// Changes some messages of three conversations in four; the others stay as their clients meant them.
 pub fn change(rng: &mut Rng, frames: &mut Vec<Vec<u8>>) {

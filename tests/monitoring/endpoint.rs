@@ -5,9 +5,9 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::connect;
-use crate::exposition::Samples;
-use crate::server::Server;
+use crate::monitoring::connect;
+use crate::monitoring::exposition::Samples;
+use crate::support::server::Server;
 
 /// Longer than anything here takes, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -79,14 +79,14 @@ fn each_path_has_its_answer() {
 fn an_answer_ends_its_connection_whatever_was_asked() {
     let (_server, address) = start(&[]);
     for request in ["GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n", "GET /healthz?a=b HTTP/1.0\r\n\r\n"] {
-        let answer = crate::endpoint::request(&address, request).unwrap();
+        let answer = crate::monitoring::endpoint::request(&address, request).unwrap();
         assert_eq!((answer.status, answer.body.as_str()), (200, "ok\n"), "{request}");
         // HTTP/1.0 ends it without saying so.
         let says_so = request.contains("1.0") || answer.head.contains("connection: close");
         assert!(says_so && answer.head.contains("content-length: 3"), "{request}");
     }
     let endless = format!("GET /metrics HTTP/1.1\r\nx: {}", "y".repeat(1 << 20));
-    let refused = crate::endpoint::request(&address, &endless);
+    let refused = crate::monitoring::endpoint::request(&address, &endless);
     assert!(refused.map_or(true, |answer| answer.status == 431));
     assert_eq!(get(&address, "/healthz").status, 200);
 }

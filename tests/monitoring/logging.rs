@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::server::{Server, add_user};
-use crate::{connect, connect_as};
+use crate::monitoring::{connect, connect_as};
+use crate::support::server::{Server, add_user};
 
 /// What is only in values, never in a log.
 const SECRETS: [&str; 4] = ["hunter2", "4711.5", "correct horse", "swordfish"];

@@ -4,9 +4,9 @@ use futures::SinkExt;
 use futures::StreamExt;
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
-use crate::connect;
-use crate::endpoint::{scrape, start};
-use crate::exposition::Samples;
+use crate::monitoring::connect;
+use crate::monitoring::endpoint::{scrape, start};
+use crate::monitoring::exposition::Samples;
 
 const TABLE: &str = "CREATE TABLE people (\"PartitionKey\" text, \"RowKey\" text, n int)";
 

@@ -2,7 +2,7 @@
 
 use tablegate::types::sql_type::SqlType;
 
-use crate::harness::Client;
+use crate::psql_catalog::harness::Client;
 
 #[tokio::test]
 async fn information_schema_shows_tables_columns_and_keys() {

@@ -1,6 +1,6 @@
 //! What psql's backslash commands and its completion ask, with the rows they show.
 
-use crate::harness::Client;
+use crate::psql_catalog::harness::Client;
 
 #[tokio::test]
 async fn lists_of_relations() {
@@ -139,7 +139,7 @@ async fn the_other_commands_are_answered() {
 async fn every_command_is_answered() {
     let mut client = Client::with_tables().await;
     let answers = client.ask_all(include_str!("queries/every_command.sql")).await;
-    let shown: Vec<Vec<String>> = answers.iter().map(crate::harness::Answer::lines).collect();
+    let shown: Vec<Vec<String>> = answers.iter().map(crate::psql_catalog::harness::Answer::lines).collect();
     let shows = |line: &str| shown.iter().any(|lines| lines.iter().any(|shown| shown == line));
     // `\dAp+`: functions of one name are told apart.
     assert!(shows("btree|integer_ops|bigint|bigint|3|in_range(bigint,bigint,bigint,boolean,boolean)"));

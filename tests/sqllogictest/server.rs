@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::columnar::Columnar;
+use crate::support::columnar::Columnar;
 
 /// The stores that golden files run on.
 #[derive(Debug, Clone, Copy)]
@@ -66,7 +66,7 @@ impl Server {
             Backend::Memory => in_memory(),
             Backend::Embedded => in_folder(folder.path()),
             Backend::Columns => Arc::new(Columnar::open(folder.path(), clock.clone()).expect("the store opens")),
-            Backend::Azure => Arc::new(crate::azurite::new_store()),
+            Backend::Azure => Arc::new(crate::support::azurite::new_store()),
         };
         let scratch: Arc<dyn TableStore> = match backend {
             Backend::Memory => in_memory(),
@@ -98,7 +98,7 @@ impl Server {
 /// One store under two names, as two servers would have it.
 fn mounted(backend: Backend) -> Vec<MountedStore> {
     let store: Arc<dyn TableStore> = match backend {
-        Backend::Azure => Arc::new(crate::azurite::new_store()),
+        Backend::Azure => Arc::new(crate::support::azurite::new_store()),
         Backend::Memory | Backend::Embedded | Backend::Columns => {
             Arc::new(Shared(MemoryStore::new(Arc::new(SystemClock))))
         }

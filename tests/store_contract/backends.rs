@@ -7,8 +7,8 @@ use tablegate::backends::memory::MemoryStore;
 use tablegate::store::model::Clock;
 use tempfile::TempDir;
 
-use crate::columnar::Columnar;
-use crate::harness::{Backend, Durable, Store};
+use crate::store_contract::harness::{Backend, Durable, Store};
+use crate::support::columnar::Columnar;
 
 /// Lives as long as the process: nothing to reopen.
 pub struct Memory(Store);
@@ -84,7 +84,7 @@ pub struct Azure(Store);
 
 impl Backend for Azure {
     async fn create(_: Arc<dyn Clock>) -> Self {
-        Self(Arc::new(crate::azurite::new_store()))
+        Self(Arc::new(crate::support::azurite::new_store()))
     }
 
     fn store(&self) -> &Store {

@@ -3,7 +3,7 @@
 use tablegate::store::model::{ETag, EdmDateTime, EdmValue, Properties};
 use tablegate::store::table::{CommitError, IfMatch, Operation, Rejection, ScanColumn, StoreError, Written};
 
-use crate::harness::{
+use crate::store_contract::harness::{
     Backend, Scan, Store, TestClock, batch, entity, get, instant, int, is, key, name, new_table, properties, rejection,
     stale_etag, stored, table, text, write, write_etag,
 };

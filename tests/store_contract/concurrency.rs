@@ -6,7 +6,7 @@ use tablegate::store::model::{ETag, EdmValue, TableName};
 use tablegate::store::table::{CommitError, IfMatch, Operation, Rejection, ScanColumn};
 use tokio::task::JoinSet;
 
-use crate::harness::{
+use crate::store_contract::harness::{
     Scan, Store, batch, entity, get, insert_all, int, is, key, new_table, properties, stored, write, write_etag,
 };
 
@@ -139,7 +139,7 @@ pub async fn readers_see_batches_whole(store: &Store) {
     let mut finished = false;
     while !finished {
         finished = writer.is_finished();
-        let columns = [crate::harness::property("n", tablegate::store::table::ColumnType::Int32)];
+        let columns = [crate::store_contract::harness::property("n", tablegate::store::table::ColumnType::Int32)];
         let values = Scan::of(&orders).columns(columns).batch_rows(3).run(store).await.column();
         assert_eq!(values.len(), 20);
         assert!(values.iter().all(|value| *value == values[0]), "{values:?}");

@@ -3,7 +3,7 @@
 use tablegate::store::model::EdmDateTime;
 use tablegate::store::table::{ColumnType, IfMatch, Operation, Rejection, ScanColumn};
 
-use crate::harness::{
+use crate::store_contract::harness::{
     Durable, Scan, Store, TestClock, batch, entity, exactly, get, insert_all, int, key, name, new_table, property,
     rejection, system_clock, table, text, write, write_etag,
 };
@@ -11,7 +11,7 @@ use crate::harness::{
 pub async fn data_is_the_same_after_reopening<B: Durable>() {
     let backend = B::create(system_clock()).await;
     let orders = new_table(backend.store()).await;
-    let samples = crate::values::samples();
+    let samples = crate::store_contract::values::samples();
     let row = |(i, v): (usize, _)| entity("p", &format!("{i:03}"), [("a", v), ("b", int(1))]);
     insert_all(backend.store(), &orders, samples.into_iter().enumerate().map(row)).await;
     write(backend.store(), &orders, Operation::Delete(key("p", "000"), IfMatch::Any)).await;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use tablegate::store::model::{EdmValue, TableName};
 use tablegate::store::table::{GroupError, IfMatch, Operation, Rejection, StoreError, Written};
 
-use crate::harness::{Scan, Store, batch, entity, get, insert_all, int, key, properties, stored, table, write};
+use crate::store_contract::harness::{
+    Scan, Store, batch, entity, get, insert_all, int, key, properties, stored, table, write,
+};
 
 async fn two_tables(store: &Store) -> (TableName, TableName) {
     let (first, second) = (table("First"), table("Second"));

@@ -1,18 +1,26 @@
 //! Random operations and scans, compared with a sorted map that is written down here again, independently.
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
 
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestRunner};
+use proptest::test_runner::{Config, RngSeed, TestRunner};
 use tablegate::store::model::{Cut, ETag, EdmValue, Entity, EntityKey, Properties, Span, TableName};
 use tablegate::store::table::{
     ColumnType, CommitError, Direction, IfMatch, KeyRange, Operation, Rejection, ScanColumn, Written,
 };
 
-use crate::harness::{Scan, Store, batch, int, key, name, property, stale_etag, table, text};
+use crate::store_contract::harness::{Scan, Store, batch, int, key, name, property, stale_etag, table, text};
 
 pub async fn random_operations_agree_with_a_sorted_map(store: &Store) {
-    let mut runner = TestRunner::new(Config { cases: 48, failure_persistence: None, ..Config::default() });
+    let config = Config::default();
+    // `PROPTEST_RNG_SEED` gives one.
+    let seed = match config.rng_seed {
+        RngSeed::Fixed(seed) => seed,
+        RngSeed::Random => RandomState::new().hash_one(0),
+    };
+    let rng_seed = RngSeed::Fixed(seed);
+    let mut runner = TestRunner::new(Config { cases: 48, failure_persistence: None, rng_seed, ..config });
     let tables = std::cell::Cell::new(0);
     let handle = tokio::runtime::Handle::current();
     let run = tokio::task::block_in_place(|| {
@@ -22,7 +30,7 @@ pub async fn random_operations_agree_with_a_sorted_map(store: &Store) {
             Ok(())
         })
     });
-    run.unwrap();
+    run.unwrap_or_else(|failure| panic!("PROPTEST_RNG_SEED={seed}: {failure}"));
 }
 
 #[derive(Debug, Clone)]

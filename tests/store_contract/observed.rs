@@ -5,7 +5,9 @@ use std::sync::Arc;
 use tablegate::store::model::{EdmType, EdmValue};
 use tablegate::store::table::{IfMatch, ObservedSchema, Operation};
 
-use crate::harness::{Store, assert_missing, entity, insert_all, int, key, new_table, table, text, write};
+use crate::store_contract::harness::{
+    Store, assert_missing, entity, insert_all, int, key, new_table, table, text, write,
+};
 
 async fn observed(store: &Store) -> Vec<(String, Vec<EdmType>)> {
     seen(&store.reader().observed_schema(&table("Orders")).await.unwrap())
@@ -30,7 +32,7 @@ pub async fn every_name_and_type_is_recorded_in_order(store: &Store) {
         expect("A", &[EdmType::Int32]),
     ];
     assert_eq!(observed(store).await, expected);
-    for (i, value) in crate::values::samples().into_iter().enumerate() {
+    for (i, value) in crate::store_contract::values::samples().into_iter().enumerate() {
         insert_all(store, &orders, [entity("r", &i.to_string(), [("any", value)])]).await;
     }
     assert_eq!(observed(store).await[3], expect("any", &EdmType::ALL));

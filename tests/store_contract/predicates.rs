@@ -8,8 +8,8 @@ use tablegate::store::model::{
 use tablegate::store::table::predicate::{CompareOp, Condition, PredicateColumn, StoredValue, fitting_types};
 use tablegate::store::table::{ColumnType, Predicate};
 
-use crate::harness::{Scan, Store, entity, get, insert_all, int, key, name, new_table, text};
-use crate::values::samples;
+use crate::store_contract::harness::{Scan, Store, entity, get, insert_all, int, key, name, new_table, text};
+use crate::store_contract::values::samples;
 
 const OPERATORS: [CompareOp; 6] =
     [CompareOp::Eq, CompareOp::NotEq, CompareOp::Lt, CompareOp::LtEq, CompareOp::Gt, CompareOp::GtEq];

@@ -3,7 +3,9 @@
 use tablegate::store::model::{EdmRef, EdmType, EdmValue};
 use tablegate::store::table::{AtOnce, ColumnType, Operation, ScanColumn, ScanColumns, SnapshotScope, StoreError};
 
-use crate::harness::{Scan, Store, entity, get, insert_all, int, key, name, new_table, property, table, text, write};
+use crate::store_contract::harness::{
+    Scan, Store, entity, get, insert_all, int, key, name, new_table, property, table, text, write,
+};
 
 pub async fn batches_have_the_asked_for_schema(store: &Store) {
     let orders = new_table(store).await;
@@ -91,7 +93,7 @@ pub async fn values_widen_without_loss(store: &Store) {
 
 pub async fn mixed_types_show_as_text(store: &Store) {
     let orders = new_table(store).await;
-    let values = crate::values::samples();
+    let values = crate::store_contract::values::samples();
     let row = |(i, v): (usize, &EdmValue)| entity("p", &format!("{i:03}"), [("a", v.clone())]);
     insert_all(store, &orders, values.iter().enumerate().map(row)).await;
     let columns = [property("a", ColumnType::Text), ScanColumn::EdmTypeOf(name("a"))];

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tablegate::store::model::{Cut, EntityKey, Span};
 use tablegate::store::table::{Direction, KeyRange};
 
-use crate::harness::{Scan, Store, entity, insert_all, key, table};
+use crate::store_contract::harness::{Scan, Store, entity, insert_all, key, table};
 
 const PARTITIONS: [&str; 8] = ["", "a", "a ", "ab", "abc", "b", "é", "\u{10ffff}"];
 const ROWS: [&str; 11] =

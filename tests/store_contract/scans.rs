@@ -7,7 +7,7 @@ use futures::StreamExt;
 use tablegate::store::model::{Cut, EdmValue, Entity, EntityKey, Span};
 use tablegate::store::table::{ColumnType, Direction, IfMatch, KeyRange, Operation, ScanColumn};
 
-use crate::harness::{
+use crate::store_contract::harness::{
     Scan, Store, entity, get, insert_all, int, key, keys_of, new_table, next_batch, properties, property, table, text,
     write,
 };

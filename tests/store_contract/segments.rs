@@ -11,7 +11,7 @@ use tablegate::store::model::{EdmValue, SystemClock, TableName};
 use tablegate::store::table::{ColumnType, Direction, IfMatch, Operation, ScanColumn};
 use tokio::task::JoinSet;
 
-use crate::harness::{Scan, Store, batch, entity, insert_all, int, key, new_table, property};
+use crate::store_contract::harness::{Scan, Store, batch, entity, insert_all, int, key, new_table, property};
 
 /// How many seconds it takes; 60 for a longer look.
 const SECONDS: &str = "TABLEGATE_SEGMENT_SECONDS";

@@ -3,7 +3,7 @@
 use tablegate::store::model::TableName;
 use tablegate::store::table::{CommitError, IfMatch, Operation, TableSize};
 
-use crate::harness::{
+use crate::store_contract::harness::{
     Scan, Store, assert_missing, batch, entity, insert_all, int, key, new_table, rejection, table, text, write,
 };
 

@@ -2,7 +2,7 @@
 
 use tablegate::store::table::{Operation, StoreError};
 
-use crate::harness::{
+use crate::store_contract::harness::{
     Scan, Store, assert_missing, batch, entity, get, insert_all, int, key, new_table, rejection, table, write,
 };
 

@@ -5,7 +5,7 @@ use tablegate::store::model::{EdmDateTime, EdmType, EdmValue, Entity, Properties
 use tablegate::store::table::{ColumnType, Operation};
 use uuid::Uuid;
 
-use crate::harness::{
+use crate::store_contract::harness::{
     Scan, Store, entity, exactly, get, insert_all, int, key, name, new_table, properties, stored, text, write,
 };
 

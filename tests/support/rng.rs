@@ -1,5 +1,4 @@
 //! A small generator of numbers, so that a seed makes the same cases on every machine.
-#![allow(dead_code, reason = "each test uses a part")]
 
 /// SplitMix64: one addition and a mix, and every seed is a good one.
 #[derive(Debug, Clone)]

@@ -1,5 +1,4 @@
 //! The server as a process of its own, as its users start it.
-#![allow(dead_code, reason = "each test uses a part")]
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};

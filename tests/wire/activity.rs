@@ -1,6 +1,6 @@
 //! What sessions show of themselves, and how others stop them.
 
-use crate::harness::{Server, column, endless_count, error_code, parse, query, status, sync, tags};
+use crate::wire::harness::{Server, column, endless_count, error_code, parse, query, status, sync, tags};
 
 const STATES: &str = "SELECT usename || ': ' || state || ': ' || query FROM pg_stat_activity \
                       WHERE pid <> pg_backend_pid() ORDER BY pid";

@@ -1,6 +1,6 @@
 //! Advisory locks between connections.
 
-use crate::harness::{Client, Server, column, error, error_code, query, tags};
+use crate::wire::harness::{Client, Server, column, error, error_code, query, tags};
 
 async fn truth(client: &mut Client, sql: &str) -> bool {
     column(&client.query(sql).await) == ["t"]

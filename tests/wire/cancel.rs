@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::harness::{
+use crate::wire::harness::{
     PATIENCE, Server, bind, column, endless_count, error, error_code, execute, flush, large_result, many_rows, parse,
     query, status, sync,
 };

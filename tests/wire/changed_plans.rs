@@ -2,7 +2,7 @@
 
 use tokio_postgres::{Client, Error, Statement};
 
-use crate::harness::Server;
+use crate::wire::harness::Server;
 
 fn code_and_message(error: &Error) -> (String, String) {
     let error = error.as_db_error().unwrap_or_else(|| panic!("{error}"));

@@ -1,6 +1,6 @@
 //! Changes with parameters: those in FROM, SET, RETURNING, MERGE and WITH are found, typed and bound.
 
-use crate::harness::{Client, Message, Server, bind, describe, error, execute, parse, sync, tags};
+use crate::wire::harness::{Client, Message, Server, bind, describe, error, execute, parse, sync, tags};
 
 const TABLES: &str = "CREATE TABLE items (box text, id int, n int, note text, PRIMARY KEY (box, id));
     CREATE TABLE other (id int PRIMARY KEY, n int, note text);

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use futures::{SinkExt, StreamExt, pin_mut};
 
-use crate::harness::{
+use crate::wire::harness::{
     Client, Server, bind, column, error, error_code, execute, message, parse, query, status, sync, tags,
 };
 
@@ -48,7 +48,7 @@ async fn the_rows_of_a_change_are_copied_out() {
     let server = Server::start().await;
     let mut client = server.client().await;
     client.query(TABLE).await;
-    let copied = |messages: &[crate::harness::Message]| {
+    let copied = |messages: &[crate::wire::harness::Message]| {
         let lines = messages.iter().filter(|m| m.tag == 'd').map(|m| String::from_utf8_lossy(&m.body).into_owned());
         let complete = messages.iter().find(|m| m.tag == 'C').map(|m| m.text()).unwrap_or_default();
         (lines.collect::<String>(), complete)

@@ -1,6 +1,6 @@
 //! COPY in binary format, both ways, and what a COPY shows of itself while it runs.
 
-use crate::harness::{Client, Message, Server, column, error, message, query, tags};
+use crate::wire::harness::{Client, Message, Server, column, error, message, query, tags};
 
 const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 const END: &[u8] = &[0xff, 0xff];

@@ -1,6 +1,6 @@
 //! What the options of COPY do, and what it says of input that is wrong.
 
-use crate::harness::{Client, Message, Server, column, error, message, query, tags};
+use crate::wire::harness::{Client, Message, Server, column, error, message, query, tags};
 
 fn copied(sql: &str, input: &[u8]) -> Vec<Vec<u8>> {
     vec![query(sql), message(b'd', input), message(b'c', b"")]

@@ -1,6 +1,6 @@
 //! Cursors and prepared statements of SQL, beside those of the protocol.
 
-use crate::harness::{Server, bind, column, describe, error_code, execute, large_result, parse, sync, tags};
+use crate::wire::harness::{Server, bind, column, describe, error_code, execute, large_result, parse, sync, tags};
 
 #[tokio::test]
 async fn a_cursor_takes_parameters() {

@@ -2,7 +2,7 @@
 
 use tokio_postgres::error::SqlState;
 
-use crate::harness::{PATIENCE, Server, bind, column, error_code, execute, parse, status, sync, tags};
+use crate::wire::harness::{PATIENCE, Server, bind, column, error_code, execute, parse, status, sync, tags};
 
 /// The tables a client sees in the system catalogue, without those of the system.
 async fn tables(client: &tokio_postgres::Client) -> Vec<String> {

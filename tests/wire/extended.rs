@@ -1,6 +1,6 @@
 //! The extended protocol: statements, parameters, errors, pipelines.
 
-use crate::harness::{
+use crate::wire::harness::{
     Server, bind, bind_as, close, column, describe, error, error_code, execute, flush, parse, query, status, sync, tags,
 };
 
@@ -248,7 +248,7 @@ async fn an_error_is_sent_without_a_sync() {
 async fn a_function_call_is_refused_and_the_session_goes_on() {
     let server = Server::start().await;
     let mut client = server.client().await;
-    let messages = client.ask(&[crate::harness::message(b'F', &[0; 10])]).await;
+    let messages = client.ask(&[crate::wire::harness::message(b'F', &[0; 10])]).await;
     assert_eq!((tags(&messages).as_str(), error(&messages).code().as_str()), ("EZ", "0A000"));
     assert_eq!(column(&client.query("SELECT 1").await), ["1"]);
     server.stop().await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio_postgres::Client;
 
-use crate::harness::{PATIENCE, Server};
+use crate::wire::harness::{PATIENCE, Server};
 
 const JOBS: i32 = 40;
 

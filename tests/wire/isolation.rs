@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tablegate::pg::PgConfig;
 use tablegate::store::model::{Clock, EdmDateTime, SystemClock};
 
-use crate::harness::{Server, bind, column, error_code, execute, parse, status, sync, tags};
+use crate::wire::harness::{Server, bind, column, error_code, execute, parse, status, sync, tags};
 
 /// A clock that panics when it is told to.
 #[derive(Default)]

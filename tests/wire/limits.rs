@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tablegate::pg::{Method, PgConfig};
 
-use crate::harness::{Client, Message, VERSION_3_0, column, query, startup, tags};
-use crate::logins::{Door, begin, serve};
+use crate::wire::harness::{Client, Message, VERSION_3_0, column, query, startup, tags};
+use crate::wire::logins::{Door, begin, serve};
 
 /// The FATAL that ends the connection.
 async fn last_words(client: &mut Client) -> Message {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio_postgres::{Client, Error};
 
-use crate::harness::{PATIENCE, Server};
+use crate::wire::harness::{PATIENCE, Server};
 
 /// Long enough to show that a statement waits; a statement that does not is done long before.
 const A_WHILE: Duration = Duration::from_millis(150);

@@ -11,7 +11,7 @@ use tablegate::pg::{AuthConfig, Method, PgConfig, Role, User, UsersFile, Verifie
 use tablegate::store::model::SystemClock;
 use tempfile::TempDir;
 
-use crate::harness::{Client, Message, PATIENCE, Server, VERSION_3_0, column, message, startup};
+use crate::wire::harness::{Client, Message, PATIENCE, Server, VERSION_3_0, column, message, startup};
 
 pub const PASSWORD: &str = "a secret, no less";
 const SCRAM: &str = "SCRAM-SHA-256";

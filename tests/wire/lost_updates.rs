@@ -2,7 +2,7 @@
 
 use tokio_postgres::Client;
 
-use crate::harness::{PATIENCE, Server};
+use crate::wire::harness::{PATIENCE, Server};
 
 const TIMES: i32 = 1000;
 

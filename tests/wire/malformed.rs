@@ -1,6 +1,6 @@
 //! Bytes that are not the protocol cost their sender its statement or its connection, and nobody else anything.
 
-use crate::harness::{Server, VERSION_3_0, column, error_code, message, query, startup, status, sync, tags};
+use crate::wire::harness::{Server, VERSION_3_0, column, error_code, message, query, startup, status, sync, tags};
 
 #[tokio::test]
 async fn a_stream_that_cannot_be_followed_ends_with_an_error() {

@@ -1,6 +1,6 @@
 //! The lengths and precisions that the description of a result gives its columns.
 
-use crate::harness::{Message, Server};
+use crate::wire::harness::{Message, Server};
 
 const VARCHAR: u32 = 1043;
 const NUMERIC: u32 = 1700;

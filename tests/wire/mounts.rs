@@ -2,8 +2,8 @@
 
 use tablegate::pg::{Method, PgConfig, Role};
 
-use crate::harness::{Client, Server, column, error_code, message, query, tags};
-use crate::logins::{Door, login};
+use crate::wire::harness::{Client, Server, column, error_code, message, query, tags};
+use crate::wire::logins::{Door, login};
 
 const MAKE: &str = "CREATE TABLE prod.orders (customer text, id int, note text, PRIMARY KEY (customer, id))";
 

@@ -1,6 +1,6 @@
 //! LISTEN and NOTIFY between connections: who hears what, and when.
 
-use crate::harness::{Client, Message, Server, bind, column, error_code, execute, parse, sync, tags};
+use crate::wire::harness::{Client, Message, Server, bind, column, error_code, execute, parse, sync, tags};
 
 /// Channel and payload of a NotificationResponse.
 fn heard(message: &Message) -> (String, String) {

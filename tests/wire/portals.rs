@@ -1,6 +1,6 @@
 //! Portals: rows in portions, and how long portals live.
 
-use crate::harness::{
+use crate::wire::harness::{
     Server, bind, close, column, describe, error_code, execute, flush, large_result, parse, sync, tags,
 };
 

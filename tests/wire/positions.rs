@@ -1,6 +1,6 @@
 //! Where an error is: the character that psql and editors point at.
 
-use crate::harness::{Server, bind, describe, error, execute, parse, sync};
+use crate::wire::harness::{Server, bind, describe, error, execute, parse, sync};
 
 /// Statements, and what PostgreSQL 15 gives as their errors' positions.
 const PLACES: [(&str, &str, &str); 16] = [

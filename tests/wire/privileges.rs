@@ -8,8 +8,8 @@ use tablegate::pg::{Method, Role};
 use tablegate::store::model::{SystemClock, TableName};
 use tablegate::store::table::TableStore;
 
-use crate::harness::{Client, Server, bind, column, error, error_code, execute, parse, status, sync, tags};
-use crate::logins::{Door, login};
+use crate::wire::harness::{Client, Server, bind, column, error, error_code, execute, parse, status, sync, tags};
+use crate::wire::logins::{Door, login};
 
 /// With `ann`, who owns all tables, and `gil` and `joe`, who have only what is granted.
 fn door() -> Door {
@@ -344,9 +344,10 @@ async fn the_database_and_its_schema_can_be_closed() {
         .await;
     do_all(&mut gil, &["SELECT * FROM t"]).await;
     let mut joe = server.socket().await;
-    crate::logins::begin(&mut joe, "joe").await;
+    crate::wire::logins::begin(&mut joe, "joe").await;
     let binding = postgres_protocol::authentication::sasl::ChannelBinding::unsupported();
-    let (_, refused) = crate::logins::exchange(&mut joe, "SCRAM-SHA-256", crate::logins::PASSWORD, binding).await;
+    let (_, refused) =
+        crate::wire::logins::exchange(&mut joe, "SCRAM-SHA-256", crate::wire::logins::PASSWORD, binding).await;
     assert!(refused.is_none(), "{refused:?}");
     let refused = joe.read().await;
     assert_eq!(refused.code(), "42501");

@@ -2,8 +2,8 @@
 
 use tablegate::pg::Method;
 
-use crate::harness::{column, error_code, status};
-use crate::logins::{Door, login};
+use crate::wire::harness::{column, error_code, status};
+use crate::wire::logins::{Door, login};
 
 #[tokio::test]
 async fn nothing_can_be_written() {

@@ -1,6 +1,6 @@
 //! Values that name objects of the catalogue: `regclass` and its kin are their OIDs in binary form.
 
-use crate::harness::{Client, Message, Server, bind_as, describe, execute, parse, sync, tags};
+use crate::wire::harness::{Client, Message, Server, bind_as, describe, execute, parse, sync, tags};
 
 /// `orders` is the first declared table; its key's index has the next OID.
 const ORDERS: u32 = 16_384;

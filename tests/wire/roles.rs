@@ -2,8 +2,8 @@
 
 use tablegate::pg::{Method, Role, UsersFile, Verifier};
 
-use crate::harness::{Client, bind, column, error, error_code, execute, parse, sync, tags};
-use crate::logins::{Door, PASSWORD, login};
+use crate::wire::harness::{Client, bind, column, error, error_code, execute, parse, sync, tags};
+use crate::wire::logins::{Door, PASSWORD, login};
 
 async fn told(client: &mut Client, sql: &str) -> String {
     let answer = client.query(sql).await;

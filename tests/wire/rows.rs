@@ -2,7 +2,7 @@
 
 use tokio_postgres::types::{Kind, Type};
 
-use crate::harness::{Server, bind_as, error, execute, parse, sync};
+use crate::wire::harness::{Server, bind_as, error, execute, parse, sync};
 
 const RECORD: u32 = 2249;
 

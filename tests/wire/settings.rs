@@ -1,6 +1,6 @@
 //! ParameterStatus: which settings a client is told, and when.
 
-use crate::harness::{Client, Message, Server, bind, column, execute, parse, query, sync, tags};
+use crate::wire::harness::{Client, Message, Server, bind, column, execute, parse, query, sync, tags};
 
 /// The settings that messages report.
 fn reports(messages: &[Message]) -> Vec<String> {
@@ -76,7 +76,10 @@ async fn parameters_and_copies_are_read_in_the_sessions_zone() {
     client.write(&query("COPY t FROM STDIN")).await;
     assert_eq!(client.read().await.tag, 'G');
     client
-        .send(&[crate::harness::message(b'd', b"p\t2\t02/07/2014 10:00\n"), crate::harness::message(b'c', b"")])
+        .send(&[
+            crate::wire::harness::message(b'd', b"p\t2\t02/07/2014 10:00\n"),
+            crate::wire::harness::message(b'c', b""),
+        ])
         .await;
     assert_eq!(tags(&client.until_ready().await), "CZ");
     let messages = client.query("COPY t (at) TO STDOUT").await;

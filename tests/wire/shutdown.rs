@@ -7,7 +7,7 @@ use tablegate::pg::PgConfig;
 use tablegate::store::model::SystemClock;
 use tokio::net::TcpStream;
 
-use crate::harness::{Server, column, endless_count, error_code, large_result, many_rows, message, query};
+use crate::wire::harness::{Server, column, endless_count, error_code, large_result, many_rows, message, query};
 
 #[tokio::test]
 async fn idle_connections_are_told_and_closed() {

@@ -1,6 +1,6 @@
 //! The simple protocol.
 
-use crate::harness::{Server, column, error, error_code, message, status, tags};
+use crate::wire::harness::{Server, column, error, error_code, message, status, tags};
 
 #[tokio::test]
 async fn the_status_byte_follows_the_transaction() {

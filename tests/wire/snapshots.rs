@@ -2,7 +2,7 @@
 
 use tokio_postgres::{Client, Error};
 
-use crate::harness::{PATIENCE, Server};
+use crate::wire::harness::{PATIENCE, Server};
 
 const DOCTORS: &str = "CREATE TABLE doctors (shift text, id int, on_call boolean, PRIMARY KEY (shift, id));
     INSERT INTO doctors VALUES ('night', 1, true), ('night', 2, true)";

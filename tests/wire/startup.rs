@@ -7,7 +7,7 @@ use tablegate::pg::PgConfig;
 use tablegate::store::model::SystemClock;
 use tokio::io::AsyncReadExt;
 
-use crate::harness::{Client, Server, VERSION_3_0, column, error_code, startup, status, tags};
+use crate::wire::harness::{Client, Server, VERSION_3_0, column, error_code, startup, status, tags};
 
 #[tokio::test]
 async fn a_client_is_greeted() {

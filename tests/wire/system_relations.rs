@@ -12,7 +12,7 @@
 //! GROUP BY n.nspname, c.relname ORDER BY n.nspname, c.relname
 //! ```
 
-use crate::harness::{Message, Server};
+use crate::wire::harness::{Message, Server};
 
 const RECORDED: &str = include_str!("system_relations.txt");
 

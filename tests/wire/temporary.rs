@@ -10,7 +10,7 @@ use tablegate::backends::memory::MemoryStore;
 use tablegate::store::model::SystemClock;
 use tablegate::store::table::{Batch, CommitError, GroupError, StoreError, StoreLayer, TableStore, Written};
 
-use crate::harness::{PATIENCE, Server};
+use crate::wire::harness::{PATIENCE, Server};
 
 async fn count(client: &tokio_postgres::Client, table: &str) -> i64 {
     client.query_one(&format!("SELECT count(*) FROM {table}"), &[]).await.unwrap().get(0)

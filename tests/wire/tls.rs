@@ -15,10 +15,10 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::version::{TLS12, TLS13};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
 
-use crate::harness::{
+use crate::wire::harness::{
     Client, Server, VERSION_3_0, cancel_request, column, endless_count, error_code, large_result, query, startup,
 };
-use crate::logins::{Door, PASSWORD, begin, exchange, psql, serve};
+use crate::wire::logins::{Door, PASSWORD, begin, exchange, psql, serve};
 
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
 const GSSENC_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 48];

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio_postgres::types::{FromSql, ToSql, Type};
 
-use crate::harness::{Server, bind_as, describe, error, error_code, execute, parse, sync};
+use crate::wire::harness::{Server, bind_as, describe, error, error_code, execute, parse, sync};
 
 /// What is sent comes back, NULL among it.
 async fn round_trips<T>(client: &tokio_postgres::Client, sql_type: Type, values: &[T])

@@ -1,6 +1,6 @@
 //! Views between sessions, prepared statements and restarts.
 
-use crate::harness::{Server, bind, column, error_code, execute, parse, sync, tags};
+use crate::wire::harness::{Server, bind, column, error_code, execute, parse, sync, tags};
 
 #[tokio::test]
 async fn views_are_there_after_a_restart() {

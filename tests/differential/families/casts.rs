@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{Makes, Template};
-use crate::types::{ALL, NUMBERS, Ty};
+use crate::differential::types::{ALL, NUMBERS, Ty};
 
 /// Texts that only some types read.
 const TEXTS: &[(&str, &[&str])] = &[

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{Makes, Template};
-use crate::types::{COMPARABLE, Ty};
+use crate::differential::types::{COMPARABLE, Ty};
 
 pub const TEMPLATES: &[(&str, &str)] = &[
     ("b", "({b} AND {b})"),

@@ -18,7 +18,7 @@ pub mod whole;
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use crate::types::{self, Ty};
+use crate::differential::types::{self, Ty};
 
 /// What a template makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{Makes, Template};
-use crate::types::Ty;
+use crate::differential::types::Ty;
 
 pub const TEMPLATES: &[(&str, &str)] = &[
     ("num", "abs({num})"),

@@ -4,11 +4,7 @@
 //! implements [`harness::Backend`] in `backends.rs` and a module at the end of this file. A store is done when it
 //! passes.
 
-#[path = "../azurite/mod.rs"]
-mod azurite;
 mod backends;
-#[path = "../support/segments.rs"]
-mod columnar;
 mod commits;
 mod concurrency;
 mod durability;
@@ -32,8 +28,8 @@ macro_rules! tests {
         $(mod $module {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $test() {
-                let backend = <$backend as $crate::harness::Backend>::create($crate::harness::system_clock()).await;
-                $crate::$module::$test($crate::harness::Backend::store(&backend)).await;
+                let backend = <$backend as $crate::store_contract::harness::Backend>::create($crate::store_contract::harness::system_clock()).await;
+                $crate::store_contract::$module::$test($crate::store_contract::harness::Backend::store(&backend)).await;
             })+
         })+
     };
@@ -192,7 +188,7 @@ macro_rules! local_contract {
 
             #[tokio::test]
             async fn timestamps_rise_when_the_clock_does_not() {
-                crate::commits::timestamps_rise_when_the_clock_does_not::<$backend>().await;
+                crate::store_contract::commits::timestamps_rise_when_the_clock_does_not::<$backend>().await;
             }
         }
     };
@@ -204,7 +200,7 @@ macro_rules! durable_contract {
         mod durability {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $test() {
-                crate::durability::$test::<$backend>().await;
+                crate::store_contract::durability::$test::<$backend>().await;
             })+
         }
     };
@@ -221,11 +217,11 @@ macro_rules! durable_contract {
 }
 
 mod memory {
-    contract!(crate::backends::Memory);
-    local_contract!(crate::backends::Memory);
+    contract!(crate::store_contract::backends::Memory);
+    local_contract!(crate::store_contract::backends::Memory);
 
     mod oracle {
-        tests! { crate::backends::Memory:
+        tests! { crate::store_contract::backends::Memory:
             predicates {
                 what_is_not_true_is_left_out,
             }
@@ -234,17 +230,17 @@ mod memory {
 }
 
 mod embedded {
-    contract!(crate::backends::Embedded);
-    local_contract!(crate::backends::Embedded);
-    durable_contract!(crate::backends::Embedded);
+    contract!(crate::store_contract::backends::Embedded);
+    local_contract!(crate::store_contract::backends::Embedded);
+    durable_contract!(crate::store_contract::backends::Embedded);
 }
 
 mod columns {
-    contract!(crate::backends::Columns);
-    local_contract!(crate::backends::Columns);
-    durable_contract!(crate::backends::Columns);
+    contract!(crate::store_contract::backends::Columns);
+    local_contract!(crate::store_contract::backends::Columns);
+    durable_contract!(crate::store_contract::backends::Columns);
 }
 
 mod azure {
-    contract!(crate::backends::Azure);
+    contract!(crate::store_contract::backends::Azure);
 }

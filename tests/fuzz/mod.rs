@@ -6,10 +6,6 @@
 
 mod conversation;
 mod damage;
-#[path = "../support/rng.rs"]
-mod rng;
-#[path = "../support/server.rs"]
-mod server;
 mod witness;
 
 use std::env;
@@ -23,9 +19,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
-use crate::rng::Rng;
-use crate::server::Server;
-use crate::witness::Witness;
+use crate::fuzz::witness::Witness;
+use crate::support::rng::Rng;
+use crate::support::server::Server;
 
 /// Conversations at one time.
 const CLIENTS: u64 = 8;

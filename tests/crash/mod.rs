@@ -1,21 +1,21 @@
 //! A store on disk after its process was killed: every acknowledged batch is there and whole, no batch is there in part.
 //!
-//! The test starts itself anew as the process that writes, reads from it what was acknowledged, and kills it at a
-//! random moment. A folder stays for several rounds, so files are flushed and merged under the writers too.
+//! The program of the tests starts itself as the process that writes, reads from it what was acknowledged, and kills it
+//! at a random moment. A folder stays for several rounds, so files are flushed and merged under the writers too.
 
-mod alterations;
-mod power_loss;
-mod segments;
-mod sequences;
+pub mod alterations;
+pub mod power_loss;
+pub mod segments;
+pub mod sequences;
 mod sessions;
-mod writers;
+pub mod writers;
 
 use std::path::Path;
 
 use tablegate::backends::embedded::Fsync;
 use tablegate::store::table::TableStore;
 
-use crate::writers::{Kill, open, run_rounds, table};
+use crate::crash::writers::{Kill, open, run_rounds, table};
 
 const ROUNDS: u64 = 50;
 const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -33,8 +33,7 @@ async fn make_folder(folder: &Path, fsync: Fsync) {
     store.close().unwrap();
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn acknowledged_batches_survive_a_kill_whole() {
+pub async fn acknowledged_batches_survive_a_kill_whole() {
     let mut written = 0;
     run_rounds(ROUNDS, SEED, &[], Kill::at_random, async |round| {
         let (number, expected) = (round.number, round.expected);

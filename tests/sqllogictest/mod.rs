@@ -3,11 +3,7 @@
 //! Each file gets a fresh store and server. `SLT=tx/egt cargo test --test sqllogictest` runs the files whose path
 //! contains that text.
 
-#[path = "../azurite/mod.rs"]
-mod azurite;
 mod client;
-#[path = "../support/segments.rs"]
-mod columnar;
 mod server;
 
 use std::fs;

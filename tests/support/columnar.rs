@@ -1,5 +1,4 @@
 //! A store on disk that keeps every table as columns too, and makes its segments while tests read and write.
-#![allow(dead_code, reason = "each test uses a part")]
 
 use std::path::Path;
 use std::sync::Arc;

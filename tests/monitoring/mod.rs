@@ -4,12 +4,10 @@ mod endpoint;
 mod exposition;
 mod logging;
 mod metrics;
-#[path = "../support/server.rs"]
-mod server;
 
 use tokio_postgres::{Client, Config, Error, NoTls};
 
-use crate::server::Server;
+use crate::support::server::Server;
 
 /// A client of a server that lets everybody in.
 pub async fn connect(server: &Server) -> Result<Client, Error> {

@@ -7,13 +7,11 @@
 mod installed;
 mod psql;
 mod rust;
-#[path = "../support/server.rs"]
-mod server;
 
 use std::process::{Command, Stdio};
 
 use self::installed::Installed;
-use self::server::{Server, add_user};
+use crate::support::server::{Server, add_user};
 
 const USER: &str = "clara";
 const PASSWORD: &str = "correct horse";

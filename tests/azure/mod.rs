@@ -1,7 +1,5 @@
 //! What only a remote store can show: answers that get lost, several gateways over one account, requests that cost.
 
-#[path = "../azurite/mod.rs"]
-mod azurite;
 mod blocks;
 mod client;
 mod discovery;

@@ -2,8 +2,6 @@
 //!
 //! It ends with the program: it reads a pipe that nobody writes to, and stops when that is closed.
 
-#![allow(dead_code, reason = "not every test program needs all of it")]
-
 use std::env;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;

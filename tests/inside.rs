@@ -1,0 +1,18 @@
+//! What runs in one process: suites that bring their own stores, servers and clients with them.
+//!
+//! A suite is a module, so `cargo test --test inside wire::` runs one of them. They share the process: no test may change
+//! its environment, its folder, its panic hook or what is logged where.
+
+mod bulk_writes;
+mod copy;
+mod cursor_memory;
+mod direct_reads;
+mod filter_pushdown;
+mod layering;
+mod monitoring;
+mod psql_catalog;
+mod split_scans;
+mod sqllogictest;
+mod store_contract;
+mod support;
+mod wire;

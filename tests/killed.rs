@@ -1,0 +1,61 @@
+//! What kills processes, and fills disks: whatever was acknowledged is there afterwards.
+//!
+//! The processes that are killed are this program too, in another role. So it has a `main` of its own, and each test and
+//! each role is listed here; the compiler reports one that is missing as never used. It takes the arguments that every
+//! program of tests takes.
+
+mod crash;
+mod crash_observe;
+mod full_disk;
+mod support;
+
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Trial};
+
+/// Functions, and their paths as their names.
+macro_rules! roles {
+    ($($role:path,)+) => {
+        &[$((stringify!($role), $role)),+]
+    };
+}
+
+macro_rules! tests {
+    ($($test:path,)+) => {
+        vec![$(Trial::test(stringify!($test), || {
+            support::child::run($test());
+            Ok(())
+        })),+]
+    };
+}
+
+/// What this program does where another one starts it for that.
+const ROLES: &[(&str, fn())] = roles! {
+    crash::alterations::alterations,
+    crash::sequences::counters,
+    crash::writers::writers,
+    crash_observe::writers,
+    full_disk::refused_before_writing,
+    full_disk::repaired_in_place,
+};
+
+fn main() -> ExitCode {
+    if let Some(wanted) = support::child::role() {
+        let (_, run) = ROLES.iter().find(|(role, _)| *role == wanted).expect("the role is listed");
+        run();
+        return ExitCode::SUCCESS;
+    }
+    let tests = tests! {
+        crash::acknowledged_batches_survive_a_kill_whole,
+        crash::alterations::a_kill_leaves_the_old_table_or_the_new_one,
+        crash::power_loss::a_store_that_does_not_sync_is_found_out,
+        crash::power_loss::acknowledged_batches_survive_a_loss_of_power_whole,
+        crash::power_loss::columns_are_those_of_the_rows_after_a_loss_of_power,
+        crash::segments::columns_are_those_of_the_rows_after_a_kill,
+        crash::sequences::no_value_is_given_out_twice_across_kills,
+        crash_observe::transactions_and_their_violations_survive_together,
+        full_disk::a_failed_write_is_repaired_in_place,
+        full_disk::a_full_disk_is_refused_before_writing,
+    };
+    libtest_mimic::run(&Arguments::from_args(), tests).exit_code()
+}
