@@ -9,14 +9,13 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use tokio_postgres::{Client, Config, Error, NoTls};
 
+use crate::support::PATIENCE;
 use crate::support::server::Server;
 
 const IDLE: usize = 200;
 const BUSY: usize = 50;
 /// Statements of each busy client.
 const STATEMENTS: i32 = 40;
-/// Longer than anything here takes, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
 /// What an idle client may cost the server. A fresh one of a debug build was measured at 60 to 90 KiB.
 const IDLE_BYTES: u64 = 512 * 1024;
 

@@ -10,7 +10,7 @@ use tablegate::store::table::{Batch, Operation, TableStore};
 
 use crate::azure::client::{connect, gateway, gateway_at, query, rows};
 use crate::azure::proxy::{Fault, Plan, Proxy};
-use crate::support::azurite;
+use crate::support::{PATIENCE, azurite};
 
 fn table() -> TableName {
     TableName::parse("Orders").unwrap()
@@ -84,7 +84,7 @@ async fn what_is_old_is_sampled_anew() {
     insert(&direct, "p", "2", &[("b", EdmValue::Int32(1))]).await;
     let started = Instant::now();
     while found(&often).await != ["a", "b"] {
-        assert!(started.elapsed() < Duration::from_secs(20));
+        assert!(started.elapsed() < PATIENCE);
     }
     assert_eq!(found(&once).await, ["a"]);
     once.analyze(&table()).await.unwrap();

@@ -1,7 +1,7 @@
 //! Two gateways over one account.
 
 use std::collections::HashSet;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tablegate::store::model::TableName;
 use tablegate::store::table::TableStore;
@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use tokio_postgres::Client;
 
 use crate::azure::client::{connect, gateway, query, rows};
-use crate::support::azurite;
+use crate::support::{PATIENCE, azurite};
 
 /// Asks again until the answer is the expected one, for as long as a change of the catalogue may take.
 async fn until(client: &Client, sql: &str, expected: Result<Vec<String>, String>) {
@@ -19,7 +19,7 @@ async fn until(client: &Client, sql: &str, expected: Result<Vec<String>, String>
         if answer == expected {
             return;
         }
-        assert!(started.elapsed() < Duration::from_secs(20), "{sql}: {answer:?}");
+        assert!(started.elapsed() < PATIENCE, "{sql}: {answer:?}");
     }
 }
 
@@ -98,7 +98,7 @@ async fn a_table_that_another_gateway_is_making_is_never_taken_for_a_found_one()
                     Ok(_) => break,
                     Err(code) => assert!(["42P01", "40001"].contains(&&*code), "{code}"),
                 }
-                assert!(started.elapsed() < Duration::from_secs(20));
+                assert!(started.elapsed() < PATIENCE);
             }
         };
         let (made, ()) = tokio::join!(query(&first, &make), write);

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tablegate::backends::memory::MemoryStore;
 use tablegate::sql::{EngineConfig, MountName, MountedStore};
@@ -11,7 +11,7 @@ use tablegate::store::table::TableStore;
 
 use crate::azure::client::{connect, gateway, gateway_of, query, rows};
 use crate::azure::proxy::{Fault, Proxy};
-use crate::support::azurite;
+use crate::support::{PATIENCE, azurite};
 
 fn mount(name: &str, store: impl TableStore, read_only: bool) -> MountedStore {
     MountedStore { name: MountName::parse(name).unwrap(), store: Arc::new(store), read_only }
@@ -27,7 +27,7 @@ async fn gateway_with(mounts: Vec<MountedStore>) -> u16 {
 async fn until(client: &tokio_postgres::Client, sql: &str, expected: &Result<Vec<String>, String>) {
     let started = Instant::now();
     while query(client, sql).await != *expected {
-        assert!(started.elapsed() < Duration::from_secs(30), "{sql}: {:?}", query(client, sql).await);
+        assert!(started.elapsed() < PATIENCE, "{sql}: {:?}", query(client, sql).await);
     }
 }
 

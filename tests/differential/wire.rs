@@ -5,15 +5,13 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
 
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator;
 use postgres_protocol::message::backend::{ErrorFields, Message};
 use postgres_protocol::message::frontend;
 
-/// A statement that is silent for so long hangs: both servers have a statement_timeout well below.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::support::PATIENCE;
 
 /// A column of a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +51,7 @@ pub struct Client {
 }
 
 /// Settings that the two servers must share for answers to be equal.
-const SESSION: &str = "SET TimeZone = 'UTC'; SET statement_timeout = '20s'; SET client_min_messages = 'error'";
+const SESSION: &str = "SET TimeZone = 'UTC'; SET statement_timeout = '60s'; SET client_min_messages = 'error'";
 
 impl Client {
     pub fn connect(address: SocketAddr, user: &str) -> std::io::Result<Self> {

@@ -1,12 +1,10 @@
 //! A client that behaves, and is served while others do not.
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use tokio_postgres::{Client, Config, NoTls};
 
-/// The longest that a small statement may take beside the others, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+use crate::support::PATIENCE;
 
 pub struct Witness {
     client: Client,

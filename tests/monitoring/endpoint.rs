@@ -3,14 +3,12 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::monitoring::connect;
 use crate::monitoring::exposition::Samples;
+use crate::support::PATIENCE;
 use crate::support::server::Server;
-
-/// Longer than anything here takes, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// An answer.
 pub struct Answer {
@@ -103,7 +101,9 @@ fn silent_connections_do_not_keep_others_out() {
 async fn a_server_that_drains_says_so_until_it_ends() {
     let (mut server, address) = start(&[]);
     let client = connect(&server).await.unwrap();
-    let running = tokio::spawn(async move { client.simple_query("SELECT pg_sleep(2)").await.map(|_| ()) });
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY)").await.unwrap();
+    // A statement that ends when its client wants it to.
+    let mut copy = std::pin::pin!(client.copy_in::<_, bytes::Bytes>("COPY t FROM STDIN").await.unwrap());
     let began = Instant::now();
     while scrape(&address).get("tablegate_connections{state=\"active\"}") < 1.0 {
         assert!(began.elapsed() < PATIENCE, "the statement does not begin");
@@ -118,7 +118,8 @@ async fn a_server_that_drains_says_so_until_it_ends() {
     };
     assert_eq!((draining.status, draining.body.as_str()), (503, "draining\n"));
     assert_eq!(get(&address, "/metrics").status, 200);
-    running.await.unwrap().expect("the statement is finished");
+    assert_eq!(copy.as_mut().finish().await.expect("the statement is finished"), 0);
+    drop(client);
     assert!(server.ended(), "it stops by itself");
     assert!(TcpStream::connect(&address).is_err(), "nobody listens any more");
 }

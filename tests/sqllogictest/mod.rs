@@ -1,6 +1,6 @@
 //! Golden SQL: every `sql/**/*.slt` over the wire, once per backend.
 //!
-//! Each file gets a fresh store and server. `SLT=tx/egt cargo test --test sqllogictest` runs the files whose path
+//! Each file gets a fresh store and server. `SLT=tx/egt cargo test --test inside sqllogictest` runs the files whose path
 //! contains that text.
 
 mod client;
@@ -12,11 +12,10 @@ use std::time::Duration;
 
 use sqllogictest::{DefaultColumnType, MakeConnection, Runner};
 
+use crate::support::PATIENCE;
 use client::Client;
 use server::{Backend, Server};
 
-/// One file takes a second or two; what takes this long hangs.
-const TIME_PER_FILE: Duration = Duration::from_secs(60);
 /// Failures of one file that are told.
 const FAILURES_SHOWN: usize = 5;
 /// What is not run on the emulator, each for what it is about: sizes that the store counts, limits where the emulator is not
@@ -110,10 +109,10 @@ fn run_file(backend: Backend, options: &'static str, file: &Path) -> Result<(), 
         let mut runner = Runner::new(move || Client::connect(address, options));
         backend.labels().iter().for_each(|label| runner.add_label(label));
         runner.with_column_validator(same_number_of_columns);
-        let outcome = tokio::time::timeout(TIME_PER_FILE, run_records(&mut runner, file)).await;
+        let outcome = run_records(&mut runner, file).await;
         runner.shutdown_async().await;
         server.stop().await;
-        outcome.unwrap_or_else(|_| Err(format!("it did not end within {TIME_PER_FILE:?}")))
+        outcome
     });
     runtime.shutdown_timeout(Duration::from_secs(5));
     result
@@ -127,7 +126,11 @@ where
     let records = sqllogictest::parse_file(file).map_err(|error| error.to_string())?;
     let mut failures = Vec::new();
     for record in records {
-        if let Err(error) = runner.run_async(record).await {
+        let Ok(outcome) = tokio::time::timeout(PATIENCE, runner.run_async(record)).await else {
+            failures.push(format!("a record did not end within {PATIENCE:?}"));
+            break;
+        };
+        if let Err(error) = outcome {
             failures.push(error.display(false).to_string());
             if failures.len() == FAILURES_SHOWN {
                 break;

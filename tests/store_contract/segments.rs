@@ -46,7 +46,9 @@ async fn every_scan_sees_one_moment_of_rows_and_segments() {
         tasks.spawn(move_values(Arc::clone(&store), orders.clone(), partition, Arc::clone(&stop)));
     }
     let (end, mut scans) = (Instant::now() + Duration::from_secs(seconds), 0);
-    while Instant::now() < end {
+    let built = || store.figures().segments_built.unwrap();
+    // A busy machine takes longer for as much.
+    while Instant::now() < end || scans <= 5 || built() <= 10 {
         let reader = store.reader();
         let columns = [ScanColumn::PartitionKey, ScanColumn::RowKey, property("n", ColumnType::Int64)];
         let scan = Scan::of(&orders).columns(columns).batch_rows(if scans % 2 == 0 { 1000 } else { 37 });
@@ -66,9 +68,7 @@ async fn every_scan_sees_one_moment_of_rows_and_segments() {
     }
     stop.store(true, Ordering::Relaxed);
     tasks.join_all().await;
-    let built = store.figures().segments_built.unwrap();
-    println!("{scans} scans among writes, {built} segments made in {seconds} s");
-    assert!(scans > 5 && built > 10, "{scans} scans, {built} segments");
+    println!("{scans} scans among writes, {} segments made in {seconds} s and more", built());
 }
 
 async fn move_values(store: Store, table: TableName, partition: u32, stop: Arc<AtomicBool>) {

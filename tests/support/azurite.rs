@@ -92,7 +92,7 @@ pub fn store(address: std::net::SocketAddr, account: &str) -> AzureStore {
 /// The same, used otherwise.
 pub fn store_with(address: std::net::SocketAddr, account: &str, options: AzureOptions) -> AzureStore {
     let delays = [10, 20, 50, 100, 200].map(Duration::from_millis).to_vec();
-    let retry = RetryPolicy { delays, budget: Duration::from_secs(20) };
+    let retry = RetryPolicy { delays, budget: Duration::from_secs(120) };
     let credential = Credential::key(&Secret::new(KEY)).expect("the key is base64");
     let account = AzureAccount::new(&format!("http://{address}/{account}"), credential).expect("an endpoint");
     AzureStore::new(account, AzureOptions { retry, ..options }).expect("certificates are there")

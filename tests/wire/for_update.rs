@@ -1,11 +1,10 @@
 //! SELECT ... FOR UPDATE between sessions: what it returns stays so, and queues hand out each job once.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use tokio_postgres::Client;
 
-use crate::wire::harness::{PATIENCE, Server};
+use crate::wire::harness::{PATIENCE, Server, pid_of};
 
 const JOBS: i32 = 40;
 
@@ -87,12 +86,13 @@ async fn what_is_locked_comes_back_as_it_is_then() {
     let server = queue().await;
     let (a, b) = (server.driver().await, server.driver().await);
     a.batch_execute("BEGIN; UPDATE jobs SET state = 'done' WHERE queue = 'q' AND id < 2").await.unwrap();
-    let mut waiting = tokio::spawn(async move {
+    let pid = pid_of(&b).await;
+    let waiting = tokio::spawn(async move {
         b.batch_execute("BEGIN").await.unwrap();
         let query = "SELECT id FROM jobs WHERE queue = 'q' AND state = 'new' ORDER BY id LIMIT 1 FOR NO KEY UPDATE";
         (b.query_one(query, &[]).await.unwrap().get::<_, i32>(0), b)
     });
-    assert!(tokio::time::timeout(Duration::from_millis(150), &mut waiting).await.is_err(), "it did not wait");
+    server.until_waiting(pid).await;
     a.batch_execute("COMMIT").await.unwrap();
     let (id, b) = tokio::time::timeout(PATIENCE, waiting).await.unwrap().unwrap();
     // The first one that is still new, and it is locked.

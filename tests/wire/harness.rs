@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tablegate::backends::embedded::{EmbeddedOptions, EmbeddedStore, Fsync};
 use tablegate::backends::memory::MemoryStore;
@@ -17,8 +16,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-/// Longer than anything here takes, on a busy machine.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub use crate::support::PATIENCE;
+
 /// As the server's own threads have it: planning a change within a change is deep.
 const STACK_BYTES: usize = 8 << 20;
 
@@ -140,6 +139,25 @@ impl Server {
         client
     }
 
+    /// Waits until others see a session run a statement.
+    pub async fn until_active(&self, pid: i32) {
+        self.until(pid, "state = 'active'").await;
+    }
+
+    /// Waits until others see a session wait for a lock.
+    pub async fn until_waiting(&self, pid: i32) {
+        self.until(pid, "wait_event_type = 'Lock'").await;
+    }
+
+    /// Waits until others see a session like this.
+    pub async fn until(&self, pid: i32, condition: &str) {
+        let observer = self.driver().await;
+        let seen = format!("SELECT FROM pg_stat_activity WHERE pid = {pid} AND {condition}");
+        while observer.query(&seen, &[]).await.unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+    }
+
     /// Sends a cancel request for a client's statement, and waits until it was taken.
     pub async fn cancel(&self, pid: i32, secret: i32) {
         let mut socket = self.socket().await;
@@ -155,6 +173,11 @@ impl Server {
     pub async fn ended(self) {
         tokio::time::timeout(PATIENCE, self.task).await.expect("the server stops").unwrap().unwrap();
     }
+}
+
+/// The process id by which others know a driver's session.
+pub async fn pid_of(client: &tokio_postgres::Client) -> i32 {
+    client.query_one("SELECT pg_backend_pid()", &[]).await.unwrap().get(0)
 }
 
 /// A message of the server.

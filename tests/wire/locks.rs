@@ -1,14 +1,9 @@
 //! Sessions that want the same rows: they wait for each other, read again, and lose nothing.
 
-use std::time::Duration;
-
 use tokio::task::JoinHandle;
 use tokio_postgres::{Client, Error};
 
-use crate::wire::harness::{PATIENCE, Server};
-
-/// Long enough to show that a statement waits; a statement that does not is done long before.
-const A_WHILE: Duration = Duration::from_millis(150);
+use crate::wire::harness::{PATIENCE, Server, pid_of};
 
 /// A statement on its way, with the session that sent it.
 struct Running {
@@ -25,12 +20,14 @@ impl Running {
         Self { task }
     }
 
-    /// Sends a statement that has to wait for somebody.
-    async fn waiting(client: Client, sql: &str) -> Self {
+    /// Sends a statement that has to wait for somebody, and comes back when it does.
+    async fn waiting(server: &Server, client: Client, sql: &str) -> Self {
+        let pid = pid_of(&client).await;
         let mut running = Self::start(client, sql);
-        let ended = tokio::time::timeout(A_WHILE, &mut running.task).await;
-        assert!(ended.is_err(), "it did not wait: {sql}: {:?}", ended.unwrap().unwrap().1);
-        running
+        tokio::select! {
+            ended = &mut running.task => panic!("it did not wait: {sql}: {:?}", ended.unwrap().1),
+            () = server.until_waiting(pid) => running,
+        }
     }
 
     async fn end(self) -> (Client, Result<u64, Error>) {
@@ -127,7 +124,7 @@ async fn who_waited_sees_what_was_committed_meanwhile() {
     let (a, b) = (server.driver().await, server.driver().await);
     a.batch_execute("BEGIN; UPDATE accounts SET n = id * 10 WHERE bank = 'b'").await.unwrap();
     // Every row matches as it is, one of them will not.
-    let b = Running::waiting(b, "UPDATE accounts SET n = n + 1 WHERE bank = 'b' AND n < 25").await;
+    let b = Running::waiting(&server, b, "UPDATE accounts SET n = n + 1 WHERE bank = 'b' AND n < 25").await;
     a.batch_execute("COMMIT").await.unwrap();
     let (b, changed) = b.end().await;
     assert_eq!(changed.unwrap(), 2);
@@ -140,7 +137,7 @@ async fn who_waited_goes_on_as_before_after_a_rollback() {
     let server = accounts().await;
     let (a, b) = (server.driver().await, server.driver().await);
     a.batch_execute("BEGIN; UPDATE accounts SET n = 5 WHERE bank = 'b' AND id = 1").await.unwrap();
-    let b = Running::waiting(b, &add(1, 1)).await;
+    let b = Running::waiting(&server, b, &add(1, 1)).await;
     a.batch_execute("ROLLBACK").await.unwrap();
     let (b, changed) = b.end().await;
     assert_eq!((changed.unwrap(), balance(&b, 1).await), (1, 1));
@@ -153,7 +150,7 @@ async fn a_row_deleted_meanwhile_is_not_updated() {
     let (a, b) = (server.driver().await, server.driver().await);
     a.batch_execute("BEGIN; DELETE FROM accounts WHERE bank = 'b' AND id = 1").await.unwrap();
     b.batch_execute("BEGIN").await.unwrap();
-    let b = Running::waiting(b, "UPDATE accounts SET n = n + 1 WHERE bank = 'b'").await;
+    let b = Running::waiting(&server, b, "UPDATE accounts SET n = n + 1 WHERE bank = 'b'").await;
     a.batch_execute("COMMIT").await.unwrap();
     let (b, changed) = b.end().await;
     assert_eq!(changed.unwrap(), 2);
@@ -169,7 +166,7 @@ async fn an_insert_waits_for_the_one_who_inserted_the_key() {
         let (a, b) = (server.driver().await, server.driver().await);
         a.batch_execute(&format!("BEGIN; {insert}")).await.unwrap();
         b.batch_execute("BEGIN").await.unwrap();
-        let b = Running::waiting(b, insert).await;
+        let b = Running::waiting(&server, b, insert).await;
         a.batch_execute(end).await.unwrap();
         let (b, inserted) = b.end().await;
         let outcome = inserted.map_or_else(|error| code(Err::<(), _>(error)), |rows| rows.to_string());
@@ -185,8 +182,8 @@ async fn on_conflict_waits_and_takes_what_is_there_then() {
     let (a, b, c) = (server.driver().await, server.driver().await, server.driver().await);
     a.batch_execute("BEGIN; INSERT INTO accounts VALUES ('b', 7, 7)").await.unwrap();
     let update = "INSERT INTO accounts VALUES ('b', 7, 1) ON CONFLICT (bank, id) DO UPDATE SET n = accounts.n + 100";
-    let b = Running::waiting(b, update).await;
-    let c = Running::waiting(c, "INSERT INTO accounts VALUES ('b', 7, 1) ON CONFLICT DO NOTHING").await;
+    let b = Running::waiting(&server, b, update).await;
+    let c = Running::waiting(&server, c, "INSERT INTO accounts VALUES ('b', 7, 1) ON CONFLICT DO NOTHING").await;
     a.batch_execute("COMMIT").await.unwrap();
     assert_eq!((b.end().await.1.unwrap(), c.end().await.1.unwrap()), (1, 0));
     assert_eq!(balance(&a, 7).await, 107);
@@ -199,7 +196,7 @@ async fn a_circle_of_two_is_broken() {
     let (a, b) = (server.driver().await, server.driver().await);
     a.batch_execute(&format!("BEGIN; {}", add(1, 1))).await.unwrap();
     b.batch_execute(&format!("BEGIN; {}", add(10, 2))).await.unwrap();
-    let waiting = Running::waiting(a, &add(1, 2)).await;
+    let waiting = Running::waiting(&server, a, &add(1, 2)).await;
     let error = b.execute(&add(10, 1), &[]).await.unwrap_err();
     let error = error.as_db_error().unwrap();
     assert_eq!((error.code().code(), error.message()), ("40P01", "deadlock detected"));
@@ -223,8 +220,11 @@ async fn a_wait_has_its_time_and_no_more() {
     let error = b.execute(&add(1, 1), &[]).await.unwrap_err();
     let error = error.as_db_error().unwrap();
     assert_eq!((error.code().code(), error.message()), ("55P03", "canceling statement due to lock timeout"));
-    b.batch_execute("SET lock_timeout = 0; SET statement_timeout = '50ms'").await.unwrap();
-    assert_eq!(code(b.execute(&add(1, 1), &[]).await), "57014");
+    b.batch_execute("SET lock_timeout = 0").await.unwrap();
+    // It ends with the statement, so that none that follows is in a hurry.
+    let hurried = format!("BEGIN; SET LOCAL statement_timeout = '50ms'; {}", add(1, 1));
+    assert_eq!(code(b.batch_execute(&hurried).await), "57014");
+    b.batch_execute("ROLLBACK").await.unwrap();
     a.batch_execute("COMMIT").await.unwrap();
     assert_eq!(b.execute(&add(1, 1), &[]).await.unwrap(), 1);
     server.stop().await;
@@ -236,8 +236,8 @@ async fn who_is_cancelled_leaves_the_queue() {
     let [a, b, c] = [server.driver().await, server.driver().await, server.driver().await];
     a.batch_execute(&format!("BEGIN; {}", add(1, 1))).await.unwrap();
     let token = b.cancel_token();
-    let b = Running::waiting(b, &add(10, 1)).await;
-    let c = Running::waiting(c, &add(100, 1)).await;
+    let b = Running::waiting(&server, b, &add(10, 1)).await;
+    let c = Running::waiting(&server, c, &add(100, 1)).await;
     token.cancel_query(tokio_postgres::NoTls).await.unwrap();
     assert_eq!(code(b.end().await.1), "57014");
     a.batch_execute("COMMIT").await.unwrap();
@@ -252,7 +252,7 @@ async fn who_leaves_gives_everything_back() {
     let (mut a, b) = (server.client().await, server.driver().await);
     a.query("BEGIN").await;
     a.query(&add(1, 1)).await;
-    let b = Running::waiting(b, &add(10, 1)).await;
+    let b = Running::waiting(&server, b, &add(10, 1)).await;
     drop(a);
     let (b, changed) = b.end().await;
     assert_eq!((changed.unwrap(), balance(&b, 1).await), (1, 10));
@@ -264,7 +264,7 @@ async fn going_back_to_a_savepoint_gives_back_what_was_locked_since() {
     let server = accounts().await;
     let (a, b) = (server.driver().await, server.driver().await);
     a.batch_execute(&format!("BEGIN; {}; SAVEPOINT s; {}", add(1, 1), add(1, 2))).await.unwrap();
-    let b = Running::waiting(b, &add(10, 2)).await;
+    let b = Running::waiting(&server, b, &add(10, 2)).await;
     a.batch_execute("ROLLBACK TO s").await.unwrap();
     let (b, changed) = b.end().await;
     assert_eq!(changed.unwrap(), 1);
@@ -272,7 +272,7 @@ async fn going_back_to_a_savepoint_gives_back_what_was_locked_since() {
     a.batch_execute(&add(1, 2)).await.unwrap();
     a.batch_execute("SELECT no_such_column FROM accounts").await.unwrap_err();
     assert_eq!(b.execute(&add(10, 2), &[]).await.unwrap(), 1);
-    let b = Running::waiting(b, &add(10, 1)).await;
+    let b = Running::waiting(&server, b, &add(10, 1)).await;
     a.batch_execute("ROLLBACK").await.unwrap();
     assert_eq!(b.end().await.1.unwrap(), 1);
     server.stop().await;
@@ -286,7 +286,7 @@ async fn a_large_change_waits_for_one_row_and_misses_nothing() {
     let rows: Vec<String> = (100..600).map(|id| format!("('b', {id}, 0)")).collect();
     a.batch_execute(&format!("INSERT INTO accounts VALUES {}", rows.join(", "))).await.unwrap();
     a.batch_execute(&format!("BEGIN; {}", add(1, 300))).await.unwrap();
-    let b = Running::waiting(b, "UPDATE accounts SET n = n + 10 WHERE bank = 'b' AND id >= 100").await;
+    let b = Running::waiting(&server, b, "UPDATE accounts SET n = n + 10 WHERE bank = 'b' AND id >= 100").await;
     a.batch_execute("COMMIT").await.unwrap();
     let (b, changed) = b.end().await;
     assert_eq!(changed.unwrap(), 500);
@@ -304,14 +304,14 @@ async fn a_locked_table_is_waited_for() {
     assert_eq!(balance(&b, 1).await, 0);
     assert_eq!(code(b.batch_execute("BEGIN; LOCK accounts IN ROW EXCLUSIVE MODE NOWAIT").await), "55P03");
     b.batch_execute("ROLLBACK").await.unwrap();
-    let b = Running::waiting(b, &add(1, 1)).await;
+    let b = Running::waiting(&server, b, &add(1, 1)).await;
     a.batch_execute("COMMIT").await.unwrap();
     let (b, changed) = b.end().await;
     assert_eq!(changed.unwrap(), 1);
     // DDL waits for whoever has read or written the table, also for itself to be the only one.
     a.batch_execute("BEGIN; SELECT * FROM accounts").await.unwrap();
-    let b = Running::waiting(b, "TRUNCATE accounts").await;
-    let c = Running::waiting(c, "INSERT INTO accounts VALUES ('b', 4, 4)").await;
+    let b = Running::waiting(&server, b, "TRUNCATE accounts").await;
+    let c = Running::waiting(&server, c, "INSERT INTO accounts VALUES ('b', 4, 4)").await;
     a.batch_execute("COMMIT").await.unwrap();
     b.end().await.1.unwrap();
     let (c, inserted) = c.end().await;

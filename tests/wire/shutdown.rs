@@ -34,7 +34,7 @@ async fn a_running_statement_is_finished() {
     let server = Server::start().await;
     let mut client = server.client().await;
     client.send(&[query(&format!("SELECT count(*) FROM {} WHERE c0 + c1 <> c2 + 100", many_rows(6)))]).await;
-    tokio::time::sleep(Duration::from_millis(20)).await;
+    server.until(client.pid, "query LIKE 'SELECT count%'").await;
     server.shutdown.cancel();
     let first = client.read().await;
     if first.tag == 'E' {
@@ -55,7 +55,8 @@ async fn a_statement_that_does_not_finish_is_stopped() {
     let mut deaf = server.client().await;
     client.send(&[query(&endless_count())]).await;
     deaf.send(&[query(&large_result())]).await;
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    server.until_active(client.pid).await;
+    server.until_active(deaf.pid).await;
     server.stop().await;
     let mut messages = Vec::new();
     while let Some(message) = client.try_read().await {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::SinkExt;
@@ -41,7 +40,7 @@ async fn sessions_do_not_meet_in_tables_of_one_name_and_leave_nothing_behind() {
     // Neither waits for the other, though both make and drop a table of one name in open blocks.
     for client in [&one, &two] {
         let block = "BEGIN; DROP TABLE work; CREATE TEMP TABLE work (a int); INSERT INTO work VALUES (1)";
-        let done = tokio::time::timeout(Duration::from_secs(30), client.batch_execute(block)).await;
+        let done = tokio::time::timeout(PATIENCE, client.batch_execute(block)).await;
         done.expect("nobody waits").unwrap();
     }
     one.batch_execute("ROLLBACK").await.unwrap();

@@ -15,7 +15,7 @@ const LONGEST: Duration = Duration::from_millis(5);
 /// Between two looks at who came.
 const LOOK: Duration = Duration::from_micros(20);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Gathering {
     /// How many are likely to come: those of the last round, and those who came while it was made durable.
     expected: usize,
@@ -23,7 +23,15 @@ pub(super) struct Gathering {
     sync: Duration,
     /// When the wait of this round began.
     began: Option<Instant>,
+    /// The longest wait.
+    longest: Duration,
     tries: Tries,
+}
+
+impl Default for Gathering {
+    fn default() -> Self {
+        Self { expected: 0, sync: Duration::ZERO, began: None, longest: LONGEST, tries: Tries::default() }
+    }
 }
 
 impl Gathering {
@@ -34,7 +42,7 @@ impl Gathering {
         }
         let began = *self.began.get_or_insert_with(Instant::now);
         // Half of a sync is less than the one that is spared.
-        let longest = (self.sync / 2).min(LONGEST);
+        let longest = (self.sync / 2).min(self.longest);
         while began.elapsed() < longest {
             if let Some(found) = look() {
                 return Some(found);
@@ -61,29 +69,32 @@ mod tests {
 
     #[test]
     fn those_who_were_served_are_waited_for() {
-        let mut gathering = Gathering::default();
+        // However busy the machine is, they come in time.
+        let (slow, longest) = (Duration::from_secs(600), Duration::from_secs(300));
+        let mut gathering = Gathering { longest, ..Gathering::default() };
         assert_eq!(gathering.wait(1, || Some(2)), None, "nobody is known");
-        gathering.end_round(SLOW, 1, 2);
+        gathering.end_round(slow, 1, 2);
         let mut looks = 0..;
         let mut late = || looks.next().filter(|looks| *looks >= 3);
         assert_eq!((gathering.wait(1, &mut late), gathering.wait(2, &mut late)), (Some(3), Some(4)));
         assert_eq!(gathering.wait(3, &mut late), None, "all are here");
-        gathering.end_round(SLOW, 3, 0);
+        gathering.end_round(slow, 3, 0);
         assert_eq!(gathering.wait(2, &mut late), Some(5), "it was worth it");
     }
 
     #[test]
     fn nobody_is_waited_for_in_vain_again_and_again() {
-        let mut gathering = Gathering::default();
+        let (slow, longest) = (Duration::from_secs(600), Duration::from_secs(300));
+        let mut gathering = Gathering { longest, ..Gathering::default() };
         gathering.end_round(SLOW, 2, 0);
         let began = Instant::now();
         assert_eq!(gathering.wait(1, || None::<()>), None);
         assert!(began.elapsed() >= SLOW / 2);
-        gathering.end_round(SLOW, 1, 1);
+        gathering.end_round(slow, 1, 1);
         assert_eq!(gathering.wait(1, || Some(())), None);
-        gathering.end_round(SLOW, 1, 1);
+        gathering.end_round(slow, 1, 1);
         assert_eq!(gathering.wait(1, || Some(())), None);
-        gathering.end_round(SLOW, 1, 1);
+        gathering.end_round(slow, 1, 1);
         assert_eq!(gathering.wait(1, || Some(())), Some(()));
     }
 

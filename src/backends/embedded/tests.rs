@@ -113,7 +113,7 @@ async fn memory_is_written_into_files_while_more_comes() {
     let unwritten = || store.figures().write_buffer_bytes.unwrap();
     // One of each keyspace is being filled.
     let most = 5 * memtable_bytes;
-    for _ in 0..1000 {
+    for _ in 0..30_000 {
         if unwritten() <= most {
             break;
         }
@@ -156,7 +156,7 @@ async fn old_journals_go_while_more_is_written() {
         let files = std::fs::read_dir(folder.path().join("db")).unwrap().map(|entry| entry.unwrap().path());
         files.filter(|file| file.extension().is_some_and(|extension| extension == "jnl")).count()
     };
-    for _ in 0..1000 {
+    for _ in 0..30_000 {
         if journals() <= 2 {
             break;
         }

@@ -145,7 +145,7 @@ def _():
         listener.execute("LISTEN depots")
         connection.execute("NOTIFY depots, 'open'")
         connection.commit()
-        heard = next(listener.notifies(timeout=20, stop_after=1))
+        heard = next(listener.notifies(timeout=300, stop_after=1))
         equal((heard.channel, heard.payload, heard.pid), ("depots", "open", connection.info.backend_pid))
 
 
