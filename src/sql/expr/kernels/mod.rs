@@ -1,8 +1,8 @@
 //! The computations that operators and casts become: functions on whole columns, named as PostgreSQL names theirs.
 //!
 //! A [`Computation`] is made for values of certain types and gives values of one type. It is strict (NULL for any NULL)
-//! and immutable, so that the optimizer can compute it where its operands are constants; only what a text means as a date
-//! may depend on the time of the statement.
+//! and immutable, so that the optimizer can compute it where its operands are constants; but what a text means as a date
+//! may depend on the time of the statement, and how long a day is on the session's time zone.
 
 mod bits;
 mod cast;
@@ -87,7 +87,8 @@ pub(super) struct Computation {
 impl Computation {
     /// The computation on the given operands, which have the types that the kernel takes.
     pub fn call(kernel: &'static Kernel, symbol: Option<&'static str>, result: ValueType, operands: Vec<Expr>) -> Expr {
-        let signature = Signature::any(operands.len(), Volatility::Immutable);
+        let volatility = if asks_zone(kernel, &result.sql_type) { Volatility::Stable } else { Volatility::Immutable };
+        let signature = Signature::any(operands.len(), volatility);
         Self { kernel, symbol, result, is_declared: false, signature }.on(operands)
     }
 
@@ -142,6 +143,13 @@ pub(super) fn kernel_of(function: &ScalarUDF) -> Option<&'static Kernel> {
 /// The type that a function gives that is a computation.
 pub(super) fn result_of(function: &ScalarUDF) -> Option<&ValueType> {
     function.inner().downcast_ref::<Computation>().map(|computation| &computation.result)
+}
+
+/// Whether days are counted, which are as long as they are in the session's time zone: plans that serve every session must
+/// not keep what came out.
+fn asks_zone(kernel: &Kernel, result: &SqlType) -> bool {
+    let counts_days = [TIMESTAMP_ADD_INTERVAL.name, TIMESTAMP_SUBTRACT_INTERVAL.name].contains(&kernel.name);
+    counts_days && *result == SqlType::Timestamptz
 }
 
 /// Whether the kernel refuses a second operand of zero.
