@@ -10,6 +10,8 @@ use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::execution_props::ExecutionProps;
 use datafusion::optimizer::Optimizer;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use tablegate_store::model::{Clock, EdmDateTime};
 use tablegate_store::table::{ReadOnlyStore, TableStore};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
@@ -20,6 +22,7 @@ use super::activity::Sessions;
 use super::catalog::Catalog;
 use super::copies::Copies;
 use super::grouping::GroupByDictionary;
+use super::in_turn::CallsInOrder;
 use super::login::{Account, Accounts, Role};
 use super::mount::MountedStore;
 use super::notify::Hub;
@@ -132,7 +135,7 @@ impl Engine {
             .with_runtime_env(tuning::runtime_env(config.query_memory)?)
             .with_default_features()
             .with_optimizer_rules(tuning::without_written_order(Optimizer::new().rules))
-            .with_physical_optimizer_rule(Arc::new(GroupByDictionary))
+            .with_physical_optimizer_rules(physical_rules())
             .build();
         let recorder = Recorder::new(store.clone());
         let sequences = Arc::new(Sequences::new(stores.clone()));
@@ -324,4 +327,12 @@ impl Engine {
     pub(super) fn forget_roles(&self) {
         self.roster.forget();
     }
+}
+
+/// The engine's own rules, and what must come before and behind them.
+fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+    let mut rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> = vec![Arc::new(CallsInOrder)];
+    rules.extend(PhysicalOptimizer::new().rules);
+    rules.push(Arc::new(GroupByDictionary));
+    rules
 }

@@ -19,6 +19,7 @@ mod findings;
 mod functions;
 mod grouping;
 mod handles;
+mod in_turn;
 pub mod key_range;
 mod locking;
 mod login;

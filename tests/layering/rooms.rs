@@ -33,6 +33,7 @@ const ROOMS: &[&str] = &[
     "reads",
     "scan",
     "grouping",
+    "in_turn",
     "notify",
     "roster",
     "sequence",

@@ -2,13 +2,14 @@
 //!
 //! A default is planned once per statement and evaluated for as many rows as need it: `now()` gives one value in all of
 //! them, `gen_random_uuid()` another in each. Values of sequences are taken ahead, for all rows at once, and stand in
-//! for the calls of `nextval` as columns.
+//! for the calls of `nextval` as columns. Where several defaults count with one sequence, they are dealt out row by row.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, new_null_array};
 use arrow::datatypes::{DataType, Schema, SchemaRef};
+use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::execution_props::ExecutionProps;
 use sqlparser::ast::{Expr, Ident, Value};
 use tablegate_types::edm;
@@ -121,28 +122,50 @@ pub(crate) struct BoundDefaults {
 }
 
 impl BoundDefaults {
-    /// The default of a column for some rows, as the column's type; NULL where it has none.
+    /// The defaults of columns for some rows, each as its column's type; NULL where it has none.
     ///
     /// # Errors
-    /// What the expression and its sequences meet, and what assigning its value to the column refuses.
-    pub async fn values(&self, index: usize, column: &RelationColumn, rows: usize) -> SqlResult<ArrayRef> {
-        let position = self.plan.columns.iter().position(|c| c.index == index);
-        let (Some(position), Some(expressions)) = (position, &self.expressions) else {
-            return Ok(new_null_array(&column.sql_type.arrow(), rows));
+    /// What the expressions and their sequences meet, and what assigning their values to the columns refuses.
+    pub async fn values(&self, indices: &[usize], columns: &[RelationColumn], rows: usize) -> SqlResult<Vec<ArrayRef>> {
+        let counted = self.counted(indices, rows).await?;
+        let counted = batch_of(self.plan.schema.clone(), counted, rows)?;
+        let value = |index: &usize| match self.plan.columns.iter().position(|c| c.index == *index) {
+            Some(position) => self.evaluated(position, &counted),
+            None => Ok(new_null_array(&columns[*index].sql_type.arrow(), rows)),
         };
-        let described = &self.plan.columns[position];
-        let mut counted: Vec<ArrayRef> = Vec::with_capacity(self.plan.sequences.len());
-        for (n, sequence) in self.plan.sequences.iter().enumerate() {
-            // Values of the other columns' sequences are not looked at, so none are taken.
-            counted.push(if !described.sequences.contains(&n) {
-                new_null_array(&DataType::Int64, rows)
-            } else if described.identity {
-                Arc::new(Int64Array::from(self.counting.next_of_column(sequence, rows).await?))
-            } else {
-                Arc::new(Int64Array::from(self.counting.next(sequence, rows).await?))
-            });
+        indices.iter().map(value).collect()
+    }
+
+    /// The columns of counted values that defaults of these columns look at; NULL in those of others.
+    async fn counted(&self, indices: &[usize], rows: usize) -> SqlResult<Vec<ArrayRef>> {
+        let mut counted = vec![new_null_array(&DataType::Int64, rows); self.plan.sequences.len()];
+        let wanted = indices.iter().filter_map(|index| self.plan.columns.iter().find(|column| column.index == *index));
+        let mut uses: Vec<(usize, bool)> =
+            wanted.flat_map(|column| column.sequences.clone().map(|n| (n, column.identity))).collect();
+        while let Some((first, identity)) = uses.first().copied() {
+            let sequence = &self.plan.sequences[first];
+            let is_same = |(n, own): &(usize, bool)| self.plan.sequences[*n] == *sequence && *own == identity;
+            let (same, others): (Vec<_>, Vec<_>) = uses.into_iter().partition(is_same);
+            uses = others;
+            let count = rows.saturating_mul(same.len());
+            let values = match identity {
+                true => self.counting.next_of_column(sequence, count).await?,
+                false => self.counting.next(sequence, count).await?,
+            };
+            for (place, (n, _)) in same.iter().enumerate() {
+                let dealt = values.iter().copied().skip(place).step_by(same.len());
+                counted[*n] = Arc::new(Int64Array::from_iter_values(dealt));
+            }
         }
-        let values = expressions.evaluate(position, &batch_of(self.plan.schema.clone(), counted, rows)?)?;
+        Ok(counted)
+    }
+
+    fn evaluated(&self, position: usize, counted: &RecordBatch) -> SqlResult<ArrayRef> {
+        let described = &self.plan.columns[position];
+        let Some(expressions) = &self.expressions else {
+            return Ok(new_null_array(&described.sql_type.arrow(), counted.num_rows()));
+        };
+        let values = expressions.evaluate(position, counted)?;
         // A literal of the declaration means the same to every session.
         let reading = if described.untyped { Reading::at(self.reading.now) } else { self.reading };
         edm::assign_as(&values, &self.types[position], &described.sql_type, described.untyped, reading)
@@ -162,6 +185,12 @@ fn meant_by(relation: &Relation, text: &str) -> String {
 /// The column that stands for the n-th call of `nextval`; no name in an expression can mean it.
 fn value_name(n: usize) -> String {
     format!("\u{2}next{n}")
+}
+
+/// Whether a column's default counts.
+pub(super) fn counts(column: &RelationColumn) -> bool {
+    let calls = |text: &str| text.to_ascii_lowercase().contains("nextval");
+    column.identity.is_some() || column.default.as_deref().is_some_and(calls)
 }
 
 /// The expression of a column's default; `None` when that is NULL.

@@ -14,25 +14,22 @@ use tablegate_types::style::Reading;
 
 use super::Changed;
 use super::conflict::{OnConflict, check_target};
-use super::generated::check_not_given;
-use super::given_rows::{fit, given_rows, receivers, targets_of};
+use super::given_rows::{given_rows, targets_of};
+use super::insert_source::{Source, leave_out_own, source};
 use super::kept_rows::KeptRows;
 use super::listed_columns::{ListedColumns, ROWS_PER_BATCH};
 use super::new_rows::{BoundRows, NewRows};
 use super::others::OtherColumns;
-use super::own_types::{self, evolved, stored_type};
+use super::own_types::{self, evolved};
 use super::plain_rows::PlainRows;
 use super::returning::{Returning, inserted_rows};
 use super::rows::RowsToWrite;
-use super::set_clause::declare_parameter;
 use super::target::{TargetColumn, find_changed};
-use super::untyped::untyped_columns;
-use super::values::{CellValues, Computed, ValuesList, values_list};
+use super::values::{CellValues, Computed, ValuesList};
 use super::writes::Writes;
 use crate::plan::{PlannedQuery, Planner};
 use crate::relation::{ColumnSource, Relation};
 use crate::syntax::InsertCommand;
-use crate::syntax::dialect::overriding::Overriding;
 
 /// An INSERT, planned.
 pub(crate) struct PreparedInsert {
@@ -52,17 +49,6 @@ pub(crate) struct PreparedInsert {
     conflict: OnConflict,
     returning: Option<Returning>,
     parameters: Vec<SqlType>,
-}
-
-/// Where the rows come from.
-enum Source {
-    Values(ValuesList),
-    /// Any query.
-    Query {
-        input: Box<PlannedQuery>,
-        /// The query's columns that are inserted, and whether each has no type of its own.
-        columns: Vec<(usize, bool)>,
-    },
 }
 
 impl PreparedInsert {
@@ -172,6 +158,10 @@ impl PreparedInsert {
         self.conflict.check(planner, parameters)?;
         match (&self.source, &self.listed) {
             (Source::Values(values), Some(listed)) => {
+                if values.is_in_turn() {
+                    Box::pin(self.write_in_turn(planner, parameters, values, listed, writes, &mut run)).await?;
+                    return self.done(planner, parameters, run, writes).await;
+                }
                 // What is seldom done is boxed: what a future holds is moved with it.
                 let computed = match values.input() {
                     Some(_) => Box::pin(values.compute(planner, parameters)).await?,
@@ -190,8 +180,38 @@ impl PreparedInsert {
                 Box::pin(self.write_query(planner, parameters, input, columns, writes, &mut run)).await?;
             }
         }
+        self.done(planner, parameters, run, writes).await
+    }
+
+    async fn done(
+        &self,
+        planner: &Planner<'_>,
+        parameters: &[ScalarValue],
+        run: Run,
+        writes: &mut Writes<'_>,
+    ) -> SqlResult<Changed> {
         let returned = Returning::finish(self.returning.as_ref(), planner, parameters, run.kept, writes).await?;
         Ok(Changed { rows: run.changed, returned })
+    }
+
+    /// Writes the rows of a VALUES list of which each is complete before the next is begun.
+    async fn write_in_turn(
+        &self,
+        planner: &Planner<'_>,
+        parameters: &[ScalarValue],
+        values: &ValuesList,
+        listed: &ListedColumns,
+        writes: &mut Writes<'_>,
+        run: &mut Run,
+    ) -> SqlResult<()> {
+        let mut computed = Vec::new();
+        for (place, row) in values.rows().iter().enumerate() {
+            values.compute_row(place, planner, parameters, &mut computed).await?;
+            let meaning = self.meaning(parameters, &computed, planner.reading());
+            let batch = listed.batch(std::slice::from_ref(row), &meaning, &run.rows).await?;
+            self.write(planner, parameters, &batch, writes, run).await?;
+        }
+        Ok(())
     }
 
     fn meaning<'m>(
@@ -276,59 +296,6 @@ struct Run {
     kept: KeptRows,
 }
 
-impl Source {
-    /// The source, whose columns go to these of the table.
-    fn assigned_to(self, relation: &Relation, targets: &[TargetColumn]) -> SqlResult<Self> {
-        let Source::Query { input, columns } = self else { return Ok(self) };
-        let receivers = receivers(relation, targets, &columns, 0);
-        Ok(Source::Query { input: Box::new(input.assigned_to(receivers)?), columns })
-    }
-
-    fn remove_column(&mut self, position: usize) {
-        match self {
-            Source::Values(values) => values.remove_column(position),
-            Source::Query { columns, .. } => drop(columns.remove(position)),
-        }
-    }
-
-    /// The types that values of undeclared properties keep; the types of new properties. Where a statement updates,
-    /// EXCLUDED is assigned as it shows: values of known properties have the types of their columns then.
-    fn own_types(
-        &self,
-        relation: &Relation,
-        targets: &[TargetColumn],
-        declared: &[SqlType],
-        updates: bool,
-    ) -> Vec<Option<SqlType>> {
-        let own = |(position, target): (usize, &TargetColumn)| match (self, target.column(relation)) {
-            (_, Some(_)) if updates => None,
-            (Source::Values(values), Some(column)) => {
-                values.own_type(position).map(|from| stored_type(column, &from, false))
-            }
-            (Source::Values(values), None) => {
-                let parameter = || declared.get(values.parameter(position)?).cloned();
-                values.own_type(position).or_else(parameter).filter(|own| *own != SqlType::Unknown)
-            }
-            (Source::Query { input, columns }, column) => {
-                let (index, untyped) = columns[position];
-                let from = SqlType::of_field(input.plan.schema().field(index));
-                column.map(|column| stored_type(column, &from, untyped))
-            }
-        };
-        targets.iter().enumerate().map(own).collect()
-    }
-
-    /// The columns in which a VALUES list says DEFAULT.
-    fn asked_defaults(&self, targets: &[TargetColumn]) -> Vec<usize> {
-        let Source::Values(values) = self else { return Vec::new() };
-        let asked = targets.iter().enumerate().filter_map(|(position, target)| match target {
-            TargetColumn::Known(index) if values.asks_default(position) => Some(*index),
-            _ => None,
-        });
-        asked.collect()
-    }
-}
-
 fn refuse_other_dialects(insert: &ast::Insert) -> SqlResult<()> {
     if insert.overwrite
         || insert.ignore
@@ -342,57 +309,4 @@ fn refuse_other_dialects(insert: &ast::Insert) -> SqlResult<()> {
         None | Some(SqliteOnConflict::Replace) => Ok(()),
         Some(_) => Err(SqlError::not_supported("this form of INSERT OR")),
     }
-}
-
-async fn source(
-    planner: &Planner<'_>,
-    relation: &Relation,
-    targets: &mut Vec<TargetColumn>,
-    insert: &ast::Insert,
-    declared: &mut Vec<SqlType>,
-) -> SqlResult<Source> {
-    let unnamed = insert.columns.is_empty();
-    let Some(query) = &insert.source else {
-        targets.clear();
-        return Ok(Source::Values(ValuesList::of_defaults()));
-    };
-    if let Some(values) = values_list(query) {
-        fit(targets, values.first().map_or(0, |row| row.len()), unnamed)?;
-        for row in values {
-            for (target, expr) in targets.iter().zip(row.iter()) {
-                declare_parameter(expr, target.column(relation).map(|c| &c.sql_type), declared);
-            }
-        }
-        return Ok(Source::Values(ValuesList::prepare(planner, values, declared).await?));
-    }
-    let input = planner.plan(query, declared).await?;
-    input.learn(declared);
-    fit(targets, input.columns.len(), unnamed)?;
-    let columns = untyped_columns(query, targets.len()).into_iter().enumerate().collect();
-    Ok(Source::Query { input: Box::new(input), columns })
-}
-
-/// Takes away the columns that get their own values: generated ones, which a statement may name only to say DEFAULT,
-/// and under OVERRIDING USER VALUE those that count.
-fn leave_out_own(
-    relation: &Relation,
-    targets: &mut Vec<TargetColumn>,
-    source: &mut Source,
-    overriding: Option<Overriding>,
-) -> SqlResult<()> {
-    for position in (0..targets.len()).rev() {
-        let Some(column) = targets[position].column(relation) else { continue };
-        let counts = column.identity.is_some();
-        let left_out = column.generated.is_some() || (counts && overriding == Some(Overriding::User));
-        let may_be_given = counts && overriding.is_some();
-        let all_default = matches!(source, Source::Values(values) if values.is_all_default(position));
-        if !may_be_given && !all_default {
-            check_not_given(relation, &targets[position], false)?;
-        }
-        if left_out {
-            source.remove_column(position);
-            targets.remove(position);
-        }
-    }
-    Ok(())
 }

@@ -57,7 +57,8 @@ impl ListedColumns {
         };
         let columns: Vec<ListedColumn> = targets.iter().enumerate().map(column).collect();
         let fields: Vec<_> = columns.iter().map(|column| column.sql_type.field(&column.name, true)).collect();
-        let constants = (values.rows().len() <= ROWS_PER_BATCH).then(OnceLock::new);
+        let is_one_batch = values.rows().len() <= ROWS_PER_BATCH && !values.is_in_turn();
+        let constants = is_one_batch.then(OnceLock::new);
         Self { columns, schema: Arc::new(Schema::new(fields)), constants }
     }
 

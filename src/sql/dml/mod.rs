@@ -12,6 +12,7 @@ mod delete;
 mod generated;
 mod given_rows;
 mod insert;
+mod insert_source;
 mod kept_rows;
 mod listed_columns;
 mod merge;

@@ -8,7 +8,7 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::Schema;
 use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::execution_props::ExecutionProps;
-use tablegate_types::error::{SqlError, SqlResult};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::checks::{BadRow, BoundChecks, RowChecks, RowValues, batch_of};
 use super::defaults::{BoundDefaults, Defaults};
@@ -115,11 +115,8 @@ impl BoundRows {
         let mut fields: Vec<_> = given.schema().fields().iter().cloned().collect();
         let mut columns: Vec<ArrayRef> = given.columns().to_vec();
         debug_assert_eq!(columns.len(), plan.given, "a batch of given columns");
-        for index in &plan.filled {
-            let column = &plan.relation.columns[*index];
-            columns.push(self.default_values(*index, rows).await?);
-            fields.push(field(column));
-        }
+        columns.extend(self.defaults.values(&plan.filled, &plan.relation.columns, rows).await?);
+        fields.extend(plan.filled.iter().map(|index| field(&plan.relation.columns[*index])));
         batch_of(Arc::new(Schema::new(fields)), columns, rows)
     }
 
@@ -159,7 +156,8 @@ impl BoundRows {
     /// # Errors
     /// What the default's expression meets.
     pub async fn default_values(&self, index: usize, rows: usize) -> SqlResult<ArrayRef> {
-        self.defaults.values(index, &self.plan.relation.columns[index], rows).await
+        let values = self.defaults.values(&[index], &self.plan.relation.columns, rows).await?.pop();
+        values.ok_or_else(|| SqlError::new(ErrorKind::Internal, "a default was not computed"))
     }
 }
 

@@ -17,6 +17,7 @@ use super::target::{labelled, select};
 use super::untyped::is_untyped;
 use crate::expr::parameter_number;
 use crate::plan::{PlannedQuery, Planner};
+use crate::sequence::waits;
 
 /// Computed cells that one plan evaluates.
 const CELLS_PER_PLAN: usize = 100;
@@ -25,6 +26,8 @@ const CELLS_PER_PLAN: usize = 100;
 pub(super) struct ValuesList {
     rows: Vec<Vec<Cell>>,
     plans: Vec<ComputedCells>,
+    /// What is computed of a row counts with what defaults count with: rows are made one after the other.
+    in_turn: bool,
 }
 
 /// One value of the list.
@@ -55,6 +58,10 @@ impl Cell {
 
 /// Some expressions of the list as one row.
 struct ComputedCells {
+    /// The row of the list that the first of them is in.
+    row: usize,
+    /// Which of all computed cells the first is.
+    first: usize,
     input: PlannedQuery,
     untyped: Vec<bool>,
 }
@@ -79,10 +86,11 @@ pub(super) fn values_list(query: &Query) -> Option<&[ast::Parens<Vec<Expr>>]> {
 impl ValuesList {
     /// The one row of `DEFAULT VALUES`.
     pub fn of_defaults() -> Self {
-        Self { rows: vec![Vec::new()], plans: Vec::new() }
+        Self { rows: vec![Vec::new()], plans: Vec::new(), in_turn: false }
     }
 
-    /// Reads the list and plans what must be computed; types of parameters in it are added to `declared`.
+    /// Reads the list and plans what must be computed; types of parameters in it are added to `declared`. `defaults_count`
+    /// says that columns get defaults that count.
     ///
     /// # Errors
     /// 42601 for rows of different lengths, and what is wrong with the expressions.
@@ -90,6 +98,7 @@ impl ValuesList {
         planner: &Planner<'_>,
         rows: &[ast::Parens<Vec<Expr>>],
         declared: &mut Vec<SqlType>,
+        defaults_count: bool,
     ) -> SqlResult<Self> {
         let width = rows.first().map_or(0, |row| row.len());
         if rows.iter().any(|row| row.len() != width) {
@@ -97,20 +106,30 @@ impl ValuesList {
         }
         let mut computed = Vec::new();
         let mut cells = Vec::with_capacity(rows.len());
-        for row in rows {
+        for (place, row) in rows.iter().enumerate() {
             let cell = |expr: &Expr| {
                 constant(expr).unwrap_or_else(|| {
-                    computed.push(expr.clone());
+                    computed.push((place, expr.clone()));
                     Cell::Computed(computed.len() - 1)
                 })
             };
             cells.push(row.iter().map(cell).collect());
         }
-        let mut plans = Vec::new();
-        for expressions in computed.chunks(CELLS_PER_PLAN) {
-            plans.push(ComputedCells::prepare(planner, expressions, declared).await?);
+        let in_turn = defaults_count && computed.iter().any(|(_, expr)| waits(expr));
+        let mut plans: Vec<ComputedCells> = Vec::new();
+        let of_one_plan = |(row, _): &(usize, Expr), (next, _): &(usize, Expr)| !in_turn || row == next;
+        let parts = computed.chunk_by(of_one_plan).flat_map(|part| part.chunks(CELLS_PER_PLAN));
+        let mut first = 0;
+        for part in parts {
+            plans.push(ComputedCells::prepare(planner, first, part, declared).await?);
+            first += part.len();
         }
-        Ok(Self { rows: cells, plans })
+        Ok(Self { rows: cells, plans, in_turn })
+    }
+
+    /// Whether each row must be complete before anything of the next one is computed.
+    pub fn is_in_turn(&self) -> bool {
+        self.in_turn
     }
 
     pub fn rows(&self) -> &[Vec<Cell>] {
@@ -132,8 +151,8 @@ impl ValuesList {
             }),
             Cell::Boolean(_) => Some(SqlType::Bool),
             Cell::Computed(index) => {
-                let plan = self.plans.get(index / CELLS_PER_PLAN)?;
-                let nth = index % CELLS_PER_PLAN;
+                let plan = self.plans.iter().rfind(|plan| plan.first <= *index)?;
+                let nth = index - plan.first;
                 (!plan.untyped[nth]).then(|| plan.input.columns[nth].sql_type.clone())
             }
         })
@@ -175,16 +194,39 @@ impl ValuesList {
         }
         Ok(computed)
     }
+
+    /// Computes what must be computed of one row, behind what was of those before it.
+    ///
+    /// # Errors
+    /// As [`ValuesList::compute`].
+    pub async fn compute_row(
+        &self,
+        row: usize,
+        planner: &Planner<'_>,
+        parameters: &[ScalarValue],
+        computed: &mut Vec<Computed>,
+    ) -> SqlResult<()> {
+        for plan in self.plans.iter().filter(|plan| plan.row == row) {
+            plan.compute(planner, parameters, computed).await?;
+        }
+        Ok(())
+    }
 }
 
 impl ComputedCells {
-    async fn prepare(planner: &Planner<'_>, expressions: &[Expr], declared: &mut Vec<SqlType>) -> SqlResult<Self> {
-        let untyped = expressions.iter().map(is_untyped).collect();
-        let items = expressions.iter().enumerate().map(|(i, expr)| labelled(expr.clone(), i)).collect();
+    async fn prepare(
+        planner: &Planner<'_>,
+        first: usize,
+        expressions: &[(usize, Expr)],
+        declared: &mut Vec<SqlType>,
+    ) -> SqlResult<Self> {
+        let row = expressions.first().map_or(0, |(row, _)| *row);
+        let untyped = expressions.iter().map(|(_, expr)| is_untyped(expr)).collect();
+        let items = expressions.iter().enumerate().map(|(i, (_, expr))| labelled(expr.clone(), i)).collect();
         let query = select(items, Vec::new(), None);
         let input = planner.plan(&query, declared).await?;
         input.learn(declared);
-        Ok(Self { input, untyped })
+        Ok(Self { row, first, input, untyped })
     }
 
     async fn compute(

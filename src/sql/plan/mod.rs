@@ -15,7 +15,6 @@ mod earliest;
 mod edm_types;
 mod forms;
 mod frames;
-mod in_turn;
 mod joins;
 mod list_order;
 mod multisets;

@@ -26,13 +26,13 @@ use super::system::SystemRelations;
 use super::tables::{Mentions, TableEntry, Tables, schema_and_table};
 use super::views::ViewQueries;
 use super::{
-    changes, earliest, edm_types, frames, in_turn, joins, list_order, multisets, names, origins, settings_in_turn,
-    unnest,
+    changes, earliest, edm_types, frames, joins, list_order, multisets, names, origins, settings_in_turn, unnest,
 };
 use crate::catalog::{Sequence, View};
 use crate::engine::Engine;
 use crate::expr::{self, Parameters};
 use crate::functions;
+use crate::in_turn;
 use crate::outcome::{ResultColumn, RowStream};
 use crate::reads::Reads;
 use crate::relation::{Relation, table_row};

@@ -92,7 +92,7 @@ fn turned(body: &SetExpr) -> SqlResult<Option<SetExpr>> {
 }
 
 /// Whether an expression calls a function that may wait for the store.
-fn waits(expr: &Expr) -> bool {
+pub(crate) fn waits(expr: &Expr) -> bool {
     struct Waits;
     impl Visitor for Waits {
         type Break = ();

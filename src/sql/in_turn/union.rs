@@ -21,7 +21,7 @@ use datafusion::physical_plan::{
     ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, Partitioning,
     PlanProperties, ReplaceChildrenOptions,
 };
-use futures::{StreamExt, stream};
+use futures::{StreamExt, TryStreamExt, stream};
 
 /// Batches that a query may be ahead of its turn.
 const AHEAD: usize = 2;
@@ -30,7 +30,7 @@ const AHEAD: usize = 2;
 ///
 /// # Errors
 /// What the engine says of a plan put together wrong.
-pub(super) fn keep_order(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+pub(crate) fn keep_order(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     let plan = plan.transform_up(|plan| {
         let Some(merge) = plan.downcast_ref::<CoalescePartitionsExec>() else { return Ok(Transformed::no(plan)) };
         let Some(union) = union_of(merge.input())? else { return Ok(Transformed::no(plan)) };
@@ -84,20 +84,32 @@ fn makes_a_list(aggregate: &AggregateExec) -> bool {
 
 /// Gives the rows of all parts of its input, one part after the other.
 #[derive(Debug)]
-struct InTurnExec {
+pub(super) struct InTurnExec {
     input: Arc<dyn ExecutionPlan>,
+    /// A part begins when the one before has ended: they do what others must not come in between of.
+    one_by_one: bool,
     properties: Arc<PlanProperties>,
 }
 
 impl InTurnExec {
+    /// Of parts that run side by side.
     fn new(input: Arc<dyn ExecutionPlan>) -> Self {
+        Self::made(input, false)
+    }
+
+    /// Of parts that each wait for the one before.
+    pub fn one_by_one(input: Arc<dyn ExecutionPlan>) -> Self {
+        Self::made(input, true)
+    }
+
+    fn made(input: Arc<dyn ExecutionPlan>, one_by_one: bool) -> Self {
         let properties = PlanProperties::new(
             EquivalenceProperties::new(input.schema()),
             Partitioning::UnknownPartitioning(1),
             input.pipeline_behavior(),
             input.boundedness(),
         );
-        Self { input, properties: Arc::new(properties) }
+        Self { input, one_by_one, properties: Arc::new(properties) }
     }
 }
 
@@ -133,7 +145,7 @@ impl ExecutionPlan for InTurnExec {
         _options: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         match (children.pop(), children.is_empty()) {
-            (Some(input), true) => Ok(Arc::new(Self::new(input))),
+            (Some(input), true) => Ok(Arc::new(Self::made(input, self.one_by_one))),
             _ => internal_err!("what is read in turn has one input"),
         }
     }
@@ -145,6 +157,11 @@ impl ExecutionPlan for InTurnExec {
 
     fn execute(&self, _partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let parts = 0..self.input.output_partitioning().partition_count();
+        if self.one_by_one {
+            let input = self.input.clone();
+            let parts = stream::iter(parts).map(move |part| input.execute(part, context.clone()));
+            return Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), parts.try_flatten())));
+        }
         let parts = parts.map(|part| Ok(spawn_buffered(self.input.execute(part, context.clone())?, AHEAD)));
         let parts = parts.collect::<Result<Vec<_>>>()?;
         Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), stream::iter(parts).flatten())))

@@ -1,0 +1,16 @@
+//! What the engine would do side by side and PostgreSQL does one after the other.
+//!
+//! ```text
+//!     union      queries under UNION ALL, whose rows come in their order
+//!     rule       functions that wait are called in the order of the rows
+//!     exec       the plan node that calls them
+//!     outputs    what is computed of their results
+//! ```
+
+mod exec;
+mod outputs;
+mod rule;
+mod union;
+
+pub(super) use self::rule::CallsInOrder;
+pub(super) use self::union::keep_order;
