@@ -97,6 +97,11 @@ impl Unenforced {
 }
 
 impl UnenforcedKind {
+    /// Whether it would forbid equal rows.
+    pub fn is_unique(&self) -> bool {
+        matches!(self, UnenforcedKind::Unique { .. } | UnenforcedKind::Index { unique: true, .. })
+    }
+
     /// Whether it is a foreign key to this table.
     pub fn refers_to(&self, name: &str) -> bool {
         matches!(self, UnenforcedKind::ForeignKey { table, .. } if table == name)

@@ -19,6 +19,7 @@ use super::rows::RowsToWrite;
 use super::set_clause::SetClause;
 use super::target::{TargetColumn, and, equal, labelled, select, target_column};
 use super::writes::Writes;
+use crate::catalog::{Unenforced, UnenforcedKind};
 use crate::plan::{PlannedQuery, Planner, TableEntry, Tables};
 use crate::relation::{ColumnSource, Relation};
 use crate::scan::relation_rows;
@@ -282,7 +283,7 @@ pub(super) fn check_target(relation: &Relation, target: Option<&ConflictTarget>)
         .with_hint(format!("The only unique constraint is the primary key \"{}\".", relation.primary_key_name()))
     };
     match target {
-        None => Ok(()),
+        None => check_enforced(relation),
         Some(ConflictTarget::OnConstraint(_)) => target_columns(relation, target).map(|_| ()),
         Some(ConflictTarget::Columns(_)) => {
             let key = relation.key_columns();
@@ -296,6 +297,37 @@ pub(super) fn check_target(relation: &Relation, target: Option<&ConflictTarget>)
     }
 }
 
+/// Without a target any unique constraint may be in conflict, so each must be one that is looked at.
+///
+/// # Errors
+/// 42P10 for a table with one that is only recorded.
+fn check_enforced(relation: &Relation) -> SqlResult<()> {
+    let key = relation.key_columns();
+    // Rows that differ in their keys differ in more columns too.
+    let has_key = |recorded: &Unenforced| {
+        let has = |index: &usize| recorded.columns.contains(&relation.columns[*index].name);
+        !key.is_empty() && key.iter().all(has)
+    };
+    let is_arbiter = |recorded: &&Unenforced| recorded.kind.is_unique() && !has_key(recorded);
+    match relation.constraints.unenforced.iter().find(is_arbiter) {
+        None => Ok(()),
+        Some(recorded) => Err(only_recorded(relation, recorded)),
+    }
+}
+
+fn only_recorded(relation: &Relation, recorded: &Unenforced) -> Box<SqlError> {
+    let name = &recorded.name;
+    let message = format!("ON CONFLICT cannot look at \"{name}\", which is recorded and not enforced");
+    let hint = match relation.key_columns().as_slice() {
+        [] => "Only a primary key is looked at, and this table has none.".to_owned(),
+        key => {
+            let names: Vec<&str> = key.iter().map(|index| relation.columns[*index].name.as_str()).collect();
+            format!("Name the primary key: ON CONFLICT ({}).", names.join(", "))
+        }
+    };
+    SqlError::new(ErrorKind::InvalidColumnReference, message).with_hint(hint)
+}
+
 /// The columns that a conflict target names; none where it names a constraint.
 fn target_columns(relation: &Relation, target: Option<&ConflictTarget>) -> SqlResult<Vec<TargetColumn>> {
     match target {
@@ -304,6 +336,12 @@ fn target_columns(relation: &Relation, target: Option<&ConflictTarget>) -> SqlRe
             let named = name.0.last().and_then(|p| p.as_ident()).map(crate::syntax::fold);
             if named.as_deref() == Some(&relation.primary_key_name()) {
                 return Ok(Vec::new());
+            }
+            let is_named = |recorded: &&Unenforced| {
+                Some(&recorded.name) == named.as_ref() && matches!(recorded.kind, UnenforcedKind::Unique { .. })
+            };
+            if let Some(recorded) = relation.constraints.unenforced.iter().find(is_named) {
+                return Err(only_recorded(relation, recorded));
             }
             let message =
                 format!("constraint \"{}\" for table \"{}\" does not exist", named.unwrap_or_default(), relation.name);
