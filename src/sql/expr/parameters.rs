@@ -4,6 +4,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use datafusion::common::ScalarValue;
+use datafusion::common::metadata::{FieldMetadata, ScalarAndMetadata};
 use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::{Expr, ScalarUDF};
 use tablegate_types::sql_type::SqlType;
@@ -120,6 +122,14 @@ impl<'a> Parameters<'a> {
         let count = last.max(self.given.len());
         (1..=count).map(|index| self.type_of(index).unwrap_or(SqlType::Text)).collect()
     }
+}
+
+/// The value of a parameter, which says its type where its layout does not: a json is laid out as a text is.
+pub(crate) fn value_of(value: &ScalarValue, sql_type: &SqlType) -> ScalarAndMetadata {
+    // A numeric has the digits of its value, whatever the parameter is declared with.
+    let is_told = matches!(sql_type, SqlType::Numeric(_)) || SqlType::of_arrow(&value.data_type()) == *sql_type;
+    let metadata = (!is_told).then(|| FieldMetadata::from(&sql_type.field("", true)));
+    ScalarAndMetadata::new(value.clone(), metadata)
 }
 
 /// The number of `$1`.

@@ -245,7 +245,10 @@ impl Planner<'_> {
         let plan = if query.parameters.is_empty() {
             query.plan.clone()
         } else {
-            query.plan.clone().replace_params_with_values(&ParamValues::from(parameters.to_vec()))?
+            let values = parameters.iter().enumerate();
+            let types = |index| query.parameters.get(index).unwrap_or(&SqlType::Text);
+            let values = values.map(|(index, value)| expr::parameter_value(value, types(index)));
+            query.plan.clone().replace_params_with_values(&ParamValues::List(values.collect()))?
         };
         let plan = if self.style() == Style::PLAIN {
             expr::folded(plan, self.engine.state().execution_props())?
