@@ -249,6 +249,14 @@ impl Declaration {
         self.stored_name().map(|_| ())
     }
 
+    /// Gives the primary key a name of its own where `<table>_pkey` is another's: that of a table which had this name before.
+    pub fn name_primary_key(&mut self, free: impl FnOnce(&str) -> String) {
+        if self.constraints.primary_key.is_none() && self.primary_key_name().is_some() {
+            let free = free("pkey");
+            self.constraints.primary_key = (self.primary_key_name().as_ref() != Some(&free)).then_some(free);
+        }
+    }
+
     /// The name of its primary key; none without one.
     pub fn primary_key_name(&self) -> Option<String> {
         match self.key {

@@ -20,10 +20,12 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tokio::sync::mpsc;
 
 use super::declaration::Declaration;
+use super::found::derived_table_name;
 use super::scratch::ScratchTable;
 use super::view::CatalogView;
 use super::{Catalog, Parts, Shared, duplicate_stored, entry, is_hidden};
 use crate::place::{Place, Readers, StoredTable};
+use crate::relation::Relation;
 
 /// So long the name of a dropped table rests: the service refuses it for 40 s or more, and what another gateway knows of
 /// the old table is a second old.
@@ -79,7 +81,8 @@ impl Drop for FreshTable {
 
 impl Catalog {
     /// Makes the stored table of a new declaration, under its own stored name, or under that of a later generation while
-    /// a table that is on its way out still has it.
+    /// a table that is on its way out still has it, or one that has another name by now. `is_chosen` says that the
+    /// statement names the stored table itself: it has this name or none.
     ///
     /// # Errors
     /// 42P07 when a table that can be seen has the name.
@@ -88,15 +91,22 @@ impl Catalog {
         view: &CatalogView,
         readers: &Readers,
         declaration: &mut Declaration,
+        is_chosen: bool,
     ) -> SqlResult<MadeTable> {
         if declaration.place.is_temporary() {
             return self.make_scratch(declaration).await.map(MadeTable::Scratch);
         }
         let stored = declaration.stored_name()?;
-        if is_hidden(&stored)
-            || view.stored_as(readers, &StoredTable::new(declaration.place, stored.clone())).await?.is_some()
-        {
+        if is_hidden(&stored) {
             return Err(duplicate_stored(&declaration.name, &stored));
+        }
+        match view.stored_as(readers, &StoredTable::new(declaration.place, stored.clone())).await? {
+            Some(owner) if is_chosen || is_named_for(&owner, &stored) => {
+                return Err(duplicate_stored(&declaration.name, &stored));
+            }
+            // It was renamed, and keeps what it is stored as: the name alone is free.
+            Some(_) => return self.make_next(declaration).await,
+            None => {}
         }
         match self.make(declaration.place, stored).await? {
             Some(fresh) => Ok(MadeTable::Fresh(fresh)),
@@ -127,6 +137,11 @@ impl Catalog {
         let made = tokio::spawn(async move { shared.make(name).await }).await;
         made.map_err(|error| SqlError::new(ErrorKind::Internal, error.to_string()))?
     }
+}
+
+/// Whether a table is stored under the name that its own name stands for.
+fn is_named_for(owner: &Relation, stored: &TableName) -> bool {
+    derived_table_name(&owner.name).eq_ignore_ascii_case(stored.as_str())
 }
 
 impl Shared {

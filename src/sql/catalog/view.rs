@@ -10,6 +10,7 @@ use tablegate_types::error::SqlResult;
 
 use super::access::Access;
 use super::comments::SharedComments;
+use super::constraint::UnenforcedKind;
 use super::declaration::Declaration;
 use super::parts::Parts;
 use super::sequence::Sequence;
@@ -228,6 +229,16 @@ impl CatalogView {
     /// Every declaration, by SQL name.
     pub fn declarations(&self) -> impl Iterator<Item = &Declaration> {
         self.state.tables.values().map(|table| &table.declaration)
+    }
+
+    /// Whether an index has this name, in the place of `beside`: that of a key, or one that is recorded.
+    pub fn has_index(&self, beside: &PlacedName, name: &str) -> bool {
+        let is_recorded = |d: &Declaration| {
+            let has_index = |kind: &UnenforcedKind| !matches!(kind, UnenforcedKind::ForeignKey { .. });
+            d.constraints.unenforced.iter().any(|recorded| recorded.name == name && has_index(&recorded.kind))
+        };
+        let is_its = |d: &Declaration| d.primary_key_name().as_deref() == Some(name) || is_recorded(d);
+        self.declarations().any(|d| d.place == beside.place && is_its(d))
     }
 
     /// The comments on schemas and databases.

@@ -11,6 +11,7 @@ use super::columns::{TypedColumn, columns, typed};
 use super::constraints::constraints;
 use super::counters::Counters;
 use super::key_layout::{TableOptions, layout};
+use super::names::free_name;
 use super::unenforced::Recorder;
 use crate::catalog::{Declaration, DeclaredKey, OnCommit, Sequence, derived_table_name};
 use crate::place::{Place, PlacedName};
@@ -20,6 +21,8 @@ use crate::syntax::{CreateTableCommand, fold};
 /// What a CREATE TABLE makes. OIDs are still open.
 pub(crate) struct Declared {
     pub declaration: Declaration,
+    /// The statement says what it is stored as.
+    pub is_stored_as_chosen: bool,
     /// Of columns that count.
     pub sequences: Vec<Sequence>,
     /// What to tell about it.
@@ -64,11 +67,12 @@ pub(crate) fn declare(
     let constraints = constraints(create, key_name, &mut recorder)?;
     let mut declaration = Declaration::new(&name, &stored, 0, columns, key, options.open);
     declaration.constraints = constraints;
+    declaration.name_primary_key(|label| free_name(&name, None, label, is_taken));
     declaration.place = placed.place;
     declaration.on_commit = on_commit(create, placed.place)?;
     // A key type that cannot be encoded is refused here, before anything is created.
     declaration.relation()?;
-    Ok(Declared { declaration, sequences, notices })
+    Ok(Declared { declaration, is_stored_as_chosen: options.stored_name.is_some(), sequences, notices })
 }
 
 /// What a table is stored as until the scratch store gives it a name.

@@ -46,7 +46,8 @@ impl Session {
             }
             return Err(duplicate_table(&name.name));
         }
-        let is_taken = |other: &str| reads.catalog.has_name(&name.beside(other));
+        let is_taken =
+            |other: &str| reads.catalog.has_name(&name.beside(other)) || reads.catalog.has_index(&name, other);
         let (command, comments) = Box::pin(self.without_like(command)).await?;
         let mut declared = ddl::declare(&command, &name, self.settings.egt_mode(), &is_taken)?;
         comments.put(&mut declared.declaration);
@@ -65,10 +66,11 @@ impl Session {
 
     /// Makes the stored table and declares it, with the sequences of its columns.
     async fn stage_table(&mut self, declared: ddl::Declared) -> SqlResult<()> {
-        let ddl::Declared { mut declaration, sequences, notices } = declared;
+        let ddl::Declared { mut declaration, is_stored_as_chosen, sequences, notices } = declared;
         let reads = self.reads();
         let catalog = self.engine.catalog();
-        let fresh = catalog.make_first(&reads.catalog, &reads.readers, &mut declaration).await?;
+        let (view, readers) = (&reads.catalog, &reads.readers);
+        let fresh = catalog.make_first(view, readers, &mut declaration, is_stored_as_chosen).await?;
         let place = declaration.place;
         declaration.oid = catalog.next_oid(place);
         let table = declaration.oid;
