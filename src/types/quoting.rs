@@ -50,7 +50,7 @@ pub fn split_name(text: &str) -> Vec<String> {
             _ if quoted => part.push(c),
             // Around a dot there may be blanks.
             _ if c.is_whitespace() && (part.is_empty() || was_quoted) => {}
-            _ => part.extend(c.to_lowercase()),
+            _ => part.push(c.to_ascii_lowercase()),
         }
     }
     parts

@@ -120,7 +120,7 @@ fn key_columns(text: &str) -> SqlResult<Vec<DeclaredKeyColumn>> {
                 None if name.contains(char::is_whitespace) => {
                     return Err(invalid(&format!("cannot read {part:?} as a key column")));
                 }
-                None => name.to_lowercase(),
+                None => name.to_ascii_lowercase(),
             };
             Ok(DeclaredKeyColumn { name, descending: direction })
         })

@@ -143,7 +143,7 @@ impl<'a> Named<'a> {
 
     /// Whether a column is shown; `hidden` ones are not by `*`.
     pub fn shows(&self, column: &str, hidden: bool) -> bool {
-        (self.all && !hidden) || self.names.contains(&column.to_lowercase())
+        (self.all && !hidden) || self.names.contains(&column.to_ascii_lowercase())
     }
 }
 
@@ -154,10 +154,10 @@ impl Visitor for Named<'_> {
         match expr {
             Expr::Identifier(ident) => {
                 self.all |= self.tables.contains(&fold(ident).as_str());
-                self.names.insert(ident.value.to_lowercase());
+                self.names.insert(ident.value.to_ascii_lowercase());
             }
             Expr::CompoundIdentifier(parts) => {
-                self.names.extend(parts.last().map(|ident| ident.value.to_lowercase()));
+                self.names.extend(parts.last().map(|ident| ident.value.to_ascii_lowercase()));
             }
             Expr::QualifiedWildcard(..) => self.all = true,
             Expr::Function(Function { args: FunctionArguments::List(list), .. }) => {

@@ -159,7 +159,7 @@ fn without_modifier(text: &str) -> String {
         match c {
             '(' => depth += 1,
             ')' => depth -= 1,
-            c if depth == 0 => out.extend(c.to_lowercase()),
+            c if depth == 0 => out.push(c.to_ascii_lowercase()),
             _ => {}
         }
     }

@@ -176,7 +176,7 @@ fn key_of_options(options: &CreateTableOptions, columns: &[(String, SqlType)]) -
             let word = part.split_whitespace().next().unwrap_or_default();
             let name = match word.strip_prefix('"') {
                 Some(quoted) => quoted.trim_end_matches('"').to_owned(),
-                None => word.to_lowercase(),
+                None => word.to_ascii_lowercase(),
             };
             if columns.iter().any(|(column, _)| *column == name) && !key.contains(&name) {
                 key.push(name);

@@ -1,7 +1,8 @@
 //! Column labels as PostgreSQL gives them: a function's name, a cast's target, `?column?`.
 //!
 //! DataFusion wants the columns of a projection to have different names, PostgreSQL does not mind. So a label that
-//! occurs again gets a suffix behind U+0001, which [`shown`] takes off before a client sees it.
+//! occurs again gets a suffix behind U+0001, which [`shown`] takes off before a client sees it. A label may hold U+0001
+//! itself: then it gets a suffix in any case, so that what is taken off is never the client's own.
 
 use std::collections::HashSet;
 
@@ -12,8 +13,11 @@ use crate::syntax::fold;
 const SUFFIX: char = '\u{1}';
 
 /// The label a client sees.
-pub(crate) fn shown(label: &str) -> &str {
-    label.split(SUFFIX).next().unwrap_or(label)
+pub(crate) fn shown(name: &str) -> &str {
+    match name.rsplit_once(SUFFIX) {
+        Some((label, number)) if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => label,
+        _ => name,
+    }
 }
 
 /// A text of DataFusion's with the labels in it as a client sees them. Labels that only the input of a change has are
@@ -28,7 +32,7 @@ pub(crate) fn shown_labels(text: &str) -> String {
 /// A name for each column that no other column has: its label, or the label with a suffix where it occurs again.
 pub(crate) fn unique_names(labels: &[String]) -> Vec<String> {
     let mut used: HashSet<String> = HashSet::with_capacity(labels.len());
-    let mut name = |label: &String| match used.insert(label.clone()) {
+    let mut name = |label: &String| match !label.contains(SUFFIX) && used.insert(label.clone()) {
         true => label.clone(),
         false => next_free(label, &mut used),
     };
@@ -144,4 +148,17 @@ fn type_label(data_type: &str) -> String {
         other => other,
     }
     .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_shown_as_they_were_written() {
+        let labels = ["a", "a", "a\u{1}2", "a\u{1}2", "\u{1}", "b\tc\u{2}", ""].map(str::to_owned);
+        let names = unique_names(&labels);
+        assert_eq!(names.iter().collect::<HashSet<_>>().len(), labels.len(), "{names:?}");
+        assert_eq!(names.iter().map(|name| shown(name)).collect::<Vec<_>>(), labels);
+    }
 }

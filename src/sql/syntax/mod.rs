@@ -117,7 +117,7 @@ pub(super) fn keyword(token: &TokenWithSpan) -> Option<Keyword> {
 
 /// An identifier as PostgreSQL folds it: lower case unless quoted.
 pub(super) fn fold(ident: &ast::Ident) -> String {
-    if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_lowercase() }
+    if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_ascii_lowercase() }
 }
 
 /// A dotted name (`egt.mode`), folded.

@@ -49,7 +49,7 @@ fn parts(text: &str, strict: bool) -> SqlResult<Vec<String>> {
             }
             let end = rest.find(|c| !goes_on(c)).unwrap_or(rest.len());
             let (part, behind) = rest.split_at(end);
-            parts.push(part.to_lowercase());
+            parts.push(part.to_ascii_lowercase());
             rest = behind;
         }
         rest = rest.trim_start();

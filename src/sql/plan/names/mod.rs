@@ -81,7 +81,7 @@ pub(crate) fn resolve_column<'a>(
     if ident.quote_style.is_some() {
         return Ok(None);
     }
-    let mut candidates: Vec<&str> = columns.filter(|c| c.to_lowercase() == folded).map(String::as_str).collect();
+    let mut candidates: Vec<&str> = columns.filter(|c| c.eq_ignore_ascii_case(&folded)).map(String::as_str).collect();
     candidates.sort_unstable();
     candidates.dedup();
     match candidates.as_slice() {

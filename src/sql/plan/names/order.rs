@@ -44,7 +44,7 @@ pub(super) fn order_item(expr: &Expr, columns: &[Output], exprs: Option<&[Expr]>
     };
     let mut found = with_label(&|label| label == name);
     if found.is_empty() && ident.quote_style.is_none() {
-        found = with_label(&|label| label.to_lowercase() == name);
+        found = with_label(&|label| label.eq_ignore_ascii_case(&name));
     }
     match found.as_slice() {
         [] => Ok(OrderItem::Name(name)),

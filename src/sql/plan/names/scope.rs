@@ -172,7 +172,7 @@ pub(super) fn find<'c>(
     if ident.quote_style.is_some() {
         return Ok(None);
     }
-    let candidates: Vec<&ScopeColumn> = columns.filter(|c| c.name.to_lowercase() == name).collect();
+    let candidates: Vec<&ScopeColumn> = columns.filter(|c| c.name.eq_ignore_ascii_case(&name)).collect();
     let Some(first) = candidates.first() else { return Ok(None) };
     if candidates.iter().all(|c| c.place == first.place) {
         return Ok(Some(first));
