@@ -143,6 +143,7 @@ fn resolved(overload: &'static Overload, given: &[SqlType]) -> Resolved {
                 Asked::Type(SqlType::Record(RowType::of_fields(&Fields::empty())))
             }
             Type::Record => Asked::Type(given.clone()),
+            Type::Char if matches!(given, SqlType::Char(_)) => Asked::Type(given.clone()),
             Type::Element | Type::Compatible => Asked::Exactly(element()),
             Type::Array | Type::CompatibleArray => Asked::Exactly(SqlType::Array(Box::new(element()))),
             concrete => Asked::Type(concrete.concrete().unwrap_or(SqlType::Text)),

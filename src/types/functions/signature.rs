@@ -20,6 +20,8 @@ pub enum Type {
     Float8,
     Numeric,
     Text,
+    /// `character`, of any length.
+    Char,
     Bytea,
     Uuid,
     Json,
@@ -56,6 +58,8 @@ impl Type {
             Type::Float8 => SqlType::Float8,
             Type::Numeric => SqlType::Numeric(None),
             Type::Text => SqlType::Text,
+            // Each has a length of its own: see `resolved`.
+            Type::Char => SqlType::Char(1),
             Type::Bytea => SqlType::Bytea,
             Type::Uuid => SqlType::Uuid,
             Type::Json => SqlType::Json,

@@ -6,7 +6,8 @@ use arrow::datatypes::Int32Type;
 use crate::error::{ErrorKind, SqlError, SqlResult};
 use crate::functions::call::Call;
 use crate::functions::signature::Overload;
-use crate::functions::signature::Type::{Bool, Bytea, Int4, Text};
+use crate::functions::signature::Type::{Bool, Bytea, Char, Int4, Text};
+use crate::sql_type::SqlType;
 
 pub(super) const FUNCTIONS: &[Overload] = &[
     Overload::new("length", &[Text], Int4, characters),
@@ -14,6 +15,7 @@ pub(super) const FUNCTIONS: &[Overload] = &[
     Overload::new("char_length", &[Text], Int4, characters),
     Overload::new("character_length", &[Text], Int4, characters),
     Overload::new("octet_length", &[Text], Int4, text_bytes),
+    Overload::new("octet_length", &[Char], Int4, padded_bytes),
     Overload::new("octet_length", &[Bytea], Int4, bytes),
     Overload::new("bit_length", &[Text], Int4, |call| {
         let text = call.text(0)?;
@@ -45,6 +47,19 @@ fn characters(call: &Call) -> SqlResult<ArrayRef> {
 fn text_bytes(call: &Call) -> SqlResult<ArrayRef> {
     let text = call.text(0)?;
     call.numbers::<Int32Type>(|row| int4(text.at(row).len()))
+}
+
+/// With the blanks that a `character(n)` is filled up with, which are nowhere else.
+fn padded_bytes(call: &Call) -> SqlResult<ArrayRef> {
+    let text = call.text(0)?;
+    let length = match call.arguments.first().map(|argument| &argument.sql_type) {
+        Some(SqlType::Char(length)) => *length as usize,
+        _ => 0,
+    };
+    call.numbers::<Int32Type>(|row| {
+        let text = text.at(row);
+        int4(text.len() + length.saturating_sub(text.chars().count()))
+    })
 }
 
 fn bytes(call: &Call) -> SqlResult<ArrayRef> {
