@@ -172,6 +172,19 @@ pub fn named(name: &str) -> &'static [u32] {
     BY_NAME.get(name).map_or(&[], Vec::as_slice)
 }
 
+/// The type of an argument, counted from 0, of a function that is called with so many; `None` where functions of the name
+/// differ in it.
+pub fn argument_type(name: &str, count: usize, index: usize) -> Option<u32> {
+    let takes = |routine: &&Routine| {
+        let least = routine.arguments.len().saturating_sub(routine.defaults.len());
+        (least..=routine.arguments.len()).contains(&count)
+    };
+    let takers = named(name).iter().filter_map(|oid| by_oid(*oid)).filter(takes);
+    let mut types = takers.map(|routine| routine.arguments.get(index).copied());
+    let first = types.next()??;
+    types.all(|other| other == Some(first)).then_some(first)
+}
+
 /// The OID of a function of the catalogue's own, whose name is its alone; 0 for none.
 pub fn oid_of(name: &str) -> u32 {
     named(name).first().copied().unwrap_or(0)
@@ -262,5 +275,15 @@ mod tests {
         assert_eq!(read_reference("2100").unwrap(), 2100);
         assert_eq!(read_reference("avg").unwrap_err().kind, ErrorKind::AmbiguousFunction);
         assert_eq!(read_reference("nosuch").unwrap_err().kind, ErrorKind::UndefinedFunction);
+    }
+
+    #[test]
+    fn arguments_have_the_type_that_all_functions_of_the_name_ask_for() {
+        let (int4, int8) = (Some(23), Some(20));
+        assert_eq!(argument_type("pg_terminate_backend", 1, 0), int4);
+        assert_eq!(argument_type("pg_terminate_backend", 2, 1), int8);
+        assert_eq!((argument_type("pg_advisory_lock", 1, 0), argument_type("pg_advisory_lock", 2, 0)), (int8, int4));
+        assert_eq!(argument_type("pg_get_viewdef", 1, 0), None);
+        assert_eq!(argument_type("pg_cancel_backend", 2, 0), None);
     }
 }

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use datafusion::common::{DFSchema, Result, ScalarValue};
-use datafusion::logical_expr::expr::{InSubquery, ScalarFunction, SetComparison};
+use datafusion::logical_expr::expr::{InSubquery, Placeholder, ScalarFunction, SetComparison};
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
+use tablegate_types::built_in::routines;
 use tablegate_types::conversion;
 use tablegate_types::error::SqlError;
+use tablegate_types::oid::of_oid;
 use tablegate_types::sql_type::SqlType;
 
 use super::{Pass, raised};
@@ -103,10 +105,24 @@ impl Pass<'_> {
         operation::prefix(name, operand, self.parameters()).map_err(raised)
     }
 
+    /// A function of the catalogue, whose parameters have the types that it asks for. What names an object may be given as a
+    /// text.
+    fn with_known_parameters(&self, mut function: ScalarFunction) -> ScalarFunction {
+        let (name, count) = (function.func.name().to_owned(), function.args.len());
+        for (index, argument) in function.args.iter_mut().enumerate() {
+            let Expr::Placeholder(parameter @ Placeholder { field: None, .. }) = argument else { continue };
+            let asked = routines::argument_type(&name, count, index).and_then(of_oid);
+            if let Some(asked) = asked.filter(is_plain) {
+                *argument = self.parameters().take_for(parameter.id.clone(), &asked);
+            }
+        }
+        function
+    }
+
     /// A function: one whose meaning waits for its arguments' types gets it, all others are as they are.
     fn function(&self, function: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
         let Some(pending) = function.func.inner().downcast_ref::<Pending>() else {
-            return Ok(Expr::ScalarFunction(function));
+            return Ok(Expr::ScalarFunction(self.with_known_parameters(function)));
         };
         let meaning = pending.meaning().clone();
         let mut operands = Vec::with_capacity(function.args.len());
@@ -201,6 +217,12 @@ impl Pass<'_> {
         set.subquery = subquery;
         Ok(Expr::SetComparison(set))
     }
+}
+
+/// Whether values of the type are what they say, rather than names of something.
+fn is_plain(sql_type: &SqlType) -> bool {
+    use SqlType::{Bool, Float4, Float8, Int2, Int4, Int8, Interval, Oid, Text, Timestamptz};
+    [Bool, Float4, Float8, Int2, Int4, Int8, Interval, Oid, Text, Timestamptz].contains(sql_type)
 }
 
 pub(super) fn wrong_count(meaning: &Meaning) -> Box<SqlError> {
