@@ -106,6 +106,7 @@ fn add_details(fields: &mut Vec<(u8, String)>, error: &SqlError) {
     add(b'H', error.hint.as_deref());
     add(b'P', error.position.map(|p| p.to_string()).as_deref());
     add(b'W', error.context.as_deref());
+    add(b's', error.schema.as_deref());
     add(b't', error.table.as_deref());
     add(b'c', error.column.as_deref());
     add(b'n', error.constraint.as_deref());
@@ -248,9 +249,9 @@ mod tests {
             .with_detail("d")
             .with_hint("h")
             .at(7)
+            .for_table("s", "t")
             .for_column("c")
             .with_context("w");
-        error.table = Some("t".to_owned());
         error.constraint = Some("n".to_owned());
         let got = fields(Failure::Sql(error).message(Gravity::Error));
         let got: Vec<(char, &str)> = got.iter().map(|(field, value)| (char::from(*field), value.as_str())).collect();
@@ -263,6 +264,7 @@ mod tests {
             ('H', "h"),
             ('P', "7"),
             ('W', "w"),
+            ('s', "s"),
             ('t', "t"),
             ('c', "c"),
             ('n', "n"),

@@ -145,3 +145,25 @@ async fn a_session_whose_temporary_rows_cannot_follow_the_permanent_ones_ends() 
     until_empty(&scratch.store).await;
     server.stop().await;
 }
+
+/// Errors about a table say where it is, as drivers and ORMs look at it.
+#[tokio::test(flavor = "multi_thread")]
+async fn errors_name_the_schema_of_the_table() {
+    let server = Server::start_with_scratch(Arc::new(MemoryStore::new(Arc::new(SystemClock)))).await;
+    let client = server.driver().await;
+    for (create, is_own) in [("CREATE TEMP TABLE work", true), ("CREATE TABLE kept", false)] {
+        let table = create.rsplit(' ').next().unwrap();
+        client.batch_execute(&format!("{create} (a int PRIMARY KEY, b int CHECK (b > 0))")).await.unwrap();
+        client.batch_execute(&format!("INSERT INTO {table} VALUES (1, 1)")).await.unwrap();
+        for values in ["(1, 1)", "(NULL, 1)", "(2, -1)"] {
+            let error = client.batch_execute(&format!("INSERT INTO {table} VALUES {values}")).await.unwrap_err();
+            let error = error.as_db_error().unwrap();
+            let schema = error.schema().unwrap();
+            assert_eq!(schema.starts_with("pg_temp_"), is_own, "{schema}");
+            assert!(is_own || schema == "public", "{schema}");
+            assert_eq!(error.table(), Some(table));
+        }
+    }
+    drop(client);
+    server.stop().await;
+}

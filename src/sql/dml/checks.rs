@@ -207,8 +207,7 @@ pub(super) fn is_required(column: &RelationColumn) -> bool {
 pub(crate) fn not_null(relation: &Relation, column: &str) -> Box<SqlError> {
     let message =
         format!("null value in column \"{column}\" of relation \"{}\" violates not-null constraint", relation.name);
-    let mut error = SqlError::new(ErrorKind::NotNullViolation, message);
-    error.table = Some(relation.name.clone());
+    let mut error = relation.error(ErrorKind::NotNullViolation, message);
     error.column = Some(column.to_owned());
     error
 }
@@ -220,8 +219,7 @@ pub(crate) fn not_null_in(relation: &Relation, column: &str, rows: &RecordBatch,
 
 fn check_violation(relation: &Relation, check: &str, rows: &RecordBatch, row: usize) -> Box<SqlError> {
     let message = format!("new row for relation \"{}\" violates check constraint \"{check}\"", relation.name);
-    let mut error = SqlError::new(ErrorKind::CheckViolation, message).with_detail(failing_row(relation, rows, row));
-    error.table = Some(relation.name.clone());
+    let mut error = relation.error(ErrorKind::CheckViolation, message).with_detail(failing_row(relation, rows, row));
     error.constraint = Some(check.to_owned());
     error
 }

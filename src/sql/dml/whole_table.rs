@@ -46,8 +46,7 @@ fn from(relation: &Relation) -> TableWithJoins {
 /// A NULL in a stored row where there must be none (23502).
 pub(crate) fn contains_nulls(relation: &Relation, column: &str) -> Box<SqlError> {
     let message = format!("column \"{column}\" of relation \"{}\" contains null values", relation.name);
-    let mut error = SqlError::new(ErrorKind::NotNullViolation, message);
-    error.table = Some(relation.name.clone());
+    let mut error = relation.error(ErrorKind::NotNullViolation, message);
     error.column = Some(column.to_owned());
     error
 }

@@ -251,13 +251,17 @@ impl Relation {
         self.derived.iter().flatten().cloned().chain(dictionaries).collect()
     }
 
+    /// An error about the table.
+    pub fn error(&self, kind: ErrorKind, message: String) -> Box<SqlError> {
+        SqlError::new(kind, message).for_table(&self.place().schema(), &self.name)
+    }
+
     /// The error for a key that is there already (23505).
     pub fn duplicate_key(&self, key: &EntityKey) -> Box<SqlError> {
         let constraint = self.primary_key_name();
         let message = format!("duplicate key value violates unique constraint \"{constraint}\"");
-        let mut error = SqlError::new(ErrorKind::UniqueViolation, message);
+        let mut error = self.error(ErrorKind::UniqueViolation, message);
         error.detail = Some(format!("{} already exists.", self.key_text(key)));
-        error.table = Some(self.name.clone());
         error.constraint = Some(constraint);
         error
     }

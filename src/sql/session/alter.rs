@@ -220,8 +220,7 @@ fn done_of(command: &AlterCommand) -> Outcome {
 fn violated(relation: &Relation, constraint: &str) -> Box<SqlError> {
     let message =
         format!("check constraint \"{constraint}\" of relation \"{}\" is violated by some row", relation.name);
-    let mut error = SqlError::new(ErrorKind::CheckViolation, message);
-    error.table = Some(relation.name.clone());
+    let mut error = relation.error(ErrorKind::CheckViolation, message);
     error.constraint = Some(constraint.to_owned());
     error
 }

@@ -141,9 +141,8 @@ impl Copy<'_> {
             LoadError::Duplicate(key) => {
                 let constraint = self.after.primary_key_name();
                 let message = format!("could not create unique index \"{constraint}\"");
-                let mut error = SqlError::new(ErrorKind::UniqueViolation, message)
-                    .with_detail(format!("{} is duplicated.", self.after.key_text(&key)));
-                error.table = Some(self.after.name.clone());
+                let detail = format!("{} is duplicated.", self.after.key_text(&key));
+                let mut error = self.after.error(ErrorKind::UniqueViolation, message).with_detail(detail);
                 error.constraint = Some(constraint);
                 error
             }

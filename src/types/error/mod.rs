@@ -216,6 +216,8 @@ pub struct SqlError {
     pub position: Option<usize>,
     /// The same as the parser counts it; the statement makes it the position.
     pub location: Option<Location>,
+    /// The schema of the table.
+    pub schema: Option<String>,
     pub table: Option<String>,
     pub column: Option<String>,
     pub constraint: Option<String>,
@@ -235,6 +237,7 @@ impl SqlError {
             hint: None,
             position: None,
             location: None,
+            schema: None,
             table: None,
             column: None,
             constraint: None,
@@ -256,6 +259,14 @@ impl SqlError {
     #[must_use]
     pub fn with_hint(mut self: Box<Self>, hint: impl Into<String>) -> Box<Self> {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// Names the table the error is about.
+    #[must_use]
+    pub fn for_table(mut self: Box<Self>, schema: &str, table: &str) -> Box<Self> {
+        self.schema = Some(schema.to_owned());
+        self.table = Some(table.to_owned());
         self
     }
 
