@@ -1,5 +1,7 @@
-//! Prints physical plans: a tree whose scan nodes say which keys they read and what reading them cost.
+//! Prints physical plans: a tree whose scan nodes say which keys they read and what reading them cost. To people as lines, to
+//! programs as one document.
 
+mod document;
 mod requests;
 
 use std::sync::Arc;
@@ -10,9 +12,10 @@ use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::metrics::MetricsSet;
 use datafusion::physical_plan::{ExecutionPlan, displayable};
 use datafusion::sql::unparser::expr_to_sql;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tablegate_store::table::Direction;
 
+use self::document::{Document, Field, Part};
 use super::reads::Reads;
 use super::scan::EntityScanExec;
 use crate::syntax::shown_labels;
@@ -22,6 +25,8 @@ pub enum ExplainFormat {
     #[default]
     Text,
     Json,
+    Xml,
+    Yaml,
 }
 
 /// What EXPLAIN was asked for.
@@ -78,7 +83,7 @@ impl Shown {
     }
 }
 
-/// The lines of EXPLAIN's one column. `elapsed` is how long an analyzed run took.
+/// The rows of EXPLAIN's one column: a line each, or one document. `elapsed` is how long an analyzed run took.
 pub fn render(shown: Shown, elapsed: Option<Duration>, options: &ExplainOptions) -> Vec<String> {
     let root = shown.node(options);
     let elapsed = elapsed.filter(|_| options.summary);
@@ -89,11 +94,29 @@ pub fn render(shown: Shown, elapsed: Option<Duration>, options: &ExplainOptions)
             lines.extend(elapsed.map(|t| format!("Execution Time: {:.3} ms", milliseconds(t))));
             lines
         }
-        ExplainFormat::Json => {
-            let mut top = Map::from_iter([("Plan".to_owned(), root.into_json())]);
-            top.extend(elapsed.map(|t| ("Execution Time".to_owned(), json!(milliseconds(t)))));
-            let text = serde_json::to_string_pretty(&json!([top])).expect("a JSON value prints");
-            text.lines().map(str::to_owned).collect()
+        ExplainFormat::Json | ExplainFormat::Xml | ExplainFormat::Yaml => {
+            let mut fields = vec![("Plan".to_owned(), Part::Group(root.into_fields()))];
+            let microseconds = |t: Duration| (milliseconds(t) * 1000.0).round() / 1000.0;
+            fields.extend(elapsed.map(|t| ("Execution Time".to_owned(), Part::Value(json!(microseconds(t))))));
+            vec![options.format.written(&Document::Query(fields))]
+        }
+    }
+}
+
+/// The same of a statement that has no plan: lines have nothing to say of it.
+pub fn render_nothing(kind: &'static str, options: &ExplainOptions) -> Vec<String> {
+    match options.format {
+        ExplainFormat::Text => Vec::new(),
+        format => vec![format.written(&Document::Nothing(kind))],
+    }
+}
+
+impl ExplainFormat {
+    fn written(self, document: &Document) -> String {
+        match self {
+            ExplainFormat::Json | ExplainFormat::Text => document.json(),
+            ExplainFormat::Xml => document.xml(),
+            ExplainFormat::Yaml => document.yaml(),
         }
     }
 }
@@ -128,14 +151,19 @@ impl Node {
         }
     }
 
-    fn into_json(self) -> Value {
-        let mut map = Map::from_iter([("Node Type".to_owned(), Value::String(self.title))]);
-        map.extend(self.actual.map(|actual| ("Actual".to_owned(), Value::String(actual))));
-        map.extend(self.properties.into_iter().map(|(name, value)| (name.to_owned(), value)));
+    fn into_fields(self) -> Vec<Field> {
+        let part = |value| match value {
+            Value::Array(items) => Part::Items(items),
+            value => Part::Value(value),
+        };
+        let mut fields = vec![("Node Type".to_owned(), Part::Value(Value::String(self.title)))];
+        fields.extend(self.actual.map(|actual| ("Actual".to_owned(), Part::Value(Value::String(actual)))));
+        fields.extend(self.properties.into_iter().map(|(name, value)| (name.to_owned(), part(value))));
         if !self.children.is_empty() {
-            map.insert("Plans".to_owned(), self.children.into_iter().map(Node::into_json).collect());
+            let children = self.children.into_iter().map(Node::into_fields).collect();
+            fields.push(("Plans".to_owned(), Part::Groups("Plan", children)));
         }
-        Value::Object(map)
+        fields
     }
 }
 

@@ -8,30 +8,46 @@ use datafusion::execution::SessionState;
 use datafusion::physical_plan::execute_stream;
 use futures::StreamExt;
 use sqlparser::ast::{Expr, UtilityOption, Value};
-use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
 use super::change::Change;
 use super::prepare::{Plan, plan};
 use super::show::{text_column, text_rows};
 use super::{Position, Session};
+use crate::catalog::duplicate_table;
 use crate::dml::{Outline, PreparedDml};
-use crate::explain::{ExplainFormat, ExplainOptions, Shown, render};
+use crate::explain::{ExplainFormat, ExplainOptions, Shown, render, render_nothing};
 use crate::locking::LockingQuery;
 use crate::observe::SeenStatement;
 use crate::outcome::{Outcome, ResultColumn, RowsTag};
 use crate::plan::PlannedQuery;
 use crate::reads::Reads;
 use crate::settings::parse_bool;
-use crate::syntax::{ExplainCommand, Statement, fold};
+use crate::syntax::dialect::create_as::CreateAsCommand;
+use crate::syntax::dialect::cursor::CursorCommand;
+use crate::syntax::{Command, ExecuteCommand, ExplainCommand, Statement, fold};
 
 /// EXPLAIN's one column.
 ///
 /// # Errors
 /// 42601 for an unknown option.
 pub(super) fn columns(explain: &ExplainCommand) -> SqlResult<Arc<[ResultColumn]>> {
-    options(explain)?;
-    Ok(Arc::new([text_column("QUERY PLAN")]))
+    let sql_type = match options(explain)?.format {
+        ExplainFormat::Json => SqlType::Json,
+        // There is no type of XML here: it is the same text.
+        ExplainFormat::Text | ExplainFormat::Xml | ExplainFormat::Yaml => SqlType::Text,
+    };
+    Ok(Arc::new([ResultColumn { sql_type, ..text_column("QUERY PLAN") }]))
+}
+
+/// A statement with its plan, as it is explained.
+#[derive(Clone, Copy)]
+struct Explained<'e> {
+    plan: &'e Plan,
+    statement: &'e Statement,
+    declared: &'e [SqlType],
+    parameters: &'e [ScalarValue],
 }
 
 impl Session {
@@ -43,22 +59,87 @@ impl Session {
         position: Position,
     ) -> SqlResult<Outcome> {
         let options = options(explain)?;
-        let planned = plan(&self.planner(), &explain.inner.command, declared).await?;
-        let lines = match &planned {
-            Plan::Query(query) => self.explain_query(query, parameters, &options).await?,
-            Plan::Dml(dml) => self.explain_dml(dml, &explain.inner, declared, parameters, position, &options).await?,
-            Plan::Locking(query) => self.explain_locking(query, &explain.inner, declared, parameters, &options).await?,
-            Plan::LockingStatement(_) => {
-                return Err(SqlError::not_supported("EXPLAIN of a statement with a locking sub-query")
-                    .with_hint("Leave the locking clause out to see the plan."));
+        let inner = &explain.inner;
+        let lines = match &inner.command {
+            Command::Execute(execute) => self.explain_execute(execute, position, &options).await?,
+            Command::CreateTableAs(create) => self.explain_create_as(create, position, &options).await?,
+            Command::Cursor(CursorCommand::Declare(declare)) => {
+                self.check_privileges(&declare.query.command).await?;
+                let plan = plan(&self.planner(), &declare.query.command, declared).await?;
+                let explained = Explained { plan: &plan, statement: &declare.query, declared, parameters };
+                self.explain_plan(&explained, position, &options).await?
             }
-            Plan::Declare(_) | Plan::Utility => {
-                return Err(SqlError::not_supported("EXPLAIN of this statement")
-                    .with_hint("EXPLAIN takes SELECT, INSERT, UPDATE, DELETE and MERGE."));
+            command => {
+                let plan = plan(&self.planner(), command, declared).await?;
+                let explained = Explained { plan: &plan, statement: inner, declared, parameters };
+                self.explain_plan(&explained, position, &options).await?
             }
         };
         let rows = lines.into_iter().map(|line| vec![line]).collect();
         text_rows(columns(explain)?, rows, RowsTag::Explain)
+    }
+
+    async fn explain_plan(
+        &mut self,
+        explained: &Explained<'_>,
+        position: Position,
+        options: &ExplainOptions,
+    ) -> SqlResult<Vec<String>> {
+        let Explained { plan, statement, declared, parameters } = *explained;
+        match plan {
+            Plan::Query(query) => self.explain_query(query, parameters, options).await,
+            Plan::Dml(dml) => self.explain_dml(dml, statement, declared, parameters, position, options).await,
+            Plan::Locking(query) => self.explain_locking(query, statement, declared, parameters, options).await,
+            Plan::LockingStatement(_) => {
+                Err(SqlError::not_supported("EXPLAIN of a statement with a locking sub-query")
+                    .with_hint("Leave the locking clause out to see the plan."))
+            }
+            Plan::Declare(_) | Plan::Utility => Err(SqlError::not_supported("EXPLAIN of this statement")
+                .with_hint("EXPLAIN takes SELECT, INSERT, UPDATE, DELETE and MERGE.")),
+        }
+    }
+
+    /// The plan of a prepared statement, with these arguments.
+    async fn explain_execute(
+        &mut self,
+        execute: &ExecuteCommand,
+        position: Position,
+        options: &ExplainOptions,
+    ) -> SqlResult<Vec<String>> {
+        let (prepared, values) = self.executed(execute).await?;
+        let statement = prepared.statement();
+        self.check_privileges(&statement.command).await?;
+        let declared = &prepared.parameters;
+        let plan = Box::pin(plan(&self.planner(), &statement.command, declared)).await?;
+        let explained = Explained { plan: &plan, statement, declared, parameters: &values };
+        self.explain_plan(&explained, position, options).await
+    }
+
+    /// What a new table is filled from; with ANALYZE it is made, as in PostgreSQL.
+    async fn explain_create_as(
+        &mut self,
+        create: &CreateAsCommand,
+        position: Position,
+        options: &ExplainOptions,
+    ) -> SqlResult<Vec<String>> {
+        let name = self.name_to_make(&create.create.name, create.create.temporary)?;
+        if self.is_taken(&name).await? {
+            if !create.create.if_not_exists {
+                return Err(duplicate_table(&name.name));
+            }
+            self.notice(Notice::info(format!("relation \"{}\" already exists, skipping", name.name)));
+            return Ok(render_nothing("CREATE TABLE AS", options));
+        }
+        let planner = self.planner();
+        let query = planner.plan(&create.query, &[]).await?;
+        let (state, physical) = planner.physical(&query, &[]).await?;
+        let mut elapsed = None;
+        if options.analyze {
+            let started = Instant::now();
+            Box::pin(self.create_table_as(create, position)).await?;
+            elapsed = Some(started.elapsed());
+        }
+        Ok(render(Shown::of(physical, reads(&state), false), elapsed, &not_analyzed(options)))
     }
 
     async fn explain_query(
@@ -195,7 +276,12 @@ fn format(option: &UtilityOption) -> SqlResult<ExplainFormat> {
     match argument(option).unwrap_or_default().to_ascii_lowercase().as_str() {
         "text" => Ok(ExplainFormat::Text),
         "json" => Ok(ExplainFormat::Json),
-        other => Err(SqlError::not_supported(format!("EXPLAIN (FORMAT {other})")).with_hint("Use TEXT or JSON.")),
+        "xml" => Ok(ExplainFormat::Xml),
+        "yaml" => Ok(ExplainFormat::Yaml),
+        other => {
+            let message = format!("unrecognized value for EXPLAIN option \"format\": \"{other}\"");
+            Err(SqlError::new(ErrorKind::InvalidParameterValue, message))
+        }
     }
 }
 

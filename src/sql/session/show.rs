@@ -30,12 +30,12 @@ pub(super) fn text_column(name: &str) -> ResultColumn {
     ResultColumn { name: name.to_owned(), sql_type: SqlType::Text, is_declared: true, table_oid: 0, attribute: 0 }
 }
 
-/// Rows of text, ready to send.
+/// Rows of text, or of what is laid out as text, ready to send.
 ///
 /// # Errors
 /// None in practice: the columns have one length.
 pub(super) fn text_rows(columns: Arc<[ResultColumn]>, rows: Vec<Vec<String>>, tag: RowsTag) -> SqlResult<Outcome> {
-    let fields: Vec<_> = columns.iter().map(|c| SqlType::Text.field(&c.name, true)).collect();
+    let fields: Vec<_> = columns.iter().map(|c| c.sql_type.field(&c.name, true)).collect();
     let arrays = (0..columns.len())
         .map(|i| Arc::new(StringArray::from_iter_values(rows.iter().map(|row| row[i].as_str()))) as ArrayRef)
         .collect();

@@ -107,6 +107,15 @@ impl Session {
     }
 
     pub(super) async fn run_execute(&mut self, command: &ExecuteCommand, position: Position) -> SqlResult<Outcome> {
+        let (prepared, values) = self.executed(command).await?;
+        Box::pin(self.run(&prepared, &values, position)).await
+    }
+
+    /// What EXECUTE runs, and with which values.
+    ///
+    /// # Errors
+    /// 26000 for an unknown statement, 42601 for a wrong number of arguments, and what is wrong with them.
+    pub(super) async fn executed(&self, command: &ExecuteCommand) -> SqlResult<(Arc<Prepared>, Vec<ScalarValue>)> {
         let prepared = self.statements.planned(&command.name)?;
         let (given, wanted) = (command.arguments.len(), prepared.parameters.len());
         if given != wanted {
@@ -115,7 +124,7 @@ impl Session {
                 .with_detail(format!("Expected {wanted} parameters but got {given}.")));
         }
         let values = self.values_of(&command.arguments, &prepared.parameters).await?;
-        Box::pin(self.run(&prepared, &values, position)).await
+        Ok((prepared, values))
     }
 
     pub(super) fn run_deallocate(&mut self, name: Option<&str>) -> SqlResult<Outcome> {

@@ -1,16 +1,15 @@
 //! Which kind a parsed statement is; a kind that is not on the list ends here, refused by name.
 
-use sqlparser::ast::{self, CopyTarget, ObjectType, ResetStatement, UtilityOption};
+use sqlparser::ast::{self, CopyTarget, ObjectType, ResetStatement};
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::dialect::create_as::of_select_into;
 use super::dialect::sequence::SequenceCommand;
-use super::source::SourceText;
 use super::{
-    AlterCommand, Command, CopyCommand, CreateTableCommand, DropObjects, ExecuteCommand, ExplainCommand, InsertCommand,
-    NotifyCommand, Statement, Truncate, dotted, fold, is_significant, keyword,
+    AlterCommand, Command, CopyCommand, CreateTableCommand, DropObjects, ExecuteCommand, InsertCommand, NotifyCommand,
+    Truncate, dotted, fold, is_significant, keyword,
 };
 use crate::syntax::{SetConfig, TakenActions};
 
@@ -66,18 +65,6 @@ pub(super) fn classify(statement: ast::Statement) -> SqlResult<Command> {
             let copy = CopyCommand { source, to_stdout: to, options: Vec::new() };
             check_copy_target(to, &target)?;
             Command::Copy(Box::new(copy))
-        }
-        S::Explain { analyze, verbose, statement, format, options, .. } => {
-            let mut options = options.unwrap_or_default();
-            if let Some(format) = format {
-                let name = ast::Ident::new("FORMAT");
-                let value = ast::Expr::Identifier(ast::Ident::new(format.to_string().trim_start_matches("FORMAT ")));
-                options.push(UtilityOption { name, arg: Some(value) });
-            }
-            let text = statement.to_string();
-            // Its errors are those of the statement around it.
-            let inner = Statement { command: classify(*statement)?, text, source: SourceText::default() };
-            Command::Explain(Box::new(ExplainCommand { inner, analyze, verbose, options }))
         }
         S::Lock(lock) => Command::Lock(Box::new(lock)),
         S::ShowVariable { variable } => {

@@ -12,6 +12,7 @@ use super::classify::{classify, classify_sequence, refuse_unparsed_commands};
 use super::dialect::alter::without_storage_actions;
 use super::dialect::create_as::CreateAs;
 use super::dialect::cursor::{self, CursorCommand, CursorSyntax};
+use super::dialect::explain::{self, ExplainSyntax};
 use super::dialect::overriding::Overriding;
 use super::dialect::prepare::{self, PrepareCommand};
 use super::dialect::respell::respell;
@@ -21,7 +22,7 @@ use super::dialect::words::Unexpected;
 use super::dialect::{change, comment, grant, like, role, transaction, utility};
 use super::source::SourceText;
 use super::syntax_error::{syntax_error, unexpected_token};
-use super::{Command, Statement, is_significant, keyword};
+use super::{Command, ExplainCommand, Statement, is_significant, keyword};
 
 /// Deepest nesting of expressions and sub-queries that is parsed: sqlparser's own default, which its author chose to
 /// stay clear of a 2 MiB stack.
@@ -158,6 +159,14 @@ fn parse_around(
         };
         return Ok(Some(Command::Cursor(command)));
     }
+    if let Some(read) = explain::read(significant) {
+        let ExplainSyntax { analyze, verbose, options, statement } = read.map_err(told)?;
+        let explained = inner(statement)?;
+        if !is_explainable(&explained.command) {
+            return Err(unexpected_token(sql, statement.first().copied(), significant));
+        }
+        return Ok(Some(Command::Explain(Box::new(ExplainCommand { inner: explained, analyze, verbose, options }))));
+    }
     let Some(read) = prepare::read(significant) else { return Ok(None) };
     let syntax = read.map_err(told)?;
     let statement = inner(syntax.statement)?;
@@ -170,6 +179,16 @@ fn parse_around(
     }
     let types = syntax.types()?;
     Ok(Some(Command::Prepare(Box::new(PrepareCommand { name: syntax.name, types, statement }))))
+}
+
+/// Whether PostgreSQL's grammar has the command behind EXPLAIN.
+fn is_explainable(command: &Command) -> bool {
+    match command {
+        Command::Query(_) | Command::Insert(_) | Command::Update(_) | Command::Delete(_) | Command::Merge(_) => true,
+        Command::CreateTableAs(_) | Command::Execute(_) => true,
+        Command::Cursor(command) => matches!(command, CursorCommand::Declare(_)),
+        _ => false,
+    }
 }
 
 /// What the parsers give.

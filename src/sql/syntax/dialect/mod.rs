@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!     words          a command read word by word
-//!     comment, cursor, grant, prepare, role, sequence, set_config, transaction, utility
+//!     comment, cursor, explain, grant, prepare, role, sequence, set_config, transaction, utility
 //!                    commands that are read so
 //!     alter, change, create_as, like, overriding, row_locks
 //!                    parts of statements whose rest sqlparser reads
@@ -14,6 +14,7 @@ pub(crate) mod change;
 pub(crate) mod comment;
 pub(crate) mod create_as;
 pub(crate) mod cursor;
+pub(crate) mod explain;
 pub(crate) mod grant;
 pub(crate) mod like;
 pub(crate) mod overriding;

@@ -38,14 +38,13 @@ impl Overriding {
         Some(overriding)
     }
 
-    /// Gives the clause back to the INSERT, or to the one that is explained.
+    /// Gives the clause back to the INSERT.
     ///
     /// # Errors
     /// 0A000 for an INSERT behind or inside WITH.
     pub fn set(overriding: Option<Self>, command: &mut Command) -> SqlResult<()> {
         match command {
             Command::Insert(insert) => insert.overriding = overriding,
-            Command::Explain(explain) => return Self::set(overriding, &mut explain.inner.command),
             _ if overriding.is_some() => {
                 return Err(SqlError::not_supported("OVERRIDING in a statement that begins with WITH")
                     .with_hint("Put the WITH clause behind INSERT INTO."));
