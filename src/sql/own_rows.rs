@@ -7,7 +7,6 @@ use arrow::array::{Array, ArrayData, ArrayRef, MutableArrayData, make_array};
 use arrow::error::ArrowError;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::common::utils::memory::get_record_batch_memory_size;
-
 use tablegate_types::error::SqlResult;
 
 /// Buffers that are no longer than this are not worth a copy.

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use tablegate_store::model::TableName;
 use tablegate_store::table::{ObservedSchema, StoreError, TableReader};
+use tablegate_types::constraint::UnenforcedKind;
 use tablegate_types::error::SqlResult;
 
 use super::access::Access;
 use super::comments::SharedComments;
-use super::constraint::UnenforcedKind;
 use super::declaration::Declaration;
 use super::parts::Parts;
 use super::sequence::Sequence;

@@ -13,9 +13,9 @@ use arrow::array::RecordBatch;
 use arrow::ipc::reader::StreamReader;
 use arrow::ipc::writer::StreamWriter;
 use datafusion::execution::memory_pool::MemoryReservation;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use crate::own_rows::own_rows;
-use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 /// What a cursor keeps in memory, in bytes. What is more goes to the file.
 const MEMORY_BYTES: usize = 16 << 20;

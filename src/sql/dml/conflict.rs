@@ -10,6 +10,7 @@ use datafusion::datasource::MemTable;
 use futures::StreamExt;
 use sqlparser::ast::{self, Assignment, ConflictTarget, DoUpdate, Expr, Ident, OnConflictAction, Query};
 use tablegate_store::model::{EntityKey, StoredEntity};
+use tablegate_types::constraint::{Unenforced, UnenforcedKind};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
@@ -19,7 +20,6 @@ use super::rows::RowsToWrite;
 use super::set_clause::SetClause;
 use super::target::{TargetColumn, and, equal, labelled, select, target_column};
 use super::writes::Writes;
-use crate::catalog::{Unenforced, UnenforcedKind};
 use crate::plan::{PlannedQuery, Planner, TableEntry, Tables};
 use crate::relation::{ColumnSource, Relation};
 use crate::scan::relation_rows;

@@ -1,10 +1,10 @@
 //! What a transaction does to one entity, whatever it took to get there.
 
+use std::sync::Arc;
+
 use tablegate_store::model::{ETag, EdmDateTime, Entity, EntityKey, StoredEntity};
 use tablegate_store::table::{IfMatch, Operation};
 use tablegate_types::error::SqlResult;
-
-use std::sync::Arc;
 
 use super::spill::{Kept, Values};
 
