@@ -8,6 +8,7 @@ mod copy;
 mod cursor_memory;
 mod direct_reads;
 mod filter_pushdown;
+mod join_blocks;
 mod layering;
 mod monitoring;
 mod psql_catalog;

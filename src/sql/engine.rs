@@ -31,6 +31,7 @@ use super::place::{Place, Stores};
 use super::progress::LongWrites;
 use super::reads::Reads;
 use super::roster::Roster;
+use super::scan::with_run_time_filters;
 use super::sequence::Sequences;
 use super::settings::EgtMode;
 use super::statistics::{Commits, CountedStore, Counters, Memory, Statistics};
@@ -332,7 +333,7 @@ impl Engine {
 /// The engine's own rules, and what must come before and behind them.
 fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> = vec![Arc::new(CallsInOrder)];
-    rules.extend(PhysicalOptimizer::new().rules);
+    rules.extend(with_run_time_filters(PhysicalOptimizer::new().rules));
     rules.push(Arc::new(GroupByDictionary));
     rules
 }

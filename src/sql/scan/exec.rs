@@ -16,9 +16,6 @@ use datafusion::physical_expr::{Partitioning, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::execution_plan::{
     Boundedness, ChildrenPropertiesMode, EmissionType, ReplaceChildrenOptions,
 };
-use datafusion::physical_plan::filter_pushdown::{
-    ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation, PushedDown,
-};
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::sort_pushdown::SortOrderPushdownResult;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
@@ -151,6 +148,13 @@ impl EntityScanExec {
         let properties =
             plan_properties(relation, projection, layout.schema(), &self.plan, self.direction, self.parts)?;
         Ok(Some(Self { dictionaries, properties, ..self.clone() }))
+    }
+
+    /// The same scan, with a filter over what comes out that takes shape while the query runs. It can only save reading, so its
+    /// owner keeps applying it. `None` where the scan ends after some rows: others would be in their place.
+    pub fn with_run_time_filter(&self, filter: &Arc<dyn PhysicalExpr>) -> Option<Self> {
+        let dynamic = self.dynamic.iter().cloned().chain([Arc::clone(filter)]).collect();
+        self.fetch.is_none().then(|| Self { dynamic, ..self.clone() })
     }
 
     /// How many parts it is read in.
@@ -349,23 +353,6 @@ impl ExecutionPlan for EntityScanExec {
 
     fn fetch(&self) -> Option<usize> {
         self.fetch
-    }
-
-    /// Static filters came through the provider; here come those of joins and TopK. They can only save reading, so
-    /// their owners keep applying them.
-    fn handle_child_pushdown_result(
-        &self,
-        phase: FilterPushdownPhase,
-        pushed: ChildPushdownResult,
-        _config: &ConfigOptions,
-    ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
-        let filters: Vec<_> = pushed.parent_filters.into_iter().map(|f| f.filter).collect();
-        let result = FilterPushdownPropagation::with_parent_pushdown_result(vec![PushedDown::No; filters.len()]);
-        if phase != FilterPushdownPhase::Post || filters.is_empty() {
-            return Ok(result);
-        }
-        let dynamic = self.dynamic.iter().cloned().chain(filters).collect();
-        Ok(result.with_updated_node(Arc::new(Self { dynamic, ..self.clone() })))
     }
 
     fn try_pushdown_sort(&self, order: &[PhysicalSortExpr]) -> Result<SortOrderPushdownResult<Arc<dyn ExecutionPlan>>> {

@@ -1,0 +1,231 @@
+//! What joins and TopK find out while they run, sent down to the scans whose rows it is about.
+//!
+//! The engine has a rule for this, but it looks for the columns of a filter by their names in what is below. Of two tables with an
+//! `id` each it takes the first, and rows of the one are left out by what is known of the other. Here a column is followed by
+//! its place, node by node; where nobody knows what it comes from, the filter goes no further. It can only save work, so that is
+//! always allowed.
+
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{JoinSide, JoinType, Result};
+use datafusion::config::ConfigOptions;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::{Column, DynamicFilterPhysicalExpr, lit};
+use datafusion::physical_expr_common::physical_expr::is_volatile;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion::physical_plan::coop::CooperativeExec;
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::joins::HashJoinExec;
+use datafusion::physical_plan::joins::utils::build_join_schema;
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::repartition::RepartitionExec;
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
+use datafusion::physical_plan::union::UnionExec;
+use datafusion::physical_plan::{ChildrenPropertiesMode, ExecutionPlan, ReplaceChildrenOptions};
+
+use super::exec::EntityScanExec;
+
+type Plan = Arc<dyn ExecutionPlan>;
+type Filter = Arc<dyn PhysicalExpr>;
+
+/// The engine's rules of this name begin so, of the two phases of a plan.
+const ENGINE_RULES: &str = "FilterPushdown";
+
+/// The engine's rules, with this one in the place of its own. Filters that are known when a statement is planned were sent to the
+/// scans before.
+pub(crate) fn with_run_time_filters(
+    rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>,
+) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+    let last = rules.iter().rposition(|rule| rule.name().starts_with(ENGINE_RULES));
+    let own = |(place, rule): (usize, Arc<dyn PhysicalOptimizerRule + Send + Sync>)| match () {
+        () if Some(place) == last => Some(Arc::new(RunTimeFilters) as _),
+        () => (!rule.name().starts_with(ENGINE_RULES)).then_some(rule),
+    };
+    rules.into_iter().enumerate().filter_map(own).collect()
+}
+
+#[derive(Debug)]
+struct RunTimeFilters;
+
+impl PhysicalOptimizerRule for RunTimeFilters {
+    fn optimize(&self, plan: Plan, _config: &ConfigOptions) -> Result<Plan> {
+        Ok(plan.transform_up(sent_by)?.data)
+    }
+
+    fn name(&self) -> &'static str {
+        "run_time_filters"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+/// A node whose filters, if it has any, are at the scans below it.
+fn sent_by(plan: Plan) -> Result<Transformed<Plan>> {
+    if let Some(join) = plan.downcast_ref::<HashJoinExec>() {
+        return sent_by_join(join).map(|sent| sent.map_or(Transformed::no(plan), Transformed::yes));
+    }
+    // Those of TopK, and of the least and greatest of all rows, are there already.
+    let children = plan.children();
+    let [input] = children.as_slice() else { return Ok(Transformed::no(plan)) };
+    let mut below = Plan::clone(input);
+    for filter in plan.dynamic_expressions_produced() {
+        below = sent(&below, &filter)?.unwrap_or(below);
+    }
+    if Arc::ptr_eq(&below, input) {
+        Ok(Transformed::no(plan))
+    } else {
+        with_children(plan, vec![below]).map(Transformed::yes)
+    }
+}
+
+/// A join that tells the scans of its probe side which keys its build side has, unless rows without a match are wanted.
+fn sent_by_join(join: &HashJoinExec) -> Result<Option<Plan>> {
+    let (_, drops_unmatched) = join.join_type().on_lr_is_preserved();
+    if !drops_unmatched {
+        return Ok(None);
+    }
+    let keys = join.on().iter().map(|(_, key)| Arc::clone(key)).collect();
+    let filter = Arc::new(DynamicFilterPhysicalExpr::new(keys, lit(true)));
+    let Some(probe) = sent(join.right(), &(Arc::clone(&filter) as Filter))? else { return Ok(None) };
+    let join = join.builder().with_new_children(vec![Arc::clone(join.left()), probe])?.build()?;
+    Ok(Some(Arc::new(join.with_dynamic_filter_expr(filter)?)))
+}
+
+/// The plan with a filter over its columns at the scans that they come from; `None` where there are none, or rows that are left
+/// out below would be missed: by a limit, or an outer join.
+fn sent(plan: &Plan, filter: &Filter) -> Result<Option<Plan>> {
+    if let Some(scan) = plan.downcast_ref::<EntityScanExec>() {
+        return Ok(scan.with_run_time_filter(filter).map(|scan| Arc::new(scan) as Plan));
+    }
+    if plan.fetch().is_some() {
+        return Ok(None);
+    }
+    if let Some(join) = plan.downcast_ref::<HashJoinExec>() {
+        return sent_into_join(plan, join, filter);
+    }
+    let own = |column: &Column| Some(Arc::new(column.clone()) as Filter);
+    if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
+        return into_only(plan, filter, |column| projection.expr().get(column.index()).map(|e| Arc::clone(&e.expr)));
+    }
+    if let Some(rows) = plan.downcast_ref::<FilterExec>() {
+        let Some(projection) = rows.projection().as_ref() else { return into_only(plan, filter, own) };
+        let schema = rows.input().schema();
+        return into_only(plan, filter, |column| {
+            let place = *projection.get(column.index())?;
+            Some(Arc::new(Column::new(schema.field(place).name(), place)))
+        });
+    }
+    if let Some(groups) = plan.downcast_ref::<AggregateExec>() {
+        // A group has all of its rows or none.
+        let by = groups.group_expr();
+        if by.is_true_no_grouping() || !by.is_single() || groups.limit_options().is_some() {
+            return Ok(None);
+        }
+        return into_only(plan, filter, |column| by.expr().get(column.index()).map(|(expr, _)| Arc::clone(expr)));
+    }
+    if plan.is::<UnionExec>() {
+        let children: Vec<Plan> = plan.children().into_iter().cloned().collect();
+        let sent = children.iter().map(|child| sent(child, filter)).collect::<Result<Vec<_>>>()?;
+        if sent.iter().all(Option::is_none) {
+            return Ok(None);
+        }
+        let children = sent.into_iter().zip(children).map(|(sent, child)| sent.unwrap_or(child)).collect();
+        return with_children(Arc::clone(plan), children).map(Some);
+    }
+    let passes_all = plan.is::<RepartitionExec>()
+        || plan.is::<CoalescePartitionsExec>()
+        || plan.is::<SortExec>()
+        || plan.is::<SortPreservingMergeExec>()
+        || plan.is::<CooperativeExec>();
+    if passes_all { into_only(plan, filter, own) } else { Ok(None) }
+}
+
+/// Into the sides of a join that the filter is about. A row of one that is left out is one that the join would not give.
+fn sent_into_join(plan: &Plan, join: &HashJoinExec, filter: &Filter) -> Result<Option<Plan>> {
+    let sides = [(JoinSide::Left, join.left()), (JoinSide::Right, join.right())];
+    let (_, origins) = build_join_schema(&join.left().schema(), &join.right().schema(), join.join_type());
+    let origin = |column: &Column| {
+        let place = match &join.projection {
+            Some(projection) => *projection.get(column.index())?,
+            None => column.index(),
+        };
+        origins.get(place)
+    };
+    let (gives_left, gives_right) = gives_rows(*join.join_type());
+    let is_semi = matches!(join.join_type(), JoinType::LeftSemi | JoinType::RightSemi);
+    let mut children: Vec<Plan> = Vec::with_capacity(sides.len());
+    let mut is_sent = false;
+    for ((side, rows), gives) in sides.into_iter().zip([gives_left, gives_right]) {
+        let own = |column: &Column| {
+            let origin = origin(column)?;
+            if origin.side == side {
+                return Some(Arc::new(Column::new(rows.schema().field(origin.index).name(), origin.index)) as Filter);
+            }
+            // What is equal on the side whose rows do not come out.
+            let pair = |(left, right): &(Filter, Filter)| {
+                let (own, other) = if side == JoinSide::Left { (left, right) } else { (right, left) };
+                let is_equal = other.downcast_ref::<Column>().is_some_and(|other| other.index() == origin.index);
+                (is_equal && own.is::<Column>()).then(|| Arc::clone(own))
+            };
+            is_semi.then(|| join.on().iter().find_map(pair)).flatten()
+        };
+        let moved = if gives { moved(filter, own)? } else { None };
+        let below = moved.map(|moved| sent(rows, &moved)).transpose()?.flatten();
+        is_sent |= below.is_some();
+        children.push(below.unwrap_or_else(|| Arc::clone(rows)));
+    }
+    if is_sent { with_children(Arc::clone(plan), children).map(Some) } else { Ok(None) }
+}
+
+/// Whether what comes out of a join are rows of its sides, each as it is and only where it has a match or is kept without one.
+fn gives_rows(join_type: JoinType) -> (bool, bool) {
+    match join_type {
+        JoinType::Inner | JoinType::LeftSemi | JoinType::RightSemi => (true, true),
+        JoinType::Left | JoinType::LeftAnti | JoinType::LeftMark => (true, false),
+        JoinType::Right | JoinType::RightAnti | JoinType::RightMark => (false, true),
+        JoinType::Full => (false, false),
+    }
+}
+
+/// Into the only input, of which each column of the plan is an expression.
+fn into_only(
+    plan: &Plan,
+    filter: &Filter,
+    origin: impl Fn(&Column) -> Option<Arc<dyn PhysicalExpr>>,
+) -> Result<Option<Plan>> {
+    let children = plan.children();
+    let [input] = children.as_slice() else { return Ok(None) };
+    let Some(moved) = moved(filter, origin)? else { return Ok(None) };
+    match sent(input, &moved)? {
+        Some(input) => with_children(Arc::clone(plan), vec![input]).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// The filter over what its columns come from; `None` where one comes from elsewhere, or is another value each time it is
+/// computed.
+fn moved(filter: &Filter, origin: impl Fn(&Column) -> Option<Filter>) -> Result<Option<Filter>> {
+    let mut is_known = true;
+    let moved = Arc::clone(filter).transform_up(|expr| {
+        let Some(column) = expr.downcast_ref::<Column>() else { return Ok(Transformed::no(expr)) };
+        match origin(column).filter(|origin| !is_volatile(origin)) {
+            Some(origin) => Ok(Transformed::yes(origin)),
+            None => {
+                is_known = false;
+                Ok(Transformed::no(expr))
+            }
+        }
+    })?;
+    Ok(is_known.then_some(moved.data))
+}
+
+/// The same node: a filter at a scan changes none of its properties.
+fn with_children(plan: Plan, children: Vec<Plan>) -> Result<Plan> {
+    plan.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep))
+}
