@@ -7,6 +7,7 @@
 
 mod accepted;
 mod compare;
+mod every_aggregate;
 mod expressions;
 mod families;
 mod fixture;
@@ -69,6 +70,27 @@ fn generated_statements_have_the_answers_of_postgresql() {
     }
     tell(&text);
     assert!(groups.is_empty(), "{text}{}", all[..all.len().min(GROUPS_SHOWN)].join("\n"));
+}
+
+#[test]
+fn every_aggregate_of_every_type_has_the_answer_of_postgresql() {
+    let postgres = if setting("DIFFERENTIAL_RECORDED", 0) == 1 { None } else { Postgres::start() };
+    let mut client = postgres.as_ref().map(|postgres| {
+        set_up(postgres.address, postgres::USER);
+        Client::connect(postgres.address, postgres::USER).expect("PostgreSQL takes connections")
+    });
+    if let (1, Some(client)) = (setting("DIFFERENTIAL_RECORD", 0), &mut client) {
+        std::fs::write(recorded::path_of_aggregates(), every_aggregate::record(client))
+            .expect("the file can be written");
+        return;
+    }
+    let gateway = Gateway::start();
+    set_up(gateway.address, "u");
+    let mut here = Client::connect(gateway.address, "u").expect("the gateway takes connections");
+    let (asked, differences) = every_aggregate::compared(client, &Recorded::of_aggregates(), &mut here);
+    tell(&format!("{asked} statements of aggregates, {} differ", differences.len()));
+    let shown = &differences[..differences.len().min(GROUPS_SHOWN)];
+    assert!(differences.is_empty(), "{} of {asked} differ\n{}", differences.len(), shown.join("\n"));
 }
 
 /// Recorded answers are those of the first statements of the default seed.

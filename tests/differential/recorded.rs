@@ -14,6 +14,8 @@ use crate::differential::wire::{Answer, Column, Row};
 pub const STATEMENTS: usize = 3_000;
 
 const TEXT: &str = include_str!("recorded.tsv");
+/// Those about aggregates, which are all asked each time.
+const OF_AGGREGATES: &str = include_str!("recorded_aggregates.tsv");
 
 /// The answers, by the hash of their case's statements up to them.
 #[derive(Debug)]
@@ -22,6 +24,10 @@ pub struct Recorded(HashMap<u64, Answer>);
 impl Recorded {
     pub fn load() -> Self {
         Self(TEXT.lines().filter_map(read_line).collect())
+    }
+
+    pub fn of_aggregates() -> Self {
+        Self(OF_AGGREGATES.lines().filter_map(read_line).collect())
     }
 
     pub fn answer(&self, hash: u64) -> Option<&Answer> {
@@ -37,6 +43,10 @@ pub fn hash(statements: &[String]) -> u64 {
 
 pub fn path() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/differential/recorded.tsv")
+}
+
+pub fn path_of_aggregates() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/differential/recorded_aggregates.tsv")
 }
 
 /// A line of the file.

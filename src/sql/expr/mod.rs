@@ -37,7 +37,7 @@ mod sort_key;
 mod syntax;
 mod typed;
 
-pub(super) use aggregates::{FIRST_OF, ITEMS_OF, ONLY_OF, find as find_aggregate};
+pub(super) use aggregates::{FIRST_OF, ITEMS_OF, ONLY_OF, find as find_aggregate, sorts_itself};
 pub(super) use catalog_functions::{CatalogFunctions, name_of, oid_of};
 pub(super) use fold::{constants, folded, has_constant_part, is_foldable, is_immutable_cast, unaliased};
 pub(super) use function::refused as refused_call;

@@ -7,9 +7,7 @@
 use datafusion::logical_expr::Expr;
 use tablegate_types::sql_type::SqlType;
 
-use super::kernels::{
-    ARRAY_KEY, Computation, INTERVAL_SPAN, ITEM_KEYS, JSONB_KEY, Kernel, RECORD_KEY, SPAN_DIGITS, UNREPEATED,
-};
+use super::kernels::{ARRAY_KEY, Computation, INTERVAL_SPAN, ITEM_KEYS, JSONB_KEY, Kernel, RECORD_KEY, SPAN_DIGITS};
 use super::typed::ValueType;
 
 /// What values are compared for.
@@ -46,11 +44,6 @@ pub(super) fn keyed_items(array: Expr, item: &SqlType) -> Expr {
         _ => return array,
     };
     Computation::call(&ITEM_KEYS, None, ValueType::of(SqlType::Array(Box::new(item))), vec![array])
-}
-
-/// A sorted array with one of each items that are equal.
-pub(super) fn unrepeated(array: Expr, sql_type: SqlType) -> Expr {
-    Computation::call(&UNREPEATED, None, ValueType::of(sql_type), vec![array])
 }
 
 fn span() -> SqlType {

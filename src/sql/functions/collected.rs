@@ -6,8 +6,7 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{
-    DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Ident,
-    ObjectName, ObjectNamePart, OrderByExpr, OrderByOptions, Visitor,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Visitor,
 };
 
 use super::syntax::last_name;
@@ -32,21 +31,6 @@ pub(super) fn rewritten(function: &Function) -> Option<Expr> {
     let (of_row, of_all) = of_arguments(function)?;
     let row = call(of_row, arguments(function)?);
     Some(call(of_all, vec![collecting(function, row)?]))
-}
-
-/// `string_agg(DISTINCT x, ',')` finds what is distinct by sorting, so its values come in order.
-pub(super) fn order_distinct(function: &mut Function) {
-    let is_collecting = matches!(last_name(function).as_deref(), Some("array_agg" | "string_agg"));
-    let FunctionArguments::List(list) = &mut function.args else { return };
-    let is_ordered = list.clauses.iter().any(|clause| matches!(clause, FunctionArgumentClause::OrderBy(_)));
-    if let (Some(DuplicateTreatment::Distinct), true, false, Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(item)))) =
-        (list.duplicate_treatment, is_collecting, is_ordered, list.args.first())
-        && names_a_column(item)
-    {
-        let options = OrderByOptions { asc: None, nulls_first: None };
-        let by = OrderByExpr { expr: item.clone(), options, with_fill: None };
-        list.clauses.push(FunctionArgumentClause::OrderBy(vec![by]));
-    }
 }
 
 /// Whether the expression may differ from row to row. The planner forgets an order that is the same for all.

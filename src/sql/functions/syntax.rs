@@ -93,7 +93,6 @@ impl VisitorMut for Rewriter {
                     return ControlFlow::Break(error);
                 }
                 order_by_constants(function);
-                collected::order_distinct(function);
                 let rewritten = match hypothetical::rewritten(function) {
                     Ok(counted) => counted.or_else(|| collected::rewritten(function)),
                     Err(error) => return ControlFlow::Break(error),

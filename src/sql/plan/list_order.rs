@@ -14,6 +14,8 @@ use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Aggregate, Expr, Filter, Limit, LogicalPlan, Projection, Sort, SubqueryAlias};
 use tablegate_types::error::SqlResult;
 
+use crate::expr::sorts_itself;
+
 /// Rows, and the columns of theirs that they are sorted by: the last ones.
 struct Sorted {
     plan: LogicalPlan,
@@ -96,7 +98,8 @@ fn in_order(aggregate: Aggregate) -> Result<Transformed<LogicalPlan>> {
 /// A list of values as they come.
 fn is_list(function: &AggregateFunction) -> bool {
     let params = &function.params;
-    matches!(function.func.name(), "array_agg" | "string_agg") && params.order_by.is_empty() && !params.distinct
+    let is_list = matches!(function.func.name(), "array_agg" | "string_agg") && !sorts_itself(&function.func);
+    is_list && params.order_by.is_empty() && !params.distinct
 }
 
 fn has_list(expr: &Expr) -> bool {

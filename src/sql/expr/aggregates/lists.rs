@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::array::{Array, ArrayRef, AsArray, ListArray};
 use arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::{DataFusionError, Result, ScalarValue};
 use datafusion::functions_aggregate::array_agg::array_agg_udaf;
@@ -121,22 +121,7 @@ impl Accumulator for Rectangular {
         if let ScalarValue::List(list) = &collected
             && let Some(arrays) = list.value(0).as_list_opt::<i32>()
         {
-            let refused = |kind, message| Err(DataFusionError::External(SqlError::new(kind, message)));
-            let mut lengths = arrays.offsets().lengths();
-            let first = arrays.offsets().lengths().next();
-            for array in 0..arrays.len() {
-                let length = lengths.next();
-                if arrays.is_null(array) {
-                    return refused(ErrorKind::NullValueNotAllowed, "cannot accumulate null arrays");
-                }
-                if first == Some(0) {
-                    return refused(ErrorKind::SubscriptError, "cannot accumulate empty arrays");
-                }
-                if length != first {
-                    let message = "cannot accumulate arrays of different dimensionality";
-                    return refused(ErrorKind::SubscriptError, message);
-                }
-            }
+            rectangular(arrays)?;
         }
         Ok(collected)
     }
@@ -144,6 +129,29 @@ impl Accumulator for Rectangular {
     fn size(&self) -> usize {
         size_of_val(self) + self.engine.size()
     }
+}
+
+/// Arrays in an array have one length, and are there.
+///
+/// # Errors
+/// 22004 and 2202E as PostgreSQL says them.
+pub(super) fn rectangular(arrays: &ListArray) -> Result<()> {
+    let refused = |kind, message| Err(DataFusionError::External(SqlError::new(kind, message)));
+    let mut lengths = arrays.offsets().lengths();
+    let first = arrays.offsets().lengths().next();
+    for array in 0..arrays.len() {
+        let length = lengths.next();
+        if arrays.is_null(array) {
+            return refused(ErrorKind::NullValueNotAllowed, "cannot accumulate null arrays");
+        }
+        if first == Some(0) {
+            return refused(ErrorKind::SubscriptError, "cannot accumulate empty arrays");
+        }
+        if length != first {
+            return refused(ErrorKind::SubscriptError, "cannot accumulate arrays of different dimensionality");
+        }
+    }
+    Ok(())
 }
 
 /// `string_agg` of texts.

@@ -7,6 +7,7 @@ mod bigints;
 mod extreme;
 mod float_extreme;
 mod floats;
+mod listed;
 mod lists;
 mod variance;
 
@@ -14,6 +15,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::{Result, internal_err};
+use datafusion::functions_aggregate::bit_and_or_xor::bit_xor_udaf;
 use datafusion::functions_aggregate::first_last::first_value_udaf;
 use datafusion::functions_aggregate::min_max::max_udaf;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
@@ -25,6 +27,7 @@ pub(super) use self::bigints::sum_of_bigints;
 pub(super) use self::extreme::Extreme;
 pub(super) use self::float_extreme::FloatExtreme;
 pub(super) use self::floats::{of_floats, sum_of_reals};
+pub(super) use self::listed::{Gives, Listed};
 pub(super) use self::lists::{array_agg, string_agg};
 pub(super) use self::variance::{Deviation, Variance};
 
@@ -158,6 +161,43 @@ impl AggregateUDFImpl for Only {
     fn create_groups_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn GroupsAccumulator>> {
         self.engine.create_groups_accumulator(args)
     }
+}
+
+/// The engine's exclusive or of distinct values. By groups it would take all of them, so they are taken one group at a time.
+pub(super) fn bit_xor_of_distinct() -> Arc<AggregateUDF> {
+    Arc::new(AggregateUDF::new_from_impl(BitXorOfDistinct { engine: bit_xor_udaf().as_ref().clone() }))
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct BitXorOfDistinct {
+    engine: AggregateUDF,
+}
+
+impl AggregateUDFImpl for BitXorOfDistinct {
+    fn name(&self) -> &str {
+        self.engine.name()
+    }
+
+    fn signature(&self) -> &Signature {
+        self.engine.signature()
+    }
+
+    fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
+        self.engine.return_type(arg_types)
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        self.engine.accumulator(args)
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
+        self.engine.state_fields(args)
+    }
+}
+
+/// Whether a list has an order of its own, whatever order its rows come in.
+pub(crate) fn sorts_itself(function: &AggregateUDF) -> bool {
+    function.inner().downcast_ref::<Listed>().is_some()
 }
 
 /// An aggregate of arguments whose types are not final.

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BinaryBuilder, ListArray, UInt32Array, make_comparator};
-use arrow::buffer::{OffsetBuffer, ScalarBuffer};
-use arrow::compute::{SortOptions, cast, take};
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BinaryBuilder, ListArray};
+use arrow::compute::{SortOptions, cast};
 use arrow::datatypes::{DataType, Field, Float32Type, Float64Type};
 use arrow::row::{RowConverter, SortField};
-use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::error::SqlResult;
 use tablegate_types::functions::jsonb_sort_key;
 use tablegate_types::sql_type::SqlType;
 
@@ -21,9 +20,6 @@ pub static JSONB_KEY: Kernel = Kernel { name: "jsonb_key", evaluate: |o, _| json
 /// Arrays of the keys of arrays' items.
 pub static ITEM_KEYS: Kernel =
     Kernel { name: "item_keys", evaluate: |o, _| comparable(&o.get(0)?.array, &o.type_of(0)) };
-/// Sorted arrays with one of each items that are equal.
-pub static UNREPEATED: Kernel =
-    Kernel { name: "unrepeated", evaluate: |o, _| unrepeated(&o.get(0)?.array, &o.result().sql_type) };
 
 fn array_keys(arrays: &ArrayRef, sql_type: &SqlType) -> SqlResult<ArrayRef> {
     let arrays = comparable(arrays, sql_type)?;
@@ -80,30 +76,6 @@ pub(super) fn comparable(values: &ArrayRef, sql_type: &SqlType) -> SqlResult<Arr
     })
 }
 
-fn unrepeated(arrays: &ArrayRef, sql_type: &SqlType) -> SqlResult<ArrayRef> {
-    let (Some(list), SqlType::Array(item)) = (arrays.as_list_opt::<i32>(), sql_type) else {
-        return Err(SqlError::new(ErrorKind::Internal, "an array is something else"));
-    };
-    let keys = comparable(list.values(), item)?;
-    let order = make_comparator(&keys, &keys, SortOptions::default())?;
-    let mut kept: Vec<u32> = Vec::with_capacity(keys.len());
-    let mut ends: Vec<i32> = Vec::with_capacity(list.len() + 1);
-    ends.push(0);
-    let too_long = |_| SqlError::new(ErrorKind::LimitExceeded, "array size exceeds the maximum allowed");
-    for bounds in list.value_offsets().windows(2) {
-        let (start, end) = (usize::try_from(bounds[0]), usize::try_from(bounds[1]));
-        let (start, end) = (start.map_err(too_long)?, end.map_err(too_long)?);
-        for at in (start..end).filter(|at| *at == start || order(at - 1, *at).is_ne()) {
-            kept.push(u32::try_from(at).map_err(too_long)?);
-        }
-        ends.push(i32::try_from(kept.len()).map_err(too_long)?);
-    }
-    let items = take(list.values(), &UInt32Array::from(kept), None)?;
-    let field = Arc::new(Field::new_list_field(items.data_type().clone(), true));
-    let offsets = OffsetBuffer::new(ScalarBuffer::from(ends));
-    Ok(Arc::new(ListArray::new(field, offsets, items, list.nulls().cloned())))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -132,17 +104,5 @@ mod tests {
         equal(SqlType::Interval, ["{1 mon}", "{30 days}"]);
         equal(SqlType::Float8, ["{-0}", "{0}"]);
         equal(SqlType::Jsonb, ["{1.0}", "{1}"]);
-    }
-
-    #[test]
-    fn one_of_equal_items_is_kept() {
-        let sql_type = SqlType::Array(Box::new(SqlType::Interval));
-        let mut column = ColumnParser::new(&sql_type);
-        for text in [Some("{1 day,24:00:00,1 mon,30 days,NULL,NULL}"), None, Some("{}"), Some("{1 mon}")] {
-            column.push(text).unwrap();
-        }
-        let kept = unrepeated(&column.finish(), &sql_type).unwrap();
-        assert_eq!(kept.as_list::<i32>().value_offsets(), [0, 3, 3, 3, 4]);
-        assert!(kept.is_null(1));
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::functions::core::expr_fn::r#struct;
 use datafusion::functions_aggregate as aggregates;
 use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction, WindowFunctionDefinition};
 use datafusion::logical_expr::utils::COUNT_STAR_EXPANSION;
@@ -12,11 +13,12 @@ use tablegate_types::conversion::{is_text, name};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
+use super::listed::values_in;
 use super::predicate::{computes, is_number};
 use super::{Pass, raised};
 use crate::expr::aggregates::{
     Aggregate, Deviation, Extreme, FloatExtreme, ITEMS_OF, NUMBERS_OF, SORTED_OF, SUM_OF, Variance, array_agg,
-    of_floats, string_agg, sum_of_bigints, sum_of_reals,
+    bit_xor_of_distinct, of_floats, string_agg, sum_of_bigints, sum_of_reals,
 };
 use crate::expr::operand::{Operand, relabelled};
 use crate::expr::operation;
@@ -33,20 +35,27 @@ impl Pass<'_> {
         if let Some(filter) = function.params.filter.take() {
             function.params.filter = Some(Box::new(self.truth(*filter, "FILTER", schema)?));
         }
-        self.ordered(&mut function.params.order_by, schema)?;
         let distinct = function.params.distinct;
-        if distinct {
-            args.iter().try_for_each(|arg| self.distinguishable(arg, schema))?;
-        }
-        let (func, args) = self.aggregate_call(&function.func, args, distinct, schema)?;
+        let values: Vec<Expr> = args.iter().flat_map(values_in).cloned().collect();
+        let is_sorted_set = matches!(function.func.name(), SORTED_OF | NUMBERS_OF);
+        let (func, mut args) = self.aggregate_call(&function.func, args, distinct, schema)?;
         function.func = func;
+        let order = self.order_of(&mut function.params, &values, schema)?;
         let filter = function.params.filter.as_deref();
+        match function.func.name() {
+            "array_agg" | "string_agg" if distinct || !order.is_empty() => {
+                (function.func, args) = self.listed(&function.func, args, order, (distinct, is_sorted_set), schema)?;
+                function.params.distinct = false;
+            }
+            "first_value" => function.params.order_by = order,
+            // To all others it makes no difference in which order their values come.
+            _ => {}
+        }
         function.params.args = args.into_iter().map(|arg| self.behind(filter, arg, schema)).collect::<Result<_>>()?;
         for by in &mut function.params.order_by {
             by.expr = self.behind(filter, std::mem::take(&mut by.expr), schema)?;
         }
         function.params.distinct &= !is_extreme(&function.func);
-        self.sorted_when_distinct(&mut function, schema)?;
         Ok(Expr::AggregateFunction(function))
     }
 
@@ -57,23 +66,6 @@ impl Pass<'_> {
         let branches = vec![(Box::new(filter.clone()), Box::new(operand.expr))];
         let guarded = Expr::Case(Case::new(None, branches, None));
         Ok(if operand.value_type.is_obvious() { guarded } else { relabelled(guarded, &operand.value_type) })
-    }
-
-    /// PostgreSQL sorts values to find those that are distinct, and lists them so.
-    fn sorted_when_distinct(&self, function: &mut AggregateFunction, schema: &DFSchema) -> Result<()> {
-        let lists = matches!(function.func.name(), "array_agg" | "string_agg");
-        let (true, true, Some(value)) = (lists, function.params.distinct, function.params.args.first().cloned()) else {
-            return Ok(());
-        };
-        let operand = self.operand(json_item(&value).unwrap_or(&value).clone(), schema)?;
-        let by = keyed(operand.expr, &operand.value_type.sql_type, Purpose::Order);
-        if function.params.order_by.is_empty() {
-            function.params.order_by = vec![value.clone().sort(true, false)];
-        }
-        for item in function.params.order_by.iter_mut().filter(|item| item.expr == value) {
-            item.expr = by.clone();
-        }
-        Ok(())
     }
 
     pub(super) fn window(&self, mut function: WindowFunction, schema: &DFSchema) -> Result<Expr> {
@@ -148,13 +140,6 @@ impl Pass<'_> {
         for argument in args {
             operands.push(self.operand(argument, schema)?);
         }
-        let is_row = |operand: &Operand| matches!(operand.sql_type(), SqlType::Record(_));
-        if distinct && udaf.name() == "array_agg" && operands.iter().any(is_row) {
-            return Err(raised(
-                SqlError::not_supported("array_agg(DISTINCT ...) of rows")
-                    .with_hint("Aggregate over a sub-query with SELECT DISTINCT."),
-            ));
-        }
         let Some(aggregate) = udaf.inner().downcast_ref::<Aggregate>() else {
             return Ok((udaf.clone(), other_arguments(udaf.name(), operands, distinct)));
         };
@@ -194,8 +179,9 @@ impl Pass<'_> {
                 if *operand.sql_type() == SqlType::Int8 && !distinct {
                     return Ok((sum_of_bigints(), vec![operand.expr]));
                 }
-                if distinct && key(&operand.expr, operand.sql_type(), Purpose::Equality).is_some() {
-                    return Err(SqlError::not_supported(format!("{function}(DISTINCT {})", name(operand.sql_type())))
+                if distinct && *operand.sql_type() == SqlType::Interval {
+                    let called = if function == SUM_OF { "avg" } else { function };
+                    return Err(SqlError::not_supported(format!("{called}(DISTINCT {})", name(operand.sql_type())))
                         .with_hint("Aggregate over a sub-query with SELECT DISTINCT."));
                 }
                 Ok((aggregates::sum::sum_udaf(), vec![summand(operand).ok_or(refused)?]))
@@ -250,6 +236,7 @@ impl Pass<'_> {
                 let udaf = match function {
                     "bit_and" => aggregates::bit_and_or_xor::bit_and_udaf(),
                     "bit_or" => aggregates::bit_and_or_xor::bit_or_udaf(),
+                    _ if distinct => bit_xor_of_distinct(),
                     _ => aggregates::bit_and_or_xor::bit_xor_udaf(),
                 };
                 Ok((udaf, operands.into_iter().map(|operand| operand.expr).collect()))
@@ -289,7 +276,15 @@ impl Pass<'_> {
                 if operands.len() != 2 || !numbers {
                     return Err(refused);
                 }
-                Ok((aggregates::regr::regr_count_udaf(), all(operands, &SqlType::Float8)?))
+                let operands = all(operands, &SqlType::Float8)?;
+                if !distinct {
+                    return Ok((aggregates::regr::regr_count_udaf(), operands));
+                }
+                // The engine counts every pair.
+                let are_there = operands.iter().map(|operand| operand.clone().is_not_null()).reduce(Expr::and);
+                let pair = are_there.map(|are_there| (Box::new(are_there), Box::new(r#struct(operands))));
+                let pair = Expr::Case(Case::new(None, pair.into_iter().collect(), None));
+                Ok((aggregates::count::count_udaf(), vec![pair]))
             }
             _ => {
                 let Some(udaf) = of_floats(function) else { return Err(refused) };
@@ -316,14 +311,6 @@ impl Pass<'_> {
             _ => count,
         };
         operation::binary("/", sum, count, self.parameters()).map_err(raised)
-    }
-}
-
-/// The value that is written as an item of a JSON array.
-pub(super) fn json_item(expr: &Expr) -> Option<&Expr> {
-    match expr {
-        Expr::ScalarFunction(function) if function.func.name() == "json_item" => function.args.first(),
-        _ => None,
     }
 }
 

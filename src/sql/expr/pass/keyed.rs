@@ -15,7 +15,6 @@ use tablegate_types::conversion::without_parameters;
 use tablegate_types::sql_type::SqlType;
 
 use super::Pass;
-use super::aggregate::json_item;
 use super::identity::distinguishable_columns;
 use super::outputs::computed_once;
 use crate::expr::operand::relabelled;
@@ -50,10 +49,7 @@ impl Pass<'_> {
         // For the names of its columns.
         let named = Aggregate::try_new(input.clone(), group_expr.clone(), aggr_expr.clone())?.schema;
         let groups = named.fields().len() - aggr_expr.len();
-        let aggregates = aggr_expr.into_iter().zip(&lists).map(|(expr, list)| {
-            let expr = if list.is_some() { with_repeats(expr) } else { expr };
-            grouping_of_keys(expr, &keyed)
-        });
+        let aggregates = aggr_expr.into_iter().map(|expr| grouping_of_keys(expr, &keyed));
         let shown = keyed.iter().map(|keyed| first_value_udaf().call(vec![keyed.value.clone()]).alias(keyed.shown()));
         let aggregates = aggregates.chain(shown).collect();
         let by = group_expr.into_iter().map(|expr| by_keys(expr, &keyed)).collect();
@@ -73,10 +69,7 @@ impl Pass<'_> {
                 }
                 (None, Some(list)) => {
                     let column = Expr::Column(Column::from((qualifier, field)));
-                    match list.is_distinct {
-                        true => sort_key::unrepeated(column, list.sql_type.clone()),
-                        false => relabelled(column, &ValueType::of(list.sql_type.clone())),
-                    }
+                    relabelled(column, &ValueType::of(list.clone()))
                 }
                 (None, None) => {
                     columns.push(Expr::Column(Column::from((qualifier, field))));
@@ -101,9 +94,9 @@ impl Pass<'_> {
         Ok(keyed)
     }
 
-    /// Which aggregates are arrays that the engine does not give as PostgreSQL does.
-    fn lists(&self, aggr_expr: &[Expr], schema: &DFSchema) -> Result<Vec<Option<List>>> {
-        let list = |expr: &Expr| -> Result<Option<List>> {
+    /// The types of arrays that the engine gives another.
+    fn lists(&self, aggr_expr: &[Expr], schema: &DFSchema) -> Result<Vec<Option<SqlType>>> {
+        let list = |expr: &Expr| -> Result<Option<SqlType>> {
             let Expr::AggregateFunction(function) = expr.clone().unalias() else { return Ok(None) };
             let [value] = function.params.args.as_slice() else { return Ok(None) };
             if function.func.name() != "array_agg" {
@@ -114,12 +107,8 @@ impl Pass<'_> {
                 return Ok(None);
             }
             let item = operand.value_type;
-            // Items of JSON are sorted by the values that they are written from.
-            let has_key = || sort_key::key(value, &item.sql_type, Purpose::Equality).is_some();
-            let is_distinct = function.params.distinct && (json_item(value).is_some() || has_key());
-            let sql_type = SqlType::Array(Box::new(without_parameters(&item.sql_type)));
-            Ok((is_distinct || !item.is_obvious() && item.data_type == DataType::Utf8)
-                .then_some(List { is_distinct, sql_type }))
+            let is_spoken_for = item.is_obvious() || item.data_type != DataType::Utf8;
+            Ok((!is_spoken_for).then(|| SqlType::Array(Box::new(without_parameters(&item.sql_type)))))
         };
         aggr_expr.iter().map(list).collect()
     }
@@ -184,13 +173,6 @@ fn has_subquery(expr: &Expr) -> Result<bool> {
     })
 }
 
-/// An array that `array_agg` gives.
-struct List {
-    /// Equal items are to be found by their keys.
-    is_distinct: bool,
-    sql_type: SqlType,
-}
-
 /// The expressions of groups, or of sets of them, by their keys.
 fn by_keys(expr: Expr, keyed: &[Keyed]) -> Expr {
     let by_key = |expr: Expr| {
@@ -216,10 +198,6 @@ fn grouping_of_keys(expr: Expr, keyed: &[Keyed]) -> Expr {
             function.params.args = args.into_iter().map(|argument| by_keys(argument, keyed)).collect();
         }
     })
-}
-
-fn with_repeats(expr: Expr) -> Expr {
-    changed(expr, |function| function.params.distinct = false)
 }
 
 /// An aggregate under the name it had.

@@ -10,6 +10,7 @@ mod chains;
 mod conditional;
 mod identity;
 mod keyed;
+mod listed;
 mod node;
 mod outputs;
 mod plans;
