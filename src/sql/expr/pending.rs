@@ -134,7 +134,7 @@ impl Meaning {
             "least" => Meaning::Least,
             "pg_typeof" => Meaning::TypeOf,
             AVERAGE => Meaning::Average,
-            VALUE => Meaning::Value,
+            _ if name.starts_with(VALUE) => Meaning::Value,
             ARRAY => Meaning::Array,
             IS_DISTINCT | IS_NOT_DISTINCT => Meaning::Binary(name.to_owned()),
             _ => match name.strip_prefix(CAST) {

@@ -107,7 +107,7 @@ fn naming(expr: &Expr) -> Option<Naming> {
 fn first_label(body: &SetExpr) -> Option<Naming> {
     match body {
         SetExpr::Select(select) => match select.projection.first()? {
-            SelectItem::UnnamedExpr(expr) => naming(expr),
+            SelectItem::UnnamedExpr(expr) => Some(naming(expr).unwrap_or_else(|| Naming::Own("?column?".to_owned()))),
             SelectItem::ExprWithAlias { alias, .. } => Some(Naming::Own(fold(alias))),
             _ => None,
         },

@@ -133,8 +133,9 @@ impl Pass<'_> {
     }
 
     /// The first row of those that are equal in some expressions. Their keys are those they are sorted by, too.
-    pub(super) fn distinct_on(&self, distinct: DistinctOn, schema: &DFSchema) -> Result<LogicalPlan> {
+    pub(super) fn distinct_on(&self, distinct: DistinctOn) -> Result<LogicalPlan> {
         let mut distinct = with_answers_below(distinct)?;
+        let schema = &Arc::clone(distinct.input.schema());
         for expr in &mut distinct.on_expr {
             self.distinguishable(expr, schema)?;
             let operand = self.operand(expr.clone(), schema)?;
@@ -152,15 +153,29 @@ impl Pass<'_> {
 fn with_answers_below(mut distinct: DistinctOn) -> Result<DistinctOn> {
     let mut columns: Vec<Expr> = distinct.input.schema().columns().into_iter().map(Expr::Column).collect();
     let inner = columns.len();
-    for expr in &mut distinct.select_expr {
+    let mut answers: Vec<(Expr, Expr)> = Vec::new();
+    let mut answered = |expr: &mut Expr| -> Result<()> {
         if !has_subquery(expr)? {
-            continue;
+            return Ok(());
         }
-        let answer = format!("answer#{}", columns.len());
+        let asked = std::mem::take(expr).unalias();
+        let known = answers.iter().find(|(known, _)| *known == asked).map(|(_, answer)| answer.clone());
+        *expr = known.unwrap_or_else(|| {
+            let name = format!("answer#{}", columns.len());
+            columns.push(asked.clone().alias(name.clone()));
+            let answer = Expr::Column(Column::from_name(name));
+            answers.push((asked, answer.clone()));
+            answer
+        });
+        Ok(())
+    };
+    for expr in &mut distinct.select_expr {
         let name = NamePreserver::new_for_projection().save(expr);
-        let asked = std::mem::replace(expr, name.restore(Expr::Column(Column::from_name(&answer))));
-        columns.push(asked.unalias().alias(answer));
+        answered(expr)?;
+        *expr = name.restore(std::mem::take(expr));
     }
+    distinct.on_expr.iter_mut().try_for_each(&mut answered)?;
+    distinct.sort_expr.iter_mut().flatten().try_for_each(|item| answered(&mut item.expr))?;
     if columns.len() > inner {
         distinct.input = Arc::new(LogicalPlan::Projection(Projection::try_new(columns, distinct.input)?));
     }

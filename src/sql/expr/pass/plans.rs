@@ -40,7 +40,7 @@ impl Pass<'_> {
             LogicalPlan::Join(join) => self.join(join, schema)?.recompute_schema(),
             LogicalPlan::Aggregate(aggregate) => self.grouped(aggregate, schema),
             LogicalPlan::Distinct(Distinct::All(input)) => self.distinct(input),
-            LogicalPlan::Distinct(Distinct::On(distinct)) => self.distinct_on(distinct, schema),
+            LogicalPlan::Distinct(Distinct::On(distinct)) => self.distinct_on(distinct),
             LogicalPlan::Window(window) => windowed(window),
             LogicalPlan::Sort(sort) => self.sort(sort, schema),
             LogicalPlan::Union(union) => self.union(union),

@@ -9,17 +9,19 @@ mod numbers;
 mod precedence;
 mod rows;
 mod sorted_sets;
+mod subqueries;
 mod values;
 
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     CastKind, DataType, DateTimeField, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
-    Interval, ObjectName, ObjectNamePart, Query, UnaryOperator, Value, ValueWithSpan, VisitorMut,
+    Interval, ObjectName, ObjectNamePart, Query, Select, UnaryOperator, Value, ValueWithSpan, VisitorMut,
 };
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::{IntervalFields, SqlType, TimeLimits};
 
+use self::subqueries::Subqueries;
 use super::aggregates::SUM_OF;
 use super::pending;
 use crate::syntax::{call, fold, sql_type, take, walk_mut};
@@ -27,13 +29,16 @@ use crate::syntax::{call, fold, sql_type, take, walk_mut};
 /// # Errors
 /// 42601 for what is not PostgreSQL's, 0A000 for what is not done here.
 pub(crate) fn lower(query: &mut Query) -> SqlResult<()> {
-    match walk_mut(query, &mut Lowering) {
+    match walk_mut(query, &mut Lowering::default()) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }
 }
 
-struct Lowering;
+#[derive(Default)]
+struct Lowering {
+    subqueries: Subqueries,
+}
 
 impl VisitorMut for Lowering {
     type Break = Box<SqlError>;
@@ -41,6 +46,11 @@ impl VisitorMut for Lowering {
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
         values::keep_types(&mut query.body);
         conditions::keep_types(&mut query.body);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<Self::Break> {
+        subqueries::group_once(select);
         ControlFlow::Continue(())
     }
 
@@ -53,8 +63,12 @@ impl VisitorMut for Lowering {
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        Subqueries::bare(expr);
         match lower_one(expr) {
-            Ok(()) => ControlFlow::Continue(()),
+            Ok(()) => {
+                self.subqueries.number(expr);
+                ControlFlow::Continue(())
+            }
             Err(error) => ControlFlow::Break(error),
         }
     }
