@@ -1,13 +1,15 @@
 //! The arguments, as text. What they may be is checked where the file and the environment are checked too.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use tablegate_pg::Role;
 
 /// SQL over Azure Table's data model: a server for psql and every PostgreSQL driver.
 #[derive(Debug, Parser)]
-#[command(name = "tablegate", version, args_conflicts_with_subcommands = true, after_help = AFTER_HELP)]
+#[command(name = "tablegate", version, after_help = AFTER_HELP)]
 pub struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -76,7 +78,7 @@ impl RoleArgs {
 }
 
 /// Where the users are, as `serve` is told it.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct PlaceArgs {
     /// Folder of the data, which has the users file [default: ./tablegate-data]
     #[arg(long, value_name = "DIR", global = true)]
@@ -102,7 +104,7 @@ or a line of the configuration file (max_connections = 50). An option wins over
 the environment, the environment over the file.";
 
 /// What `serve` takes.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Default, PartialEq, Eq, Args)]
 pub struct ServeArgs {
     /// Address to listen on; others than loopback need users and TLS [default: 127.0.0.1:5433]
     #[arg(long, value_name = "ADDR:PORT")]
@@ -206,24 +208,65 @@ pub struct ServeArgs {
 }
 
 impl Cli {
-    /// The command, `serve` when none is named.
-    pub fn into_task(self) -> Task {
+    /// Reads the arguments, the first being the program's own name.
+    ///
+    /// # Errors
+    /// What clap says, also where options before a command are none that it has.
+    pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Task, clap::Error> {
+        Self::try_parse_from(arguments)?.into_task()
+    }
+
+    /// The command, `serve` when none is named. Where the users are may be said before `user` too.
+    fn into_task(self) -> Result<Task, clap::Error> {
+        let before = self.serve;
         match self.command {
-            Some(Command::Serve(args)) => Task::Serve(*args),
+            None => Ok(Task::Serve(before)),
+            Some(Command::Serve(args)) if before == ServeArgs::default() => Ok(Task::Serve(*args)),
+            Some(Command::Serve(args)) if *args == ServeArgs::default() => Ok(Task::Serve(before)),
+            Some(Command::Serve(_)) => Err(misplaced("Options stand before `serve` or behind it, not on both sides")),
             Some(Command::User { place: PlaceArgs { data, users, config }, command }) => {
-                Task::User(command, ServeArgs { data, users, config, ..ServeArgs::default() })
+                let ServeArgs { data: data_before, users: users_before, config: config_before, .. } = &before;
+                let place = ServeArgs {
+                    data: one(data_before, data, "--data")?,
+                    users: one(users_before, users, "--users")?,
+                    config: one(config_before, config, "--config")?,
+                    ..ServeArgs::default()
+                };
+                let known = ServeArgs {
+                    data: data_before.clone(),
+                    users: users_before.clone(),
+                    config: config_before.clone(),
+                    ..ServeArgs::default()
+                };
+                if before != known {
+                    return Err(misplaced("Of the options before `user` only --data, --users and --config are for it"));
+                }
+                Ok(Task::User(command, place))
             }
-            None => Task::Serve(self.serve),
         }
     }
 }
 
+/// An option that is given once, before the command or behind it.
+fn one<T: Clone>(before: &Option<T>, behind: Option<T>, name: &str) -> Result<Option<T>, clap::Error> {
+    match (before, behind) {
+        (Some(_), Some(_)) => Err(misplaced(&format!("{name} is given twice"))),
+        (before, behind) => Ok(behind.or_else(|| before.clone())),
+    }
+}
+
+fn misplaced(message: &str) -> clap::Error {
+    Cli::command().error(ErrorKind::ArgumentConflict, message)
+}
+
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
     use crate::cli::settings;
+
+    fn task(arguments: &[&str]) -> Result<Task, clap::Error> {
+        Cli::read(arguments.iter().map(OsString::from))
+    }
 
     #[test]
     fn help_fits_one_tall_screen() {
@@ -233,15 +276,44 @@ mod tests {
 
     #[test]
     fn serve_may_be_left_out() {
-        for arguments in [["tablegate", "--memory"].as_slice(), &["tablegate", "serve", "--memory"]] {
-            let task = Cli::try_parse_from(arguments).unwrap().into_task();
-            assert!(matches!(task, Task::Serve(ServeArgs { memory: true, .. })));
+        for arguments in [
+            ["tablegate", "--memory"].as_slice(),
+            &["tablegate", "serve", "--memory"],
+            &["tablegate", "--memory", "serve"],
+        ] {
+            assert!(matches!(task(arguments).unwrap(), Task::Serve(ServeArgs { memory: true, .. })));
+        }
+        assert!(task(&["tablegate", "--memory", "serve", "--no-sample"]).is_err());
+    }
+
+    #[test]
+    fn where_the_users_are_is_said_before_the_command_or_behind_it() {
+        for arguments in [
+            ["tablegate", "--data", "d", "user", "add", "ann"].as_slice(),
+            &["tablegate", "user", "--data", "d", "add", "ann"],
+            &["tablegate", "user", "add", "ann", "--data", "d"],
+        ] {
+            let Task::User(UserCommand::Add { name, .. }, place) = task(arguments).unwrap() else {
+                panic!("{arguments:?}")
+            };
+            assert_eq!((name.as_str(), place.data.as_deref()), ("ann", Some("d")), "{arguments:?}");
+        }
+        let Task::User(_, place) = task(&["tablegate", "--config", "c", "user", "list", "--users", "u"]).unwrap()
+        else {
+            panic!("a command about users");
+        };
+        assert_eq!((place.config, place.users.as_deref()), (Some(PathBuf::from("c")), Some("u")));
+        for misplaced in [
+            ["tablegate", "--memory", "user", "list"].as_slice(),
+            &["tablegate", "--data", "d", "--max-connections", "5", "user", "list"],
+            &["tablegate", "--data", "d", "user", "list", "--data", "e"],
+        ] {
+            assert!(task(misplaced).is_err(), "{misplaced:?}");
         }
     }
 
     #[test]
     fn a_password_is_never_an_argument() {
-        let task = |arguments: &[&str]| Cli::try_parse_from(arguments).map(Cli::into_task);
         let added = task(&["tablegate", "user", "add", "ann", "--read-only", "--users", "f"]).unwrap();
         let Task::User(UserCommand::Add { name, role }, place) = added else { panic!("{added:?}") };
         assert_eq!((name.as_str(), role.role(), place.users.as_deref()), ("ann", Role::ReadOnly, Some("f")));

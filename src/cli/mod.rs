@@ -17,8 +17,6 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use self::args::{Cli, Task};
 use self::config::Config;
 
@@ -28,15 +26,15 @@ const EXIT_FAILED: u8 = 1;
 
 /// Runs the program with these arguments, the first being its own name.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let cli = match Cli::try_parse_from(arguments) {
-        Ok(cli) => cli,
+    let task = match Cli::read(arguments) {
+        Ok(task) => task,
         Err(error) => {
             // Nothing is left to do when even that cannot be written.
             let _ = error.print();
             return if error.use_stderr() { ExitCode::from(EXIT_BAD_CONFIG) } else { ExitCode::SUCCESS };
         }
     };
-    let (command, args) = match cli.into_task() {
+    let (command, args) = match task {
         Task::Serve(args) => (None, args),
         Task::User(command, args) => (Some(command), args),
     };
