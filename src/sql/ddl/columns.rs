@@ -48,6 +48,9 @@ pub(super) fn typed_column(definition: &ColumnDef, identity: GivenOptions) -> Sq
     if sql_type == SqlType::InternalChar {
         return Err(SqlError::new(ErrorKind::UndefinedObject, "type \"char\" does not exist"));
     }
+    if matches!(sql_type, SqlType::Int2Vector | SqlType::OidVector) {
+        return Err(SqlError::not_supported(format!("type {sql_type}")).with_hint("Use smallint[] or bigint[]."));
+    }
     Ok(TypedColumn { definition, sql_type, is_serial, identity })
 }
 

@@ -49,7 +49,10 @@ impl ExprPlanner for Operations {
             (SqlType::Array(_) | SqlType::Int2Vector | SqlType::OidVector, GetFieldAccess::ListIndex { key }) => {
                 ("array_subscript", vec![expr, *key])
             }
-            (SqlType::Array(_), GetFieldAccess::ListRange { start, stop, .. }) => {
+            (
+                SqlType::Array(_) | SqlType::Int2Vector | SqlType::OidVector,
+                GetFieldAccess::ListRange { start, stop, .. },
+            ) => {
                 // Without an end the planner supplies -1, counted from behind.
                 let last = match *stop {
                     Expr::Literal(ScalarValue::Int64(Some(-1)), _) => lit(i32::MAX),
@@ -64,10 +67,8 @@ impl ExprPlanner for Operations {
             (SqlType::Jsonb, GetFieldAccess::NamedStructField { name }) => {
                 ("jsonb_extract_path", vec![expr, Expr::Literal(name, None)])
             }
-            // Its type is not known yet, or that of a column of the catalogue.
-            (SqlType::Unknown | SqlType::Int2Vector | SqlType::OidVector, field_access)
-                if !matches!(expr, Expr::Literal(..)) =>
-            {
+            // Its type is not known yet.
+            (SqlType::Unknown, field_access) if !matches!(expr, Expr::Literal(..)) => {
                 return Ok(PlannerResult::Original(RawFieldAccessExpr { field_access, expr }));
             }
             (sql_type, _) => {

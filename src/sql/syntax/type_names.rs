@@ -75,6 +75,8 @@ fn custom(name: &ObjectName, arguments: &[String]) -> SqlResult<SqlType> {
         ("name", []) => Ok(SqlType::Name),
         ("oid", []) => Ok(SqlType::Oid),
         ("char", []) => Ok(SqlType::InternalChar),
+        ("int2vector", []) => Ok(SqlType::Int2Vector),
+        ("oidvector", []) => Ok(SqlType::OidVector),
         (
             "money" | "inet" | "cidr" | "macaddr" | "point" | "box" | "tsvector" | "tsquery" | "xml" | "citext"
             | "timetz",

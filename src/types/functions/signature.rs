@@ -31,6 +31,10 @@ pub enum Type {
     Timestamp,
     Timestamptz,
     Interval,
+    Oid,
+    /// `int2vector` and `oidvector`: arrays that count from 0.
+    Int2Vector,
+    OidVector,
     ArrayOf(&'static Type),
     /// `record`: a row of any fields.
     Record,
@@ -69,6 +73,9 @@ impl Type {
             Type::Timestamp => SqlType::Timestamp,
             Type::Timestamptz => SqlType::Timestamptz,
             Type::Interval => SqlType::Interval,
+            Type::Oid => SqlType::Oid,
+            Type::Int2Vector => SqlType::Int2Vector,
+            Type::OidVector => SqlType::OidVector,
             Type::ArrayOf(item) => SqlType::Array(Box::new(item.concrete()?)),
             Type::Record | Type::Any | Type::Element | Type::Array | Type::Compatible | Type::CompatibleArray => {
                 return None;

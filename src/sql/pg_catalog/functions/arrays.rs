@@ -16,40 +16,8 @@ use tablegate_types::sql_type::SqlType;
 use super::{Definition, FunctionContext, argument};
 use crate::pg_catalog::cells::Cell;
 
-pub(super) const FUNCTIONS: &[Definition] = &[
-    Definition::new("lower of vector", super::int4, |_, a| Ok(vector_bound(a, |_| 0))),
-    Definition::new("upper of vector", super::int4, |_, a| Ok(vector_bound(a, |length| length - 1))),
-    Definition::new(
-        "catalog_subscripts",
-        |_| SqlType::Array(Box::new(SqlType::Int4)),
-        |_, a| {
-            Ok(match argument(a, 0) {
-                Cell::List(items) if is_first_dimension(a) => {
-                    let first = argument(a, 2).as_int().unwrap_or(1);
-                    Cell::numbers(first..first + length(items))
-                }
-                _ => Cell::Null,
-            })
-        },
-    ),
-    Definition::new("catalog_prefixed", |_| SqlType::Array(Box::new(SqlType::Text)), prefixed),
-];
-
-/// A bound of a vector, which has one dimension and counts from 0; NULL of an empty one.
-fn vector_bound(arguments: &[Cell], bound: fn(i64) -> i64) -> Cell {
-    match argument(arguments, 0) {
-        Cell::List(items) if !items.is_empty() && is_first_dimension(arguments) => bound(length(items)).into(),
-        _ => Cell::Null,
-    }
-}
-
-fn is_first_dimension(arguments: &[Cell]) -> bool {
-    argument(arguments, 1).as_int() == Some(1)
-}
-
-fn length(items: &[Cell]) -> i64 {
-    i64::try_from(items.len()).unwrap_or(i64::MAX)
-}
+pub(super) const FUNCTIONS: &[Definition] =
+    &[Definition::new("catalog_prefixed", |_| SqlType::Array(Box::new(SqlType::Text)), prefixed)];
 
 /// Every item with a text in front.
 fn prefixed(_: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {

@@ -1,4 +1,4 @@
-//! Arrays: `ARRAY(query)`, vectors that count from 0, `generate_subscripts`.
+//! Arrays: `ARRAY(query)`, and names, which are arrays of characters.
 
 use sqlparser::ast::{
     AccessExpr, BinaryOperator, Expr, Function, FunctionArgumentClause, FunctionArguments, GroupByExpr, Ident,
@@ -7,7 +7,7 @@ use sqlparser::ast::{
 use tablegate_types::sql_type::SqlType;
 
 use super::collection;
-use super::forms::{arguments, call, column_name, last_name, literal, number, string, take};
+use super::forms::{arguments, call, column_name, last_name, literal, string, take};
 use super::unreached::{is_empty_source, null_list};
 use crate::expr::ITEMS_OF;
 use crate::pg_catalog::layout;
@@ -15,13 +15,7 @@ use crate::pg_catalog::layout;
 /// `reads_system`: the query reads system relations, so it may be one of those that spread out the columns of keys.
 pub(super) fn expression(expr: &mut Expr, reads_system: bool) {
     match expr {
-        Expr::Function(function) => match last_name(&function.name).as_str() {
-            "array" => array_of_query(expr),
-            "generate_subscripts" => subscripts(expr),
-            "array_lower" | "array_upper" => bound(expr),
-            _ => {}
-        },
-        Expr::CompoundFieldAccess { root, access_chain } if is_vector(root) => count_from_one(access_chain),
+        Expr::Function(function) if last_name(&function.name) == "array" => array_of_query(expr),
         Expr::CompoundFieldAccess { root, access_chain } if reads_system && is_name(root) => {
             if let [AccessExpr::Subscript(Subscript::Index { index })] = access_chain.as_mut_slice() {
                 *expr = call("character of name", vec![take(root), take(index)]);
@@ -135,44 +129,7 @@ fn is_plain(select: &Select) -> bool {
     select.distinct.is_none() && ungrouped && select.having.is_none()
 }
 
-/// `generate_subscripts(vector, 1)` counts from 0, as no other list does.
-fn subscripts(expr: &mut Expr) {
-    let Expr::Function(function) = expr else { return };
-    let mut given: Vec<Expr> = arguments(function).map(|a| a.clone()).collect();
-    if !given.first().is_some_and(is_vector) {
-        return;
-    }
-    given.truncate(2);
-    given.push(number(0));
-    *expr = call("unnest", vec![call("catalog_subscripts", given)]);
-}
-
-/// The bounds of a vector are one less than those of a list.
-fn bound(expr: &mut Expr) {
-    let Expr::Function(function) = expr else { return };
-    if arguments(function).next().is_some_and(|list| is_vector(list)) {
-        let name = if last_name(&function.name) == "array_lower" { "lower of vector" } else { "upper of vector" };
-        *expr = call(name, arguments(function).map(take).collect());
-    }
-}
-
 /// A name is an array of characters, which counts from 0.
 fn is_name(expr: &Expr) -> bool {
     column_name(expr).is_some_and(|name| layout::has_column(&name, &SqlType::Name))
-}
-
-/// `int2vector` and `oidvector` columns count from 0, lists from 1.
-fn is_vector(expr: &Expr) -> bool {
-    let is =
-        |name: &str| layout::has_column(name, &SqlType::Int2Vector) || layout::has_column(name, &SqlType::OidVector);
-    column_name(expr).is_some_and(|name| is(&name))
-}
-
-fn count_from_one(access: &mut [AccessExpr]) {
-    for step in access {
-        if let AccessExpr::Subscript(Subscript::Index { index }) = step {
-            let left = Box::new(Expr::Nested(Box::new(take(index))));
-            *index = Expr::BinaryOp { left, op: BinaryOperator::Plus, right: Box::new(number(1)) };
-        }
-    }
 }

@@ -221,7 +221,7 @@ fn native(data_type: &DataType) -> Option<DataType> {
         DataType::Custom(name, _) => match type_name(name)?.as_str() {
             "oid" => custom("oid"),
             "xid" | "cid" => DataType::IntUnsigned(None),
-            "text" | "varchar" | "bpchar" | "cstring" | "unknown" | "int2vector" | "pg_node_tree" => DataType::Text,
+            "text" | "varchar" | "bpchar" | "cstring" | "unknown" | "pg_node_tree" => DataType::Text,
             "int2" => DataType::SmallInt(None),
             "int4" => DataType::Integer(None),
             "int8" => DataType::BigInt(None),

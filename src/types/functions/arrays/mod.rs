@@ -7,6 +7,7 @@ mod lists;
 mod search;
 mod series;
 mod subscript;
+mod vectors;
 
 use super::signature::Overload;
 
@@ -17,4 +18,5 @@ pub(super) static FUNCTIONS: &[&[Overload]] = &[
     search::FUNCTIONS,
     series::FUNCTIONS,
     subscript::FUNCTIONS,
+    vectors::FUNCTIONS,
 ];
