@@ -43,7 +43,7 @@ fn chain_of(expr: &Expr) -> Option<Operator> {
 }
 
 /// The parts of a chain from left to right.
-fn flatten(expr: Expr, op: Operator, parts: &mut Vec<Expr>) {
+pub(super) fn flatten(expr: Expr, op: Operator, parts: &mut Vec<Expr>) {
     let mut rest = vec![expr];
     while let Some(next) = rest.pop() {
         match next {
@@ -79,7 +79,7 @@ fn chained(parts: Vec<Expr>, op: Operator) -> Expr {
     joined(beside.map(|(_, (part, _))| part).chain([guard]).collect(), op).unwrap_or_else(|| lit(op == Operator::And))
 }
 
-fn joined(parts: Vec<Expr>, op: Operator) -> Option<Expr> {
+pub(super) fn joined(parts: Vec<Expr>, op: Operator) -> Option<Expr> {
     parts.into_iter().reduce(|left, right| pair(left, op, right))
 }
 

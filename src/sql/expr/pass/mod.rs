@@ -8,6 +8,7 @@ mod array;
 mod cast;
 mod chains;
 mod conditional;
+mod costs;
 mod identity;
 mod keyed;
 mod listed;
@@ -82,6 +83,11 @@ impl Pass<'_> {
             other => other,
         };
         let schema = merge_schema(&plan.inputs());
+        if matches!(plan, LogicalPlan::Filter(_) | LogicalPlan::Join(_)) {
+            let condition = |expr: Expr| chains::guarded(costs::cheapest_first(self.parts_typed(expr, &schema)?)?);
+            let plan = plan.map_expressions(|expr| condition(expr).map(Transformed::yes))?.data;
+            return self.finished(plan, &schema);
+        }
         let names = NamePreserver::new(&plan);
         let plan = plan.map_expressions(|expr| self.named(expr, &names, &schema).map(Transformed::yes))?.data;
         self.finished(plan, &schema)
@@ -108,7 +114,11 @@ impl Pass<'_> {
     }
 
     fn expression(&self, expr: Expr, schema: &DFSchema) -> Result<Expr> {
-        chains::guarded(expr.transform_up(|expr| self.typed(expr, schema).map(Transformed::yes))?.data)
+        chains::guarded(self.parts_typed(expr, schema)?)
+    }
+
+    fn parts_typed(&self, expr: Expr, schema: &DFSchema) -> Result<Expr> {
+        Ok(expr.transform_up(|expr| self.typed(expr, schema).map(Transformed::yes))?.data)
     }
 
     /// Types what stands in a lateral sub-query, now that the other side is typed.

@@ -148,17 +148,50 @@ impl Truth {
     }
 }
 
+/// Functions that refuse some of the values of their types.
+const REFUSING: &[&str] = &[
+    "acos",
+    "acosh",
+    "asin",
+    "atanh",
+    "chr",
+    "decode",
+    "div",
+    "factorial",
+    "json_array_length",
+    "jsonb_array_length",
+    "ln",
+    "log",
+    "log10",
+    "make_date",
+    "make_interval",
+    "make_time",
+    "make_timestamp",
+    "make_timestamptz",
+    "mod",
+    "pg_get_functiondef",
+    "power",
+    "sqrt",
+    "to_date",
+    "to_number",
+    "to_timestamp",
+    "width_bucket",
+];
+
 /// Whether computing the expression may raise an error that its author would guard against: a division by something that
-/// is not constant, or a text read as a value.
+/// is not constant, a text read as a value, or a function of values that it has no result for.
 pub(super) fn may_fail(expr: &Expr) -> bool {
     let mut fails = false;
     let _ = expr.apply(|part| {
         let Expr::ScalarFunction(function) = part else { return Ok(TreeNodeRecursion::Continue) };
-        fails |= kernels::kernel_of(&function.func).is_some_and(|kernel| match function.args.as_slice() {
-            [_, divisor] if kernels::divides(kernel) => !matches!(divisor, Expr::Literal(..)),
-            [_] => kernel.name == kernels::CAST.name || kernel.name == kernels::SQUARE_ROOT.name,
-            _ => kernel.name == kernels::POWER.name,
-        });
+        fails |= match kernels::kernel_of(&function.func) {
+            Some(kernel) => match function.args.as_slice() {
+                [_, divisor] if kernels::divides(kernel) => !matches!(divisor, Expr::Literal(..)),
+                [_] => kernel.name == kernels::CAST.name || kernel.name == kernels::SQUARE_ROOT.name,
+                _ => kernel.name == kernels::POWER.name,
+            },
+            None => REFUSING.contains(&function.func.name()),
+        };
         Ok(if fails { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     });
     fails
