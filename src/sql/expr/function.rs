@@ -60,7 +60,10 @@ pub(super) fn missing(name: &str, arguments: &[Operand]) -> Box<SqlError> {
 /// Why a call that waits can mean no function, when that is known by now.
 pub(crate) fn refused(call: &Expr) -> Option<Box<SqlError>> {
     let Expr::ScalarFunction(call) = call else { return None };
-    let Meaning::Function(name) = call.func.inner().downcast_ref::<Pending>()?.meaning() else { return None };
+    if let Some(error) = call.args.iter().find_map(refused) {
+        return Some(error);
+    }
+    let meaning = call.func.inner().downcast_ref::<Pending>()?.meaning();
     let operand = |argument: &Expr| {
         let argument = match argument {
             Expr::Literal(ScalarValue::Int64(Some(value)), None) => Expr::Literal(literal::integer(*value), None),
@@ -68,7 +71,12 @@ pub(crate) fn refused(call: &Expr) -> Option<Box<SqlError>> {
         };
         Operand::of(argument, &DFSchema::empty()).ok()
     };
-    chosen(name, &call.args.iter().map(operand).collect::<Option<Vec<_>>>()?).err()
+    let operands = call.args.iter().map(operand).collect::<Option<Vec<_>>>()?;
+    match meaning {
+        Meaning::Function(name) => chosen(name, &operands).err(),
+        Meaning::Missing(name) => Some(missing(name, &operands)),
+        _ => None,
+    }
 }
 
 fn types_of(arguments: &[Operand]) -> Vec<SqlType> {

@@ -383,6 +383,10 @@ impl ScalarUDFImpl for Pending {
         }
         Ok(Arc::new(match self.likely_type(&operands) {
             Some(value_type) => value_type.field(&self.name, true),
+            // Rows of something, until it is known what: of nothing there are none to the engine.
+            None if self.meaning == Meaning::Function("unnest_items") => {
+                ValueType::of(SqlType::Array(Box::new(SqlType::Text))).field(&self.name, true)
+            }
             None => Field::new(&self.name, DataType::Null, true),
         }))
     }

@@ -12,7 +12,7 @@ use datafusion::sql::planner::{ParserOptions, PlannerContext, SqlToRel};
 use futures::{StreamExt, stream};
 use sqlparser::ast::{ObjectName, Query, Statement};
 use tablegate_store::table::{Promises, TableSize};
-use tablegate_types::error::{SqlError, SqlResult};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 use tablegate_types::style::{Reading, Style};
 
@@ -38,6 +38,9 @@ use crate::reads::Reads;
 use crate::relation::{Relation, table_row};
 use crate::scan::RelationProvider;
 use crate::sequence::{self, values_as_selects};
+
+/// A typed plan, the types of its parameters, and which of them the text names.
+type TypedPlan = (LogicalPlan, Vec<SqlType>, Vec<usize>);
 
 /// Plans one statement of one session.
 #[derive(Clone)]
@@ -156,22 +159,12 @@ impl Planner<'_> {
         let mut query = query.clone();
         self.prepare_names(&mut query)?;
         let state = self.engine.state();
-        names::resolve(&mut query, tables, state)?;
-        settings_in_turn::asked(&mut query);
-        expr::lower(&mut query)?;
-        let statement = Statement::Query(Box::new(query));
-        let parameters_of = |given| {
-            let style = self.style();
-            let literal_style = if self.is_plain { Style::PLAIN } else { style };
-            Parameters::new(given).of_kept(self.is_kept).in_style(style, literal_style).with_catalog(&*self.system)
-        };
-        let found = parameters_of(declared);
-        let mut plan = self.to_plan(state, tables, statement.clone(), &[], &found)?;
-        let (parameters, named) = (found.types(), found.met());
-        if !parameters.is_empty() {
-            // Each parameter has one type wherever it stands: now that it is known, all that depends on it follows.
-            plan = self.to_plan(state, tables, statement, &parameters, &parameters_of(&parameters))?;
+        let refused = names::resolve(&mut query, tables, state)?;
+        let typed = self.type_resolved(query, tables, declared);
+        if let Some(ungrouped) = refused {
+            return Err(typed.err().filter(|error| is_of_types(error.kind)).unwrap_or(ungrouped));
         }
+        let (plan, parameters, named) = typed?;
         let columns = result_columns(&plan, tables);
         let plan = unnest::unnest(plan)?;
         let relations: Vec<_> = tables.relations().cloned().collect();
@@ -188,6 +181,27 @@ impl Planner<'_> {
             direct: OnceLock::new(),
             current_in: CurrentIn::default(),
         })
+    }
+
+    /// The plan of a query whose names are resolved, with its parameters.
+    fn type_resolved(&self, mut query: Query, tables: &Tables, declared: &[SqlType]) -> SqlResult<TypedPlan> {
+        let state = self.engine.state();
+        settings_in_turn::asked(&mut query);
+        expr::lower(&mut query)?;
+        let statement = Statement::Query(Box::new(query));
+        let parameters_of = |given| {
+            let style = self.style();
+            let literal_style = if self.is_plain { Style::PLAIN } else { style };
+            Parameters::new(given).of_kept(self.is_kept).in_style(style, literal_style).with_catalog(&*self.system)
+        };
+        let found = parameters_of(declared);
+        let mut plan = self.to_plan(state, tables, statement.clone(), &[], &found)?;
+        let (parameters, named) = (found.types(), found.met());
+        if !parameters.is_empty() {
+            // Each parameter has one type wherever it stands: now that it is known, all that depends on it follows.
+            plan = self.to_plan(state, tables, statement, &parameters, &parameters_of(&parameters))?;
+        }
+        Ok((plan, parameters, named))
     }
 
     /// What is done to a query before its names are resolved.
@@ -420,6 +434,18 @@ impl Planner<'_> {
         let plan = expr::type_plan(plan, types)?;
         list_order::kept(multisets::counted(frames::in_groups(plan)?)?)
     }
+}
+
+/// Whether an error is about functions, operators and the types of their operands.
+fn is_of_types(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::UndefinedFunction
+            | ErrorKind::AmbiguousFunction
+            | ErrorKind::DatatypeMismatch
+            | ErrorKind::CannotCoerce
+            | ErrorKind::InvalidTextRepresentation
+    )
 }
 
 fn relation_entry(

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{Expr, Query, Value, VisitorMut};
-use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::error::{ErrorKind, SqlError};
 
 use super::Resolver;
 use super::scope::{Place, Scope};
@@ -16,32 +16,31 @@ pub(super) struct Check<'c, 'a> {
     resolver: &'c Resolver<'a>,
     scope: &'c Scope,
     groups: &'c [Expr],
-    /// Columns that are not grouped, but determined by those that are.
+    /// Columns that are not grouped, but determined by those that are. One that is not is among them as well: so the rest of
+    /// the query is still looked at.
     determined: Vec<Expr>,
+    /// What the query is refused for, if nothing else is wrong with it.
+    refused: Option<Box<SqlError>>,
 }
 
 impl<'c, 'a> Check<'c, 'a> {
     pub fn new(resolver: &'c Resolver<'a>, scope: &'c Scope, groups: &'c [Expr]) -> Self {
-        Self { resolver, scope, groups, determined: Vec::new() }
+        Self { resolver, scope, groups, determined: Vec::new(), refused: None }
     }
 
-    /// # Errors
-    /// 42803 naming the first column that is not grouped.
-    pub fn expr(&mut self, expr: &Expr) -> SqlResult<()> {
+    pub fn expr(&mut self, expr: &Expr) {
         let mut walk = Walk { check: self, depth: 0 };
         // The walk leaves nothing in the place of what is grouped, so as not to look into it.
-        match walk_mut(&mut expr.clone(), &mut walk) {
-            ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(error) => Err(error),
-        }
+        let _ = walk_mut(&mut expr.clone(), &mut walk);
     }
 
-    pub fn determined(self) -> Vec<Expr> {
-        self.determined
+    /// What else to group by, and 42803 naming the first column that is not grouped.
+    pub fn finish(self) -> (Vec<Expr>, Option<Box<SqlError>>) {
+        (self.determined, self.refused)
     }
 
-    fn column(&mut self, table: &str, column: &str) -> SqlResult<()> {
-        let Some(source) = self.scope.source(table) else { return Ok(()) };
+    fn column(&mut self, table: &str, column: &str) {
+        let Some(source) = self.scope.source(table) else { return };
         let is_grouped = |key: &String| {
             let places = source.columns.iter().filter(|c| c.name == *key).map(|c| &c.place);
             places.into_iter().any(|place| match place {
@@ -49,19 +48,20 @@ impl<'c, 'a> Check<'c, 'a> {
                 Place::Merged(_) => false,
             })
         };
-        if !source.key.is_empty() && source.key.iter().all(is_grouped) {
-            let determined = syntax::column(table, column);
-            if !self.determined.contains(&determined) {
-                self.determined.push(determined);
-            }
-            return Ok(());
+        let is_determined = !source.key.is_empty() && source.key.iter().all(is_grouped);
+        let determined = syntax::column(table, column);
+        if !self.determined.contains(&determined) {
+            self.determined.push(determined);
+        }
+        if is_determined || self.refused.is_some() {
+            return;
         }
         let shown =
             source.columns.iter().find(|c| matches!(&c.place, Place::Column { column: own, .. } if own == column));
         let name = if column == MARKER { "*" } else { shown.map_or(column, |c| c.name.as_str()) };
         let message =
             format!("column \"{table}.{name}\" must appear in the GROUP BY clause or be used in an aggregate function");
-        Err(SqlError::new(ErrorKind::Grouping, message))
+        self.refused = Some(SqlError::new(ErrorKind::Grouping, message));
     }
 }
 
@@ -71,7 +71,7 @@ struct Walk<'w, 'c, 'a> {
 }
 
 impl VisitorMut for Walk<'_, '_, '_> {
-    type Break = Box<SqlError>;
+    type Break = ();
 
     fn pre_visit_query(&mut self, _query: &mut Query) -> ControlFlow<Self::Break> {
         // What a sub-query takes from here is looked at when it is planned.
@@ -98,9 +98,8 @@ impl VisitorMut for Walk<'_, '_, '_> {
         }
         if let Expr::CompoundIdentifier(parts) = &*expr
             && let [table, column] = parts.as_slice()
-            && let Err(error) = self.check.column(&table.value, &column.value)
         {
-            return ControlFlow::Break(error);
+            self.check.column(&table.value, &column.value);
         }
         ControlFlow::Continue(())
     }

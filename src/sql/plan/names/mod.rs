@@ -31,13 +31,20 @@ pub(crate) use self::sources::Source;
 use super::tables::Tables;
 use crate::syntax::{fold, quoted};
 
-/// Rewrites the query in place.
+/// Rewrites the query in place. Gives what it is refused for if no function, operator or type is wrong in it: PostgreSQL looks
+/// last whether columns are grouped (42803).
 ///
 /// # Errors
 /// 42P01, 42703, 42702, 42712 for tables and columns that are not there, ambiguous or named twice; 42803, 42P20, 42P10
 /// and 42601 for what stands where it must not.
-pub(super) fn resolve(query: &mut Query, tables: &Tables, functions: &SessionState) -> SqlResult<()> {
-    Resolver::new(tables, functions).query(query).map(|_| ())
+pub(super) fn resolve(
+    query: &mut Query,
+    tables: &Tables,
+    functions: &SessionState,
+) -> SqlResult<Option<Box<SqlError>>> {
+    let mut resolver = Resolver::new(tables, functions);
+    resolver.query(query)?;
+    Ok(resolver.refused)
 }
 
 /// The tables of a query's FROM clause. From nowhere in the query may the table `unreachable` be named, although it is
@@ -118,11 +125,13 @@ struct Resolver<'a> {
     ctes: Vec<Vec<(String, Columns)>>,
     /// Tables named here so far.
     aliases: usize,
+    /// The first column that is not grouped.
+    refused: Option<Box<SqlError>>,
 }
 
 impl<'a> Resolver<'a> {
     fn new(tables: &'a Tables, functions: &'a SessionState) -> Self {
-        Self { tables, functions, scopes: Vec::new(), ctes: Vec::new(), aliases: 0 }
+        Self { tables, functions, scopes: Vec::new(), ctes: Vec::new(), aliases: 0, refused: None }
     }
 
     /// Does something with one more scope in sight.

@@ -81,10 +81,11 @@ impl Resolver<'_> {
         let is_grouped = !groups.is_empty() || aggregates || select.having.is_some() || groups_all(&select.group_by);
         if is_grouped && is_known {
             let ordered = order.iter().map(|item| &item.expr);
-            self.check_grouping(select, exprs.iter().chain(ordered), &groups)?;
-            if groups.is_empty() {
+            let refused = self.check_grouping(select, exprs.iter().chain(ordered), &groups);
+            if groups.is_empty() && refused.is_none() {
                 one_group(select, aggregates);
             }
+            self.refused = self.refused.take().or(refused);
         }
         let outputs = if is_known { apart(&list, order) } else { outputs };
         if let Some(scope) = self.scopes.last() {
@@ -98,20 +99,20 @@ impl Resolver<'_> {
         select: &mut Select,
         exprs: impl Iterator<Item = &'e Expr>,
         groups: &[Expr],
-    ) -> SqlResult<()> {
-        let Some(scope) = self.scopes.last() else { return Ok(()) };
+    ) -> Option<Box<SqlError>> {
+        let scope = self.scopes.last()?;
         let mut check = grouping::Check::new(self, scope, groups);
         for expr in exprs {
-            check.expr(expr)?;
+            check.expr(expr);
         }
         if let Some(having) = &select.having {
-            check.expr(having)?;
+            check.expr(having);
         }
-        let also = check.determined();
+        let (also, refused) = check.finish();
         if let GroupByExpr::Expressions(by, _) = &mut select.group_by {
             by.extend(also);
         }
-        Ok(())
+        refused
     }
 
     /// The select list with its wildcards spelled out, each column with its label.
