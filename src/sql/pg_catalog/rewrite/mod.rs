@@ -117,6 +117,9 @@ impl VisitorMut for Rewriter {
             recursion::expression(expr);
         }
         spelling::expression(expr);
+        if let Err(error) = spelling::check_collation(expr) {
+            return ControlFlow::Break(error);
+        }
         casts::expression(expr);
         arrays::expression(expr, self.reads_system);
         if self.reads_system {

@@ -3,6 +3,7 @@
 use sqlparser::ast::{
     AccessExpr, BinaryOperator, Expr, Function, FunctionArgumentList, FunctionArguments, ObjectName, TableFactor,
 };
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::forms::{call, last_name, take};
 use crate::syntax::fold;
@@ -27,6 +28,24 @@ pub(super) fn expression(expr: &mut Expr) {
         }
         _ => {}
     }
+}
+
+/// A collation that is left is another one than that of bytes.
+///
+/// # Errors
+/// 0A000 for one of a language, 42704 for one that PostgreSQL has not either.
+pub(super) fn check_collation(expr: &Expr) -> SqlResult<()> {
+    let Expr::Collate { collation, .. } = expr else { return Ok(()) };
+    let name = last_name(collation);
+    let language = name.split(['_', '-', '.']).next().unwrap_or_default();
+    let is_language = matches!(language.len(), 2 | 3) && language.bytes().all(|b| b.is_ascii_lowercase());
+    if is_language || name == "unicode" {
+        return Err(SqlError::not_supported(format!("collation \"{name}\""))
+            .with_hint("Text is ordered by its bytes: leave COLLATE out, or write COLLATE \"C\"."));
+    }
+    let parts: Vec<String> = collation.0.iter().filter_map(|part| part.as_ident()).map(fold).collect();
+    let message = format!("collation \"{}\" for encoding \"UTF8\" does not exist", parts.join("."));
+    Err(SqlError::new(ErrorKind::UndefinedObject, message))
 }
 
 /// Functions are known by their last name; `current_user` is a call without parentheses.
