@@ -137,6 +137,20 @@ pub fn derived_table_name(sql_name: &str) -> String {
     name
 }
 
+/// Why a table cannot be stored under its own name.
+pub(crate) fn why_another_name(name: &str) -> String {
+    if name.chars().any(|c| !c.is_ascii_alphanumeric()) {
+        return "the Table service allows letters and digits only".to_owned();
+    }
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        return "the Table service's names begin with a letter".to_owned();
+    }
+    if !(TABLE_NAME_MIN_CHARS..=TABLE_NAME_MAX_CHARS).contains(&name.len()) {
+        return format!("the Table service's names have {TABLE_NAME_MIN_CHARS} to {TABLE_NAME_MAX_CHARS} characters");
+    }
+    "the Table service keeps that name for itself".to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

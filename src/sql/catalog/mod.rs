@@ -66,6 +66,7 @@ pub(super) use commit::StagedCommitError;
 pub use declaration::{Declaration, DeclaredColumn, DeclaredKey, DeclaredKeyColumn, DeclaredPartition, OnCommit};
 pub use entry::CATALOG_TABLE;
 pub use found::derived_table_name;
+pub(crate) use found::why_another_name;
 pub use oids::schema_oid;
 pub(crate) use oids::{DATABASE, PUBLIC};
 pub use sequence::{Sequence, SequenceOptions, SequenceOwner, SequenceState};

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use sqlparser::ast::{self, ColumnOption, CreateTableOptions, Expr, SqlOption, TableConstraint, Value};
 use tablegate_store::model::TableName;
-use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
+use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult, Topic};
 use tablegate_types::sql_type::SqlType;
 
 use super::columns::{TypedColumn, columns, typed};
@@ -13,7 +13,7 @@ use super::counters::Counters;
 use super::key_layout::{TableOptions, layout};
 use super::names::free_name;
 use super::unenforced::Recorder;
-use crate::catalog::{Declaration, DeclaredKey, OnCommit, Sequence, derived_table_name};
+use crate::catalog::{Declaration, DeclaredKey, OnCommit, Sequence, derived_table_name, why_another_name};
 use crate::place::{Place, PlacedName};
 use crate::settings::{EgtMode, parse_bool};
 use crate::syntax::{CreateTableCommand, fold};
@@ -157,8 +157,11 @@ pub(super) fn read_options(list: &[SqlOption], notices: &mut Vec<Notice>) -> Sql
             "row_key" => found.row_key = Some(text),
             "key_escape" => found.key_escape = flag()?,
             "open" => found.open = flag()?,
-            "fillfactor" | "autovacuum_enabled" | "toast_tuple_target" | "parallel_workers" | "oids" => {
-                notices.push(Notice::info(format!("storage parameter \"{name}\" has no meaning here and is ignored")));
+            "oids" if !flag()? => {}
+            "oids" => return Err(SqlError::not_supported("a table WITH OIDS").with_hint("Use an identity column.")),
+            _ if is_of_storage(&name) => {
+                let message = format!("storage parameter \"{name}\" has no meaning here and is ignored");
+                notices.push(Notice::info(message).once(Topic::StorageParameters));
             }
             _ => {
                 return Err(SqlError::new(
@@ -170,6 +173,34 @@ pub(super) fn read_options(list: &[SqlOption], notices: &mut Vec<Notice>) -> Sql
         }
     }
     Ok(found)
+}
+
+/// Whether PostgreSQL's tables have the parameter.
+fn is_of_storage(name: &str) -> bool {
+    const OF_TABLES: &[&str] = &["fillfactor", "parallel_workers", "toast_tuple_target", "user_catalog_table"];
+    const OF_BOTH: &[&str] = &[
+        "autovacuum_enabled",
+        "autovacuum_vacuum_threshold",
+        "autovacuum_vacuum_insert_threshold",
+        "autovacuum_vacuum_scale_factor",
+        "autovacuum_vacuum_insert_scale_factor",
+        "autovacuum_vacuum_cost_delay",
+        "autovacuum_vacuum_cost_limit",
+        "autovacuum_freeze_min_age",
+        "autovacuum_freeze_max_age",
+        "autovacuum_freeze_table_age",
+        "autovacuum_multixact_freeze_min_age",
+        "autovacuum_multixact_freeze_max_age",
+        "autovacuum_multixact_freeze_table_age",
+        "log_autovacuum_min_duration",
+        "vacuum_index_cleanup",
+        "vacuum_truncate",
+    ];
+    const OF_ROWS: &[&str] = &["autovacuum_analyze_threshold", "autovacuum_analyze_scale_factor"];
+    match name.strip_prefix("toast.") {
+        Some(of_toast) => OF_BOTH.contains(&of_toast),
+        None => [OF_TABLES, OF_BOTH, OF_ROWS].iter().any(|names| names.contains(&name)),
+    }
 }
 
 fn option_text(value: &Expr) -> String {
@@ -191,11 +222,11 @@ fn stored_name(name: &str, options: &TableOptions, notices: &mut Vec<Notice>) ->
         return Ok(same);
     }
     let derived = TableName::parse(&derived_table_name(name))?;
+    let reason = why_another_name(name);
     notices.push(
-        Notice::info(format!(
-            "table \"{name}\" is stored as \"{derived}\": the Table service allows letters and digits only"
-        ))
-        .with_hint("Choose another stored name with WITH (table = 'Name')."),
+        Notice::info(format!("table \"{name}\" is stored as \"{derived}\": {reason}"))
+            .with_hint("Choose another stored name with WITH (table = 'Name').")
+            .once(Topic::StoredName),
     );
     Ok(derived)
 }

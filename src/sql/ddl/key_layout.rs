@@ -1,6 +1,6 @@
 //! How a table's primary key becomes PartitionKey and RowKey.
 
-use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
+use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult, Topic};
 
 use crate::catalog::{DeclaredKey, DeclaredKeyColumn, DeclaredPartition};
 
@@ -44,7 +44,8 @@ pub(super) fn layout(
         }
         notices.push(
             Notice::info(format!("table \"{table}\" has no primary key: its rows get generated keys in one partition"))
-                .with_hint("Declare a PRIMARY KEY to read rows by key."),
+                .with_hint("Declare a PRIMARY KEY to read rows by key.")
+                .once(Topic::NoPrimaryKey),
         );
         return Ok(DeclaredKey::Generated { partition: GENERATED_PARTITION.to_owned() });
     }
@@ -84,7 +85,8 @@ fn default_layout(table: &str, primary_key: &[String], escape: bool, notices: &m
             ))
             .with_hint(format!(
                 "WITH (partition_key = '''all''', row_key = '{only}') keeps all rows in one partition, WITH (partition_key = 'bucket(16)', row_key = '{only}') in 16."
-            )),
+            ))
+            .once(Topic::SingleRowPartitions),
         );
     }
     let columns = primary_key.iter().map(|name| DeclaredKeyColumn { name: name.clone(), descending: false }).collect();

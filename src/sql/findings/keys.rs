@@ -1,10 +1,12 @@
 //! Primary keys: what a partition holds, how it grows, and how long keys can become.
 
+use tablegate_store::model::TableName;
 use tablegate_store::model::limits::{KEY_MAX_CHARS, KEY_SAFE_UTF16_UNITS};
 use tablegate_types::key_codec::PartitionScheme;
 use tablegate_types::sql_type::SqlType;
 
 use super::{Finding, Kind, Severity, key_of, listed};
+use crate::catalog::why_another_name;
 use crate::relation::{Relation, RelationKind};
 
 pub(super) fn findings(table: &Relation, found: &mut Vec<Finding>) {
@@ -56,6 +58,25 @@ pub(super) fn findings(table: &Relation, found: &mut Vec<Finding>) {
         }
     }
     lengths(table, &mut say);
+}
+
+/// The name that other clients of the store know the table by.
+pub(super) fn stored_name(table: &Relation, found: &mut Vec<Finding>) {
+    let stored = &table.stored.name;
+    if TableName::parse(&table.name).is_ok() {
+        return;
+    }
+    found.push(Finding {
+        table: Some(table.name.clone()),
+        object: Some(stored.to_string()),
+        kind: Kind::StoredName,
+        severity: Severity::Info,
+        meaning: format!(
+            "Other clients of the store know the table as \"{stored}\": {}.",
+            why_another_name(&table.name)
+        ),
+        advice: "Nothing to do, unless they want another name: WITH (table = 'Name').".to_owned(),
+    });
 }
 
 /// New rows that all go to the end of the partitions.

@@ -71,6 +71,7 @@ pub(super) enum Kind {
     LongValues,
     TimeRange,
     ManyColumns,
+    StoredName,
 }
 
 impl Kind {
@@ -92,6 +93,7 @@ impl Kind {
             Kind::LongValues => "long values",
             Kind::TimeRange => "range of times",
             Kind::ManyColumns => "many columns",
+            Kind::StoredName => "stored under another name",
         }
     }
 }
@@ -106,6 +108,7 @@ pub(super) fn findings(tables: &[Arc<Relation>], sequences: &[Arc<Sequence>]) ->
     let mut found = Vec::new();
     for table in declared() {
         unenforced::findings(table, &mut found);
+        keys::stored_name(table, &mut found);
         keys::findings(table, &mut found);
         columns::findings(table, &mut found);
     }

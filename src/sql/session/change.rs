@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
 use tablegate_store::model::Entity;
-use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
+use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult, Topic};
 use tablegate_types::sql_type::SqlType;
 
 use super::locking::LockingStatement;
@@ -266,10 +266,9 @@ impl Session {
 
     pub(super) fn tell_about_split(&mut self, committed: EgtCount) {
         if committed.egts > 1 {
-            self.notice(Notice::info(format!(
-                "the statement ran as {} entity group transactions, each atomic on its own",
-                committed.egts
-            )));
+            let message =
+                format!("the statement ran as {} entity group transactions, each atomic on its own", committed.egts);
+            self.notice(Notice::info(message).once(Topic::SplitStatement));
         }
     }
 }

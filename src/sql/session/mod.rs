@@ -37,11 +37,12 @@ mod temporary;
 mod utility;
 mod views;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use datafusion::common::ScalarValue;
-use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
+use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult, Topic};
 use tablegate_types::sql_type::SqlType;
 use tablegate_types::style::{Reading, Style};
 
@@ -125,6 +126,7 @@ pub struct Session {
     notices: Vec<Notice>,
     copy: Option<CopyInProgress>,
     told_about_timestamp: bool,
+    told: HashSet<Topic>,
     sequences: Arc<SessionSequences>,
     cursors: Cursors,
     statements: NamedStatements,
@@ -182,6 +184,7 @@ impl Session {
             notices: Vec::new(),
             copy: None,
             told_about_timestamp: false,
+            told: HashSet::new(),
             cursors: Cursors::default(),
             statements,
             repeated: RepeatedTexts::default(),
@@ -376,13 +379,15 @@ impl Session {
         }
     }
 
-    /// NOTICEs and WARNINGs since the last call, in order, already filtered by client_min_messages.
+    /// NOTICEs and WARNINGs since the last call, in order, already filtered by client_min_messages. Of what is said once
+    /// those that were filtered do not count.
     pub fn take_notices(&mut self) -> Vec<Notice> {
         let least = self.settings.min_severity();
         let mut notices = std::mem::take(&mut self.notices);
         notices.extend(self.handles.notices.take());
         notices.extend(self.handles.advisory.take_notices());
         notices.retain(|n| least.is_some_and(|least| n.severity >= least));
+        notices.retain(|n| n.once.is_none_or(|topic| self.told.insert(topic)));
         notices
     }
 

@@ -312,6 +312,18 @@ pub struct Notice {
     pub message: String,
     pub detail: Option<String>,
     pub hint: Option<String>,
+    /// A session is told of it once, whatever table it is about.
+    pub once: Option<Topic>,
+}
+
+/// What holds for many tables and statements: said of the first, and of all where it can be asked (`schema_findings`, EXPLAIN).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Topic {
+    StoredName,
+    SingleRowPartitions,
+    NoPrimaryKey,
+    SplitStatement,
+    StorageParameters,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -322,16 +334,22 @@ pub enum Severity {
 
 impl Notice {
     pub fn info(message: impl Into<String>) -> Self {
-        Self { severity: Severity::Notice, message: message.into(), detail: None, hint: None }
+        Self { severity: Severity::Notice, message: message.into(), detail: None, hint: None, once: None }
     }
 
     pub fn warning(message: impl Into<String>) -> Self {
-        Self { severity: Severity::Warning, message: message.into(), detail: None, hint: None }
+        Self { severity: Severity::Warning, message: message.into(), detail: None, hint: None, once: None }
     }
 
     #[must_use]
     pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(detail.into());
+        self
+    }
+
+    #[must_use]
+    pub fn once(mut self, topic: Topic) -> Self {
+        self.once = Some(topic);
         self
     }
 
