@@ -93,6 +93,7 @@ impl Session {
                 self.drop_named(names, *if_exists, "schema", PUBLIC, ErrorKind::UndefinedSchema)?;
                 "DROP SCHEMA"
             }
+            UtilityCommand::SetConstraints => "SET CONSTRAINTS",
             UtilityCommand::Refused { name, hint } => {
                 return Err(SqlError::not_supported(name).with_hint(*hint));
             }

@@ -24,6 +24,8 @@ mod build;
 mod classify;
 mod command;
 pub(super) mod dialect;
+#[cfg(test)]
+mod grammar;
 mod labels;
 mod lexemes;
 mod lifted;

@@ -19,7 +19,10 @@ use super::dialect::respell::respell;
 use super::dialect::row_locks::readable_locks;
 use super::dialect::sequence::{self, GivenOptions, SequenceCommand};
 use super::dialect::words::Unexpected;
-use super::dialect::{change, comment, grant, like, role, transaction, utility};
+use super::dialect::{
+    change, comment, fetch_first, grant, like, names, not_done, operators, plain, role, set_forms, storage,
+    transaction, utility,
+};
 use super::source::SourceText;
 use super::syntax_error::{syntax_error, unexpected_token};
 use super::{Command, ExplainCommand, Statement, is_significant, keyword};
@@ -35,11 +38,17 @@ pub(crate) fn parse(sql: &str) -> SqlResult<Vec<Statement>> {
     let tokens = Tokenizer::new(&dialect, sql)
         .tokenize_with_location()
         .map_err(|e| SqlError::new(ErrorKind::Syntax, e.message).at(sql.position(e.location)))?;
-    tokens
-        .split(|t| t.token == Token::SemiColon)
-        .filter(|chunk| chunk.iter().any(is_significant))
-        .map(|chunk| parse_one(sql, chunk))
-        .collect()
+    let mut depth = 0_usize;
+    let ends = |token: &TokenWithSpan| {
+        match token.token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        // Inside of parentheses it parts the commands of a rule.
+        depth == 0 && token.token == Token::SemiColon
+    };
+    tokens.split(ends).filter(|chunk| chunk.iter().any(is_significant)).map(|chunk| parse_one(sql, chunk)).collect()
 }
 
 /// One expression on its own, as declarations keep it.
@@ -71,6 +80,20 @@ pub(crate) fn parse_tokens_of_expression(tokens: Vec<Token>) -> SqlResult<ast::E
 }
 
 fn parse_one(sql: &SourceText, tokens: &[TokenWithSpan]) -> SqlResult<Statement> {
+    parse_as_written(sql, tokens).or_else(|error| {
+        let place_of = |error: &Box<SqlError>| {
+            let place = sql.line_and_column(error.position.filter(|_| error.kind == ErrorKind::Syntax)?);
+            Some(tokens.partition_point(|token| (token.span.start.line, token.span.start.column) < place))
+        };
+        let parsed = names::parsed(tokens, &error, place_of, |tokens| parse_as_written(sql, tokens));
+        parsed.ok_or_else(|| {
+            let place = place_of(&error);
+            not_done::of_join(tokens, place, error)
+        })
+    })
+}
+
+fn parse_as_written(sql: &SourceText, tokens: &[TokenWithSpan]) -> SqlResult<Statement> {
     let text = text_of(sql, tokens);
     let significant: Vec<&TokenWithSpan> = tokens.iter().filter(|t| is_significant(t)).collect();
     if let Some(read) = transaction::read(&significant) {
@@ -100,7 +123,10 @@ fn parse_one(sql: &SourceText, tokens: &[TokenWithSpan]) -> SqlResult<Statement>
         let command = read.map_err(|unexpected| unexpected_token(sql, unexpected.0, &significant))?;
         return Ok(Statement { command: Command::Comment(command), text, source: sql.clone() });
     }
-    let mut tokens = readable_locks(respell(change::readable(tokens.to_vec()))?);
+    not_done::refuse(tokens)?;
+    let tokens = operators::readable(set_forms::readable(tokens.to_vec())?)?;
+    let tokens = storage::without_storage(fetch_first::readable(plain::spelled(tokens)?)?)?;
+    let mut tokens = readable_locks(respell(change::readable(tokens))?);
     refuse_unparsed_commands(&tokens)?;
     let copy_options = split_copy_options(&mut tokens);
     let overriding = Overriding::take(&mut tokens);

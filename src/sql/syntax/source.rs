@@ -24,6 +24,19 @@ impl SourceText {
         self.position_of(location(place))
     }
 
+    /// The line and the column of a character position, both from 1.
+    pub fn line_and_column(&self, position: usize) -> (u64, u64) {
+        let (mut line, mut column) = (1, position.max(1));
+        for text in self.0.split_inclusive('\n') {
+            let length = text.chars().count();
+            if column <= length || !text.ends_with('\n') {
+                break;
+            }
+            (line, column) = (line + 1, column - length);
+        }
+        (line, u64::try_from(column).unwrap_or(u64::MAX))
+    }
+
     fn position_of(&self, location: Location) -> usize {
         if location.line == 0 {
             return 1;

@@ -36,10 +36,10 @@ pub(crate) struct TakenActions {
 pub(crate) fn without_storage_actions(tokens: Vec<TokenWithSpan>) -> SqlResult<(Vec<TokenWithSpan>, TakenActions)> {
     let mut taken = TakenActions::default();
     let Some(start) = start_of_actions(&tokens) else { return Ok((tokens, taken)) };
-    let mut kept: Vec<&[TokenWithSpan]> = Vec::new();
+    let mut kept: Vec<Vec<TokenWithSpan>> = Vec::new();
     for action in split_at_commas(&tokens[start..]) {
         match read(action)? {
-            Reading::Parsed => kept.push(action),
+            Reading::Parsed => kept.push(without_storage_words(action)),
             Reading::Ignored(name) => taken.ignored.extend(name),
             Reading::ToSchema(name) => taken.schema = Some(name),
         }
@@ -52,6 +52,36 @@ pub(crate) fn without_storage_actions(tokens: Vec<TokenWithSpan>) -> SqlResult<(
         kept.join(comma.as_slice())
     };
     Ok((head.chain(actions).collect(), taken))
+}
+
+/// An action without what it says of indexes behind constraints, of descendants and of the order of bytes.
+fn without_storage_words(action: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
+    let words: Vec<&TokenWithSpan> =
+        action.iter().filter(|t| !matches!(t.token, Token::Whitespace(_) | Token::EOF)).collect();
+    let names: Vec<String> = words.iter().map(|t| keyword(t)).collect();
+    if !names.iter().any(|name| matches!(name.as_str(), "INHERIT" | "TABLESPACE" | "WITH" | "COLLATE")) {
+        return action.to_vec();
+    }
+    let is = |at: usize, wanted: &[&str]| {
+        names.get(at..at + wanted.len()).is_some_and(|found| found.iter().zip(wanted).all(|(name, word)| name == word))
+    };
+    let mut kept: Vec<TokenWithSpan> = Vec::with_capacity(words.len());
+    let mut at = 0;
+    while at < words.len() {
+        at += if at > 0 && is(at, &["NO", "INHERIT"]) {
+            2
+        } else if is(at, &["USING", "INDEX", "TABLESPACE"]) {
+            4
+        } else if at > 0 && is(at, &["WITH", "("]) && names[at - 1] == ")" {
+            names[at..].iter().position(|name| name == ")").map_or(names.len(), |end| end + 1)
+        } else if is(at, &["COLLATE"]) && matches!(names.get(at + 1).map(String::as_str), Some("\"C\"" | "\"POSIX\"")) {
+            2
+        } else {
+            kept.push(words[at].clone());
+            1
+        };
+    }
+    kept
 }
 
 fn nothing() -> Vec<TokenWithSpan> {
@@ -110,6 +140,9 @@ fn read(action: &[TokenWithSpan]) -> SqlResult<Reading> {
         ["SET", "UNLOGGED"] => Ok(Reading::Ignored(Some("SET UNLOGGED"))),
         ["SET", "TABLESPACE", ..] => Ok(Reading::Ignored(Some("SET TABLESPACE"))),
         ["SET", "ACCESS", "METHOD", ..] => Ok(Reading::Ignored(Some("SET ACCESS METHOD"))),
+        ["SET", "(", options @ ..] if options.contains(&".") && !options.iter().any(|name| is_own_option(name)) => {
+            Ok(Reading::Ignored(Some("SET of storage parameters")))
+        }
         ["RESET", ..] => Ok(Reading::Ignored(Some("RESET of storage parameters"))),
         ["SET", "SCHEMA", _] => Ok(Reading::ToSchema(name_in(words[2]))),
         ["ALTER", "COLUMN", _, rest @ ..] | ["ALTER", _, rest @ ..] => of_column(rest),
@@ -122,12 +155,18 @@ fn read(action: &[TokenWithSpan]) -> SqlResult<Reading> {
     }
 }
 
+/// Whether a table here has the option, besides those of PostgreSQL's storage.
+fn is_own_option(name: &str) -> bool {
+    matches!(name, "TABLE" | "PARTITION_KEY" | "ROW_KEY" | "KEY_ESCAPE" | "OPEN")
+}
+
 fn of_column(rest: &[&str]) -> SqlResult<Reading> {
     match rest {
         ["SET", "STATISTICS", ..] => Ok(Reading::Ignored(Some("SET STATISTICS"))),
         ["SET", "STORAGE", ..] => Ok(Reading::Ignored(Some("SET STORAGE"))),
         ["SET", "COMPRESSION", ..] => Ok(Reading::Ignored(Some("SET COMPRESSION"))),
         ["SET" | "RESET", "(", ..] => Ok(Reading::Ignored(Some("SET of a column's parameters"))),
+        ["OPTIONS", ..] => refused("ALTER COLUMN ... OPTIONS"),
         ["DROP", "IDENTITY", ..] => refused("ALTER COLUMN ... DROP IDENTITY"),
         ["DROP", "EXPRESSION", ..] => refused("ALTER COLUMN ... DROP EXPRESSION"),
         ["SET", "GENERATED" | "INCREMENT" | "START" | "RESTART" | "CACHE" | "MINVALUE" | "MAXVALUE" | "CYCLE", ..]

@@ -124,12 +124,18 @@ struct Reader<'a, 't> {
 
 impl<'t> Reader<'_, 't> {
     fn command(mut self) -> Read<'t, GrantCommand> {
+        if self.revokes && self.words.eat("ADMIN") {
+            return Ok(GrantCommand::Refused("membership of roles in roles"));
+        }
         let mut option = self.revokes && self.option_for()?;
         let privileges = self.privileges()?;
         if !self.words.eat("ON") {
             // Without objects these are names of roles.
             self.words.expect(if self.revokes { "FROM" } else { "TO" })?;
             return Ok(GrantCommand::Refused("membership of roles in roles"));
+        }
+        if ["FUNCTIONS", "PROCEDURES", "ROUTINES"].iter().any(|kind| self.are_all(kind)) {
+            return Ok(GrantCommand::Refused("a privilege on a function"));
         }
         if let Some(other) = self.other_kind() {
             return Ok(GrantCommand::Refused(other));
@@ -191,7 +197,13 @@ impl<'t> Reader<'_, 't> {
             let named = GivenPrivilege { name: "all".to_owned(), columns };
             return Ok(if named.columns.is_empty() { Vec::new() } else { vec![named] });
         }
-        self.list(|reader| Ok(GivenPrivilege { name: reader.words.name()?, columns: reader.columns()? }))
+        self.list(|reader| {
+            let mut name = reader.words.name()?;
+            if name == "alter" && reader.words.eat("SYSTEM") {
+                name.push_str(" system");
+            }
+            Ok(GivenPrivilege { name, columns: reader.columns()? })
+        })
     }
 
     fn columns(&mut self) -> Read<'t, Vec<String>> {
@@ -200,6 +212,12 @@ impl<'t> Reader<'_, 't> {
         }
         let columns = self.list(|reader| reader.words.name())?;
         if self.words.eat_token(&Token::RParen) { Ok(columns) } else { Err(Unexpected(self.words.peek())) }
+    }
+
+    /// `ALL FUNCTIONS IN SCHEMA ...`
+    fn are_all(&self, kind: &str) -> bool {
+        let mut ahead = Words::new(self.words.rest());
+        ahead.eat("ALL") && ahead.eat(kind)
     }
 
     fn other_kind(&mut self) -> Option<&'static str> {

@@ -2,11 +2,15 @@
 //!
 //! ```text
 //!     words          a command read word by word
+//!     refused        commands that are not done here
 //!     comment, cursor, explain, grant, prepare, role, sequence, set_config, transaction, utility
 //!                    commands that are read so
-//!     alter, change, create_as, like, overriding, row_locks
+//!     alter, change, create_as, like, overriding, row_locks, storage
 //!                    parts of statements whose rest sqlparser reads
-//!     respell        spellings for which it has others
+//!     respell, fetch_first, operators, plain, set_forms
+//!                    spellings for which it has others
+//!     names          words that it keeps from being names
+//!     not_done       forms for which nothing stands
 //! ```
 
 pub(crate) mod alter;
@@ -15,15 +19,23 @@ pub(crate) mod comment;
 pub(crate) mod create_as;
 pub(crate) mod cursor;
 pub(crate) mod explain;
+pub(crate) mod fetch_first;
 pub(crate) mod grant;
 pub(crate) mod like;
+pub(crate) mod names;
+pub(crate) mod not_done;
+pub(crate) mod operators;
 pub(crate) mod overriding;
+pub(crate) mod plain;
 pub(crate) mod prepare;
+pub(crate) mod refused;
 pub(crate) mod respell;
 pub(crate) mod role;
 pub(crate) mod row_locks;
 pub(crate) mod sequence;
 pub(crate) mod set_config;
+pub(crate) mod set_forms;
+pub(crate) mod storage;
 pub(crate) mod transaction;
 pub(crate) mod utility;
 pub(crate) mod words;

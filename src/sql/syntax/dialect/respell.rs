@@ -7,6 +7,7 @@ use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 use tablegate_types::error::{SqlError, SqlResult};
 
+use super::names::is_reserved;
 use crate::syntax::{is_significant, keyword};
 
 /// The column that an action of MERGE sets when the statement says DO NOTHING.
@@ -44,7 +45,13 @@ pub(crate) fn respell(tokens: Vec<TokenWithSpan>) -> SqlResult<Vec<TokenWithSpan
             continue;
         }
         match keyword(&token) {
-            Some(Keyword::TABLE) if begins_query(kept.last(), is_query) && source.peek().is_some_and(is_word) => {
+            // A table of the session's own has one kind here.
+            Some(Keyword::LOCAL | Keyword::GLOBAL | Keyword::UNLOGGED)
+                if follows_into(&kept) && source.peek().is_some_and(is_word) => {}
+            Some(Keyword::TABLE) if follows_into(&kept) && source.peek().is_some_and(is_word) => {}
+            Some(Keyword::TABLE)
+                if begins_query(kept.last(), is_query) && source.peek().is_some_and(names_relation) =>
+            {
                 kept.extend([word(&token, "SELECT", Keyword::SELECT), symbol(&token, Token::Mul)]);
                 kept.push(word(&token, "FROM", Keyword::FROM));
             }
@@ -117,19 +124,47 @@ fn with_array_brackets(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         return tokens;
     }
     let words: Vec<TokenWithSpan> = tokens.into_iter().filter(is_significant).collect();
+    let declares = matches!(words.first().and_then(keyword), Some(Keyword::CREATE | Keyword::ALTER))
+        && !words.iter().any(|word| keyword(word) == Some(Keyword::SELECT));
     let is_of_type = |at: usize| {
-        let follows_type = at
-            .checked_sub(1)
-            .and_then(|before| words.get(before))
-            .is_some_and(|before| matches!(before.token, Token::Word(_) | Token::RParen));
+        let follows_type =
+            at.checked_sub(1).and_then(|before| words.get(before)).is_some_and(|before| match &before.token {
+                Token::Word(_) => keyword(before) != Some(Keyword::AS),
+                other => *other == Token::RParen,
+            });
         let constructs = words.get(at + 1).is_some_and(|next| matches!(next.token, Token::LBracket | Token::LParen));
+        let is_sized = matches!(
+            words.get(at + 1..at + 4),
+            Some([open, size, close]) if open.token == Token::LBracket
+                && matches!(size.token, Token::Number(..))
+                && close.token == Token::RBracket
+        );
+        let behind_cast = at.checked_sub(2).is_some_and(|before| words[before].token == Token::DoubleColon);
+        let constructs = constructs && !(is_sized && (behind_cast || declares));
         follows_type && !constructs && keyword(&words[at]) == Some(Keyword::ARRAY)
     };
     let respelled = words.iter().enumerate().flat_map(|(at, token)| match is_of_type(at) {
+        // With a size the brackets are there.
+        true if words.get(at + 1).is_some_and(|next| next.token == Token::LBracket) => Vec::new(),
         true => vec![symbol(token, Token::LBracket), symbol(token, Token::RBracket)],
         false => vec![token.clone()],
     });
     respelled.collect()
+}
+
+/// Whether a table's name may begin here, behind TABLE.
+fn names_relation(token: &TokenWithSpan) -> bool {
+    keyword(token) == Some(Keyword::ONLY) || (is_word(token) && !is_reserved(token))
+}
+
+/// Whether `INTO` or `INTO TEMPORARY` stands at the end.
+fn follows_into(kept: &[TokenWithSpan]) -> bool {
+    let words: Vec<Option<Keyword>> = kept.iter().rev().take(2).map(keyword).collect();
+    match words.as_slice() {
+        [Some(Keyword::INTO), before @ ..] => !matches!(before, [Some(Keyword::INSERT | Keyword::MERGE)]),
+        [Some(Keyword::TEMP | Keyword::TEMPORARY), Some(Keyword::INTO)] => true,
+        _ => false,
+    }
 }
 
 /// A function in FROM that is called without parentheses: `FROM current_user`.

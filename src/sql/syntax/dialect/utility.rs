@@ -3,6 +3,7 @@
 use sqlparser::ast::{Ident, ObjectName};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use super::refused;
 use super::words::{Read, Unexpected, Words};
 use crate::syntax::fold;
 
@@ -33,6 +34,8 @@ pub(crate) enum UtilityCommand {
         names: Vec<String>,
         if_exists: bool,
     },
+    /// SET CONSTRAINTS ALL: none is there whose check could wait.
+    SetConstraints,
     /// A command of PostgreSQL that is not done here, and what to do instead.
     Refused {
         name: String,
@@ -79,55 +82,19 @@ pub(crate) fn read<'t>(tokens: &[&'t TokenWithSpan]) -> Option<Read<'t, UtilityC
     if words.eat("CHECKPOINT") {
         return Some(words.end().map(|()| UtilityCommand::Checkpoint));
     }
-    if words.eat("DO") {
-        return Some(Ok(refused("DO", NO_PROCEDURES)));
+    if let Some(name) = ["DO", "CALL"].into_iter().find(|name| words.eat(name)) {
+        return Some(Ok(refused::refused(name, refused::NO_PROCEDURES)));
     }
-    if words.eat("CALL") {
-        return Some(Ok(refused("CALL", NO_PROCEDURES)));
+    if let Some(refused) = refused::read(words) {
+        return Some(Ok(refused));
+    }
+    if words.eat("SET") {
+        return words.eat("CONSTRAINTS").then(|| set_constraints(words));
     }
     if words.eat("CREATE") {
         return create(words);
     }
     words.eat("DROP").then(|| drop_of(words)).flatten()
-}
-
-const NO_PROCEDURES: &str = "There is no procedural language here: send the statements from the client.";
-const NO_FUNCTIONS: &str = "Compute it in the query or in the client; a view can keep the query.";
-const NO_TRIGGERS: &str = "Use a DEFAULT, a generated column or a CHECK, or do it in the client.";
-const NO_TYPES: &str = "Use a built-in type, with a CHECK where values are limited.";
-const NO_SERVER_OBJECTS: &str = "It belongs to a PostgreSQL server; leave it out.";
-
-/// Kinds of objects that cannot be made here.
-const NOT_MADE: &[(&str, &str)] = &[
-    ("FUNCTION", NO_FUNCTIONS),
-    ("PROCEDURE", NO_PROCEDURES),
-    ("AGGREGATE", NO_FUNCTIONS),
-    ("OPERATOR", NO_FUNCTIONS),
-    ("CAST", NO_FUNCTIONS),
-    ("TRANSFORM", NO_FUNCTIONS),
-    ("TRIGGER", NO_TRIGGERS),
-    ("EVENT", NO_TRIGGERS),
-    ("RULE", NO_TRIGGERS),
-    ("TYPE", NO_TYPES),
-    ("DOMAIN", NO_TYPES),
-    ("COLLATION", "Text is ordered by its bytes, as with COLLATE \"C\"."),
-    ("LANGUAGE", NO_PROCEDURES),
-    ("TRUSTED", NO_PROCEDURES),
-    ("POLICY", "Give users read-only or read-write access instead."),
-    ("PUBLICATION", NO_SERVER_OBJECTS),
-    ("SUBSCRIPTION", NO_SERVER_OBJECTS),
-    ("SERVER", NO_SERVER_OBJECTS),
-    ("FOREIGN", NO_SERVER_OBJECTS),
-    ("STATISTICS", NO_SERVER_OBJECTS),
-    ("TABLESPACE", NO_SERVER_OBJECTS),
-    ("CONVERSION", NO_SERVER_OBJECTS),
-    ("TEXT", NO_SERVER_OBJECTS),
-    ("ACCESS", NO_SERVER_OBJECTS),
-    ("DATABASE", "A gateway serves one database: start another one over another store."),
-];
-
-fn refused(name: &str, hint: &'static str) -> UtilityCommand {
-    UtilityCommand::Refused { name: name.to_owned(), hint }
 }
 
 fn create<'t>(words: &mut Words<'_, 't>) -> Option<Read<'t, UtilityCommand>> {
@@ -137,12 +104,7 @@ fn create<'t>(words: &mut Words<'_, 't>) -> Option<Read<'t, UtilityCommand>> {
     if words.eat("SCHEMA") {
         return Some(schema(words));
     }
-    if words.eat("OR") {
-        words.eat("REPLACE");
-    }
-    words.eat("CONSTRAINT");
-    let (kind, hint) = NOT_MADE.iter().find(|(kind, _)| words.eat(kind))?;
-    Some(Ok(refused(&format!("CREATE {kind}"), hint)))
+    None
 }
 
 fn drop_of<'t>(words: &mut Words<'_, 't>) -> Option<Read<'t, UtilityCommand>> {
@@ -184,6 +146,9 @@ fn schema<'t>(words: &mut Words<'_, 't>) -> Read<'t, UtilityCommand> {
     let name = words.name()?;
     if words.eat("AUTHORIZATION") {
         words.name()?;
+    }
+    if words.eat("CREATE") || words.eat("GRANT") {
+        return Ok(refused::refused("CREATE SCHEMA with what is in it", "Make each by a command of its own."));
     }
     words.end()?;
     Ok(UtilityCommand::CreateSchema { name, if_not_exists })
@@ -273,15 +238,40 @@ fn reindex<'t>(words: &mut Words<'_, 't>) -> Read<'t, UtilityCommand> {
 
 fn cluster<'t>(words: &mut Words<'_, 't>) -> Read<'t, UtilityCommand> {
     words.eat("VERBOSE");
+    if words.eat_token(&Token::LParen) {
+        words.until_closed()?;
+    }
     if words.peek().is_none() {
         return Ok(UtilityCommand::Cluster(None));
     }
     let name = object_name(words)?;
+    // Before there was USING, the index came first.
+    if words.eat("ON") {
+        let table = object_name(words)?;
+        words.end()?;
+        return Ok(UtilityCommand::Cluster(Some(table)));
+    }
     if words.eat("USING") {
         words.name()?;
     }
     words.end()?;
     Ok(UtilityCommand::Cluster(Some(name)))
+}
+
+fn set_constraints<'t>(words: &mut Words<'_, 't>) -> Read<'t, UtilityCommand> {
+    let all = words.eat("ALL");
+    if !all {
+        object_name(words)?;
+        while words.eat_token(&Token::Comma) {
+            object_name(words)?;
+        }
+    }
+    if !words.eat("DEFERRED") {
+        words.expect("IMMEDIATE")?;
+    }
+    words.end()?;
+    let hint = "No constraint waits for COMMIT here: SET CONSTRAINTS ALL is accepted.";
+    Ok(if all { UtilityCommand::SetConstraints } else { refused::refused("SET CONSTRAINTS of some", hint) })
 }
 
 fn ident<'t>(words: &mut Words<'_, 't>) -> Read<'t, Ident> {

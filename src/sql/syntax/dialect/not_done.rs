@@ -1,0 +1,269 @@
+//! Forms inside of statements that PostgreSQL's grammar takes and nothing here stands for: refused by name before sqlparser, which
+//! does not read them, would call them syntax errors.
+
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+
+use crate::syntax::{is_significant, keyword};
+
+/// Words that begin a form, the words behind them, what it is called, and the way out.
+const FORMS: &[(&str, &str, &str)] = &[
+    ("ROWS FROM (", "ROWS FROM (...)", "Join the functions, each WITH ORDINALITY, on their ordinality."),
+    ("WHERE CURRENT OF", "WHERE CURRENT OF", "Name the row by its key."),
+    ("SEARCH BREADTH FIRST", "SEARCH in a recursive query", "Collect the path in an array, and order by it."),
+    ("SEARCH DEPTH FIRST", "SEARCH in a recursive query", "Collect the path in an array, and order by it."),
+    ("COLLATION FOR (", "COLLATION FOR", "Text is ordered by its bytes."),
+    ("TREAT (", "TREAT", "Use CAST."),
+    ("XMLATTRIBUTES (", "the type xml", NO_XML),
+    ("XMLCONCAT (", "the type xml", NO_XML),
+    ("XMLELEMENT (", "the type xml", NO_XML),
+    ("XMLEXISTS (", "the type xml", NO_XML),
+    ("XMLFOREST (", "the type xml", NO_XML),
+    ("XMLPARSE (", "the type xml", NO_XML),
+    ("XMLPI (", "the type xml", NO_XML),
+    ("XMLROOT (", "the type xml", NO_XML),
+    ("XMLSERIALIZE (", "the type xml", NO_XML),
+    ("XMLTABLE (", "the type xml", NO_XML),
+    ("IS DOCUMENT", "the type xml", NO_XML),
+    ("IS NOT DOCUMENT", "the type xml", NO_XML),
+];
+const NO_XML: &str = "Keep it as text, or use json.";
+const ITEMS_ARE_KEPT: &str = "Assign the whole array: a || item, array_remove(a, item) or a new ARRAY[...].";
+
+/// # Errors
+/// 0A000 for such a form; 42P10 for ON CONFLICT of what no key is of.
+pub(crate) fn refuse(tokens: &[TokenWithSpan]) -> SqlResult<()> {
+    let words: Vec<&TokenWithSpan> = tokens.iter().filter(|token| is_significant(token)).collect();
+    let first = words.first().and_then(|token| keyword(token));
+    let (mut depth, mut in_set) = (0_usize, false);
+    for (at, word) in words.iter().enumerate() {
+        match word.token {
+            Token::LParen | Token::LBracket => depth += 1,
+            Token::RParen | Token::RBracket => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        let is_name = at > 0 && words[at - 1].token == Token::Period;
+        if let Some((_, what, hint)) = FORMS.iter().find(|(form, ..)| !is_name && begins(&words[at..], form)) {
+            return Err(SqlError::not_supported(*what).with_hint(*hint));
+        }
+        if depth == 0 {
+            match keyword(word) {
+                Some(Keyword::SET) => in_set = matches!(first, Some(Keyword::UPDATE | Keyword::INSERT)),
+                Some(Keyword::FROM | Keyword::WHERE | Keyword::RETURNING) => in_set = false,
+                _ => {}
+            }
+        }
+        refuse_here(&words, at, first, in_set && depth == 1)?;
+    }
+    Ok(())
+}
+
+fn refuse_here(words: &[&TokenWithSpan], at: usize, first: Option<Keyword>, in_set: bool) -> SqlResult<()> {
+    let before = |back: usize| at.checked_sub(back).and_then(|at| words.get(at));
+    let is = |token: Option<&&TokenWithSpan>, wanted: &Token| token.is_some_and(|token| token.token == *wanted);
+    let word = |word: &str| is_word(words[at], word);
+    if word("VARIADIC")
+        && (is(before(1), &Token::LParen) || is(before(1), &Token::Comma))
+        && !matches!(words.get(at + 1).map(|t| &t.token), None | Some(Token::Comma | Token::RParen | Token::Period))
+        && !matches!(first, Some(Keyword::CREATE | Keyword::ALTER | Keyword::COMMENT))
+    {
+        return Err(SqlError::not_supported("VARIADIC arguments")
+            .with_hint("Write the items one by one, or use array_to_string and its kin."));
+    }
+    if word("CYCLE") && is(before(1), &Token::RParen) && first != Some(Keyword::CREATE) && first != Some(Keyword::ALTER)
+    {
+        return Err(SqlError::not_supported("CYCLE in a recursive query")
+            .with_hint("Collect the path in an array, and stop where a row is in it."));
+    }
+    if word("UESCAPE") && matches!(before(1).map(|t| &t.token), Some(Token::UnicodeStringLiteral(_))) {
+        return Err(SqlError::not_supported("UESCAPE").with_hint("Escape with a backslash, or use E'\\u0041'."));
+    }
+    if words[at].token == Token::Mul
+        && matches!(words.get(at + 1).map(|t| &t.token), Some(Token::Eq | Token::Neq | Token::Lt | Token::Gt))
+    {
+        return Err(SqlError::not_supported("comparison of rows by their bytes").with_hint("Use = and its kin."));
+    }
+    if (word("LIKE") || word("ILIKE"))
+        && words.get(at + 1).is_some_and(|t| ["ANY", "SOME", "ALL"].iter().any(|word| is_word(t, word)))
+        && words.get(at + 3).is_some_and(|t| ["SELECT", "VALUES", "WITH", "TABLE"].iter().any(|word| is_word(t, word)))
+    {
+        return Err(SqlError::not_supported("LIKE ANY of a sub-query").with_hint("Use LIKE ANY (ARRAY(SELECT ...))."));
+    }
+    if word("SUBSTRING") && is(words.get(at + 1), &Token::LParen) && has_for_first(&words[at + 2..]) {
+        return Err(SqlError::not_supported("SUBSTRING with FOR before FROM").with_hint("Write FROM first."));
+    }
+    if word("OVERRIDING") && first == Some(Keyword::MERGE) {
+        return Err(SqlError::not_supported("OVERRIDING in MERGE").with_hint("Use INSERT ... ON CONFLICT."));
+    }
+    if word("AS") && is(words.get(at + 1), &Token::LParen) && defines_columns(&words[at + 2..]) {
+        return Err(SqlError::not_supported("a column definition list")
+            .with_hint("Take the fields out one by one: json ->> 'field', with a cast."));
+    }
+    if words[at].token == Token::LBracket && in_set && assigns(words, at) {
+        return Err(SqlError::not_supported("assignment to an item of an array").with_hint(ITEMS_ARE_KEPT));
+    }
+    if word("INSERT") && (at == 0 || !is(before(1), &Token::Period)) {
+        refuse_items_of_list(&words[at..])?;
+    }
+    if word("CONFLICT") && before(1).is_some_and(|token| is_word(token, "ON")) {
+        check_target(&words[at + 1..])?;
+    }
+    Ok(())
+}
+
+/// Whether FOR stands before FROM in the parentheses.
+fn has_for_first(words: &[&TokenWithSpan]) -> bool {
+    let mut depth = 0_usize;
+    let mut saw_for = false;
+    for token in words {
+        match token.token {
+            Token::LParen => depth += 1,
+            Token::RParen if depth == 0 => return false,
+            Token::RParen => depth -= 1,
+            _ if depth == 0 && is_word(token, "FOR") => saw_for = true,
+            _ if depth == 0 && is_word(token, "FROM") => return saw_for,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// The error of a join that sqlparser does not read, said by name; any other as it is.
+pub(crate) fn of_join(tokens: &[TokenWithSpan], place: Option<usize>, error: Box<SqlError>) -> Box<SqlError> {
+    let Some(stopped) = place.and_then(|place| tokens.get(place)) else { return error };
+    let count = |wanted: Keyword| tokens.iter().filter(|token| keyword(token) == Some(wanted)).count();
+    let first = tokens.iter().find(|token| is_significant(token));
+    match keyword(stopped) {
+        Some(Keyword::ON) if count(Keyword::JOIN) >= 2 && count(Keyword::JOIN) >= count(Keyword::ON) => {
+            SqlError::not_supported("a join inside of a join without parentheses")
+                .with_hint("Put the inner one in parentheses: a JOIN (b JOIN c ON ...) ON ...")
+        }
+        Some(Keyword::JOIN | Keyword::LEFT | Keyword::RIGHT | Keyword::FULL | Keyword::CROSS | Keyword::NATURAL)
+            if first.and_then(keyword) == Some(Keyword::MERGE) =>
+        {
+            SqlError::not_supported("a join in USING of MERGE")
+                .with_hint("Put it in a sub-query: USING (SELECT ...) s.")
+        }
+        _ => error,
+    }
+}
+
+/// `a int, ...` behind `AS (`: columns of a function in FROM.
+fn defines_columns(words: &[&TokenWithSpan]) -> bool {
+    let [name, data_type, ..] = words else { return false };
+    let is_query = ["SELECT", "WITH", "VALUES", "TABLE", "INSERT", "UPDATE", "DELETE", "MERGE"];
+    let is_clause = ["ROWS", "RANGE", "GROUPS", "PARTITION", "ORDER"];
+    let names = matches!(name.token, Token::Word(_)) && matches!(data_type.token, Token::Word(_));
+    names && !is_query.iter().chain(&is_clause).any(|word| is_word(name, word)) && !is_word(data_type, "ORDER")
+}
+
+/// Whether the bracket stands behind the name of what is assigned to: at the beginning of SET, or behind a comma.
+fn assigns(words: &[&TokenWithSpan], bracket: usize) -> bool {
+    let is_part = |token: &&&TokenWithSpan| {
+        token.token == Token::Period || (matches!(token.token, Token::Word(_)) && !is_word(token, "SET"))
+    };
+    let length = words[..bracket].iter().rev().take_while(is_part).count();
+    let before = bracket.checked_sub(length + 1).map(|at| words[at]);
+    length > 0 && before.is_some_and(|before| before.token == Token::Comma || is_word(before, "SET"))
+}
+
+/// `INSERT INTO t (a[1])`
+fn refuse_items_of_list(words: &[&TokenWithSpan]) -> SqlResult<()> {
+    let Some(open) = words.iter().position(|token| !matches!(token.token, Token::Word(_) | Token::Period)) else {
+        return Ok(());
+    };
+    let behind_query = words[..open].iter().any(|t| is_word(t, "VALUES") || is_word(t, "SELECT"));
+    if behind_query || words[open].token != Token::LParen {
+        return Ok(());
+    }
+    let list =
+        words[open + 1..].iter().take_while(|t| matches!(t.token, Token::Word(_) | Token::Period | Token::Comma));
+    let length = list.clone().count();
+    let is_item = words.get(open + 1 + length).is_some_and(|t| t.token == Token::LBracket);
+    if is_item && length > 0 && !list.clone().any(|t| is_word(t, "SELECT")) {
+        return Err(SqlError::not_supported("assignment to an item of an array").with_hint(ITEMS_ARE_KEPT));
+    }
+    Ok(())
+}
+
+/// An expression in ON CONFLICT (...) is that of an index, and no index is built.
+fn check_target(words: &[&TokenWithSpan]) -> SqlResult<()> {
+    let [open, rest @ ..] = words else { return Ok(()) };
+    let target = rest.iter().take_while(|token| !is_word(token, "DO"));
+    if open.token == Token::LParen && target.into_iter().any(|token| token.token == Token::LParen) {
+        let message = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
+        return Err(SqlError::new(ErrorKind::InvalidColumnReference, message));
+    }
+    Ok(())
+}
+
+fn begins(words: &[&TokenWithSpan], form: &str) -> bool {
+    let mut words = words.iter();
+    form.split(' ').all(|wanted| {
+        words.next().is_some_and(|token| match wanted {
+            "(" => token.token == Token::LParen,
+            word => is_word(token, word),
+        })
+    })
+}
+
+fn is_word(token: &TokenWithSpan, name: &str) -> bool {
+    matches!(&token.token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlparser::dialect::PostgreSqlDialect;
+    use sqlparser::tokenizer::Tokenizer;
+
+    use super::*;
+
+    fn refused(sql: &str) -> Option<ErrorKind> {
+        let tokens = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize_with_location().unwrap();
+        refuse(&tokens).err().map(|error| error.kind)
+    }
+
+    #[test]
+    fn what_is_not_done_is_no_syntax_error() {
+        for sql in [
+            "DELETE FROM t WHERE CURRENT OF c",
+            "SELECT * FROM ROWS FROM (f(1), g(2))",
+            "SELECT * FROM json_to_record('{}') AS (a int, b text)",
+            "SELECT concat(VARIADIC a) FROM t",
+            "UPDATE t SET b = 1, a[1] = 5",
+            "UPDATE t AS x SET a[1] = 5",
+            "SELECT a *= b FROM t",
+            "SELECT a LIKE ANY (SELECT 'x') FROM t",
+            "SELECT substring(a FOR 2 FROM 1) FROM t",
+            "UPDATE t SET a [ 1 : 2 ] = b",
+            "INSERT INTO t (b, a[1]) VALUES (1, 2)",
+            "WITH RECURSIVE x AS (SELECT 1 AS a) CYCLE a SET c USING p SELECT * FROM x",
+            "SELECT b IS NOT DOCUMENT FROM t",
+            "SELECT XMLELEMENT(NAME a)",
+        ] {
+            assert_eq!(refused(sql), Some(ErrorKind::FeatureNotSupported), "{sql}");
+        }
+        let sql = "INSERT INTO t VALUES (1) ON CONFLICT (lower(a)) DO NOTHING";
+        assert_eq!(refused(sql), Some(ErrorKind::InvalidColumnReference));
+    }
+
+    #[test]
+    fn names_and_other_forms_are_left_alone() {
+        for sql in [
+            "SELECT variadic, cycle, search FROM t",
+            "SELECT substring(a FROM 1 FOR 2), count(*) = 1 FROM t",
+            "UPDATE t SET a = b[1], c = ARRAY[1, d[2]]",
+            "UPDATE t SET a = 1 WHERE b[1] = 2 AND c[1] = 3",
+            "INSERT INTO t (a) SELECT b[1] FROM u",
+            "INSERT INTO t (SELECT a[1] FROM u)",
+            "INSERT INTO t VALUES (a[1])",
+            "WITH x AS (SELECT 1), y (a) AS (VALUES (1)) SELECT * FROM x",
+            "SELECT sum(a) OVER w FROM t WINDOW w AS (PARTITION BY b), v AS (w ORDER BY a)",
+            "CREATE VIEW v AS (SELECT 1)",
+            "CREATE SEQUENCE s INCREMENT (5) CYCLE",
+        ] {
+            assert_eq!(refused(sql), None, "{sql}");
+        }
+    }
+}
