@@ -77,17 +77,18 @@ impl RoleArgs {
     }
 }
 
-/// Where the users are, as `serve` is told it.
+/// Where the users are, as `serve` is told it. What is global is one with every argument of its id, above the command too, so
+/// these have ids of their own.
 #[derive(Debug, Default, Args)]
 pub struct PlaceArgs {
     /// Folder of the data, which has the users file [default: ./tablegate-data]
-    #[arg(long, value_name = "DIR", global = true)]
+    #[arg(id = "place_data", long = "data", value_name = "DIR", global = true)]
     data: Option<String>,
     /// Users file [default: users.toml in the data folder]
-    #[arg(long, value_name = "FILE", global = true)]
+    #[arg(id = "place_users", long = "users", value_name = "FILE", global = true)]
     users: Option<String>,
     /// Configuration file (TOML)
-    #[arg(long, value_name = "FILE", global = true)]
+    #[arg(id = "place_config", long = "config", value_name = "FILE", global = true)]
     config: Option<PathBuf>,
 }
 

@@ -1,12 +1,12 @@
 //! Every aggregate of every type, with and without DISTINCT, ORDER BY and FILTER: each alone, then those that PostgreSQL computes
 //! in pairs, of all rows and by groups. Nothing is left to chance, so the recorded answers serve every run.
 
-use crate::accepted::{self, Difference};
-use crate::compare::difference;
-use crate::fixture::FACTS;
-use crate::recorded::{self, Recorded};
-use crate::types::Ty;
-use crate::wire::{Answer, Client};
+use crate::differential::accepted::{self, Difference};
+use crate::differential::compare::difference;
+use crate::differential::fixture::FACTS;
+use crate::differential::recorded::{self, Recorded};
+use crate::differential::types::Ty;
+use crate::differential::wire::{Answer, Client};
 
 /// Aggregates whose value does not hang on the order of what they aggregate.
 const UNORDERED: &[&str] = &[

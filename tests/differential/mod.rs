@@ -74,7 +74,7 @@ fn generated_statements_have_the_answers_of_postgresql() {
 
 #[test]
 fn every_aggregate_of_every_type_has_the_answer_of_postgresql() {
-    let postgres = if setting("DIFFERENTIAL_RECORDED", 0) == 1 { None } else { Postgres::start() };
+    let postgres = (setting("DIFFERENTIAL_RECORDED", 0) != 1).then(Postgres::start);
     let mut client = postgres.as_ref().map(|postgres| {
         set_up(postgres.address, postgres::USER);
         Client::connect(postgres.address, postgres::USER).expect("PostgreSQL takes connections")
