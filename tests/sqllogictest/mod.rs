@@ -27,6 +27,7 @@ const NOT_ON_AZURE: &[&str] = &[
     "pg_catalog/sizes",
     "tx/conflict",
     "tx/for_update",
+    "tx/joins",
     "tx/queue",
     "tx/repeatable_read",
 ];
