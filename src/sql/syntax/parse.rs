@@ -18,6 +18,7 @@ use super::dialect::prepare::{self, PrepareCommand};
 use super::dialect::respell::respell;
 use super::dialect::row_locks::readable_locks;
 use super::dialect::sequence::{self, GivenOptions, SequenceCommand};
+use super::dialect::utility::UtilityCommand;
 use super::dialect::words::Unexpected;
 use super::dialect::{
     change, comment, fetch_first, grant, like, names, not_done, operators, plain, role, set_forms, storage,
@@ -81,11 +82,11 @@ pub(crate) fn parse_tokens_of_expression(tokens: Vec<Token>) -> SqlResult<ast::E
 
 fn parse_one(sql: &SourceText, tokens: &[TokenWithSpan]) -> SqlResult<Statement> {
     parse_as_written(sql, tokens).or_else(|error| {
-        let place_of = |error: &Box<SqlError>| {
+        let place_of = |error: &SqlError| {
             let place = sql.line_and_column(error.position.filter(|_| error.kind == ErrorKind::Syntax)?);
             Some(tokens.partition_point(|token| (token.span.start.line, token.span.start.column) < place))
         };
-        let parsed = names::parsed(tokens, &error, place_of, |tokens| parse_as_written(sql, tokens));
+        let parsed = names::parsed(tokens, &error, |error| place_of(error), |tokens| parse_as_written(sql, tokens));
         parsed.ok_or_else(|| {
             let place = place_of(&error);
             not_done::of_join(tokens, place, error)
@@ -188,6 +189,9 @@ fn parse_around(
     if let Some(read) = explain::read(significant) {
         let ExplainSyntax { analyze, verbose, options, statement } = read.map_err(told)?;
         let explained = inner(statement)?;
+        if is_stored_view(&explained.command) {
+            return Ok(Some(explained.command));
+        }
         if !is_explainable(&explained.command) {
             return Err(unexpected_token(sql, statement.first().copied(), significant));
         }
@@ -215,6 +219,11 @@ fn is_explainable(command: &Command) -> bool {
         Command::Cursor(command) => matches!(command, CursorCommand::Declare(_)),
         _ => false,
     }
+}
+
+/// CREATE and REFRESH of a materialized view can be explained in PostgreSQL: here they are refused as they are alone.
+fn is_stored_view(command: &Command) -> bool {
+    matches!(command, Command::Utility(UtilityCommand::Refused { name, .. }) if name.ends_with("MATERIALIZED VIEW"))
 }
 
 /// What the parsers give.

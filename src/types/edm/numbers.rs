@@ -107,7 +107,7 @@ impl Source {
             Source::Integers(values) => digits.rescale(i256::from_i128(values.value(row).into()), 0),
             Source::Floats(values, precision) => {
                 let value = values.value(row);
-                let mut text = StackText::<40>::new();
+                let mut text = StackText::<40>::default();
                 // It is long enough for the digits asked for.
                 let _ = write!(text, "{value:.precision$e}");
                 digits.parse(text.as_str())
@@ -120,7 +120,7 @@ impl Source {
 
 /// By way of its digits, so that it is rounded once.
 fn float_of_decimal(value: i256, scale: i8) -> SqlResult<f64> {
-    let mut text = StackText::<DECIMAL_TEXT>::new();
+    let mut text = StackText::<DECIMAL_TEXT>::default();
     // It is long enough for any decimal.
     let _ = write_decimal(&mut text, value, scale, false);
     text.as_str().parse().map_err(|_| SqlError::new(ErrorKind::Internal, "a decimal did not read as a float"))

@@ -127,7 +127,7 @@ fn guid(bytes: &[u8]) -> EdmValue {
 }
 
 fn decimal(value: i256, scale: i8, sql_type: &SqlType) -> EdmValue {
-    let mut text = StackText::<DECIMAL_TEXT>::new();
+    let mut text = StackText::<DECIMAL_TEXT>::default();
     // It is long enough for any decimal.
     let _ = write_decimal(&mut text, value, scale, *sql_type == SqlType::Numeric(None));
     EdmValue::string(text.as_str())

@@ -14,7 +14,7 @@ const MICROS_PER_HOUR: i64 = 60 * MICROS_PER_MINUTE;
 
 /// `1 year 2 mons 3 days 04:05:06.5`.
 pub fn write_interval(out: &mut impl fmt::Write, value: IntervalMonthDayNano, style: IntervalStyle) -> fmt::Result {
-    let mut text = Text::new();
+    let mut text = Text::default();
     let fields = Fields::of(value);
     match style {
         IntervalStyle::Postgres => fields.write_postgres(&mut text),

@@ -63,7 +63,7 @@ fn write_shortest_f64(out: &mut impl fmt::Write, value: f64) -> fmt::Result {
     if value.abs() >= FIRST_UNIT_ABOVE_ONE && is_halfway(text.as_str(), value) {
         // The shortest form was that short only because it was allowed to sit on the boundary.
         for precision in 1..=MAX_FLOAT8_PRECISION {
-            text = StackText::new();
+            text = StackText::default();
             write!(text, "{value:.precision$e}")?;
             if text.as_str().parse() == Ok(value) && !is_halfway(text.as_str(), value) {
                 break;
@@ -84,7 +84,7 @@ pub fn write_f32(out: &mut impl fmt::Write, value: f32, extra_digits: i8) -> fmt
     let mut text = scientific(ryu::Buffer::new().format_finite(value))?;
     if is_halfway_between_reals(text.as_str(), value) {
         for precision in 1..=MAX_FLOAT4_PRECISION {
-            text = StackText::new();
+            text = StackText::default();
             write!(text, "{value:.precision$e}")?;
             if text.as_str().parse() == Ok(value) && !is_halfway_between_reals(text.as_str(), value) {
                 break;
@@ -97,7 +97,7 @@ pub fn write_f32(out: &mut impl fmt::Write, value: f32, extra_digits: i8) -> fmt
 /// The text of `ryu` with an exponent: `-125.0` as `-1.25e2`. Rust's own `{:e}` takes the upper one of two shortest forms
 /// that are equally near, `ryu` and PostgreSQL the even one.
 fn scientific(shortest: &str) -> Result<StackText<FLOAT_BYTES>, fmt::Error> {
-    let mut text = StackText::new();
+    let mut text = StackText::default();
     let Some((whole, fraction)) = shortest.split_once('.').filter(|_| !shortest.contains('e')) else {
         text.write_str(shortest)?;
         return Ok(text);
@@ -126,11 +126,11 @@ fn scientific(shortest: &str) -> Result<StackText<FLOAT_BYTES>, fmt::Error> {
 fn write_rounded(out: &mut impl fmt::Write, value: f64, digits: i8, extra_digits: i8) -> fmt::Result {
     let digits = digits.saturating_add(extra_digits).max(1);
     let precision = usize::try_from(digits - 1).unwrap_or(0);
-    let mut text = StackText::<FLOAT_BYTES>::new();
+    let mut text = StackText::<FLOAT_BYTES>::default();
     write!(text, "{value:.precision$e}")?;
     let (number, exponent) = text.as_str().split_once('e').unwrap_or((text.as_str(), "0"));
     let number = if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number };
-    let mut trimmed = StackText::<FLOAT_BYTES>::new();
+    let mut trimmed = StackText::<FLOAT_BYTES>::default();
     write!(trimmed, "{number}e{exponent}")?;
     write_scientific(out, trimmed.as_str(), digits.into())
 }
@@ -191,7 +191,7 @@ fn write_scientific(out: &mut impl fmt::Write, scientific: &str, limit: i32) -> 
     let exponent: i32 = exponent.parse().unwrap_or_default();
     let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |rest| ("-", rest));
     let (first, rest) = digits.split_once('.').unwrap_or((digits, ""));
-    let mut text = StackText::<FLOAT_BYTES>::new();
+    let mut text = StackText::<FLOAT_BYTES>::default();
     text.write_str(sign)?;
     if (-4..limit).contains(&exponent) {
         write_plain(&mut text, first, rest, exponent)?;
@@ -241,7 +241,7 @@ pub fn write_decimal(out: &mut impl fmt::Write, value: i256, scale: i8, trimmed:
             end -= 1;
         }
     }
-    let mut text = StackText::<{ DECIMAL_BYTES + 2 }>::new();
+    let mut text = StackText::<{ DECIMAL_BYTES + 2 }>::default();
     if negative {
         text.push(b'-');
     }

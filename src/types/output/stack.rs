@@ -8,11 +8,13 @@ pub struct StackText<const N: usize> {
     len: usize,
 }
 
-impl<const N: usize> StackText<N> {
-    pub fn new() -> Self {
+impl<const N: usize> Default for StackText<N> {
+    fn default() -> Self {
         Self { bytes: [0; N], len: 0 }
     }
+}
 
+impl<const N: usize> StackText<N> {
     /// Appends one ASCII character; what does not fit is left out.
     pub fn push(&mut self, ascii: u8) {
         if let Some(slot) = self.bytes.get_mut(self.len) {
@@ -91,7 +93,7 @@ mod tests {
 
     #[test]
     fn digits_are_padded_to_their_width() {
-        let mut text = StackText::<40>::new();
+        let mut text = StackText::<40>::default();
         text.digits(7, 2);
         text.push(b':');
         text.digits(u64::MAX, 2);
@@ -100,7 +102,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_an_error() {
-        let mut text = StackText::<3>::new();
+        let mut text = StackText::<3>::default();
         assert!(text.write_str("abc").is_ok());
         assert!(text.write_str("d").is_err());
         assert_eq!(text.as_str(), "abc");

@@ -40,7 +40,10 @@ impl Plain {
             Some(Keyword::FOR) if self.is(1, "READ") && self.is(2, "ONLY") => 3,
             Some(Keyword::GROUP) if self.is(1, "BY") => return self.group_by(),
             Some(Keyword::USING) if self.is_ordered() => return self.order_using(),
-            Some(Keyword::SELECT) if self.is_empty_list() => return Ok(self.empty_list()),
+            Some(Keyword::SELECT) if self.is_empty_list() => {
+                self.empty_list();
+                return Ok(());
+            }
             Some(Keyword::FROM) if self.opens_trim() => 1,
             _ if self.is(0, "NCHAR") && (self.opens(1) || self.is(1, "VARYING")) => {
                 self.kept.push(self.word("CHAR", Keyword::CHAR));
@@ -48,9 +51,13 @@ impl Plain {
                 return Ok(());
             }
             Some(Keyword::NATIONAL) if self.is(1, "CHARACTER") || self.is(1, "CHAR") => 1,
-            Some(Keyword::ON) if self.is(1, "CONFLICT") && self.opens(2) => return Ok(self.conflict()),
+            Some(Keyword::ON) if self.is(1, "CONFLICT") && self.opens(2) => {
+                self.conflict();
+                return Ok(());
+            }
             Some(Keyword::SIMILAR) if !self.is(1, "TO") && self.kept.iter().any(|t| is_word(t, "SUBSTRING")) => {
-                return Ok(self.similar());
+                self.similar();
+                return Ok(());
             }
             None if self.source[self.at].token == Token::Mul && self.follows_table() => 1,
             _ => 0,

@@ -70,9 +70,8 @@ impl Create {
     fn taken(&mut self, depth: usize, is_index: bool) -> SqlResult<bool> {
         let is = |ahead: usize, word: &str| self.is_word(self.at + ahead, word);
         let opens = |ahead: usize| self.source.get(self.at + ahead).is_some_and(|t| t.token == Token::LParen);
-        let skipped = if self.at == 1 && is(0, "UNLOGGED") {
-            1
-        } else if self.at > 2 && is(0, "LOGGED") && self.kept.iter().any(|t| keyword(t) == Some(Keyword::SEQUENCE)) {
+        let is_of_sequence = || self.kept.iter().any(|t| keyword(t) == Some(Keyword::SEQUENCE));
+        let skipped = if (self.at == 1 && is(0, "UNLOGGED")) || (self.at > 2 && is(0, "LOGGED") && is_of_sequence()) {
             1
         } else if is(0, "TABLESPACE") && !opens(1) && !self.names_column() {
             2
@@ -87,9 +86,7 @@ impl Create {
                 return Err(SqlError::new(ErrorKind::UndefinedObject, message));
             }
             2
-        } else if is(0, "NULLS") && is(1, "DISTINCT") {
-            2
-        } else if depth == 0 && is(0, "WITHOUT") && is(1, "OIDS") {
+        } else if (is(0, "NULLS") && is(1, "DISTINCT")) || (depth == 0 && is(0, "WITHOUT") && is(1, "OIDS")) {
             2
         } else if depth > 0 && is(0, "USING") && is(1, "INDEX") && is(2, "TABLESPACE") {
             4
