@@ -4,6 +4,7 @@
 //! The tables are the rule; ARCHITECTURE.md explains them. A new edge is a change of design, made here and there together,
 //! never by the way.
 
+mod recipes;
 mod rooms;
 mod source;
 
