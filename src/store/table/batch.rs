@@ -1,8 +1,8 @@
 //! Entity group transactions: a [`Batch`] is the proof that the service would take it as one.
 //!
 //! One table, one partition, 1 to 100 operations, each entity once, a `$batch` body under 4 MiB, every entity within
-//! the service's limits. All of it is checked as operations are pushed, so that whoever collects them learns at once
-//! which one breaks a rule.
+//! the service's limits. All of it is checked as operations are pushed, so that the caller that collects them learns at
+//! once which one breaks a rule.
 
 use std::collections::HashSet;
 

@@ -65,7 +65,7 @@ pub struct EntityColumns {
 /// scan's memory, nor Arrow's 32-bit offsets.
 const BATCH_VARIABLE_BYTES: usize = 8 * 1024 * 1024;
 
-/// Rows that there is room for where nobody knows how many will come.
+/// How many rows to make room for when the number of rows to come is unknown.
 const MANY_ROWS: usize = 1024;
 
 /// Bytes that there is room for in each text.

@@ -1,6 +1,6 @@
-//! A store that stands before another one, and does itself only what is its purpose.
+//! A store that wraps another one: it implements only the calls that it changes, and the rest go to the wrapped store.
 //!
-//! What [`TableStore`] learns is passed on here, in one place: no layer can forget it.
+//! A method that is added to [`TableStore`] is forwarded here, once for all wrappers, so no wrapper can forget it.
 
 use std::sync::Arc;
 

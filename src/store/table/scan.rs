@@ -114,8 +114,8 @@ pub struct ScanRequest {
     /// Ascending and disjoint by partition, also for a reverse scan. No range: no rows.
     pub ranges: Arc<[KeyRange]>,
     pub columns: Arc<ScanColumns>,
-    /// Entities of which this is not true may be left out; nobody relies on it. It can ask about properties that are not
-    /// among the columns.
+    /// The store may leave out entities of which this is not true; the caller must not rely on it. It can ask about
+    /// properties that are not among the columns.
     pub predicate: Option<Predicate>,
     pub direction: Direction,
     /// At most this many entities are returned, and hardly more are read.

@@ -6,7 +6,7 @@ use xxhash_rust::xxh64::xxh64;
 
 use crate::model::EntityKey;
 
-/// One way to hash, which nobody outside can know.
+/// A hash function with a random seed, so that clients cannot choose keys that collide.
 #[derive(Debug, Clone, Copy)]
 pub struct SeededHash {
     seed: u64,
@@ -23,7 +23,7 @@ impl SeededHash {
         xxh64(key.row.as_str().as_bytes(), xxh64(key.partition.as_str().as_bytes(), self.seed))
     }
 
-    /// Of what is no key.
+    /// The hash of a text that is not an entity key.
     pub fn of_bytes(self, bytes: &[u8]) -> u64 {
         xxh64(bytes, self.seed)
     }

@@ -1,4 +1,5 @@
-//! What a store tells of segments: parts of a table that it keeps once more in a form that is read faster.
+//! What a store reports about its segments: parts of a table that it keeps a second time in a form that is faster to
+//! read.
 
 use crate::model::{EdmDateTime, EntityKey};
 

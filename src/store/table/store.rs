@@ -24,7 +24,7 @@ pub struct Promises {
     pub reverse_scans: bool,
     /// What one [`TableReader`] sees as one consistent moment.
     pub snapshot: SnapshotScope,
-    /// Nobody else writes to it while it is open: locks taken in this process bind everybody.
+    /// No other process writes to it while it is open, so locks taken in this process exclude every other writer.
     pub sole_writer: bool,
 }
 
@@ -60,7 +60,8 @@ pub struct TableSize {
     pub bytes: u64,
 }
 
-/// What a store can tell of itself at little cost; `None` for what it cannot. What counts does so since it was opened.
+/// What a store can tell of itself at little cost; `None` for what it cannot. Counters begin at zero when the store is
+/// opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StoreFigures {
     /// What its files take, journals and what waits to be merged among them.
@@ -102,8 +103,8 @@ pub trait TableReader: Send + Sync + 'static {
     /// All tables, ordered by name ignoring case, spelled as they were created.
     async fn list_tables(&self) -> Result<Vec<TableName>, StoreError>;
 
-    /// What properties and types were ever seen in the table; never less than what a scan of this reader can meet, where
-    /// nobody writes past the store. Elsewhere a scan adds what it meets.
+    /// What properties and types were ever seen in the table; as long as all writes go through this store, never less
+    /// than what a scan of this reader can meet. Where other programs write too, a scan adds what it meets.
     ///
     /// # Errors
     /// [`StoreError::TableMissing`].
@@ -116,8 +117,8 @@ pub trait TableReader: Send + Sync + 'static {
     }
 
     /// About how much the table holds, told at once and without reading it. Never a promise about this reader's moment:
-    /// commits that come later may be in it. While nobody writes, a store that counts says what a scan would find, also
-    /// after it was opened anew. `None` where it has not counted.
+    /// commits that come later may be in it. While there are no writes, a store that counts says what a scan would
+    /// find, also after it was opened anew. `None` where it has not counted.
     ///
     /// # Errors
     /// [`StoreError::TableMissing`].
@@ -224,7 +225,7 @@ pub trait TableStore: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Makes these parts now, which otherwise happens by and by, and waits for it.
+    /// Makes these parts now and waits until they are made; otherwise the store makes them in the background.
     ///
     /// # Errors
     /// [`StoreError::TableMissing`], where there are such parts; what the disk says.
@@ -233,7 +234,7 @@ pub trait TableStore: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Says which columns are asked for that are made of others, instead of what was said before: where the store keeps
+    /// Tells the store which derived columns scans ask for, in place of what it was told before: where the store keeps
     /// entities once more to read them faster, it may keep these with them. Of a table that is not there yet, too.
     fn keep_derived(&self, table: &TableName, columns: Vec<Arc<DerivedColumn>>) {
         let _ = (table, columns);

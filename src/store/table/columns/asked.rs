@@ -1,4 +1,4 @@
-//! What a scan asks for: its columns, what of them is read of rows, and what is made of that.
+//! Which columns a scan asks for, which stored columns must be read for them, and which are then derived from those.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Columns that are made of stored ones, in a way that only who asks for them knows.
+//! Columns that are computed from stored ones by a function that the caller supplies; the store knows only its id.
 
 use std::error::Error;
 use std::fmt;
@@ -11,7 +11,7 @@ use super::dictionary::{dictionary, dictionary_type};
 use super::{ColumnType, ScanColumn};
 use crate::model::PropertyName;
 
-/// Why a column could not be made: in the words of who asks for it.
+/// Why a column could not be made, in the words of the code that asked for it.
 pub type DeriveError = Arc<dyn Error + Send + Sync>;
 
 /// From the inputs, all of one length, to as many values.
@@ -19,8 +19,9 @@ type Derive = dyn Fn(&[ArrayRef]) -> Result<ArrayRef, DeriveError> + Send + Sync
 
 /// A column whose values are made of others of the same row.
 ///
-/// Its id says what is made of what and how: columns of one id have the same values over the same rows. A store may keep
-/// them under it, and hand them out in a later run ([`TableStore::keep_derived`](crate::table::TableStore::keep_derived)).
+/// Its id names the inputs and the function: columns with one id have the same values over the same rows. A store may
+/// keep them under it, and hand them out in a later run
+/// ([`TableStore::keep_derived`](crate::table::TableStore::keep_derived)).
 pub struct DerivedColumn {
     id: String,
     inputs: Vec<ScanColumn>,

@@ -1,4 +1,4 @@
-//! Texts of which many rows have the same one: looked at once for all of them.
+//! Columns of texts as dictionaries, so that a text that many rows share is looked at only once.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub fn first_rows(texts: &StringArray) -> Option<UInt32Array> {
 /// The texts of these rows of `texts`, as a dictionary of it.
 ///
 /// # Errors
-/// For a row that is not there, and what is no texts.
+/// When a row number is beyond the end of `texts`, or `texts` is not a text column.
 pub fn texts_of_rows(rows: UInt32Array, texts: ArrayRef) -> Result<ArrayRef, ArrowError> {
     Ok(Arc::new(DictionaryArray::<UInt32Type>::try_new(rows, texts)?))
 }
@@ -46,7 +46,7 @@ pub fn texts_of_rows(rows: UInt32Array, texts: ArrayRef) -> Result<ArrayRef, Arr
 /// The texts as a dictionary, in which equal ones have one key where that pays.
 ///
 /// # Errors
-/// For what is no texts.
+/// When `texts` is not a text column.
 pub(super) fn dictionary(texts: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     let strings = texts.as_string_opt::<i32>();
     let strings = strings.ok_or_else(|| ArrowError::SchemaError("only texts are kept in dictionaries".to_owned()))?;
@@ -59,7 +59,7 @@ pub(super) fn dictionary(texts: &ArrayRef) -> Result<ArrayRef, ArrowError> {
 /// The texts as a dictionary in which each row has a key of its own.
 ///
 /// # Errors
-/// For what is no texts.
+/// When `texts` is not a text column.
 pub fn text_for_each_row(texts: ArrayRef) -> Result<ArrayRef, ArrowError> {
     let all = (0..).take(texts.len()).collect::<ScalarBuffer<u32>>();
     texts_of_rows(UInt32Array::new(all, texts.nulls().cloned()), texts)
@@ -68,7 +68,7 @@ pub fn text_for_each_row(texts: ArrayRef) -> Result<ArrayRef, ArrowError> {
 /// The text of each row, as Utf8. Nothing is copied where each has a key of its own.
 ///
 /// # Errors
-/// For a dictionary of what is no texts.
+/// When the dictionary's values are not a text column.
 pub fn dictionary_texts(dictionary: &DictionaryArray<UInt32Type>) -> Result<ArrayRef, ArrowError> {
     let (keys, texts) = (dictionary.keys(), dictionary.values());
     let is_own = keys.nulls() == texts.nulls() && (0..).zip(keys.values()).all(|(row, key)| row == *key);

@@ -1,7 +1,7 @@
 //! The `$batch` body of an entity group transaction, and what single requests have in common with it.
 //!
-//! The service limits the *body* of a transaction, so whether a batch is legal can only be said by whoever can write
-//! that body. It is written here, once, into any [`std::fmt::Write`]: a string that is sent, or a counter. What a store
+//! The service limits the *body* of a transaction, so only code that can write that body can say whether a batch is
+//! legal. It is written here, once, into any [`std::fmt::Write`]: a string that is sent, or a counter. What a store
 //! promises to accept and what goes over the wire can therefore not drift apart.
 //!
 //! A body's length must follow from its operations alone, or moving a table to another account would make legal

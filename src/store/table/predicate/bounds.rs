@@ -1,4 +1,5 @@
-//! What is known of a column over many entities, and which tests that rules out: for stores that skip whole batches.
+//! The least and greatest values of a column over many entities, and which tests none of these entities can pass: for
+//! stores that skip whole batches.
 
 use std::cmp::Ordering;
 

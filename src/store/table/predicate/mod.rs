@@ -1,8 +1,8 @@
 //! What a scan's rows must be true of, as far as a store can tell: comparisons of stored values with constants.
 //!
-//! A [`Predicate`] is a hint. A store may leave out every entity of which it is not true, and must never leave out one of
-//! which it is true: whoever asked checks again what comes out. So a store may use all of it, some of it or nothing, per
-//! entity ([`Predicate::may_hold`]) or for a whole batch of which it knows the least and the greatest values
+//! A [`Predicate`] is a hint. A store may leave out every entity of which it is not true, and must never leave out one
+//! of which it is true: the caller checks again what comes out. So a store may use all of it, some of it or nothing,
+//! per entity ([`Predicate::may_hold`]) or for a whole batch of which it knows the least and the greatest values
 //! ([`Predicate::may_hold_within`]).
 //!
 //! Values are compared as the scan column of the test's type shows them:
@@ -31,8 +31,8 @@ use super::ColumnType;
 use crate::model::limits::DOUBLE_EXACT_INTEGER_MAX;
 use crate::model::{EdmDateTime, EdmRef, EdmType, EdmValue, PropertyName};
 
-/// Comparisons with AND and OR between them. There is no NOT: whoever makes one turns the comparisons round, since an
-/// absent value makes both a comparison and its opposite untrue. Cheap to clone.
+/// Comparisons with AND and OR between them. There is no NOT, because an absent value makes both a comparison and its
+/// opposite untrue: code that has a NOT to express replaces each comparison below it by its opposite. Cheap to clone.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Predicate {
     /// True when all of them are.
