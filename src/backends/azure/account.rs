@@ -1,7 +1,7 @@
 //! Which account is talked to, where, and what proves that we may.
 //!
-//! Everything that could make requests go to the wrong place, or a key over a line that others read, is refused here.
-//! No error repeats a value of a connection string.
+//! Settings that could send requests to the wrong server, or send a key unencrypted, are refused here. No error repeats
+//! a value of a connection string.
 
 use std::fmt;
 use std::net::IpAddr;

@@ -28,7 +28,8 @@ const MINIMAL_METADATA: &str = "application/json;odata=minimalmetadata";
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(35);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 pub(super) const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
-/// Node, which the emulator runs on, closes what is idle for 5 seconds, also as a request is on its way.
+/// Node, which the emulator runs on, closes connections that are idle for 5 seconds, even while a request is on its
+/// way.
 const IDLE_TIMEOUT_OF_EMULATOR: Duration = Duration::from_secs(4);
 /// A write that takes longer has waited for others at the service. The emulator, which does one thing at a time, takes a
 /// connection for idle that waits for 5 seconds, and resets it.

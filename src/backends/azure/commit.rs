@@ -179,7 +179,7 @@ fn written(operation: &Operation, part: &Part) -> Result<Written, StoreError> {
     Ok(Written::Entity { etag, timestamp })
 }
 
-/// The service's ETags are made of the Timestamp; nothing but what is told to clients rests on that.
+/// The service derives its ETags from the Timestamp. Only what clients are shown relies on that.
 fn timestamp_of(etag: &ETag) -> Option<EdmDateTime> {
     let (_, text) = etag.as_str().split_once("datetime'")?;
     EdmDateTime::parse(&text.split_once('\'')?.0.replace("%3A", ":").replace("%3a", ":"))

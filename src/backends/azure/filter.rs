@@ -1,8 +1,8 @@
 //! Key ranges as requests: points, and `$filter` expressions over PartitionKey and RowKey, with what else is asked.
 //!
 //! The service compares keys by their UTF-16 units; here they are ordered by their UTF-8 bytes. The two agree but for
-//! characters beyond U+D7FF. A bound that has one is widened to what stands before it; whoever reads checks each key
-//! against its range, so a filter may be too wide and never too narrow.
+//! characters beyond U+D7FF. A bound that has one is widened to the part of the text before it. The reader checks each
+//! key against its range, so a filter may be too wide, but must never be too narrow.
 
 use std::sync::Arc;
 

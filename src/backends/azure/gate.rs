@@ -108,7 +108,7 @@ impl Gate {
         state.debt += state.limit - limit;
         state.limit = limit;
         state.answers = 0;
-        // Those that nobody holds can go at once.
+        // Permits that are not in use can go at once.
         state.debt -= self.account.forget_permits(state.debt);
     }
 

@@ -1,8 +1,8 @@
 //! What properties tables have, as far as it is known: from samples, from what is read, from what is written.
 //!
 //! The service keeps no such record. A table is sampled when its columns are first asked for, and again after a while;
-//! whatever a scan meets or a commit writes is added at once. So unlike elsewhere a property can exist that nobody here
-//! has seen yet; it becomes a column as soon as somebody does.
+//! whatever a scan meets or a commit writes is added at once. So, unlike in the other stores, a property can exist that
+//! this process has not seen yet; it becomes a column as soon as it is seen.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

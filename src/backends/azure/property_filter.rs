@@ -141,7 +141,7 @@ impl Writer<'_> {
                 let bounds = lower(&from).into_iter().chain(upper(&to));
                 join(bounds.filter_map(|(op, at)| text(column, op, &at)).collect(), "and")
             }
-            // Nothing finds what is not there.
+            // No filter of the service finds absent properties.
             Condition::IsNull | Condition::IsNotNull => None,
         }
     }
@@ -262,7 +262,7 @@ impl Writer<'_> {
     }
 }
 
-/// Equality by way of what is no less and no greater.
+/// Equality, written as "not less and not greater".
 fn in_order(op: CompareOp, simple: impl Fn(CompareOp) -> Expression) -> Option<Expression> {
     match op {
         CompareOp::Eq => join(vec![simple(CompareOp::GtEq), simple(CompareOp::LtEq)], "and"),

@@ -1,4 +1,4 @@
-//! Samples of tables that nobody declared: pages from several places of the key space, and what their entities have.
+//! Samples of undeclared tables: pages from several places of the key space, and which properties their entities have.
 //!
 //! The first page shows where the table begins. Behind it the places are those where keys often begin, and those behind
 //! each beginning of the last key that was seen: past `2024-01-31|ann` lie other names, other days, other months, other
@@ -107,7 +107,8 @@ impl Sample {
     }
 }
 
-/// What is known of a table: sampled when nothing is, or nothing recent, and anew while what is known still serves.
+/// What is known of a table. It is sampled first if nothing is known or the last sample has expired; a sample that will
+/// expire soon is used and renewed in the background.
 ///
 /// # Errors
 /// [`StoreError::TableMissing`].
@@ -137,7 +138,7 @@ fn renew(core: &Arc<Core>, table: &TableName) {
     tokio::spawn(async move {
         let _one = one;
         if let Err(error) = sample_anew(&core, &table).await {
-            // Whoever asks once it is too old is told.
+            // The error itself is returned to the next caller that asks after the old sample has expired.
             tracing::debug!(%table, %error, "the table could not be sampled");
         }
     });

@@ -18,7 +18,7 @@ use super::size::Growth;
 
 type Seen = Mutex<ObservedSchema>;
 
-/// Who wants to know what is written into which table. One that lost interest is forgotten.
+/// The analyses under way, which want to know what is written into their tables. One that has ended is removed.
 #[derive(Default)]
 pub(super) struct Recorders(Vec<(u32, Weak<Seen>)>);
 

@@ -180,7 +180,8 @@ impl Committer {
         }
     }
 
-    /// Nobody writes any more: the next start is spared what it need not read.
+    /// There are no writers any more. Emptying the journal now makes the next start faster, which would have to read
+    /// it.
     fn end(&self) {
         if let Err(error) = self.engine.empty_journal() {
             tracing::warn!(%error, "the journal stays as it is: the next start reads it");
@@ -207,7 +208,8 @@ impl Committer {
         }
         let failure = if self.live.commit == before { None } else { self.make_durable(answers.len(), jobs).err() };
         if std::mem::take(&mut self.has_trimmed) && self.live.commit == before && self.broken.is_none() {
-            // What was removed is kept for whoever sees it: so nobody new is to.
+            // A published view keeps what it shows on the disk. With a new view, later readers no longer hold back what
+            // was removed.
             self.publish();
         }
         for answer in answers {
@@ -283,7 +285,7 @@ impl Committer {
         Arc::make_mut(&mut live.tables).remove(name);
         live.dropped.push(table.number);
         self.write(Checked { writes, live, sizes: Vec::new() })?;
-        // Whoever still reads them keeps their files.
+        // Readers that still use the segments keep their files until they are done.
         table.segments.list().iter().for_each(|segment| segment.condemn());
         Ok(())
     }
@@ -334,7 +336,7 @@ impl Committer {
         Ok(())
     }
 
-    /// Nobody sees it, so it needs no sync.
+    /// No reader looks at these entries, so their removal needs no sync.
     fn trim_delta(&mut self, trim: &Trim) -> Result<(), StoreError> {
         self.check_usable()?;
         let writes = trim.check(&self.engine)?;
@@ -393,8 +395,8 @@ impl Committer {
         self.shared.published.set(view);
     }
 
-    /// Goes on removing the rows of a dropped table. Nobody waits for it and nobody sees it, so it needs no sync: what
-    /// is lost of it is done again.
+    /// Goes on removing the rows of a dropped table. No caller waits for it and no reader sees it, so it needs no sync:
+    /// what a crash undoes is done again.
     fn remove_some_rows(&mut self) {
         if let Err(error) = self.try_remove_some_rows() {
             self.fail(error);

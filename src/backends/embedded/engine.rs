@@ -21,7 +21,7 @@ pub(super) const FLUSH_LOOK: Duration = Duration::from_millis(10);
 /// A store that is closed does not wait longer for that: reading the journal takes less.
 const LONGEST_LAST_FLUSH: Duration = Duration::from_secs(5);
 
-/// The open engine. Commits go through the commit thread alone; everybody reads, from snapshots.
+/// The open engine. Only the commit thread writes; any thread may read, from snapshots.
 pub(super) struct Engine {
     /// Entities, under the keys of [`super::key_bytes`].
     pub(super) rows: Keyspace,
@@ -51,10 +51,10 @@ impl Engine {
         let open = || {
             // The commit thread flushes and syncs once for all batches of a round.
             let builder = Database::builder(&path).cache_size(options.cache_bytes).manual_journal_persist(true);
-            // Of several workers one waits for files to be written by asking over and over: on a small machine that takes
-            // the processor from everybody else. One alone would wait for itself when the engine asked for full memory
-            // to be written, for it asks with each batch and fills the queue that the worker puts its own next step into:
-            // `write` sees to that instead, once.
+            // Of several workers one waits for files to be written by asking over and over: on a small machine that
+            // takes the processor from all other threads. One alone would wait for itself when the engine asked for
+            // full memory to be written, for it asks with each batch and fills the queue that the worker puts its own
+            // next step into: `write` sees to that instead, once.
             let is_small = std::thread::available_parallelism().is_ok_and(|processors| processors.get() <= 2);
             let db = if is_small { builder.worker_threads(1) } else { builder }.open()?;
             let options = || KeyspaceCreateOptions::default().manual_journal_persist(true).max_memtable_size(u64::MAX);
@@ -152,7 +152,7 @@ impl Engine {
         self.keyspaces().iter().all(|keyspace| keyspace.sealed_memtable_count() == 0)
     }
 
-    /// Makes the delta's files anew, without the entries that nobody sees any more.
+    /// Rewrites the delta's files without the entries that no reader sees any more.
     pub(super) fn compact_delta(&self) -> Result<(), StoreError> {
         self.guarded(|| self.delta.major_compact())
     }
@@ -214,7 +214,7 @@ impl Engine {
 pub(super) enum WriteError {
     /// It is not: writing had failed before.
     NotTried(StoreError),
-    /// Nobody knows: some or all of it may be in the journal.
+    /// It is unknown: some or all of it may be in the journal.
     Unknown(StoreError),
 }
 

@@ -1,8 +1,9 @@
 //! How many commits share a sync.
 //!
-//! All that wait when a round begins share one. Clients that commit one thing after the other fall into two groups then,
-//! of which one waits for the sync of the other, and each sync serves half of them. Whoever was answered with the last
-//! round is likely to come again at once: on a slow disk a sync that waits a little for them serves all.
+//! All that wait when a round begins share one. Clients that commit one thing after the other fall into two groups
+//! then, of which one waits for the sync of the other, and each sync serves half of them. A client that was answered
+//! with the last round is likely to commit again at once, so on a slow disk a sync that waits a little for those
+//! clients serves all of them.
 
 use std::time::{Duration, Instant};
 

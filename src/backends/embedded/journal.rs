@@ -28,7 +28,8 @@ pub(super) fn is_long(folder: &Path) -> io::Result<bool> {
     Ok(bytes > LONG_BYTES)
 }
 
-/// Empties it. Everything in it is in other files, and on the disk; nobody writes into it any more.
+/// Empties the journal. The caller has made sure that everything in it is in other files and on the disk, and that
+/// there are no more writers.
 ///
 /// # Errors
 /// What the disk says.

@@ -161,15 +161,15 @@ impl EmbeddedStore {
         Ok(store)
     }
 
-    /// Makes now what segments are to be made, which otherwise happens by and by, and waits for it. Not to be called
-    /// where nothing may block.
+    /// Makes the segments that are due and waits until they are made; otherwise the background thread makes them. Not
+    /// to be called where nothing may block.
     pub fn build_segments(&self) {
         if let Some(builder) = &self.builder {
             builder.work_now();
         }
     }
 
-    /// Ends the store: what was handed over is committed, then the folder is free as soon as no reader is left.
+    /// Ends the store: commits that were handed over are finished, and the folder is free once the last reader is gone.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] when the commit thread had come to a bad end.
@@ -211,7 +211,7 @@ fn open_engine(folder: &Arc<Folder>, options: &EmbeddedOptions) -> Result<(Arc<E
 
 impl Drop for EmbeddedStore {
     fn drop(&mut self) {
-        // Whoever wants to know closes it.
+        // An error is lost here. A caller that wants to know it closes the store instead of dropping it.
         let _ = self.stop();
     }
 }

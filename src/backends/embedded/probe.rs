@@ -1,8 +1,8 @@
 //! Looking at the span of a batch's keys instead of at each of them.
 //!
-//! What is loaded in the order of its keys, and a new partition, meet nothing that is there: one look at the span says so
-//! for all of a batch. Where rows lie between the keys, or so much was deleted there that the look itself takes long, it
-//! is in vain, and after each such look the next ones are left out, more of them each time.
+//! Rows that are loaded in the order of their keys, or into a new partition, meet no existing rows, and one look at the
+//! span shows that for the whole batch. The look is wasted where rows lie between the keys, or where so much was
+//! deleted that it takes long. After each wasted look the next ones are skipped, more of them each time.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,8 @@ use super::tries::Tries;
 
 /// Fewer operations than this are looked up one by one.
 const LEAST_OPERATIONS: usize = 8;
-/// A look that takes longer is in vain, whatever it finds: about what a hundred single ones take.
+/// A look that takes longer than this counts as wasted, whatever it finds: it is about the time of a hundred look-ups
+/// of single keys.
 const LONG: Duration = Duration::from_micros(300);
 
 /// Whether looking at spans has been worth it.

@@ -1,4 +1,4 @@
-//! Reading: every reader holds the view that was published last when it was made.
+//! Readers. Each holds the view that was the last published one when the reader was made.
 
 use std::sync::{Arc, PoisonError, RwLock};
 

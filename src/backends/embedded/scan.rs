@@ -37,7 +37,8 @@ pub(super) struct Scan {
 impl Scan {
     pub(super) fn new(view: Arc<View>, table: Arc<TableMeta>, request: ScanRequest) -> Self {
         let request = Arc::new(request);
-        // Where partitions have to be looked for, nobody knows how many there are before the first row.
+        // If the partitions are not given, their number is unknown before the first row is read, so the scan may be
+        // long.
         let is_near = |range: &KeyRange| range.partitions.as_point().is_some();
         let is_short = request.ranges.len() <= FEW_RANGES && request.ranges.iter().all(is_near);
         let is_point = |range: &KeyRange| range.as_point().is_some();
@@ -93,7 +94,7 @@ impl Scan {
 
     fn take_batch(&mut self) -> Result<Option<RecordBatch>, StoreError> {
         let Some(batch) = self.ready.pop_front() else { return self.rows.take() };
-        // Counted as they are handed out: nobody has touched them before.
+        // These rows are counted here, when they are handed out, because reading a segment does not count them.
         self.request.stats.add_entities_scanned(batch.num_rows());
         let bytes = batch.columns().iter().map(|column| column.to_data().get_slice_memory_size().unwrap_or_default());
         self.request.stats.add_bytes(bytes.sum());
@@ -132,7 +133,8 @@ impl Scan {
                             if !is_at_end {
                                 self.walk.put_back(piece);
                             }
-                            // A short scan is at its end, too, where that is: nobody comes again to find it out.
+                            // A short scan goes on until it knows that it has reached its end, because it is not asked
+                            // again.
                             if !is_at_end || rows == usize::MAX {
                                 return Ok(());
                             }

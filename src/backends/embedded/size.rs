@@ -15,7 +15,7 @@ use super::engine::Engine;
 
 /// The version of the bytes of a count.
 const VERSION: u8 = 1;
-/// Stands for a number of entities that nobody has counted.
+/// Stands for a number of entities that was not counted.
 const UNKNOWN: u64 = u64::MAX;
 
 /// The count of one table, shared by all its states: it is about now, not about a reader's moment.

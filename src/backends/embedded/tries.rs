@@ -5,12 +5,12 @@ use std::cell::Cell;
 /// At most so many chances are left out before the next try, as a power of two.
 const MOST_DOUBLINGS: u32 = 10;
 
-/// After each try in vain more of the next chances are left out; after one that was worth it none is.
+/// After each failed try more of the next chances are skipped; after a successful one none is.
 #[derive(Debug, Default)]
 pub(super) struct Tries {
     /// Chances that are not taken any more.
     skipped: Cell<u32>,
-    /// Tries in vain, one after the other.
+    /// Failed tries in a row.
     in_vain: Cell<u32>,
 }
 
@@ -33,7 +33,7 @@ impl Tries {
 mod tests {
     use super::*;
 
-    /// How many of so many chances are taken, when all of them are in vain, or none.
+    /// How many of so many chances are taken, if all of the tries fail, or if none does.
     fn taken(chances: usize, was_worth_it: bool) -> usize {
         let tries = Tries::default();
         let take = |_: &usize| {

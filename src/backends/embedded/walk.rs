@@ -2,8 +2,9 @@
 //!
 //! What is kept as columns too is cut out and left to [`Piece`].
 //!
-//! Where the same row spans apply to many partitions, nobody knows which partitions there are. One look-up finds the
-//! next partition, its spans are read, and the next look-up starts behind it: rows between the spans are never read.
+//! Where the same row spans apply to many partitions, it is not known beforehand which partitions exist. One look-up
+//! finds the next partition, its spans are read, and the next look-up starts behind it: rows between the spans are
+//! never read.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

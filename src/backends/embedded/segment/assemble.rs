@@ -1,7 +1,7 @@
 //! The columns a scan asks for, out of a segment's: the same buffers wherever the type is the same.
 //!
-//! What a segment cannot show exactly as rows would, values of several types in one column among it, is left to rows:
-//! they also know how to say that a value does not fit.
+//! If a segment cannot show a column exactly as rows would (one with values of several types, for example), the rows
+//! are read instead: they also give the right error for a value that does not fit.
 
 use std::cmp::Ordering;
 use std::ops::Range;

@@ -106,7 +106,7 @@ impl SegmentBuilder {
 
     /// Does now whatever there is to do, and waits for it.
     pub(in crate::embedded) fn work_now(&self) {
-        // What fails is said in the log, as whenever nobody waits.
+        // Errors are in the log already: that is where the thread reports them when no caller waits for the work.
         let _ = Request::send(None, self.wake.as_ref());
     }
 

@@ -1,7 +1,7 @@
 //! Derived columns in segments: made when the file is, of the rows that are in it, so that scans need not make them.
 //!
-//! Which ones are worth it is said from above, for each table. A segment that lacks some of them is as good as any other:
-//! what it does not have is made of its inputs, and it is made anew at leisure.
+//! The catalogue says for each table which derived columns to keep. A segment that lacks some of them still gives right
+//! answers: they are computed from its stored columns, and the segment is made anew when there is time.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};

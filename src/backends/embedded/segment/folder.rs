@@ -23,7 +23,7 @@ pub(super) fn make(folder: &Path) -> Result<(), StoreError> {
     std::fs::create_dir_all(folder).map_err(|e| io_error(folder, &e))
 }
 
-/// Deletes the files that are not among these: they were not finished, or nobody reads them any more.
+/// Deletes the files that are not among these: they were not finished, or have no readers any more.
 ///
 /// # Errors
 /// What the disk says.

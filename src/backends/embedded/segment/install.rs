@@ -105,7 +105,7 @@ impl GivingUp {
     }
 }
 
-/// Entries of the delta that nobody needs who comes from now on, with the commits that wrote them.
+/// Entries of the delta that no reader needs that starts from now on, with the commits that wrote them.
 pub(in crate::embedded) struct Trim(pub(super) Vec<(Slice, u64)>);
 
 impl Trim {

@@ -206,7 +206,7 @@ pub(super) fn put(segment: &Segment, engine: &Engine, batch: &mut OwnedWriteBatc
     batch.insert(&engine.segments, key(&segment.meta.span.from), segment.meta.encode(false));
 }
 
-/// From here on it is not known what is written into its span.
+/// From this commit on the delta lacks what is written into the segment's span.
 pub(super) fn put_given_up(segment: &Segment, engine: &Engine, batch: &mut OwnedWriteBatch) {
     batch.insert(&engine.segments, key(&segment.meta.span.from), segment.meta.encode(true));
 }

@@ -13,12 +13,12 @@
 //! without a row that the scan is for are not read ([`prune`]), and several threads share a scan ([`split`]). What is asked
 //! for again and again in another form than it is stored in is kept in that form too ([`derived`]).
 //!
-//! What is written into a span goes to the delta in the batch that writes the row, from the moment on when the
-//! building of its segment begins ([`install`]), until so much of it is written, and so fast, that the segment is given up
-//! until it is made anew. A file is complete on the disk, and its folder too, before one batch puts
-//! it into the manifest. A crash before that leaves a file that nobody names, which is deleted at the next start; a
-//! crash after it leaves delta entries that the segment holds already, which scans skip by their commit and which are
-//! removed piece by piece.
+//! What is written into a span goes to the delta in the batch that writes the row, from the moment on when the building
+//! of its segment begins ([`install`]), until so much of it is written, and so fast, that the segment is given up until
+//! it is made anew. A file is complete on the disk, and its folder too, before one batch puts it into the manifest. A
+//! crash before that leaves a file that the manifest does not name, which is deleted at the next start; a crash after
+//! it leaves delta entries that the segment holds already, which scans skip by their commit and which are removed piece
+//! by piece.
 
 mod assemble;
 pub(super) mod builder;
@@ -147,14 +147,16 @@ impl Segment {
         self.dirty() == 0
     }
 
-    /// A good part of its rows was written since, or nobody knows what was: the rows themselves are read.
+    /// Whether the rows are read instead of this segment: a good part of them was written since it was made, or it is
+    /// unknown which ones were.
     fn is_overwritten(&self) -> bool {
         let dirty = self.dirty();
         self.is_given_up() || (dirty < UNKNOWN && dirty > self.meta.rows / 4)
     }
 
-    /// So much is written into its span that following it would cost more than the segment is worth: until it is made anew
-    /// the delta does not have what is written there, and nobody may read it who does not see a moment before.
+    /// Whether so much is written into its span that keeping its delta would cost more than the segment is worth. Until
+    /// it is made anew the delta lacks what is written there, so only readers with a snapshot from before it was given
+    /// up may use it.
     pub(super) fn is_given_up(&self) -> bool {
         self.is_given_up.load(Ordering::Relaxed)
     }
@@ -183,7 +185,7 @@ impl Segment {
         self.meta.file_bytes
     }
 
-    /// From now on it is in no view that is published: the file is deleted when nobody reads it any more.
+    /// To be called once no published view has the segment any more: its file is deleted after its last reader is done.
     pub(super) fn condemn(&self) {
         self.file.condemn();
     }

@@ -202,8 +202,8 @@ impl Piece {
         Ok(ByteSpan { from, to })
     }
 
-    /// What is left of the batch with what was written between its rows. All at once: who asks for it comes from another
-    /// thread each time.
+    /// The rest of the batch, with the writes between its rows. All at once: the caller comes from another thread each
+    /// time.
     fn merge_all(
         &mut self,
         engine: &Engine,
@@ -380,7 +380,7 @@ fn merged(
     Ok(make_array(merged.freeze()))
 }
 
-/// Over buffers of its own length: who reserves memory for it does so by these.
+/// The same array over buffers of its own length, because queries reserve memory by the length of buffers.
 fn record_batch(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> RecordBatch {
     let columns = columns.into_iter().map(own).collect();
     let options = RecordBatchOptions::new().with_row_count(Some(rows));

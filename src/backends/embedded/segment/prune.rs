@@ -1,4 +1,5 @@
-//! Batches that need not be read: the manifest knows that no row of theirs is one that the scan is for.
+//! Finds batches that need not be read, because the manifest shows that none of their rows can match the scan's
+//! predicate.
 
 use tablegate_store::model::{EdmDateTime, EdmRef, EdmType};
 use tablegate_store::table::ColumnType;

@@ -1,8 +1,8 @@
 //! What was written into a segment's span since it was made, kept as columns from one scan to the next.
 //!
 //! Reading the delta, finding the place of each of its rows in the segment and decoding it takes longer than everything
-//! else a scan does. All of that stays true until the span is written to again, so who scans much of a segment does it
-//! for all that come.
+//! else a scan does. The result is valid until the span is written to again, so a scan of much of a segment keeps it
+//! for the scans that follow.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,4 +1,4 @@
-//! What segments there are, and which one is being made, as others are told.
+//! What `table_segments` shows: which segments there are, and which one is being made.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -10,7 +10,7 @@ use super::super::key_bytes;
 use super::super::meta::TableMeta;
 use super::{Segment, UNKNOWN};
 
-/// What the thread that makes segments is doing: it says so, and everybody may ask.
+/// What the thread that makes segments is doing, written by that thread and readable by any other.
 #[derive(Debug, Default)]
 pub(super) struct Progress(Mutex<Option<Work>>);
 

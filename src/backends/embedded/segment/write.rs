@@ -293,7 +293,7 @@ fn extremes(array: &ArrayRef, edm_type: EdmType) -> Extremes {
         }
         EdmType::Double => {
             let array = array.as_primitive::<Float64Type>();
-            // Where NaN is among them there is no order that everybody agrees on.
+            // NaN sorts differently for different readers, so values with a NaN among them get no least and greatest.
             match (min(array), max(array)) {
                 (Some(least), Some(greatest)) if !array.iter().flatten().any(f64::is_nan) => {
                     Extremes::Doubles(least, greatest)

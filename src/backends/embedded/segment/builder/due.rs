@@ -9,10 +9,10 @@ use super::super::derived::Kept;
 use super::super::write::columns_of;
 use super::Worker;
 
-/// A segment that is written to is left alone so many times: who writes needs the machine more.
+/// A segment that is being written to is not rebuilt for so many rounds: its writers need the machine more.
 const PATIENCE: u32 = 30;
-/// So are rows without a segment that become more, and a segment that was given up: nobody is misled by them, they only take
-/// longer to read.
+/// The same for a growing number of rows without a segment, and for a segment that was given up: both are read
+/// correctly, only more slowly.
 const LONG_PATIENCE: u32 = 120;
 /// Growth of what was written into a segment's span between two looks, in percent, that counts as being written to.
 const GROWING_PERCENT: u64 = 5;
@@ -20,8 +20,9 @@ const GROWING_PERCENT: u64 = 5;
 const GROWING_ROWS_PERCENT: u64 = 1;
 /// A segment is given up when this part of its rows was written since, and more is coming.
 const GIVEN_UP_PART: u64 = 8;
-/// Rows behind the last segment are worth a further one when they are this part of all: so their number stays small. Once
-/// nobody adds to them fewer are enough: who loaded a table asks for it next, and reads all of them as rows.
+/// Rows behind the last segment get a segment of their own when they are this part of all rows, so their number stays
+/// small. Once no more are added, fewer are enough: a table that was just loaded is likely to be queried next, and
+/// these rows would all be read as rows.
 pub(super) const TAIL_PART: u64 = 64;
 const RESTING_TAIL_PART: u64 = 1024;
 /// So is this part of the rows that are worth a first segment.
@@ -79,8 +80,8 @@ impl Worker {
         Ok(if is_outdated { Due::Renewal } else { Due::Nothing })
     }
 
-    /// Whether derived columns could be made of what is in the segment that it does not have: they were not asked for when
-    /// it was made.
+    /// Whether the segment lacks derived columns that could be made from what it has: they were not asked for when it
+    /// was made.
     fn lacks_derived(&self, table: &TableName, segment: &Segment) -> bool {
         let (meta, derived) = (&segment.meta, self.workshop.derivations.of(table));
         let is_kept = |kept: &Kept| meta.kept.fields().find(kept.id()).is_some();

@@ -42,11 +42,12 @@ impl Worker {
     /// How many rows of its span were written since the segment was made.
     pub(super) fn count_dirty(&self, segment: &Segment) -> Result<u64, StoreError> {
         let dirty = segment.dirty();
-        // What was written up to here is in the next view, or nowhere: whoever counts nothing there knows of all of it.
+        // The new view contains everything that was written up to here, so a count of zero in it means that nothing
+        // was.
         self.renew_view()?;
         // The same row may have been written again and again.
         let counted = self.sweep(&segment.meta.span)?;
-        // In the place of what there was; writes that came meanwhile count twice at worst.
+        // The new count replaces the old one; writes that came in between may be counted twice.
         segment.dirty.fetch_add(counted.wrapping_sub(dirty), Ordering::Relaxed);
         Ok(counted)
     }
