@@ -74,7 +74,8 @@ impl CancelRegistry {
         Registration { registry: self.clone(), pid, secret, running }
     }
 
-    /// Stops the statement of a connection, if the secret is right and it runs one. Nobody is told which.
+    /// Stops the statement of a connection, if the secret is right and it runs one. The client is not told whether it
+    /// was.
     pub fn cancel(&self, pid: i32, secret: i32) {
         let inner = lock(&self.inner);
         if let Some(entry) = inner.entries.get(&pid)

@@ -18,9 +18,9 @@ pub(super) enum Failure {
     TooManyConnectionsOf(String),
     /// 28000
     NoUser,
-    /// 28000: a connection that nobody may have.
+    /// 28000: a connection that is refused whatever the client proves.
     NotAuthorized(String),
-    /// 28P01, also for a name that is no user's.
+    /// 28P01, also for a name that is not a user's.
     WrongPassword(String),
     /// 57P05
     IdleSession,

@@ -24,7 +24,7 @@ pub(super) enum Halt {
     Statement(Failure),
     /// The client is told, then the connection is closed.
     Fatal(Failure),
-    /// Nobody is there to be told.
+    /// The client has gone, so no error can be sent.
     Gone,
 }
 
@@ -67,7 +67,7 @@ impl Interrupts {
 
     /// A message is being handled: from now on a cancel request is for it.
     pub fn begin(&mut self) {
-        // Nobody else has it between two messages: one that was not used serves again.
+        // Between two messages no cancel request can reach the token, so one that was not used can be used again.
         if self.cancel.is_cancelled() {
             self.cancel = CancellationToken::new();
         }

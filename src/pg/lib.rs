@@ -54,9 +54,9 @@ pub struct PgConfig {
     pub tls: Option<Tls>,
     /// Connections that are not encrypted are refused.
     pub require_tls: bool,
-    /// Without TLS too, others than this machine may connect.
+    /// Clients on other machines may connect without TLS.
     pub insecure: bool,
-    /// Where it counts what it does, for whoever keeps a clone.
+    /// The counters of this server; the caller keeps a clone to read them.
     pub counters: Arc<Counters>,
 }
 

@@ -61,7 +61,7 @@ pub(super) async fn receive(stream: &mut Stream, tls: Option<&Tls>) -> io::Resul
         }
     }
     let is_encrypted = stream.encryption().is_some();
-    // Each is answered once; a second one is a version of the protocol that there is not.
+    // Each is answered once; a second one is a version of the protocol that does not exist.
     let (mut ssl_answered, mut gss_answered) = (is_encrypted, is_encrypted);
     loop {
         let Some(mut packet) = read_packet(stream).await? else { return Ok(Request::Nothing) };

@@ -1,4 +1,4 @@
-//! A client's bytes, plain or encrypted: whoever comes after the start-up need not know which.
+//! A client's bytes, plain or encrypted, so that the code behind the start-up need not know which.
 
 use std::io;
 use std::pin::Pin;

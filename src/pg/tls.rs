@@ -1,4 +1,4 @@
-//! TLS 1.2 and 1.3: the server's certificate and key, the handshake, and what it came to.
+//! TLS 1.2 and 1.3: the server's certificate and key, the handshake and its outcome.
 
 use std::fmt;
 use std::io;

@@ -174,7 +174,7 @@ pub fn common_type<'t>(types: impl IntoIterator<Item = &'t SqlType>, context: &s
     Ok(if same { common.clone() } else { without_parameters(common) })
 }
 
-/// The type of an array's items; `None` for what is no array.
+/// The type of an array's items; `None` for what is not an array.
 pub fn item_of(sql_type: &SqlType) -> Option<SqlType> {
     match sql_type {
         SqlType::Array(item) => Some((**item).clone()),

@@ -102,7 +102,7 @@ pub fn number(name: &str) -> Option<usize> {
     NAMES.iter().position(|known| plain(known) == asked)
 }
 
-/// Names are compared without what is no letter or digit, as PostgreSQL compares them.
+/// Names are compared without what is not a letter or digit, as PostgreSQL compares them.
 fn plain(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }

@@ -34,7 +34,7 @@ impl Source {
     /// All figures, now.
     ///
     /// # Errors
-    /// None in practice: writing to memory does not fail.
+    /// None are expected: the text is written to memory.
     pub fn exposition(&self) -> Result<String, fmt::Error> {
         let mut text = String::with_capacity(32 << 10);
         encode(&mut text, &self.registry)?;

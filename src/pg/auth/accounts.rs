@@ -55,7 +55,8 @@ impl Accounts for FileAccounts {
     }
 }
 
-/// A change whose password is a verifier already: making one takes a while, in which the file is nobody's.
+/// A change whose password was already turned into a verifier. That takes long, so it is done before the users file is
+/// locked.
 enum Checked {
     Add(User),
     Alter { role: Option<Role>, verifier: Option<Option<Verifier>> },

@@ -30,7 +30,8 @@ pub(crate) struct Gate {
     require_tls: bool,
     tls: Option<Tls>,
     users: Option<Arc<UsersFile>>,
-    /// Users were seen: from then on a file that is gone is no reason to trust anyone.
+    /// Set once a users file with users was read. From then on a missing file refuses every login instead of meaning
+    /// that no login is needed.
     had_users: AtomicBool,
     penalties: Semaphore,
 }
@@ -121,7 +122,7 @@ impl Gate {
     }
 }
 
-/// Nobody is let in while it is not known who may. The reason is for the log: it names files.
+/// Refuses a login because the users cannot be read. The reason goes to the log only, because it names files.
 fn unreadable(error: &dyn std::error::Error) -> Halt {
     tracing::error!(%error, "nobody can log in");
     Halt::Fatal(Failure::sql(ErrorKind::StoreFailure, "the users of this server cannot be read"))

@@ -1,4 +1,4 @@
-//! Who is let in: the users, how they prove who they are, and from where nobody has to.
+//! Authentication: the users, how they prove who they are, and which connections need no proof.
 
 mod accounts;
 mod gate;
@@ -23,7 +23,7 @@ pub enum Method {
     /// By a password as soon as there are users; without users, those of this machine need no proof.
     #[default]
     Auto,
-    /// Nobody has to.
+    /// No client has to.
     Trust,
     /// By a password, in a SCRAM exchange.
     Scram,

@@ -70,7 +70,7 @@ pub(super) async fn exchange(
             ask(stream, Authentication::SASLFinal(signature.into())).await?;
             Ok(Proof::Right)
         }
-        // Whoever finds what a made-up verifier wants is not let in for it.
+        // The verifier is made up when the user does not exist, so even a proof that matches it is wrong then.
         Ok(_) | Err(PgWireError::InvalidPassword(_)) => Ok(Proof::Wrong),
         Err(_) => Err(malformed()),
     }

@@ -35,7 +35,7 @@ pub enum UsersError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
     pub role: Role,
-    /// Nobody can log in as a user without one.
+    /// A user without one exists as a role, but cannot log in.
     pub verifier: Option<Verifier>,
 }
 

@@ -1,4 +1,4 @@
-//! What the server keeps of a password: PostgreSQL's own SCRAM-SHA-256 verifier, from which nobody can log in.
+//! What the server keeps of a password: PostgreSQL's own SCRAM-SHA-256 verifier, which does not suffice to log in.
 
 use std::fmt;
 use std::str::FromStr;
@@ -42,7 +42,8 @@ impl Verifier {
         Ok(Self::with_salt(password, random_bytes::<SALT_BYTES>()?.to_vec()))
     }
 
-    /// One that no password has, for a name that is no user's: the same at every attempt, as a user's is.
+    /// A verifier that no password matches, for a name that is not a user's. It is the same at every attempt, as a
+    /// user's is, so that the exchange does not tell which names exist.
     pub(super) fn decoy(secret: &[u8], name: &str) -> Self {
         let key = hmac::Key::new(hmac::HMAC_SHA256, secret);
         let derive = |what: &str| hmac::sign(&key, format!("{what} {name}").as_bytes()).as_ref().to_vec();

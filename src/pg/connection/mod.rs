@@ -368,7 +368,7 @@ pub(super) fn send_parameters(session: &mut Session, outbox: &mut Outbox) {
     }
 }
 
-/// A defect of ours costs the client its statement, not its connection, and nobody else anything.
+/// A panic in a statement fails that statement with an internal error; its connection and the other sessions go on.
 fn panicked(panic: &(dyn std::any::Any + Send)) -> Halt {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
     let text = text.unwrap_or("no message");

@@ -204,7 +204,7 @@ pub fn printed(oid: u32) -> String {
 /// What `regproc` reads: the name of one function, its number, or `-` for none.
 ///
 /// # Errors
-/// 42883 for a name that no function has, 42725 for one that several have, 42602 for what is no name.
+/// 42883 for a name that no function has, 42725 for one that several have, 42602 for what is not a name.
 pub fn read_reference(text: &str) -> SqlResult<u32> {
     let text = text.trim();
     if text == "-" {

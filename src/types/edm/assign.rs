@@ -19,8 +19,8 @@ use crate::output::TextColumn;
 use crate::sql_type::{SqlType, TimeLimits, TimeType};
 use crate::style::{Reading, Style};
 
-/// Values of type `from` as values of type `to`. `untyped` values are literals that nobody gave a type: their text is
-/// read as the target type.
+/// Values of type `from` as values of type `to`. `untyped` values are literals without a type: their text is read as
+/// the target type.
 ///
 /// # Errors
 /// 42804 when PostgreSQL has no assignment cast, 22003, 22001, 22008 for values that do not fit, and for untyped ones
@@ -178,7 +178,7 @@ fn local_times(values: &ArrayRef, style: Style) -> SqlResult<ArrayRef> {
 /// The values' text, as a cast to text gives it.
 ///
 /// # Errors
-/// None in practice: memory takes all that is written.
+/// None are expected: the text is written to memory.
 pub fn texts(values: &ArrayRef, from: &SqlType, style: Style) -> SqlResult<ArrayRef> {
     if values.data_type() == &DataType::Utf8 {
         return Ok(values.clone());

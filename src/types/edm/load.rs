@@ -214,7 +214,7 @@ fn from_dictionary(array: &ArrayRef, to: &SqlType) -> SqlResult<ArrayRef> {
     Ok(array.clone())
 }
 
-/// The same told by lengths in bytes and by last characters: false where that does not say.
+/// The same, decided from lengths in bytes and last characters alone: false where these do not suffice to decide.
 fn is_plainly_own(texts: &StringArray, rule: TextRule) -> bool {
     let (length, is_padded) = match rule {
         TextRule::Varchar(length) => (length, false),

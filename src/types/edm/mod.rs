@@ -47,7 +47,7 @@ pub fn column_type(sql_type: &SqlType) -> ColumnType {
     }
 }
 
-/// The type of a property that nobody declared: the narrowest one that holds all the EDM types seen without loss.
+/// The type of an undeclared property: the narrowest one that holds all the EDM types seen without loss.
 pub fn sql_type_of(types: TypeSet) -> SqlType {
     let mut all = types.iter();
     let (first, second) = (all.next(), all.next());

@@ -45,7 +45,7 @@ impl Moments {
         Reading { style: self.style, now: self.known_transaction() }
     }
 
-    /// When the transaction began; `None` where nobody knows.
+    /// When the transaction began; `None` where it is not known, as while a plan is made that is kept for later.
     pub fn known_transaction(&self) -> Option<i64> {
         if self.transaction.is_none() && self.clock.is_none() { None } else { Some(self.transaction()) }
     }

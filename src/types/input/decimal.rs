@@ -83,7 +83,7 @@ impl Digits {
     /// Reads `-12.5e3`, rounding half away from zero to the scale.
     ///
     /// # Errors
-    /// 22P02 for what is no number, 22003 for one with too many digits.
+    /// 22P02 for what is not a number, 22003 for one with too many digits.
     pub fn parse(self, text: &str) -> SqlResult<i256> {
         let trimmed = trim(text);
         let Some(number) = Number::split(trimmed) else {

@@ -6,7 +6,7 @@ use crate::error::{ErrorKind, SqlError, SqlResult};
 /// Hands each item of a one-dimensional array literal to `take`, `None` for NULL.
 ///
 /// # Errors
-/// 22P02 for what is no array literal, 0A000 for several dimensions, and what `take` refuses.
+/// 22P02 for what is not an array literal, 0A000 for several dimensions, and what `take` refuses.
 pub(super) fn array_items(text: &str, mut take: impl FnMut(Option<&str>) -> SqlResult<()>) -> SqlResult<()> {
     let trimmed = trim(text);
     if trimmed.starts_with('[') && trimmed.contains('=') {

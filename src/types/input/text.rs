@@ -48,7 +48,7 @@ impl TextRule {
     /// PostgreSQL compares it.
     ///
     /// # Errors
-    /// 22001 for what is too long, 22P02 for what is no JSON, 22021 for a NUL.
+    /// 22001 for what is too long, 22P02 for what is not JSON, 22021 for a NUL.
     pub fn apply(self, text: &str) -> SqlResult<Cow<'_, str>> {
         if text.contains('\0') {
             return Err(SqlError::new(

@@ -201,7 +201,7 @@ fn take_number(text: &str, digits: usize, range: NumberRange, inverted: bool) ->
     in_range(negative, magnitude.parse().ok()?, range).map(|number| (KeyValue::Number(number), rest))
 }
 
-/// The number, if it is one of the column's and is written as such: there is no zero below zero.
+/// The number, if it is one that the column can have and that the encoder writes (it never writes a negative zero).
 fn in_range(negative: bool, magnitude: i128, range: NumberRange) -> Option<i128> {
     let number = if negative { -magnitude } else { magnitude };
     let fits = range.bounds().is_none_or(|(min, max)| (min..=max).contains(&number));

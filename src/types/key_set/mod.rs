@@ -195,7 +195,7 @@ impl KeySet {
     }
 }
 
-/// Certainly equal, found out in no time.
+/// A cheap test for equality: true only for equal sets, but false for some equal ones too.
 fn same(a: &KeySet, b: &KeySet) -> bool {
     match (a, b) {
         (KeySet::None, KeySet::None) | (KeySet::All, KeySet::All) => true,

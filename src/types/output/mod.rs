@@ -43,7 +43,7 @@ impl<'a> TextColumn<'a> {
         Self { cells: Cells::new(array, sql_type, *style), nulls: array.logical_nulls() }
     }
 
-    /// In the plain style, which means the same to everybody.
+    /// In the plain style, which does not depend on a session's settings.
     pub fn plain(array: &'a ArrayRef, sql_type: &SqlType) -> Self {
         Self::new(array, sql_type, &Style::PLAIN)
     }

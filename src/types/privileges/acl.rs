@@ -1,7 +1,7 @@
 //! Access control lists: who gave whom which privileges on one object, as PostgreSQL keeps them.
 //!
-//! A privilege may be handed on by whoever holds its grant option, and by the owner always. Taking a grant option away
-//! takes what was handed on with it: by CASCADE, or not at all.
+//! A privilege may be granted by each role that holds its grant option, and by the owner always. Taking a grant option
+//! away takes what was handed on with it: by CASCADE, or not at all.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,11 +9,11 @@ use super::privilege::{ObjectKind, Privileges};
 use crate::error::{ErrorKind, SqlError, SqlResult};
 use crate::quoting::quote_ident;
 
-/// What one role has given to another, or to everybody.
+/// What one role has granted to another, or to PUBLIC.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AclItem {
-    /// `None` is PUBLIC: everybody.
+    /// `None` is PUBLIC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grantee: Option<String>,
     pub grantor: String,
@@ -46,7 +46,7 @@ pub struct Change<'a> {
 }
 
 impl Acl {
-    /// What holds as long as nobody has granted or revoked anything.
+    /// The privileges that an object has before the first GRANT or REVOKE on it.
     pub fn default_of(kind: ObjectKind, owner: &str) -> Self {
         let mut acl = Self::of_owner(kind.all(), kind.of_public(), owner);
         if kind == ObjectKind::Schema {
@@ -72,7 +72,7 @@ impl Acl {
         &self.items
     }
 
-    /// What a role may do: what it was given, and what everybody was.
+    /// What a role may do: what was granted to it and to PUBLIC.
     pub fn privileges_of(&self, role: &str) -> Privileges {
         self.union(|item| item.grantee.as_deref().is_none_or(|grantee| grantee == role), |item| item.privileges)
     }

@@ -6,5 +6,6 @@ mod privilege;
 pub use self::acl::{Acl, AclItem, Change};
 pub use self::privilege::{ObjectKind, Privileges, not_owned};
 
-/// Stands for the owner of what no user made: found tables, the sample, the schemas. Shown as one of those who own it.
+/// Stands for the owner of objects that no user made: found tables, the sample, the schemas. Shown as one of the users
+/// who own everything.
 pub const BOOTSTRAP: &str = "tablegate";

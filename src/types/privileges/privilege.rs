@@ -164,7 +164,7 @@ impl ObjectKind {
         }
     }
 
-    /// What everybody may do until somebody says otherwise.
+    /// What PUBLIC may do by default.
     pub fn of_public(self) -> Privileges {
         match self {
             ObjectKind::Table | ObjectKind::Sequence => Privileges::NONE,
@@ -185,19 +185,19 @@ impl ObjectKind {
         }
     }
 
-    /// The error for somebody who has not the privilege (42501).
+    /// The error for a role that does not have the privilege (42501).
     pub fn denied(self, name: &str) -> Box<SqlError> {
         let message = format!("permission denied for {} {name}", self.noun());
         SqlError::new(ErrorKind::InsufficientPrivilege, message)
     }
 
-    /// The error for somebody who does not own it (42501).
+    /// The error for a role that does not own the object (42501).
     pub fn not_owned(self, name: &str) -> Box<SqlError> {
         not_owned(self.noun(), name)
     }
 }
 
-/// The error for somebody who does not own a thing (42501).
+/// The error for a role that does not own an object (42501).
 pub fn not_owned(noun: &str, name: &str) -> Box<SqlError> {
     SqlError::new(ErrorKind::InsufficientPrivilege, format!("must be owner of {noun} {name}"))
 }

@@ -70,7 +70,8 @@ impl Default for Style {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reading {
     pub style: Style,
-    /// Microseconds since 1970-01-01; `None` where nobody knows, and `now` means nothing.
+    /// Microseconds since 1970-01-01; `None` where the statement's time is not known, as in a plan that is kept for
+    /// later: `now` has no value there.
     pub now: Option<i64>,
 }
 

@@ -3,7 +3,7 @@
 use crate::calendar::{Zone, offset_text};
 
 const SECONDS_PER_HOUR: f64 = 3600.0;
-/// PostgreSQL's bound: what lies further from Greenwich is no zone.
+/// PostgreSQL's bound on a zone's distance from Greenwich.
 const HOURS_MAX: f64 = 167.0;
 
 /// The zone that a value of the setting names, and its name as SHOW has it. `None` for what names none.

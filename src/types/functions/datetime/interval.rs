@@ -40,7 +40,7 @@ impl Parts {
         moment.timestamp()?.checked_add(self.micros).ok_or_else(timestamp_out_of_range)
     }
 
-    /// A moment so much later: months and days are those of the zone's calendar, the time goes by as it does anywhere.
+    /// A timestamp plus an interval: months and days are added in the zone's calendar, the time as elapsed time.
     ///
     /// # Errors
     /// As [`Parts::added_to`].

@@ -29,7 +29,7 @@ pub(super) enum Unit {
 }
 
 impl Unit {
-    /// `None` for what is no unit. Only the first ten characters count, as in PostgreSQL.
+    /// `None` for what is not a unit. Only the first ten characters count, as in PostgreSQL.
     pub fn parse(name: &str) -> Option<Self> {
         const LENGTH_MAX: usize = 10;
         let lower: String = name.chars().take(LENGTH_MAX).collect::<String>().to_lowercase();
@@ -62,7 +62,7 @@ impl Unit {
 }
 
 /// # Errors
-/// 22023 for what is no unit.
+/// 22023 for what is not a unit.
 pub(super) fn unit(name: &str, sql_type: &str) -> SqlResult<Unit> {
     Unit::parse(name).ok_or_else(|| unrecognized(name, sql_type))
 }

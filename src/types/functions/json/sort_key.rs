@@ -6,7 +6,7 @@
 
 use super::cursor::{Json, Kind};
 
-/// What a whole value is. One that is no container is to PostgreSQL an array of one item, but a lesser one.
+/// The kind of a whole value. PostgreSQL treats a scalar as an array of one item that sorts before real arrays.
 const EMPTY: u8 = 0;
 const SCALAR: u8 = 1;
 const ARRAY: u8 = 2;

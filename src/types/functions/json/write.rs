@@ -20,7 +20,7 @@ pub(super) struct JsonColumn<'a> {
 enum Form<'a> {
     Json,
     Bool,
-    /// Numbers as they print; what is no JSON number is a string.
+    /// Numbers as they print; what is not JSON number is a string.
     Number(TextColumn<'a>),
     Text(TextColumn<'a>),
     List(Box<JsonColumn<'a>>),

@@ -20,7 +20,7 @@ impl Latest {
     }
 
     /// # Errors
-    /// 2201B for what is no expression, 22023 for what is no option.
+    /// 2201B for what is not an expression, 22023 for what is not an option.
     pub fn of(&mut self, expression: &str, letters: &str, check: Check) -> SqlResult<(&mut Pattern, Options)> {
         let is_same = self.compiled.is_some() && self.expression == expression && self.letters == letters;
         if !is_same {
@@ -36,7 +36,7 @@ impl Latest {
     }
 }
 
-/// Goes from match to match: behind an empty one it goes on one character later.
+/// Iterates over the matches. Behind an empty match the search goes on one character later.
 ///
 /// # Errors
 /// Those of `each`, which says whether to go on; those of the search.

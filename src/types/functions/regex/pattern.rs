@@ -41,7 +41,7 @@ struct Extent {
 
 impl Pattern {
     /// # Errors
-    /// 2201B for what is no regular expression, 0A000 for what is not done here.
+    /// 2201B for what is not a regular expression, 0A000 for what is not done here.
     pub fn new(expression: &str, options: Options) -> SqlResult<Self> {
         let translated = translate(expression, options)?;
         let config = meta::Config::new().nfa_size_limit(Some(COMPILED_BYTES_MAX));

@@ -23,7 +23,7 @@ pub(super) struct Translated {
 }
 
 /// # Errors
-/// 2201B for what is no regular expression, 0A000 for what the engine does not do.
+/// 2201B for what is not a regular expression, 0A000 for what the engine does not do.
 pub(super) fn translate(expression: &str, options: Options) -> SqlResult<Translated> {
     let mut options = options;
     let mut rest = expression;

@@ -43,7 +43,7 @@ struct Decoder<'a> {
 /// The date, and the time of a day that is midnight unless it is said.
 ///
 /// # Errors
-/// For what is no date.
+/// For what is not a date.
 pub(super) fn moment(fields: &Fields, reading: Reading) -> Result<Said, Fail> {
     let mut decoder = Decoder::new(fields, reading, false);
     decoder.go_through()?;
@@ -53,7 +53,7 @@ pub(super) fn moment(fields: &Fields, reading: Reading) -> Result<Said, Fail> {
 /// The time of a day, in microseconds.
 ///
 /// # Errors
-/// For what is no time.
+/// For what is not a time.
 pub(super) fn time(fields: &Fields, reading: Reading) -> Result<i64, Fail> {
     let mut decoder = Decoder::new(fields, reading, true);
     decoder.go_through()?;

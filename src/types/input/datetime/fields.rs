@@ -220,7 +220,7 @@ pub(super) fn leading_number(text: &[u8]) -> Result<(i64, &[u8]), Fail> {
 /// What `.789` is of one.
 ///
 /// # Errors
-/// [`Fail::Syntax`] for what is no fraction.
+/// [`Fail::Syntax`] for what is not a fraction.
 pub(super) fn fraction(text: &[u8]) -> Result<f64, Fail> {
     if text == b"." {
         return Ok(0.0);

@@ -126,7 +126,7 @@ fn signed_clock(text: &[u8], asked: IntervalFields, sum: &mut Sum) -> Result<boo
     if !text.contains(&b':') {
         return Ok(false);
     }
-    // What is no time is no number either.
+    // What is not a time is no number either.
     let micros = clock(text, asked).map_err(|_| Fail::Syntax)?;
     sum.micros = if sign == b"-" { -micros } else { micros };
     Ok(true)

@@ -29,14 +29,14 @@ enum Fail {
     DayOrMonth,
     ZoneOverflow,
     UnknownZone(String),
-    /// `now` where nobody knows the time.
+    /// `now` where the statement's time is not known, as in a plan that is kept for later.
     NoClock,
 }
 
 /// Days since 1970-01-01.
 ///
 /// # Errors
-/// 22007 for what is no date, 22008 for one that there is not, 22009 and 22023 for zones that there are not.
+/// 22007 for what is not a date, 22008 for one that does not exist, 22009 and 22023 for zones that do not exist.
 pub(super) fn date(text: &str, reading: Reading) -> SqlResult<i32> {
     let said = Fields::split(text).and_then(|fields| decode::moment(&fields, reading));
     let days = match said.map_err(|fail| refusal(fail, "date", text))? {
@@ -81,7 +81,7 @@ pub(super) fn timestamp(text: &str, with_zone: bool, reading: Reading) -> SqlRes
 /// An interval, of which the declared fields say what a number without a unit counts.
 ///
 /// # Errors
-/// 22007 for what is no interval, 22015 for a part beyond its range, 22008 for an interval beyond its own.
+/// 22007 for what is not an interval, 22015 for a part beyond its range, 22008 for an interval beyond its own.
 pub(super) fn interval(text: &str, asked: IntervalFields, style: IntervalStyle) -> SqlResult<IntervalMonthDayNano> {
     let sum = match interval::in_words(text, asked, style) {
         Err(Fail::Syntax) => interval::iso(text),
