@@ -1,4 +1,4 @@
-//! One expression: what is computed of it, in which order, and what is not looked at.
+//! Folds one expression: which parts are computed, in which order, and which parts are skipped.
 //!
 //! AND and OR stop at a constant that decides, CASE drops what its constant conditions rule out, COALESCE ends with the
 //! first constant that is not NULL, a strict function of NULL is NULL once its arguments are computed.
@@ -16,7 +16,7 @@ use datafusion::logical_expr::{BinaryExpr, Case, ColumnarValue, Expr, ExprSchema
 use datafusion::physical_expr::create_physical_expr;
 use tablegate_types::error::{ErrorKind, SqlError};
 
-use super::ripe::{is_coalesce, is_computable, is_constant, is_constant_null, is_null};
+use super::foldable::{is_coalesce, is_computable, is_constant, is_constant_null, is_null};
 use super::{Columns, Fold};
 
 impl Fold<'_> {

@@ -1,4 +1,5 @@
-//! What gives the same value whenever it is computed, by PostgreSQL's own account (`pg_proc.provolatile`).
+//! Which functions and casts always give the same value for the same arguments, as PostgreSQL says in
+//! `pg_proc.provolatile`.
 //!
 //! The text of a date or an array is read and written as settings say, so these conversions wait for a row; the text of a
 //! number does not.

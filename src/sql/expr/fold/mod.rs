@@ -1,15 +1,15 @@
 //! Constant parts of a statement, computed before it reads anything.
 //!
 //! PostgreSQL computes them while it plans (`eval_const_expressions`) and raises what they raise, even where no row is
-//! read. The engine's own simplifier keeps such errors to itself, for the rows that may or may not come. So this pass goes
-//! first: it puts values in the places of constant parts, and leaves the simplifier nothing to do there.
+//! read. The engine's own simplifier does not raise such errors: it leaves the expression to be evaluated for the first
+//! row, if there is one. So this pass runs before it and replaces constant parts by their values.
 //!
 //! [`expression`] says what is computed and what is skipped: the branches that a constant condition decides against.
-//! [`ripe`] finds the expressions in which there is something to compute, [`immutable`] what may be computed at all.
+//! [`foldable`] finds the expressions in which there is something to compute, [`immutable`] what may be computed at all.
 
 mod expression;
+mod foldable;
 mod immutable;
-mod ripe;
 
 use std::cell::OnceCell;
 
@@ -28,19 +28,19 @@ use super::typed::ValueType;
 /// Whether the plan has constant parts to compute.
 ///
 /// # Errors
-/// None in practice.
+/// None are expected: the walk through the expressions returns a `Result`, but nothing in it fails.
 pub(crate) fn is_foldable(plan: &LogicalPlan) -> SqlResult<bool> {
-    Ok(ripe::has_ripe_expression(plan)?)
+    Ok(foldable::has_foldable_expression(plan)?)
 }
 
 /// Whether the expression has constant parts to compute; a value on its own is none.
 ///
 /// # Errors
-/// None in practice.
+/// None are expected: the walk through the expressions returns a `Result`, but nothing in it fails.
 pub(crate) fn has_constant_part(expr: &Expr) -> Result<bool> {
     match unaliased(expr) {
         Expr::Literal(..) => Ok(false),
-        other => ripe::has_ripe_part(other),
+        other => foldable::has_foldable_part(other),
     }
 }
 
@@ -100,7 +100,7 @@ impl Fold<'_> {
 
     /// An expression of a plan under the name it had.
     fn named(&self, expr: Expr, names: &NamePreserver, columns: &Columns) -> Result<Transformed<Expr>> {
-        if !ripe::has_ripe_part(&expr)? {
+        if !foldable::has_foldable_part(&expr)? {
             return Ok(Transformed::no(expr));
         }
         let rename = |expr: Expr| -> Result<Expr> {

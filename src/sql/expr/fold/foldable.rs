@@ -1,4 +1,5 @@
-//! Which expressions have constant parts to compute: most have none, and are left alone without being taken apart.
+//! Finds the expressions that have constant parts to compute. Most have none, and are left as they are without being
+//! taken apart.
 
 use datafusion::common::Result;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -8,24 +9,24 @@ use datafusion::logical_expr::{Expr, LogicalPlan, Operator};
 use super::immutable::is_immutable;
 
 /// Whether some expression of the plan has such a part.
-pub(super) fn has_ripe_expression(plan: &LogicalPlan) -> Result<bool> {
+pub(super) fn has_foldable_expression(plan: &LogicalPlan) -> Result<bool> {
     let mut found = false;
     plan.apply(|node| {
         node.apply_expressions(|expr| {
-            found |= has_ripe_part(expr)?;
+            found |= has_foldable_part(expr)?;
             Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
         })
     })?;
     Ok(found)
 }
 
-/// Whether some part of the expression can be computed, or skipped, as it stands. What is computed then may make the parts
-/// around it so.
-pub(super) fn has_ripe_part(expr: &Expr) -> Result<bool> {
-    expr.exists(|part| Ok(is_ripe(part)))
+/// Whether some part of the expression can be computed or skipped now. Once that is done, the parts around it may
+/// become computable too.
+pub(super) fn has_foldable_part(expr: &Expr) -> Result<bool> {
+    expr.exists(|part| Ok(is_foldable(part)))
 }
 
-fn is_ripe(expr: &Expr) -> bool {
+fn is_foldable(expr: &Expr) -> bool {
     match expr {
         Expr::BinaryExpr(binary) if matches!(binary.op, Operator::And | Operator::Or) => {
             is_constant(&binary.left) || is_constant(&binary.right)
