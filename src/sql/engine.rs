@@ -56,7 +56,7 @@ pub struct EngineConfig {
     pub transaction_memory: usize,
     /// Where those files are. They have no names and end with their transactions.
     pub spill_folder: PathBuf,
-    /// The users; none where nobody needs to be one.
+    /// The users; `None` where clients need not be users.
     pub accounts: Option<Arc<dyn Accounts>>,
     /// Where temporary tables are; without it there are none.
     pub scratch: Option<ScratchStore>,
@@ -64,7 +64,7 @@ pub struct EngineConfig {
     pub mounts: Vec<MountedStore>,
 }
 
-/// A store whose content nobody misses: it is empty when the server starts, and need not be durable.
+/// A store for temporary tables: it is empty when the server starts, and need not be durable.
 #[derive(Clone)]
 pub struct ScratchStore(pub Arc<dyn TableStore>);
 
@@ -166,7 +166,7 @@ impl Engine {
     }
 
     /// Writes what is kept in memory for a moment (the counts of observe mode, values of sequences that were not given
-    /// out). To be called before the store is closed; whoever does not loses the last seconds of it.
+    /// out). To be called before the store is closed, or the last seconds of these are lost.
     pub async fn flush(&self) {
         self.recorder.flush().await;
         self.sequences.give_all_back().await;
@@ -235,7 +235,7 @@ impl Engine {
         &self.counters
     }
 
-    /// What was committed, by whoever it was.
+    /// Counts of what was committed, by all sessions and by the gateway itself.
     pub(super) fn commits(&self) -> &Arc<Commits> {
         &self.commits
     }
@@ -309,7 +309,7 @@ impl Engine {
         }
     }
 
-    /// The role that a user has now; `None` for who is no user, where nobody needs to be one.
+    /// The role that a user has now; `None` for a name that is not a user's, where clients need not be users.
     ///
     /// # Errors
     /// 58030 when the users cannot be read.

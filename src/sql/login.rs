@@ -8,7 +8,7 @@ use async_trait::async_trait;
 /// What a user may do without anything being granted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Role {
-    /// Everything, and decides about users. So may whoever needs no user to come in.
+    /// May do everything, and manages the users. It is also the role of clients on connections that need no user.
     #[default]
     Admin,
     /// Everything with tables.
@@ -37,7 +37,7 @@ impl Secret {
         Self(text)
     }
 
-    /// For whoever makes a verifier of it.
+    /// The text, for the code that makes a verifier of it.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -78,7 +78,8 @@ pub enum AccountsError {
     Refused(String),
 }
 
-/// The users that can log in, as whoever checks their passwords keeps them. There are no passwords here.
+/// The users that can log in, as the front-end keeps them, which checks their passwords. No password passes through
+/// here.
 #[async_trait]
 pub trait Accounts: fmt::Debug + Send + Sync {
     /// All of them, by name.

@@ -1,4 +1,4 @@
-//! Rows that are kept: what they take of the memory, and no more of it than that.
+//! Makes rows that are kept take no more memory than their own bytes.
 //!
 //! Operators and stores hand out slices. One that is kept keeps the whole buffer that it was cut from, so what holds much
 //! more than its rows is copied, and what is left is accounted for by its own bytes.
@@ -30,7 +30,7 @@ fn own_values(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     if held <= WORTH_BYTES {
         return Ok(column.clone());
     }
-    // Of what lies within lists and records nobody says how much belongs to these rows.
+    // For values inside of lists and records it is not known how many bytes belong to these rows.
     let own = if data.child_data().is_empty() { data.get_slice_memory_size()? } else { 0 };
     if held <= 2 * own {
         return Ok(column.clone());
@@ -40,7 +40,7 @@ fn own_values(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     Ok(make_array(copy.freeze()))
 }
 
-/// What all buffers of an array have, whoever shares them.
+/// The bytes of all buffers of an array, shared ones too.
 fn buffer_bytes(data: &ArrayData) -> usize {
     let buffers: usize = data.buffers().iter().map(arrow::buffer::Buffer::capacity).sum();
     let nulls = data.nulls().map_or(0, |nulls| nulls.inner().inner().capacity());

@@ -22,7 +22,7 @@ pub enum Place {
     Public,
     /// The schema of this name: a store that was mounted under it.
     Mount(MountName),
-    /// The schema `pg_temp_N` of the session with this number, which nobody else sees: the scratch store.
+    /// The schema `pg_temp_N` of the session with this number, which no other session sees: the scratch store.
     Temporary(u32),
 }
 
@@ -144,7 +144,7 @@ impl Stores {
         }
     }
 
-    /// Whether nobody else writes there while this server runs.
+    /// Whether this server is the only one that writes there while it runs.
     pub fn has_sole_writer(&self, place: Place) -> bool {
         self.at(place).is_ok_and(|store| store.promises().sole_writer)
     }
@@ -194,8 +194,8 @@ impl Readers {
         &*self.public
     }
 
-    /// How much a table holds, as its store estimates it. `None` where nobody knows, and for a table that is not in its store
-    /// yet, or not any more.
+    /// How much a table holds, as its store estimates it. `None` if the store does not count it, and for a table that
+    /// is not in its store yet, or not any more.
     pub fn size_of(&self, table: &StoredTable) -> Option<TableSize> {
         self.at(table.place).ok()?.estimate(table).ok().flatten()
     }

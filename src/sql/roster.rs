@@ -1,7 +1,7 @@
-//! Which role each user has at this moment, so that what is changed of a user counts from the next statement on.
+//! A cache of each user's role, so that a change of a user takes effect from the next statement on.
 //!
-//! Sessions ask with every statement, and the users are in a file. So what was read is believed for a moment: changes made
-//! in SQL are known at once, those of `tablegate user` a second later.
+//! Sessions ask with every statement, and the users are in a file. So what was read is used for a second: changes made
+//! in SQL are known at once, those of `tablegate user` after that second.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::login::{Account, Role};
 
-/// How long what was read is believed.
+/// How long the roles that were read are used.
 const BELIEVED: Duration = Duration::from_secs(1);
 
 /// The roles that were read last.

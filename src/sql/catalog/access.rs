@@ -21,7 +21,7 @@ pub struct Access {
     #[serde(skip)]
     pub(super) place: Place,
     pub oid: u32,
-    /// The user who made it; none for what nobody did.
+    /// The user who made the object; `None` for an object that no user made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) owner: Option<String>,
     /// None until something is granted or revoked.
@@ -30,7 +30,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// Of an object that nobody made and nothing was granted on.
+    /// The entry of an object that no user made and on which nothing was granted.
     pub fn new(oid: u32) -> Self {
         Self { format: entry::FORMAT, place: Place::Public, oid, owner: None, acl: None }
     }

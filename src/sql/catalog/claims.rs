@@ -1,7 +1,7 @@
 //! One transaction at a time changes what a name means.
 //!
-//! The first to change a table takes its name until its transaction ends; another waits for that, and goes on with what
-//! was committed.
+//! The first transaction to change a table locks its name until it ends; another one waits for that, and then goes on
+//! with what was committed.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -27,9 +27,9 @@ impl From<Box<SqlError>> for StagedCommitError {
 }
 
 impl Catalog {
-    /// Commits staged changes of one place and batches of its rows: all of it or nothing where the store promises groups, the changes
-    /// first where it does not. Once begun it runs to its end, even if the future is dropped. When it returns,
-    /// everybody sees the changes, and stored tables that nothing needs any more are gone.
+    /// Commits staged changes of one place and batches of its rows: all of it or nothing where the store promises
+    /// groups, the changes first where it does not. Once begun it runs to its end, even if the future is dropped. When
+    /// it returns, all sessions see the changes, and stored tables that nothing needs any more are gone.
     ///
     /// # Errors
     /// 42P07 or 40001 when the catalogue changed meanwhile; what the rows meet.
@@ -78,8 +78,8 @@ impl Shared {
         Ok(written)
     }
 
-    /// Shows the changes to everybody, then drops what they made superfluous: a statement that still writes there fails
-    /// rather than writing for nobody.
+    /// Publishes the changes to all sessions, then drops the stored tables that they made superfluous. A statement that
+    /// still writes into one fails, instead of writing rows that no table shows.
     async fn publish(&self, changes: Changes, versions: &HashMap<EntityKey, ETag>) -> SqlResult<()> {
         let Changes { mut after, adopted, dropped, .. } = changes;
         note_versions(&mut after, versions)?;

@@ -73,7 +73,7 @@ impl Entries {
     }
 }
 
-/// The keys of all entries, with their versions. A catalogue that nobody has made yet has none.
+/// The keys of all entries, with their versions. A catalogue that does not exist yet has none.
 async fn versions(reader: &dyn TableReader, table: &TableName) -> SqlResult<Vec<(EntityKey, String)>> {
     let request = ScanRequest {
         table: table.clone(),

@@ -28,7 +28,7 @@ pub(super) fn entry_key(partition: &str, name: &str) -> SqlResult<EntityKey> {
 /// The entity that keeps an entry.
 ///
 /// # Errors
-/// None in practice: entries are plain data.
+/// None are expected: entries are plain data, which JSON can always hold.
 pub(super) fn to_entity(key: EntityKey, content: &impl Serialize) -> SqlResult<Entity> {
     let text = serde_json::to_string(content).map_err(|e| SqlError::new(ErrorKind::Internal, e.to_string()))?;
     let properties: Properties = [(PropertyName::parse(PROPERTY)?, EdmValue::string(text))].into_iter().collect();

@@ -19,7 +19,7 @@ use crate::relation::{ColumnSource, Relation, RelationColumn, RelationKind, deri
 pub(super) const FIRST_FOUND_OID: u32 = 1 << 31;
 const FOUND_OID_BLOCKS: u64 = (u32::MAX - FIRST_FOUND_OID) as u64 / OIDS_PER_TABLE as u64;
 
-/// A table nobody declared: PartitionKey, RowKey, Timestamp, then every property in order of first sight.
+/// An undeclared table: PartitionKey, RowKey, Timestamp, then every property in order of first sight.
 pub(super) fn found_relation(stored: &StoredTable, schema: &ObservedSchema) -> Relation {
     let mut columns = vec![
         system_column("PartitionKey", SqlType::Text, ColumnSource::PartitionKey, false),

@@ -19,8 +19,8 @@ use super::views::{VIEWS, View};
 use super::{FIRST_OID, OIDS_PER_TABLE, Shared, catalog_table, declaration};
 use crate::catalog::{DATABASE, Declaration};
 
-/// A stored table on its way out belongs to nobody any more when its entry is that old, in microseconds: no transaction
-/// of another gateway still makes it.
+/// The age in microseconds from which on a doomed stored table is dropped: by then no transaction of another gateway
+/// can still be making it.
 const ABANDONED_MICROS: i64 = 3_600_000_000;
 /// Gateways that share a catalogue start their OIDs that many blocks apart, by chance.
 const OID_OFFSETS: u32 = 4096;
@@ -32,7 +32,7 @@ pub(super) struct Read {
     obsolete: Vec<EntityKey>,
     /// Stored tables that are to be dropped.
     doomed: Vec<TableName>,
-    /// Names of dropped tables that nobody gave back.
+    /// Names of dropped tables that are still reserved, because the gateway that dropped them did not free them.
     rested: Vec<TableName>,
 }
 
@@ -83,7 +83,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Whether nobody else changes the catalogue.
+    /// Whether this gateway is the only one that changes the catalogue.
     pub(super) fn is_alone(&self) -> bool {
         self.store.promises().sole_writer
     }
@@ -161,7 +161,7 @@ impl Shared {
         Ok(Read { state, obsolete, doomed, rested })
     }
 
-    /// Whether nobody who wrote the entry is still at it.
+    /// Whether the gateway that wrote the entry can no longer be working on it.
     fn is_abandoned(&self, entity: &StoredEntity) -> bool {
         self.is_alone() || entity.timestamp.unix_micros() < self.common.clock.now().unix_micros() - ABANDONED_MICROS
     }

@@ -1,9 +1,10 @@
 //! Which tables, sequences and views there are: those that were declared, and tables that are simply found in the store.
 //!
 //! Declarations are entries in a stored table of the gateway's own and cached here; the columns of found tables follow
-//! the store's observed schema. Where other gateways use the same store, their changes are read every second; two changes
-//! of one entry are told apart by its version. Each store keeps its own: that the server is for, and those that are
-//! mounted (`parts`), whose numbers are turned so that they are nobody else's here (`oids`).
+//! the store's observed schema. Where other gateways use the same store, their changes are read every second; two
+//! changes of one entry are told apart by its version. Each store, the server's own and the mounted ones, keeps its own
+//! catalogue (`parts`). The OIDs of a mounted store are translated, so that no two objects of this server have the same
+//! one (`oids`).
 //!
 //! ```text
 //! Catalog         what is committed; makes stored tables, commits changes

@@ -1,11 +1,11 @@
 //! OIDs of what is in a mounted store, whose catalogue numbers its objects as if there were no other.
 //!
-//! Every store counts from the same number on. So that a number means one object in this server, those of a mount are
-//! turned: by a distance that its name says, within the range they are of, and so that the way back is as clear. Entries in
+//! Every store counts from the same number on. So that a number means one object in this server, the numbers of a mount
+//! are rotated within their range, by a distance that is derived from the mount's name, which can be undone. Entries in
 //! the store have the store's own numbers, which every server over it understands.
 //!
-//! Two stores can have the same numbers after all, as two found tables can: with a hundred tables each, about once in ten
-//! thousand pairs of names.
+//! Collisions remain possible, as they are between found tables: with a hundred tables in each of two stores, about
+//! once in ten thousand pairs of names.
 
 use xxhash_rust::xxh64::xxh64;
 
@@ -71,7 +71,7 @@ pub(super) fn stored(place: Place, shown: u32) -> u32 {
     }
 }
 
-/// The OID of a place's schema, where everybody sees it.
+/// The OID of a place's schema, if all sessions see that schema.
 pub fn schema_oid(place: Place) -> u32 {
     shown(place, PUBLIC)
 }

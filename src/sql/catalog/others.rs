@@ -1,10 +1,11 @@
 //! Other gateways over the same store: what they change in the catalogue is read again and again, and at once where it
 //! matters.
 //!
-//! It matters when a stored table shows up that the catalogue does not know. Somebody else may be about to declare it, and
-//! whoever takes it for a found table sees its encoded keys and would write under wrong ones. A table is doomed before it
-//! is made and until it is declared, so the catalogue knows the truth before the table is there to be seen: a stored table
-//! is a *stranger*, and can be found, only when the catalogue was read after the sighting and does not know it.
+//! It matters when a stored table shows up that the catalogue does not know. Another gateway may be about to declare
+//! it. A session that took it for a found table would show its encoded keys and write under wrong ones. A table is
+//! doomed before it is made and until it is declared, so the catalogue knows the truth before the table is there to be
+//! seen: a stored table is a *stranger*, and can be found, only when the catalogue was read after the sighting and does
+//! not know it.
 
 use std::collections::BTreeSet;
 use std::sync::{PoisonError, RwLock, Weak};
@@ -107,7 +108,7 @@ impl Shared {
     async fn follow(&self, moment: Instant) -> SqlResult<()> {
         let _one_at_a_time = self.changes.lock().await;
         let mut entries = self.entries.lock().await;
-        // Whoever waited for another one's reading may have been spared their own.
+        // While this call waited for another one to read the catalogue, that one may have read all that it needs.
         if entries.read_at().is_some_and(|began| began > moment) {
             return Ok(());
         }
@@ -124,8 +125,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Those of these stored tables, which some state of the catalogue does not know, that nobody has declared or is
-    /// about to.
+    /// Those of these stored tables, which some state of the catalogue does not know, that no gateway has declared or
+    /// is about to declare.
     ///
     /// # Errors
     /// When the catalogue cannot be read.

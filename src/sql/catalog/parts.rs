@@ -1,7 +1,7 @@
 //! The catalogues of the stores, each kept in its own, as one: what statements see is all of them together.
 //!
-//! A store that is mounted may be away when the server starts. Then its schema is there with nothing in it, whoever names
-//! something of it is told why, and it is tried again until it answers.
+//! A store that is mounted may be away when the server starts. Then its schema is empty, a statement that names
+//! something in it gets an error with the reason, and opening it is tried again until it answers.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;

@@ -1,8 +1,9 @@
-//! Stored tables of temporary ones, in the scratch store: each is dropped when nobody knows it any more.
+//! The stored tables of temporary tables, in the scratch store. Each is dropped when no catalogue state refers to it
+//! any more.
 //!
-//! A transaction that is rolled back, a table that is dropped or emptied, a session that ends: each of them lets go of
-//! the states that know a stored table, and an open cursor keeps one as long as it reads. What a server that is killed
-//! leaves behind goes when the next one starts, with the whole scratch store.
+//! A transaction that is rolled back, a table that is dropped or emptied, a session that ends: each of them drops the
+//! states that refer to a stored table, while an open cursor keeps such a state as long as it reads. What a server that
+//! is killed leaves behind goes when the next one starts, with the whole scratch store.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -40,7 +41,7 @@ impl ScratchTable {
 
 impl Drop for ScratchTable {
     fn drop(&mut self) {
-        // Nobody listens any more once the engine is gone: then the store goes as a whole.
+        // Sending fails once the engine is gone, which does no harm: the scratch store is then deleted as a whole.
         let _ = self.discarded.send(self.stored.clone());
     }
 }
@@ -84,7 +85,7 @@ impl Catalog {
 }
 
 impl Common {
-    /// Drops a stored table that nobody knows any more.
+    /// Drops a stored table that no state refers to any more.
     pub(super) async fn drop_scratch(&self, stored: &StoredTable) {
         self.observed.forget(stored);
         let Ok(store) = self.stores.at(stored.place) else { return };

@@ -1,7 +1,8 @@
 //! A sequence as the catalogue keeps it: its definition, and beside it how far its values are given out.
 //!
 //! The two are different properties of one entity. A definition changes with ALTER SEQUENCE; how far values are given
-//! out changes whenever a block of them is reserved, each time under the condition that nobody else did so meanwhile.
+//! out changes whenever a block of them is reserved, each time under the condition that no other gateway did so since
+//! it was read.
 
 use serde::{Deserialize, Serialize};
 use tablegate_store::model::{EdmRef, EdmValue, Entity, EntityKey, Properties, PropertyName, StoredEntity};

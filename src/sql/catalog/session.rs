@@ -1,6 +1,7 @@
 //! What a session has for itself in the catalogue: its temporary tables, with their sequences and views.
 //!
-//! None of it is written anywhere. It lies over what is committed for everybody, and a transaction's changes over both.
+//! None of it is written anywhere. It is looked up before what all sessions see, and a transaction's changes before
+//! both.
 
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ impl SessionCatalog {
         Self { place: catalog.own_place(), mounts: catalog.mounts(), ..Self::none() }
     }
 
-    /// Of nobody.
+    /// Without a session.
     pub fn none() -> Self {
         Self { place: Place::Temporary(0), state: Arc::default(), public_first: false, mounts: Arc::default() }
     }
@@ -62,7 +63,7 @@ impl SessionCatalog {
         (self.state.sequences.keys().cloned().collect(), self.state.views.keys().cloned().collect())
     }
 
-    /// They lie over what is committed for everybody.
+    /// Lays them over the committed state that all sessions see.
     pub(super) fn over(&self, base: &Arc<State>) -> Arc<State> {
         if self.is_empty() {
             return base.clone();
@@ -87,7 +88,7 @@ pub struct Search {
 }
 
 impl Default for Search {
-    /// Of nobody's session.
+    /// The search path outside of any session.
     fn default() -> Self {
         SessionCatalog::none().search()
     }

@@ -158,7 +158,8 @@ impl StagedCatalog {
         self.claims.push(Arc::new(claim));
     }
 
-    /// Whether nobody else can change what the name means. What is temporary is nobody else's.
+    /// Whether no other transaction can change what the name means: this one has locked it, or it is a temporary object
+    /// of this session.
     pub fn holds(&self, name: &PlacedName) -> bool {
         name.place.is_temporary() || self.claims.iter().any(|claim| claim.name() == name)
     }
@@ -168,7 +169,7 @@ impl StagedCatalog {
         if self.is_empty() { base } else { Arc::new(self.applied_to(&base)) }
     }
 
-    /// The part that is everybody's, and the part that is of temporary tables. Whoever commits the one keeps the other.
+    /// The changes that all sessions see, and those of temporary tables. A commit of the first keeps the second.
     pub(crate) fn split(self) -> (Self, Self) {
         fn parted<T>(all: BTreeMap<PlacedName, T>) -> [BTreeMap<PlacedName, T>; 2] {
             let (temporary, public) = all.into_iter().partition(|(name, _)| name.place.is_temporary());
@@ -192,7 +193,7 @@ impl StagedCatalog {
         (Self { tables, sequences, views, counters, accesses, scratch, ..self }, temporary)
     }
 
-    /// The tables and sequences as they become, and what is then stored for nobody.
+    /// The state after the changes, and the stored tables that no table of it uses any more.
     pub(super) fn applied_to(&self, base: &State) -> State {
         let mut state = base.clone();
         apply(&mut state.tables, &self.tables);
@@ -256,7 +257,7 @@ impl StagedCatalog {
                 steps[1].push(Operation::InsertOrReplace(access.to_entity()?));
             }
         }
-        // From now on they count in the store, for everybody.
+        // From now on these sequences count in the store, for all sessions.
         after.counters.clear();
         Ok(Changes { after, steps, adopted, dropped })
     }

@@ -18,7 +18,7 @@ use super::{FIRST_OID, OIDS_PER_TABLE, oids};
 use crate::place::{Place, PlacedName, StoredTable};
 use crate::relation::Relation;
 
-/// Everything declared, and the stored tables that nobody is to see.
+/// Everything declared, and the stored tables that must not be shown.
 #[derive(Debug, Default, Clone)]
 pub(super) struct State {
     /// Of what is committed: another number after each change.
@@ -26,7 +26,8 @@ pub(super) struct State {
     pub tables: DeclaredTables,
     pub sequences: BTreeMap<PlacedName, Arc<Sequence>>,
     pub views: BTreeMap<PlacedName, Arc<View>>,
-    /// Owners and grants, by the OID of the object; none for an object that nobody made and nothing was granted on.
+    /// Owners and grants, by the OID of the object; none for an object that no user made and on which nothing was
+    /// granted.
     pub accesses: BTreeMap<u32, Arc<Access>>,
     pub comments: Arc<SharedComments>,
     /// Stored tables that wait to be dropped, and those of transactions that have not committed.

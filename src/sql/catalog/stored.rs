@@ -1,12 +1,12 @@
 //! Stored tables that come and go with transactions, though the store makes and drops them at once.
 //!
-//! A stored table is *doomed* while an entry says so: it will be dropped, and until then nobody sees it. A new one is
-//! born doomed, and the commit that declares it takes that back; the commit that gives one up dooms it. So whatever a
-//! crash or a lost client leaves behind, dropping the doomed ones sets it right. A declaration outweighs the doom of its
-//! stored table, in case the two could not be written together.
+//! A stored table is *doomed* while an entry says so: it will be dropped, and until then no session sees it. A new one
+//! is doomed from the start, and the commit that declares it clears that; the commit that drops a table dooms its
+//! stored table. So after a crash or a lost client it is enough to drop the doomed ones. A stored table that has a
+//! declaration is kept even if it is doomed, in case the two could not be written together.
 //!
-//! Where other gateways use the store, the name of a dropped table rests a while: nobody makes another table of that name
-//! while somebody still takes it for the old one, or while the service is still deleting it.
+//! Where other gateways use the store, the name of a dropped table is reserved for a while: no other stored table gets
+//! it while a gateway may still take it for the old one, or while the service is still deleting it.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -73,7 +73,7 @@ impl FreshTable {
 impl Drop for FreshTable {
     fn drop(&mut self) {
         if !self.is_adopted.load(Ordering::Relaxed) {
-            // Nobody listens any more once the engine is gone: then the next start drops the table.
+            // Sending fails once the engine is gone, which does no harm: the next start drops the table.
             let _ = self.discarded.send(self.stored.clone());
         }
     }
@@ -130,7 +130,8 @@ impl Catalog {
         }
     }
 
-    /// Makes a doomed stored table; `None` when there is a table of this name. Runs to its end even if nobody waits.
+    /// Makes a doomed stored table; `None` when there is a table of this name. Runs to its end even if the caller is
+    /// dropped.
     async fn make(&self, place: Place, name: TableName) -> SqlResult<Option<FreshTable>> {
         let shared = self.part(place)?.clone();
         shared.open_for_writing().await?;

@@ -138,7 +138,7 @@ impl CatalogView {
         }
         match (TableName::parse(&name.name), self.parts.at(name.place)) {
             (Ok(stored), Some(part)) => self.found(readers, part, &stored).await,
-            // What is in a store that nobody has read may have any name.
+            // The catalogue of this store was not read yet, so the name may exist in it.
             (Err(_), Some(part)) => part.check_reached().map(|()| None),
             (_, None) => Ok(None),
         }
@@ -312,7 +312,7 @@ impl CatalogView {
         }
     }
 
-    /// Whether a stored table shows under its own name: it is nobody's, and not on its way out.
+    /// Whether a stored table shows under its own name, as a found table: no declaration uses it, and it is not doomed.
     fn can_be_found(&self, stored: &StoredTable) -> bool {
         !is_hidden(stored) && !self.state.knows(stored)
     }
@@ -325,7 +325,8 @@ impl CatalogView {
     ) -> SqlResult<Arc<Relation>> {
         let schema = readers.at(stored.place)?.observed_schema(stored).await?;
         match self.written.get(stored).and_then(|written| schema.with(written)) {
-            // What nobody else sees is not kept for them.
+            // The relation with the transaction's own properties is not cached, because only this transaction may see
+            // it.
             Some(own) => Ok(relation_showing(stored, declared, &own)),
             None => Ok(self.parts.common().observed.relation(stored, declared, schema)),
         }

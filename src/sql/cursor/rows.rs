@@ -11,7 +11,8 @@ use super::kept::KeptBatches;
 use crate::outcome::RowStream;
 use crate::syntax::Direction;
 
-/// What a cursor keeps of rows it has passed when nobody said whether it scrolls: enough to look back a little.
+/// How many bytes of passed rows a cursor keeps if DECLARE said neither SCROLL nor NO SCROLL: enough to go back a
+/// little.
 const UNASKED_SCROLL_BYTES: usize = 1 << 20;
 
 /// The rows of a query, numbered from 1, read from it as they are asked for.
@@ -141,7 +142,7 @@ impl CursorRows {
     }
 }
 
-/// The rows in a direction, while the cursor is nobody else's.
+/// The rows in a direction. The guard keeps the cursor for this call until the stream ends.
 pub(crate) fn fetch(mut rows: OwnedMutexGuard<CursorRows>, direction: Direction) -> RowStream {
     match direction {
         Direction::Forward(count) => {

@@ -73,7 +73,7 @@ pub(super) fn mentions(expression: &str, column: &str) -> bool {
 /// An expression's text, a column having got another name; what does not name it stays as it was written.
 ///
 /// # Errors
-/// None in practice: it parsed when it was declared.
+/// None are expected: the expression was parsed when it was declared.
 pub(super) fn renamed(expression: &str, from: &str, to: &str) -> SqlResult<String> {
     let mut parsed = parse_expression(expression)?;
     if !names_column(&parsed, from) {

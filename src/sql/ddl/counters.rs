@@ -26,7 +26,7 @@ impl Counters<'_> {
     /// The sequence of a serial column; gives the column's default.
     ///
     /// # Errors
-    /// None in practice: the defaults of a sequence fit.
+    /// None are expected: the default options of a sequence are within the bounds of every integer type.
     pub fn serial(&mut self, column: &str, sql_type: &SqlType) -> SqlResult<String> {
         let name = self.add(column, sql_type, &GivenOptions::default(), false)?;
         Ok(next_call(self.table.place, &name))

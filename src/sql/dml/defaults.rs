@@ -48,7 +48,7 @@ struct DefaultColumn {
     sql_type: SqlType,
     /// The expression is a bare literal: its text is read as the column's type.
     untyped: bool,
-    /// It counts by itself: nobody needs a privilege for its sequence.
+    /// It is an identity column, for whose sequence no privilege is needed.
     identity: bool,
     /// Its own among the sequences.
     sequences: Range<usize>,
@@ -58,7 +58,7 @@ impl Defaults {
     /// The defaults of these columns, as far as they have any.
     ///
     /// # Errors
-    /// What is wrong with a default's expression: it was right when it was declared.
+    /// The errors of planning a default's expression, of which none are expected: it was planned when it was declared.
     pub fn prepare(planner: &Planner<'_>, relation: &Relation, wanted: impl Iterator<Item = usize>) -> SqlResult<Self> {
         let mut columns = Vec::new();
         let mut parsed = Vec::new();
@@ -196,7 +196,7 @@ pub(super) fn counts(column: &RelationColumn) -> bool {
 /// The expression of a column's default; `None` when that is NULL.
 ///
 /// # Errors
-/// None in practice: it parsed when it was declared.
+/// None are expected: the expression was parsed when it was declared.
 pub(crate) fn default_of(column: &RelationColumn) -> SqlResult<Option<Expr>> {
     if let Some(identity) = &column.identity {
         return parse_expression(&next_call(Place::Public, &identity.sequence)).map(Some);

@@ -28,7 +28,7 @@ pub(crate) struct Generated {
 
 impl Generated {
     /// # Errors
-    /// What is wrong with an expression: it was right when it was declared.
+    /// The errors of planning an expression, of which none are expected: it was planned when it was declared.
     pub fn prepare(planner: &Planner<'_>, relation: &Arc<Relation>) -> SqlResult<Self> {
         let mut columns = Vec::new();
         let mut parsed = Vec::new();

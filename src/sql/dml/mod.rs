@@ -267,7 +267,7 @@ impl PreparedDml {
     /// inserted, or changed by their keys, in a table whose columns are all declared.
     ///
     /// # Errors
-    /// None in practice.
+    /// None are expected: looking through the plan returns a `Result`, but nothing in it fails.
     pub fn can_be_repeated(&self, engine: &Engine) -> SqlResult<bool> {
         let relation = self.relation();
         if relation.kind == RelationKind::Found || relation.open {

@@ -24,7 +24,7 @@ impl OtherTables {
     /// Reads a FROM or USING clause.
     ///
     /// # Errors
-    /// 42712 for a name that occurs twice, 42P01 for a table that there is not, or for the target where it cannot be
+    /// 42712 for a name that occurs twice, 42P01 for a table that does not exist, or for the target where it cannot be
     /// named.
     pub async fn read(planner: &Planner<'_>, target: &Ident, from: &[TableWithJoins]) -> SqlResult<Self> {
         if from.is_empty() {

@@ -1,4 +1,4 @@
-//! Values of properties that nobody declared keep the type they have.
+//! Values of undeclared properties keep the type they have.
 //!
 //! A found or open table takes any property with any EDM type. What PostgreSQL casts on assignment is cast to the type
 //! the column shows. What it would refuse (42804) keeps its own type here, and so does every typed value of a property

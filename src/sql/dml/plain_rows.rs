@@ -1,7 +1,7 @@
 //! Rows of constants and parameters as entities, without columns in between.
 //!
-//! Most INSERTs are these: a row or a hundred, of values that have their columns' types, with nothing to compute and
-//! nobody to look at rows on their way. What is anything else is left to the way by columns, which does it or says why not.
+//! Most INSERTs are these: a row or a hundred, of values that have their columns' types, with nothing to compute and no
+//! clause that reads the rows (such as RETURNING). Any other INSERT goes through columns, where it is done or refused.
 
 use std::borrow::Cow;
 

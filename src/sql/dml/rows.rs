@@ -98,7 +98,8 @@ pub(crate) fn generated_keys(partition: &str, rows: usize) -> SqlResult<Vec<Enti
     (0..rows).map(|_| Ok(EntityKey::parse(partition, &Uuid::now_v7().simple().to_string())?)).collect()
 }
 
-/// The property that keeps the values of a column, and the type they are stored as values of; `None` for what is no property.
+/// The property that keeps the values of a column, and the type they are stored as values of; `None` for what is not a
+/// property.
 pub(super) fn stored_as(
     relation: &Relation,
     target: &TargetColumn,

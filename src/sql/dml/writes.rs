@@ -385,7 +385,7 @@ impl<'a> Writes<'a> {
         }
     }
 
-    /// The locks to take, where they bind everybody.
+    /// The locks to take, if this gateway is the only writer of the store.
     fn claims(&self) -> Option<&Claims> {
         let claims = match &self.mode {
             WriteMode::Block(t) | WriteMode::OneEgt(t) | WriteMode::Implicit(t) => Some(t.claims()),

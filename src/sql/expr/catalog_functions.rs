@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use datafusion::logical_expr::ScalarUDF;
 
-/// Whoever has the functions that answer from the catalogue and the session.
+/// Provides the functions that answer from the catalogue and the session; `pg_catalog` implements it.
 pub(crate) trait CatalogFunctions: Send + Sync {
     /// A function, by its name without schema.
     fn function(&self, name: &str) -> Option<Arc<ScalarUDF>>;

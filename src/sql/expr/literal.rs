@@ -25,14 +25,15 @@ pub(super) fn literal(value: ScalarValue, sql_type: &SqlType) -> Expr {
     Expr::Literal(value, (!obvious).then(metadata))
 }
 
-/// NULL of a type. The precision of a numeric is one that nobody declared.
+/// NULL of a type. A numeric gets the precision of plain `numeric`.
 pub(super) fn null(value_type: &ValueType) -> SqlResult<Expr> {
     let null = literal(ScalarValue::try_from(&value_type.data_type)?, &value_type.sql_type);
     let has_precision = matches!(value_type.sql_type, SqlType::Numeric(Some(_)));
     Ok(if has_precision { Computation::call(&RELABEL, None, value_type.clone(), vec![null]) } else { null })
 }
 
-/// The value that the text of a literal stands for where a type is asked for. Lengths that nobody declared are none.
+/// The value that the text of a literal stands for where a type is asked for. A length that was not declared does not
+/// cut the value.
 ///
 /// # Errors
 /// What the type's input function says of the text.

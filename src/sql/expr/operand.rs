@@ -32,7 +32,7 @@ impl Operand {
         &self.value_type.sql_type
     }
 
-    /// Whether nobody gave it a type: a literal in quotes, NULL, a parameter that stands alone.
+    /// Whether it has no type yet: a literal in quotes, NULL, a parameter that stands alone.
     pub fn is_unknown(&self) -> bool {
         self.value_type.is_unknown()
     }
@@ -45,7 +45,7 @@ impl Operand {
         }
     }
 
-    /// How many digits it has, a constant no more than it is written with; `None` for what is no exact number.
+    /// How many digits it has, a constant no more than it is written with; `None` for what is not an exact number.
     pub fn shape(&self) -> Option<Shape> {
         self.constant().and_then(Shape::of_literal).or_else(|| Shape::of(&self.value_type))
     }
@@ -193,7 +193,7 @@ fn type_of(expr: &Expr, schema: &dyn ExprSchema) -> Result<ValueType> {
     Ok(ValueType::of_field(&expr.to_field(schema)?.1))
 }
 
-/// Whether nobody gave the expression a type.
+/// Whether the expression has no type yet.
 pub(super) fn is_untyped(expr: &Expr) -> bool {
     match expr {
         Expr::Literal(ScalarValue::Utf8(_), None) => true,

@@ -17,7 +17,7 @@ use super::catalog_functions::CatalogFunctions;
 pub(crate) struct Parameters<'a> {
     /// `$1` first; `Unknown` where the client left it open.
     given: &'a [SqlType],
-    /// What is planned is kept for later: nobody knows what time it is then.
+    /// The plan is kept for later runs, so the time of the statement is not known while planning.
     is_kept: bool,
     /// The session's style, and that in which literals are read.
     style: Style,
@@ -67,7 +67,7 @@ impl<'a> Parameters<'a> {
         self.style
     }
 
-    /// What the texts of literals are read with. When they are planned nobody knows the time.
+    /// What the texts of literals are read with. In a plan that is kept for later, the time is not known.
     pub fn reading(&self) -> Reading {
         Reading { style: self.literal_style, now: None }
     }

@@ -217,7 +217,7 @@ pub(super) fn truth_function(clause: &str) -> String {
     format!("{TRUTH}{clause}")
 }
 
-/// What stands for a function that there is not.
+/// What stands for a function that does not exist.
 pub(crate) fn missing(name: &str) -> Arc<ScalarUDF> {
     Pending::function(Meaning::Missing(name.to_owned()))
 }

@@ -77,7 +77,7 @@ pub(super) fn likely_type(layout: &RowLayout, operands: &[Operand]) -> ValueType
 /// A field of a row by its name.
 ///
 /// # Errors
-/// 42809 for what is no row, 42703 for a field that it does not have.
+/// 42809 for what is not a row, 42703 for a field that it does not have.
 pub(super) fn field(wanted: &str, row: Operand) -> SqlResult<Expr> {
     let (row_type, place) = place_of(wanted, row.sql_type())?;
     if let Expr::ScalarFunction(call) = &row.expr
@@ -122,7 +122,7 @@ fn nth(row: Expr, place: usize, value_type: ValueType) -> Expr {
     Computation::call(&RECORD_FIELD, None, value_type, vec![row, place])
 }
 
-/// `row IS NULL`, `row IS NOT NULL`: whether all of its fields are. `None` for what is no row.
+/// `row IS NULL`, `row IS NOT NULL`: whether all of its fields are. `None` for what is not a row.
 pub(super) fn all_null(row: &Operand, negated: bool) -> Option<Expr> {
     let SqlType::Record(row_type) = row.sql_type() else { return None };
     let is_null = |(place, field): (usize, &FieldRef)| {

@@ -105,7 +105,7 @@ impl Shape {
         Shape::new(u8::try_from(digits).unwrap_or(MAX_PRECISION), 0)
     }
 
-    /// Of a constant; `None` for what is no integer.
+    /// Of a constant; `None` for what is not an integer.
     pub fn of_literal(value: &ScalarValue) -> Option<Self> {
         match value {
             ScalarValue::Int16(Some(value)) => Some(Shape::of_integer((*value).into())),

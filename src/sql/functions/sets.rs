@@ -121,7 +121,8 @@ pub(super) fn columns_of(name: &str) -> Option<&'static [SetColumn]> {
     SET_FUNCTIONS.iter().find(|set| set.name == name).map(|set| set.columns)
 }
 
-/// The names of the columns that a function in FROM has, before its alias renames them; `None` for what is no function.
+/// The names of the columns that a function in FROM has, before its alias renames them; `None` for what is not a
+/// function.
 pub(crate) fn column_names(factor: &TableFactor) -> Option<Vec<String>> {
     let (name, alias, arguments, with_ordinality) = match factor {
         TableFactor::Function { name, alias, args, with_ordinality, .. } => {

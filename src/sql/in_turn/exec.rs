@@ -196,7 +196,7 @@ async fn called(
     schema: SchemaRef,
     options: &Arc<ConfigOptions>,
 ) -> Result<RecordBatch> {
-    // One call may take numbers for all rows at once: nobody else comes in between.
+    // A single call may take the numbers for all rows at once, because no other call has to come between two rows.
     let size = if calls.len() == 1 { batch.num_rows().max(1) } else { 1 };
     let open = nullable(&schema);
     let mut parts = Vec::with_capacity(batch.num_rows().div_ceil(size));

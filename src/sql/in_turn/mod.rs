@@ -1,4 +1,4 @@
-//! What the engine would do side by side and PostgreSQL does one after the other.
+//! Evaluation in order: what PostgreSQL does row by row, one after the other, and the engine would do in parallel.
 //!
 //! ```text
 //!     union      queries under UNION ALL, whose rows come in their order

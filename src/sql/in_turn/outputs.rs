@@ -1,5 +1,5 @@
-//! A projection of what calls gave: computed where the calls are made, so that rows stay in their order and a result is looked
-//! at before the next one is there. The engine would spread the rows over its threads for it.
+//! A projection over the results of calls. It is computed where the calls are made, because the engine would spread it
+//! over its threads: that would lose the order of the rows and compute it for later rows too early.
 
 use std::fmt;
 use std::sync::Arc;

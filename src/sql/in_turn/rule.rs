@@ -3,7 +3,7 @@
 //! other.
 //!
 //! Left alone, the engine calls them before rows are sorted, for many rows one function and then the next, and on all
-//! threads at once: numbers are given out all the same, but to whom is anybody's guess.
+//! threads at once: the same numbers are given out then, but not to the rows that PostgreSQL gives them to.
 
 use std::sync::Arc;
 
@@ -93,8 +93,9 @@ fn has_calls(plan: &Arc<dyn ExecutionPlan>) -> bool {
     plan.is::<CallsExec>() || plan.children().into_iter().any(has_calls)
 }
 
-/// The sort, below which calls are made of rows that are sorted already; `None` where there are no calls, or the rows are
-/// sorted by what they give. The sort stays, for whoever asks for its order: it has nothing left to do.
+/// The sort, below which calls are made of rows that are sorted already; `None` where there are no calls, or the rows
+/// are sorted by what they give. The sort stays in the plan, because nodes above rely on its order; it only finds its
+/// input sorted.
 fn after_sort(sort: &SortExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let mut keys: Vec<PhysicalSortExpr> = sort.expr().iter().cloned().collect();
     let mut projections = Vec::new();

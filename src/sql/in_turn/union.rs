@@ -40,7 +40,7 @@ pub(crate) fn keep_order(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn Executi
             None => in_turn,
         }))
     })?;
-    // What is left in parts is merged by whoever runs it.
+    // If the plan still has several partitions, the caller merges them.
     let plan = plan.data;
     if plan.output_partitioning().partition_count() > 1
         && let Some(union) = union_of(&plan)?

@@ -17,8 +17,8 @@ pub(super) struct PhysicalReader<'a> {
     pub keys: KeyView<'a>,
     /// The names of the columns that the expressions number.
     pub columns: &'a [&'a str],
-    /// Lists of more items are not read: joins that make them tell their least and greatest keys too, and nobody looks up
-    /// so many.
+    /// Lists of more items are not read: the joins that make such lists also give the least and greatest key, and so
+    /// many look-ups take longer than a scan between these.
     pub max_items: usize,
 }
 

@@ -123,9 +123,9 @@ impl KeyPlan {
     }
 
     /// The ranges of each group that filters which became known at run time leave; `None` when they say nothing about
-    /// keys. `columns` names what the filters' columns stand for, by index. The filters are not evaluated: whoever made
-    /// them checks the rows, as joins do. So of partitions that are not named whole ones are left: looking for a few rows in
-    /// each of nobody knows how many takes longer than reading them.
+    /// keys. `columns` names what the filters' columns stand for, by index. The filters are not evaluated: the operator
+    /// that made them checks the rows, as joins do. So of partitions that are not named whole ones are left: looking
+    /// for a few rows in each of an unknown number of partitions may take longer than reading them.
     pub fn narrowed_by(
         &self,
         caps: &Caps,

@@ -54,7 +54,7 @@ pub(super) enum KeyPredicate {
         inner: Box<KeyPredicate>,
         outcome: Option<bool>,
     },
-    /// One of these, nobody knows which: the branches of a CASE.
+    /// One of these, but it is not known which: the branches of a CASE.
     OneOf(Vec<KeyPredicate>),
     /// Where the analysis cannot decide it, the expression with this number is to be evaluated.
     Sourced {

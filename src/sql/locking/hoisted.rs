@@ -54,7 +54,7 @@ impl LockingSubQueries {
     /// The sub-queries as tables without rows, to plan with.
     ///
     /// # Errors
-    /// None in practice.
+    /// None are expected: the rows have the columns of their sub-query.
     pub fn empty_tables(&self) -> SqlResult<Tables> {
         self.tables(self.queries.iter().map(|_| Vec::new()).collect())
     }
@@ -62,7 +62,7 @@ impl LockingSubQueries {
     /// The rows of each sub-query, in order, as tables for the statement around them.
     ///
     /// # Errors
-    /// None in practice.
+    /// None are expected: the rows have the columns of their sub-query.
     pub fn tables(&self, rows: Vec<Vec<RecordBatch>>) -> SqlResult<Tables> {
         let mut tables = Tables::default();
         for ((query, name), rows) in self.queries.iter().zip(&self.names).zip(rows) {

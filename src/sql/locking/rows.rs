@@ -68,7 +68,8 @@ impl LockingQuery {
             return Ok(LockedRows::Rows(locked));
         }
         if self.skips() {
-            // Nobody waits for these rows, but others would skip them.
+            // With SKIP LOCKED no transaction waits for these rows, but others would skip them as long as they are
+            // locked here.
             claims.held().release_to(outset);
         }
         Ok(LockedRows::Conflict)

@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tokio::sync::Notify;
 
-/// Most bytes that wait in a mailbox before nobody can send to it. One transaction more may go beyond it.
+/// The most bytes that may wait in a mailbox. The transaction that reaches the bound is still delivered; later ones are
+/// refused.
 const MAILBOX_BYTES: usize = 8 << 20;
 /// What a notification costs besides its text.
 const NOTIFICATION_BYTES: usize = 64;
 
-/// A message to whoever listens to a channel.
+/// A message to the sessions that listen to a channel.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Notification {
     pub channel: Arc<str>,

@@ -111,7 +111,7 @@ impl Counts {
     /// The entities of those that changed since the last time.
     ///
     /// # Errors
-    /// None in practice.
+    /// None are expected: a count is plain data that fits into one entity.
     pub fn take_changed(&mut self) -> SqlResult<Vec<Entity>> {
         let changed = self.0.values_mut().filter(|count| count.is_dirty);
         changed

@@ -28,7 +28,7 @@ pub(super) fn table() -> SqlResult<TableName> {
 /// The entity that keeps a record.
 ///
 /// # Errors
-/// None in practice: records are plain data, and their keys are made here.
+/// None are expected: records are plain data, and their keys are made here.
 pub(super) fn entity(partition: &str, row: &str, record: &impl Serialize) -> SqlResult<Entity> {
     let text = serde_json::to_string(record).map_err(|e| SqlError::new(ErrorKind::Internal, e.to_string()))?;
     let properties = [(PropertyName::parse(PROPERTY)?, EdmValue::string(text))];
@@ -38,7 +38,7 @@ pub(super) fn entity(partition: &str, row: &str, record: &impl Serialize) -> Sql
 /// The records with the highest keys of a partition, at most `limit`, in key order.
 ///
 /// # Errors
-/// XX001 for what is no record.
+/// XX001 for what is not a record.
 pub(super) async fn last_records<T: DeserializeOwned>(
     reader: &dyn TableReader,
     partition: &str,

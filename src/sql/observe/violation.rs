@@ -106,10 +106,11 @@ pub(crate) fn violations(
     observed.breaches().iter().map(violation).collect()
 }
 
-/// What writes the violations, however often it is tried.
+/// The operations that write the violations. They may be applied again after a lost answer: the keys are the same each
+/// time.
 ///
 /// # Errors
-/// None in practice: every text in a violation is bounded.
+/// None are expected: every text in a violation is cut to a bounded length.
 pub(super) fn to_operations(violations: &[Violation]) -> SqlResult<Vec<Operation>> {
     let operation = |violation: &Violation| {
         let row = format!("{} {}", violation.transaction_id, violation.rule);

@@ -61,7 +61,7 @@ impl Granted {
         (rights.on(kind, &access), rights.grantable_on(kind, &access))
     }
 
-    /// What everybody may do with an object.
+    /// What PUBLIC may do with an object.
     pub fn of_public(&self, kind: ObjectKind, oid: u32) -> Privileges {
         // No role has an empty name.
         self.access(oid).acl(kind).privileges_of("")

@@ -20,7 +20,7 @@ const PG_TOAST: u32 = 99;
 pub(super) const INFORMATION_SCHEMA: u32 = 13_207;
 /// Each session sees its own under it.
 pub(super) const TEMPORARY_SCHEMA: u32 = 13_208;
-/// The role that owns everything: whoever is connected.
+/// The OID of the role that owns everything. Without users it is shown under the name of the session's user.
 pub(super) const OWNER: u32 = 10;
 pub(super) const TEMPLATE1: u32 = 1;
 pub(super) const TEMPLATE0: u32 = 4;

@@ -1,4 +1,4 @@
-//! How the columns that nobody declared came to be known, as the stores say when a statement begins.
+//! How undeclared columns came to be known, as the stores say when a statement begins.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -29,7 +29,7 @@ pub(super) fn is_recorded(layout: &Layout) -> bool {
 /// The recorded rows of a relation; `None` when it has none.
 ///
 /// # Errors
-/// None in practice: a test reads every file.
+/// None are expected: the files are part of the program, and a test reads each of them.
 pub(super) fn batch(layout: &'static Layout) -> SqlResult<Option<RecordBatch>> {
     if !is_recorded(layout) {
         return Ok(None);

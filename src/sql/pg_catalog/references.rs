@@ -28,7 +28,7 @@ impl Reference {
     /// What a text means; `None` when there is no such object.
     ///
     /// # Errors
-    /// 42602 and 42601 for what is no name, 42725 for a name of several functions or operators.
+    /// 42602 and 42601 for what is not a name, 42725 for a name of several functions or operators.
     pub fn find(self, context: &FunctionContext, text: &str) -> SqlResult<Option<u32>> {
         if matches!(self, Reference::Type | Reference::Procedure | Reference::Oper | Reference::Operator) {
             return match self {
@@ -284,7 +284,7 @@ pub(super) fn schema_of(relation: &str, wanted: u32) -> Option<u32> {
 /// The function of a name with the types of its arguments: `format(text)`.
 ///
 /// # Errors
-/// 22P02 without parentheses, 42704 for a type that there is not.
+/// 22P02 without parentheses, 42704 for a type that does not exist.
 pub(super) fn by_signature(context: &FunctionContext, text: &str) -> SqlResult<Option<u32>> {
     let Some((name, rest)) = text.split_once('(') else {
         return Err(SqlError::new(ErrorKind::InvalidTextRepresentation, "expected a left parenthesis"));

@@ -7,7 +7,7 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use crate::syntax::walk;
 
-/// A change may be a statement, or stand in the WITH clause of one: whoever runs those has taken it out.
+/// A change may be a statement, or stand in the WITH clause of one. The code that runs those has taken it out before.
 ///
 /// # Errors
 /// 0A000 for a change anywhere in the query.

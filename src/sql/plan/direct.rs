@@ -69,7 +69,7 @@ impl DirectRead {
     /// The read that a planned query is, if it is one.
     ///
     /// # Errors
-    /// None in practice: what the optimizer refuses it also refuses on the long way.
+    /// The optimizer's, which it would give for the same query on the long way too.
     pub fn of(plan: &LogicalPlan, receivers: &[Receiver], state: &SessionState) -> SqlResult<Option<Self>> {
         if !is_candidate(plan)? || is_foldable(plan)? {
             return Ok(None);
@@ -81,7 +81,7 @@ impl DirectRead {
     /// The rows with these parameters; `None` when their keys do not say all about which ones.
     ///
     /// # Errors
-    /// None in practice; in the stream, what the run meets.
+    /// None are expected from the call itself. The stream ends with an error when the store or an expression fails.
     pub fn rows(&self, parameters: &[ScalarValue], reads: &Arc<Reads>) -> SqlResult<Option<RowStream>> {
         let outputs = match &self.outputs {
             None => None,

@@ -1,9 +1,9 @@
 //! Which error of a query is reported where several could be: the one that PostgreSQL meets first.
 //!
-//! It reads a query clause by clause: FROM, the select list from left to right, WHERE, HAVING and the rest, and of a set
-//! operation the left side before the right one. Here names are found before types, and WHERE is planned before the
-//! select list. So when a query is refused, its beginnings are planned, as PostgreSQL reads them: what the shortest of
-//! them is refused for is what the query is refused for.
+//! It reads a query clause by clause: FROM, the select list from left to right, WHERE, HAVING and the rest, and of a
+//! set operation the left side before the right one. Here names are found before types, and WHERE is planned before the
+//! select list. So when a query is refused, its prefixes are planned in PostgreSQL's order, and the error of the
+//! shortest prefix that is refused is reported.
 
 use sqlparser::ast::{Expr, Query, Select, SelectItem, SetExpr, Value};
 use tablegate_types::error::SqlError;

@@ -1,5 +1,5 @@
-//! The order of a sub-query is that of what is made of its rows: `SELECT json_agg(x) FROM (SELECT ... ORDER BY y) x` and
-//! `SELECT a * 2 FROM (SELECT ... ORDER BY y) x`.
+//! Rows of a sorted sub-query keep their order in what is computed from them: `SELECT json_agg(x) FROM (SELECT ...
+//! ORDER BY y) x` and `SELECT a * 2 FROM (SELECT ... ORDER BY y) x`.
 //!
 //! SQL does not promise it; PostgreSQL does it, and programs rely on it. The engine spreads over its threads whatever is
 //! computed of sorted rows. So what the sub-query is sorted by goes up with its rows, and becomes the order of the
@@ -120,7 +120,8 @@ fn ordered_by(expr: Expr, order: &[SortExpr]) -> Result<Expr> {
     Ok(name.restore(ordered.data))
 }
 
-/// The rows with what they are sorted by; `None` where they come in no order, or in one that nobody sees.
+/// The rows with what they are sorted by; `None` if they have no order, if their sort keys hold sub-queries, or if a
+/// node is above the sort through which its keys are not carried.
 fn sorted(plan: &LogicalPlan) -> Result<Option<Sorted>> {
     Ok(match plan {
         LogicalPlan::Sort(sort) => with_keys(sort)?,
@@ -157,7 +158,7 @@ fn sorted(plan: &LogicalPlan) -> Result<Option<Sorted>> {
 
 /// The sorted rows, with the keys as columns behind their own.
 fn with_keys(sort: &Sort) -> Result<Option<Sorted>> {
-    // What is computed anew for each row by a query of its own is not computed twice.
+    // The keys would be computed a second time here, which costs too much where they hold sub-queries.
     if sort.expr.iter().any(|key| key.expr.exists(|e| Ok(is_of_other_rows(e))).unwrap_or(true)) {
         return Ok(None);
     }

@@ -86,7 +86,7 @@ impl PlannedQuery {
     /// The rows of a query that is a read by key, and no more.
     ///
     /// # Errors
-    /// None in practice; in the stream, what the run meets.
+    /// None are expected from the call itself. The stream ends with an error when the store or an expression fails.
     pub fn read_directly(
         &self,
         engine: &Engine,
@@ -105,7 +105,7 @@ impl PlannedQuery {
     /// Whether it may be a read of one row by its key, with nothing computed: that depends on its parameters too.
     ///
     /// # Errors
-    /// None in practice.
+    /// The optimizer's, which it would give for the same query on the long way too.
     pub fn may_be_single(&self, engine: &Engine) -> SqlResult<bool> {
         Ok(self.direct(engine)?.is_some_and(DirectRead::may_be_single))
     }
@@ -129,7 +129,7 @@ impl PlannedQuery {
     /// Whether it may be a read by key, and no more: that depends on its parameters too.
     ///
     /// # Errors
-    /// None in practice.
+    /// The optimizer's, which it would give for the same query on the long way too.
     pub fn may_read_directly(&self, engine: &Engine) -> SqlResult<bool> {
         Ok(self.direct(engine)?.is_some())
     }

@@ -51,7 +51,7 @@ pub(crate) struct Planner<'a> {
     around: Around,
     /// Tables that are known by these names before any others.
     given: Tables,
-    /// What it plans is kept for later: nobody knows what time it is then.
+    /// The plan is kept for later runs, so the time of the statement is not known while planning.
     is_kept: bool,
     /// Literals mean what they mean to every session: they are those of a declaration.
     is_plain: bool,
@@ -126,7 +126,8 @@ impl Planner<'_> {
     /// The tables of a query's FROM clause, in which another table must not be named.
     ///
     /// # Errors
-    /// 42P01 for a table that there is not, or that must not be named; what else is wrong with the names in the query.
+    /// 42P01 for a table that does not exist, or that must not be named; what else is wrong with the names in the
+    /// query.
     pub async fn sources(&self, query: &Query, unreachable: &str) -> SqlResult<Vec<Source>> {
         let query = self.around.over(query)?;
         let tables = self.tables_with(&Mentions::of(&query), &Tables::default()).await?;
@@ -304,7 +305,7 @@ impl Planner<'_> {
     /// Whether a run with these parameters goes without the optimizer.
     ///
     /// # Errors
-    /// None in practice.
+    /// Those of looking for the keys, of which none are expected.
     pub fn is_read_directly(&self, query: &PlannedQuery, parameters: &[ScalarValue]) -> SqlResult<bool> {
         Ok(self.read_directly(query, parameters)?.is_some())
     }
@@ -401,7 +402,7 @@ impl Planner<'_> {
     pub async fn relation(&self, schema: Option<&str>, table: &str) -> SqlResult<Option<Arc<Relation>>> {
         match self.reads.catalog.named(schema, table) {
             Some(name) => self.reads.relation(&name).await,
-            // A system relation that there is not, or a function in FROM.
+            // A system relation that does not exist, or a function in FROM.
             None if matches!(schema, Some("pg_catalog" | "information_schema")) => Ok(None),
             None => Err(super::tables::unknown_schema(schema, table)),
         }

@@ -20,7 +20,7 @@ const TABLE: &str = "\u{2}row of";
 /// A scalar sub-query whose value is the row of `query`, which has so many columns, as a struct of them.
 ///
 /// # Errors
-/// None in practice: the template always parses.
+/// None are expected: the template always parses.
 pub(crate) fn row_of_query(query: &Query, width: usize) -> SqlResult<Expr> {
     let columns: Vec<String> = (0..width).map(|i| format!("\"{i}\"")).collect();
     let values: Vec<String> = columns.iter().map(|column| format!("\"{TABLE}\".{column}")).collect();

@@ -50,7 +50,7 @@ pub(crate) fn demands(command: &Command) -> Vec<Demand> {
             needs.create(&create.create.name, create.create.temporary);
             look_through(&create.query, None, &mut needs);
         }
-        // Who may read the view reads its tables with the rights of whoever made it.
+        // A role that may read the view reads its tables with the rights of the view's owner.
         Command::CreateView(create) => {
             needs.create(&create.name, create.temporary);
             if create.or_replace {

@@ -1,7 +1,7 @@
 //! Who may do what with which table.
 //!
-//! Users come from outside ([`Accounts`](super::login::Accounts)): a name, a role, and nothing else. A role is a floor under what
-//! GRANT gives:
+//! Users come from outside ([`Accounts`](super::login::Accounts)): a name, a role, and nothing else. A user has at
+//! least the rights of its role; GRANT can only add to them:
 //!
 //! ```text
 //! admin        everything, and the users themselves
@@ -14,8 +14,9 @@
 //! so it stays with a table that is renamed and goes with one that is dropped.
 //!
 //! What a statement needs is told in one place ([`demands`]) by its syntax, kind by kind, and checked in one place each
-//! time a statement runs (`Session::run`), prepared ones, cursors' and EXECUTE's among them: a kind of statement that is not
-//! on the list does not compile. A name in the text is what is checked, so whatever a view reads is its owner's affair.
+//! time a statement runs (`Session::run`), prepared ones, cursors' and EXECUTE's among them: a kind of statement that
+//! is not on the list does not compile. Only names in the statement's text are checked, so what a view reads is checked
+//! against its owner's rights, not the reader's.
 
 mod demands;
 mod rights;

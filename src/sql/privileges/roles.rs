@@ -1,4 +1,5 @@
-//! The roles that names can mean: users, the role that owns what nobody else does, and whoever left a trace in the catalogue.
+//! The roles that names can mean: users, the role that owns what no user made, and the roles that the catalogue still
+//! names as owners or in grants.
 
 use std::sync::Arc;
 
@@ -84,7 +85,7 @@ impl Roles {
     }
 
     /// # Errors
-    /// 42704 for a name that is nobody's.
+    /// 42704 for a name that is not a role's.
     pub fn check(&self, name: &str) -> SqlResult<()> {
         match self.named(name) {
             Some(_) => Ok(()),
@@ -93,13 +94,13 @@ impl Roles {
     }
 }
 
-/// The error for a name that is no role's (42704).
+/// The error for a name that is not a role's (42704).
 pub(crate) fn unknown_role(name: &str) -> Box<SqlError> {
     SqlError::new(ErrorKind::UndefinedObject, format!("role \"{name}\" does not exist"))
 }
 
-/// Who is shown as the owner of what no user made: of those who own everything the first; without users, whoever is
-/// connected.
+/// Who is shown as the owner of what no user made: of those who own everything the first; without users, the session's
+/// user.
 fn first_owner(accounts: &[Account], current: &Rights) -> String {
     let of_role =
         |role: Role| accounts.iter().filter(|account| account.role == role).map(|account| &account.name).min();

@@ -28,7 +28,7 @@ use super::place::{Place, PlacedName, StoredTable};
 /// How a table came to be known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RelationKind {
-    /// It is in the store; nobody declared it. Its columns are what was observed.
+    /// It is in the store without a declaration. Its columns are what was observed.
     Found,
     /// CREATE TABLE with the columns `PartitionKey` and `RowKey`.
     DeclaredRaw,
@@ -69,7 +69,7 @@ pub struct RelationColumn {
     pub identity: Option<Identity>,
     /// Source text of the expression a stored generated column is computed from.
     pub generated: Option<String>,
-    /// For a property that nobody declared: the EDM types it was seen with.
+    /// For an undeclared property: the EDM types it was seen with.
     pub observed: Option<TypeSet>,
 }
 

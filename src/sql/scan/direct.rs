@@ -103,7 +103,7 @@ impl DirectScan {
     /// The direction in which the rows of these keys come in a wanted order; `None` when neither gives it.
     ///
     /// # Errors
-    /// None in practice.
+    /// None are expected: computing the order of a scan's rows returns a `Result`, but does not fail here.
     pub fn direction(&self, plan: &KeyPlan, order: &[PhysicalSortExpr]) -> Result<Option<Direction>> {
         let directions: &[_] =
             if self.reversible { &[Direction::Forward, Direction::Reverse] } else { &[Direction::Forward] };

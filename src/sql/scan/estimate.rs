@@ -19,8 +19,8 @@ const TABLE_ROWS: usize = 1_000_000;
 const TABLE_ROWS_LEAST: usize = 100;
 /// A range of partitions is taken to be one of so many parts of its table.
 const PARTITION_RANGE_IS_ONE_OF: usize = 10;
-/// The part of the rows that conditions are taken to keep: equality with a constant, a pattern, a range with one end, and
-/// what nobody knows anything about.
+/// The part of the rows that conditions are taken to keep: equality with a constant, a pattern, a range with one end,
+/// and any other condition.
 const EQUAL: f64 = 0.05;
 const LIKE: f64 = 0.1;
 const RANGE: f64 = 1.0 / 3.0;

@@ -132,7 +132,7 @@ impl EntityScanExec {
     /// property, or a filter looks at them.
     ///
     /// # Errors
-    /// None in practice.
+    /// None are expected: it is the same scan with another type for one of its columns.
     pub fn with_dictionary(&self, output: usize) -> Result<Option<Self>> {
         let Some(&column) = self.projection.get(output) else { return Ok(None) };
         let name = &self.relation.columns[column].name;

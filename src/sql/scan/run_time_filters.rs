@@ -1,9 +1,9 @@
 //! What joins and TopK find out while they run, sent down to the scans whose rows it is about.
 //!
-//! The engine has a rule for this, but it looks for the columns of a filter by their names in what is below. Of two tables with an
-//! `id` each it takes the first, and rows of the one are left out by what is known of the other. Here a column is followed by
-//! its place, node by node; where nobody knows what it comes from, the filter goes no further. It can only save work, so that is
-//! always allowed.
+//! The engine has a rule for this, but it looks for the columns of a filter by their names in what is below. Of two
+//! tables with an `id` each it takes the first, and so rows of one table would be dropped by a filter on the other.
+//! Here a column is followed by its place, node by node; where a node does not say what a column comes from, the filter
+//! goes no further. That is always allowed, because a filter only saves work.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! Filters that joins and TopK find out while they run, evaluated on rows: those that are left out here are not hashed,
-//! grouped or sorted by whoever comes before the join.
+//! Filters that joins and TopK find out while they run, evaluated on rows: rows that are dropped here need not be
+//! hashed, grouped or sorted by the operators between the scan and the join.
 //!
-//! A filter that is NULL says nothing: a join in which NULL equals NULL has such filters too. Nor do filters on arrays and
-//! records: what is least and greatest among them is another matter than which are equal.
+//! A filter that is NULL says nothing: a join in which NULL equals NULL has such filters too. Filters on arrays and
+//! records are not used either, because the engine orders them otherwise than SQL does.
 
 use std::sync::Arc;
 

@@ -133,7 +133,7 @@ impl Sequences {
         self.blocks.lock().unwrap_or_else(PoisonError::into_inner).entry(sequence.oid).or_default().clone()
     }
 
-    /// Reserves a block, under the condition that nobody else reserved one meanwhile.
+    /// Reserves a block, under the condition that no other gateway reserved one since the sequence was read.
     async fn reserve(&self, sequence: &Arc<Sequence>, at_least: u64) -> SqlResult<Block> {
         loop {
             let (definition, state, stored) = self.stored(sequence).await?;

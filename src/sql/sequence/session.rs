@@ -55,14 +55,15 @@ impl SessionSequences {
     /// `nextval`, for as many rows as asked for.
     ///
     /// # Errors
-    /// 42P01 or 42809 for what is no sequence, 42501 without the privilege, 25006 in a read-only transaction, 2200H at the sequence's end.
+    /// 42P01 or 42809 for what is not a sequence, 42501 without the privilege, 25006 in a read-only transaction, 2200H
+    /// at the sequence's end.
     pub async fn next(&self, name: &str, count: usize) -> SqlResult<Vec<i64>> {
         let (sequence, _) = self.for_writing(name, "nextval")?;
         self.check(&sequence, Privileges::USAGE | Privileges::UPDATE)?;
         self.next_of_column(name, count).await
     }
 
-    /// `nextval` for an identity column: whoever may write to the table may count.
+    /// `nextval` for an identity column, for which the privilege to write to the table suffices.
     ///
     /// # Errors
     /// As [`SessionSequences::next`], but for privileges.

@@ -29,7 +29,7 @@ impl Session {
         if self.planner().view(schema.as_deref(), &name).is_some() {
             let placed = placed_name(&self.reads().catalog, &alter.name)?;
             self.claim(&placed).await?;
-            // Whoever had the name may have changed what it means.
+            // The transaction that had the name locked may have changed what it means.
             if let Some(view) = self.reads().catalog.view(&placed).cloned() {
                 self.check_stays(placed.place, command)?;
                 self.alter_view(&view, command).await?;
@@ -65,7 +65,7 @@ impl Session {
     /// SET SCHEMA: what is there stays there.
     ///
     /// # Errors
-    /// 3F000 for a schema that there is not, 0A000 for another one.
+    /// 3F000 for a schema that does not exist, 0A000 for another one.
     fn check_stays(&self, place: Place, command: &AlterCommand) -> SqlResult<()> {
         let Some(schema) = &command.taken.schema else { return Ok(()) };
         match self.reads().catalog.place_of_schema(schema) {

@@ -1,8 +1,8 @@
-//! Running changes: INSERT, UPDATE and DELETE, again while they meet concurrent ones.
+//! Running INSERT, UPDATE and DELETE, and running them again when they meet concurrent changes.
 //!
-//! In READ COMMITTED a statement that finds a row changed since its snapshot waits for whoever changes it, and then goes
-//! on with the row as it is now. Here it is run again, on a newer snapshot and with the locks it has got so far: the
-//! rows it met cannot change under it a second time.
+//! In READ COMMITTED a statement that finds a row changed since its snapshot waits for the transaction that changes it,
+//! and then goes on with the row as it is now. Here it is run again, on a newer snapshot and with the locks it has got
+//! so far: the rows it met cannot change under it a second time.
 
 use std::sync::Arc;
 

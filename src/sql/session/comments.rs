@@ -150,7 +150,7 @@ impl Session {
         Ok(())
     }
 
-    /// The view of this name, which nobody else changes meanwhile.
+    /// The view of this name, locked against changes by other transactions.
     async fn commented_view(&mut self, name: &[String]) -> SqlResult<Option<View>> {
         let (schema, view) = schema_and_table(&object_name(name))?;
         let Some(found) = self.planner().view(schema.as_deref(), &view).map(|view| view.placed_name()) else {
@@ -160,8 +160,8 @@ impl Session {
         Ok(self.planner().view(schema.as_deref(), &view).map(|view| View::clone(view)))
     }
 
-    /// The declaration of a table that gets a comment, which nobody else changes meanwhile; of a found table that which
-    /// makes it a declared one.
+    /// The declaration of a table that gets a comment, locked against changes by other transactions; for a found table,
+    /// the declaration that makes it a declared one.
     async fn commented(&mut self, name: &[String], kind: &str, all_columns: bool) -> SqlResult<Declaration> {
         let relation = self.commented_relation(name, kind).await?;
         self.lock_table(&relation, TableMode::ShareUpdateExclusive).await?;

@@ -1,7 +1,7 @@
 //! Running CREATE TABLE ... AS and SELECT ... INTO.
 //!
-//! The rows go straight into the new stored table, which nobody sees before COMMIT: however many they are, they are no
-//! part of the transaction's entity group transaction.
+//! The rows go straight into the new stored table, which no other session sees before COMMIT. So they are not part of
+//! the transaction's entity group transaction, and their number is not limited by it.
 
 use std::sync::Arc;
 

@@ -222,7 +222,7 @@ impl Session {
             return Ok(relation);
         }
         self.claim(&relation.placed_name()).await?;
-        // Whoever had it may have changed or dropped the table.
+        // The transaction that had it locked may have changed or dropped the table.
         find_target(&self.planner(), name).await
     }
 

@@ -40,7 +40,7 @@ impl Session {
         Ok(Outcome::Done(CommandTag::Plain(tag)))
     }
 
-    /// Everybody who can be named.
+    /// Every role that can be named.
     pub(super) async fn roles(&self) -> SqlResult<Roles> {
         let accounts = self.engine.accounts().await?;
         Ok(Roles::new(&accounts, &self.rights, self.privileges_now().accesses()))

@@ -47,7 +47,8 @@ impl Session {
         let mut declaration = reads.catalog.declaration_of(&relation, false);
         let mut notices = Vec::new();
         let key: Vec<String> = relation.key_columns().into_iter().map(|i| relation.columns[i].name.clone()).collect();
-        // An index that only makes reading faster is nobody's promise: for a temporary table none is missed.
+        // An index that is not unique only makes reading faster, so for a temporary table it is left out without an
+        // error.
         let is_harmless = relation.place().is_temporary() && !create.unique;
         let mut recorder = Recorder {
             mode: if is_harmless { EgtMode::Observe } else { self.settings.egt_mode() },

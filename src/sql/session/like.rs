@@ -40,7 +40,7 @@ impl Session {
     /// The command without LIKE, and the comments that its columns get.
     ///
     /// # Errors
-    /// 42P01 for a table that there is not.
+    /// 42P01 for a table that does not exist.
     pub(super) async fn without_like(
         &mut self,
         command: &CreateTableCommand,

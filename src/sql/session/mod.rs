@@ -248,7 +248,7 @@ impl Session {
             Box::pin(self.follow_role()).await?;
         }
         if prepared.is_decided_when_it_runs() && prepared.statement().takes_snapshot() {
-            // A change of the catalogue is made to what it is now, whoever changed it last.
+            // A change of the catalogue must start from its newest state, with the changes of other gateways.
             Box::pin(self.engine.catalog().follow()).await?;
         }
         self.begin_statement(prepared.statement()).await;

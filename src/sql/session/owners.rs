@@ -12,7 +12,7 @@ use crate::privileges::unknown_role;
 use crate::syntax::{Grantee, OwnerChange};
 
 impl Session {
-    /// Schemas belong to whoever owns the server's tables; a dump gives them an owner all the same.
+    /// The owner of a schema cannot be changed, but dumps contain such a statement, so it is accepted.
     fn keep_owner_of_schema(&mut self, change: &OwnerChange) -> SqlResult<()> {
         let name = change.name.last().map_or("", String::as_str);
         if self.reads().catalog.place_of_schema(name).is_none_or(|place| place.is_temporary()) {
@@ -50,7 +50,7 @@ impl Session {
             if !self.engine.accounts().await?.is_empty() {
                 return Err(unknown_role(to));
             }
-            // A dump may be loaded where nobody is known by name.
+            // A dump may be loaded into a server that does not have the user.
             self.notice(Notice::info(format!("role \"{to}\" does not exist: the owner stays")));
             return Ok(done);
         }

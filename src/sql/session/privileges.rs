@@ -83,8 +83,8 @@ impl Session {
         Ok(())
     }
 
-    /// Whether no privileges need to be looked up. Whoever may only read reads everything, and is kept from writing by the
-    /// transaction's mode.
+    /// Whether no privileges need to be looked up. A read-only user may read everything, and the transaction's mode
+    /// keeps it from writing.
     pub(super) fn may_read_everything(&self) -> bool {
         self.rights.owns_everything() || self.login.role == Role::ReadOnly
     }
@@ -114,7 +114,7 @@ impl Session {
         self.engine.catalog().view(self.transaction.catalog(), &self.own).1
     }
 
-    /// Everybody may read the system catalogue, but not the statements of others in what observe mode saw.
+    /// Every role may read the system catalogue, but not the statements of others in what observe mode saw.
     fn check_system_relation(&self, name: &ObjectName) -> SqlResult<()> {
         let (schema, table) = schema_and_table(name)?;
         if self.system_catalog().shows_observations(schema.as_deref(), &table) {

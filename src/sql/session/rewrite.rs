@@ -1,7 +1,7 @@
 //! Writing all rows of a table anew, into another stored table.
 //!
-//! Rows are read as the transaction sees them, its own writes among them, and pass through in batches. Nobody sees the
-//! new stored table before COMMIT, and without COMMIT it is dropped again.
+//! Rows are read as the transaction sees them, its own writes among them, and pass through in batches. No other session
+//! sees the new stored table before COMMIT, and without COMMIT it is dropped again.
 
 use std::sync::Arc;
 

@@ -156,10 +156,10 @@ impl Session {
         Err(SqlError::new(ErrorKind::DependentObjects, message).with_detail(lines.join("\n")))
     }
 
-    /// The user's role as it is now. Who is no user any more has what everybody has.
+    /// The user's role as it is now. A session whose user was dropped keeps only what PUBLIC has.
     ///
     /// # Errors
-    /// 58030 when the users cannot be read: nobody goes on with rights that may have been taken away.
+    /// 58030 when the users cannot be read: no session may go on with rights that may have been revoked.
     pub(super) async fn follow_role(&mut self) -> SqlResult<()> {
         let role = match self.engine.role_of(&self.user).await? {
             Some(role) => {
@@ -177,7 +177,7 @@ impl Session {
         Ok(())
     }
 
-    /// Whoever is another role already, or wants to be, is refused: there are no members of roles.
+    /// Refuses a session that has changed to another role, or wants to: roles have no members here.
     async fn check_may_be(&self, role: Option<&str>, what: &str) -> SqlResult<()> {
         let Some(role) = role.filter(|role| *role != self.rights.user()) else { return Ok(()) };
         if self.roles().await?.named(role).is_none() {

@@ -188,8 +188,8 @@ impl Session {
         Ok(Outcome::Rows(Rows { columns: query.columns.clone(), stream: held_with(stream, locks), tag }))
     }
 
-    /// The query of a statement that may read one row by its key, and compute nothing: where nobody has to be asked first, and
-    /// the plan is that of the session's style.
+    /// The query of a statement that may read one row by its key, and compute nothing: if no privilege has to be
+    /// checked first, and the plan was made for the session's style.
     pub(super) fn single_read<'p>(&self, prepared: &'p Prepared) -> SqlResult<Option<&'p PlannedQuery>> {
         let Plan::Query(query) = &prepared.plan else { return Ok(None) };
         let is_plain =

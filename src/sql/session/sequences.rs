@@ -197,7 +197,7 @@ fn still_needed(sequence: &Sequence, dependents: &[Declaration]) -> Box<SqlError
         .with_hint("Use DROP ... CASCADE to drop the dependent objects too.")
 }
 
-/// A name that is no sequence's: 42809 for a table's, else 42P01.
+/// A name that is not a sequence's: 42809 for a table's, else 42P01.
 fn no_sequence(catalog: &CatalogView, placed: &PlacedName, what: &str) -> Box<SqlError> {
     let name = &placed.name;
     if catalog.has_name(placed) {

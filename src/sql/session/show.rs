@@ -33,7 +33,7 @@ pub(super) fn text_column(name: &str) -> ResultColumn {
 /// Rows of text, or of what is laid out as text, ready to send.
 ///
 /// # Errors
-/// None in practice: the columns have one length.
+/// None are expected: all columns have the same length.
 pub(super) fn text_rows(columns: Arc<[ResultColumn]>, rows: Vec<Vec<String>>, tag: RowsTag) -> SqlResult<Outcome> {
     let fields: Vec<_> = columns.iter().map(|c| c.sql_type.field(&c.name, true)).collect();
     let arrays = (0..columns.len())

@@ -1,6 +1,7 @@
 //! What becomes of temporary tables: ON COMMIT, DISCARD TEMP.
 //!
-//! They end with their session by themselves: nobody else knows their stored tables (`catalog/scratch`).
+//! They end with their session by themselves: only the session's state refers to their stored tables
+//! (`catalog/scratch`).
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Running what maintains or extends a PostgreSQL server: most of it has nothing to do here, and says what it must.
+//! Running statements that maintain or extend a PostgreSQL server (VACUUM, CREATE EXTENSION, ..). Most have nothing to
+//! do here, and only give the answer that clients expect.
 
 use std::sync::Arc;
 
@@ -109,7 +110,7 @@ impl Session {
         Err(SqlError::new(ErrorKind::ActiveTransaction, message))
     }
 
-    /// Lets the store do this for tables; of what is no table says so.
+    /// Lets the store do this for tables; of what is not a table says so.
     async fn maintain(&mut self, given: &Maintained, what: Maintenance) -> SqlResult<()> {
         let verb = what.verb();
         let mut relations: Vec<Arc<Relation>> = Vec::new();
@@ -141,7 +142,7 @@ impl Session {
                 if what.analyzes { store.analyze(&relation.stored).await } else { Ok(()) }
             };
             match done.await {
-                // Dropped meanwhile, and nobody asked for it by name.
+                // The table was dropped meanwhile; that is no error, because the statement did not name it.
                 Err(StoreError::TableMissing(_)) if given.tables.is_empty() => {}
                 done => done?,
             }

@@ -10,7 +10,7 @@ use super::value::{Value, invalid};
 /// The value that a text stands for in a session that has this style now; `reset` is what its DateStyle goes back to.
 ///
 /// # Errors
-/// 22023 for what is no value of the setting, 0A000 for one that is not done here.
+/// 22023 for what is not a value of the setting, 0A000 for one that is not done here.
 pub(super) fn checked(definition: &Definition, text: &str, current: Style, reset: DateStyle) -> SqlResult<Value> {
     let value = match definition.name {
         "DateStyle" => match DateStyle::parse(text, current.dates, reset) {

@@ -70,7 +70,7 @@ impl Kind {
 /// Who may set it, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Context {
-    /// Nobody: it says what the server is.
+    /// It cannot be set: it says what the server is.
     Internal,
     /// The command line.
     Postmaster,

@@ -1,4 +1,4 @@
-//! Numbers that only grow, and how often something took how long: counted without a lock by whoever does it.
+//! Counters that only grow, and histograms of durations, updated without a lock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

@@ -3,7 +3,7 @@
 /// How much a transaction sees of others that commit while it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Isolation {
-    /// As READ COMMITTED: nobody ever sees what is not committed.
+    /// The same as READ COMMITTED: uncommitted data is never visible.
     ReadUncommitted,
     /// Each statement sees what was committed before it began.
     ReadCommitted,

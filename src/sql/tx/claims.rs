@@ -1,7 +1,7 @@
 //! What a transaction has locked, and what has become of the rows since its statements saw them.
 //!
 //! A statement reads a snapshot and locks what it finds there. What changed between the two is found out here, right
-//! after the lock is had: from then on nobody changes it.
+//! after the lock was taken: from then on no other transaction changes it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,13 +65,13 @@ impl Claims {
         self.keeps_snapshot
     }
 
-    /// Whether locks bind everybody who writes to the store of this place. Where they do not, rows are not locked:
-    /// versions are checked at the commit.
+    /// Whether this gateway is the only writer of the place's store, so that its locks exclude every other writer.
+    /// Where it is not, rows are not locked; their versions are checked at the commit.
     pub fn bind_everybody(&self, place: Place) -> bool {
         self.stores.has_sole_writer(place)
     }
 
-    /// Locks a table, waiting for whoever has it.
+    /// Locks a table, waiting for the holder of a conflicting lock.
     ///
     /// # Errors
     /// As [`Claims::lock`].
@@ -89,7 +89,8 @@ impl Claims {
         locked.map_err(|error: LockError| error.for_table(relation))
     }
 
-    /// Locks a row, waiting for whoever has it. True when it was locked before, so that nobody can have changed it.
+    /// Locks a row, waiting for its holder. True when it was locked before, so that no other transaction can have
+    /// changed it.
     ///
     /// # Errors
     /// 55P03 when others hold it for too long, 40P01 when they never would give it back, 53200 for too many locks.
@@ -99,7 +100,7 @@ impl Claims {
         locked.map_err(|error| error.for_row(relation, key))
     }
 
-    /// Locks a row that nobody else has; refuses to wait (NOWAIT).
+    /// Locks a row if no other transaction has it locked; fails instead of waiting (NOWAIT).
     ///
     /// # Errors
     /// 55P03 when others have it.

@@ -192,7 +192,8 @@ impl EgtWriter {
             let Some(claims) = self.claims.as_ref().filter(|claims| !claims.holds_rows()) else {
                 return self.commit_locked(egts).await;
             };
-            // Locks of its own, which go with the window: what is collected meanwhile waits for nobody with them in hand.
+            // The window has its own set of locks, released with it. So rows that are collected meanwhile never wait
+            // for a lock while these are held.
             let mut claims = claims.of_next_transaction();
             self.lock(&mut claims, &egts).await?;
             let claims = Arc::new(claims);

@@ -1,4 +1,4 @@
-//! Fills a stored table that nobody else sees yet.
+//! Fills a stored table that no other session can see yet.
 //!
 //! No statement's atomicity depends on which entities go together, so they are written as fast as the store takes them:
 //! many entity group transactions in one durable write where it promises groups, many at a time elsewhere.

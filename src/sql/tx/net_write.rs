@@ -1,4 +1,4 @@
-//! What a transaction does to one entity, whatever it took to get there.
+//! The net effect of a transaction on one entity, however many of its statements wrote it.
 
 use std::sync::Arc;
 
@@ -48,8 +48,8 @@ impl NetWrite {
     }
 }
 
-/// What leads from the stored version to the values; from nothing to nothing leads a Delete of any version, which nobody
-/// asks for.
+/// The operation that turns the stored version `base` into the values. With neither a version nor values it would be a
+/// Delete of any version; the write set keeps no such entry, so that case does not occur.
 pub(super) fn operation(key: EntityKey, base: Option<ETag>, values: Option<Values>) -> Operation {
     let if_match = |base: Option<ETag>| base.map_or(IfMatch::Any, IfMatch::ETag);
     match (base, values) {

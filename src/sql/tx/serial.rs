@@ -2,8 +2,9 @@
 //!
 //! Each of them reads one snapshot and remembers where it has looked. When it commits something, nothing there may have
 //! been written by another one that committed since the snapshot: then what it has read still holds, and it might as
-//! well have read it just now. That refuses more than PostgreSQL does, where one change in somebody's wake is no harm
-//! yet, and never less. A transaction that writes nothing is never refused: it ran when its snapshot was taken.
+//! well have read it just now. This refuses every transaction that PostgreSQL refuses, and some more: PostgreSQL
+//! refuses only a dangerous pair of such conflicts, not each single one. A transaction that writes nothing is never
+//! refused: it ran when its snapshot was taken.
 //!
 //! For that, a snapshot must hold all of a commit that was allowed, or none of it. So no snapshot is taken while one is
 //! on its way to the store.

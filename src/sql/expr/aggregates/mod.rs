@@ -92,7 +92,7 @@ const FOREIGN: &[&str] = &[
 
 /// The sum that an average takes. A statement can give no function such a name.
 pub(super) const SUM_OF: &str = "sum of";
-/// The array of what a sub-query gives: a column that nobody gave a type is text there.
+/// The array of what a sub-query gives: a column without a type is text there.
 pub(crate) const ITEMS_OF: &str = "items of";
 /// The array that an aggregate WITHIN GROUP chooses from. A statement can give no function such a name.
 pub(super) const SORTED_OF: &str = "sorted values of";

@@ -37,7 +37,8 @@ use super::parameters::Parameters;
 /// Gives every expression of a plan its type.
 ///
 /// # Errors
-/// 42883 for an operator that there is not, 42804 and 42846 for types that do not go together, and what the input function
+/// 42883 for an operator that does not exist, 42804 and 42846 for types that do not go together, and what the input
+/// function
 /// of a type says of a literal (22P02, 22007, ...).
 pub(crate) fn typed(plan: LogicalPlan, parameters: &Parameters<'_>) -> SqlResult<LogicalPlan> {
     let pass = Pass { parameters, outer: RefCell::new(Vec::new()) };

@@ -51,7 +51,7 @@ impl Pass<'_> {
         }
     }
 
-    /// A column nobody gave a type is text.
+    /// A column without a type is text.
     fn settled(&self, expr: Expr) -> Result<Expr> {
         let text = |expr: Expr| -> Result<Expr> {
             let operand = Operand { expr, value_type: ValueType::of(SqlType::Unknown) };
@@ -230,7 +230,8 @@ fn without_planner_casts(plan: LogicalPlan) -> Result<LogicalPlan> {
     }
 }
 
-/// A literal that nobody gave a type, but the planner: ours reads it otherwise.
+/// A literal without a type, without the cast that the engine's planner put around it: here its text is read by
+/// PostgreSQL's rules.
 fn without_cast_of_literal(expr: Expr) -> Expr {
     match expr.unalias() {
         Expr::Cast(cast) if is_untyped(&cast.expr) => *cast.expr,

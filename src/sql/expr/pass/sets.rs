@@ -127,7 +127,7 @@ pub(super) fn precision(field: &Field) -> Option<SqlType> {
     }
 }
 
-/// The columns of a query; a literal that nobody gave a type is itself, not a column.
+/// The columns of a query; a literal without a type is itself, not a column.
 pub(super) fn output_operands(input: &LogicalPlan) -> Result<Vec<Operand>> {
     let literals = untyped_literals(input);
     let schema = input.schema();
@@ -138,7 +138,7 @@ pub(super) fn output_operands(input: &LogicalPlan) -> Result<Vec<Operand>> {
     (0..schema.fields().len()).map(column).collect()
 }
 
-/// The literals among the columns of a query that nobody gave a type.
+/// The literals without a type among the columns of a query.
 fn untyped_literals(input: &LogicalPlan) -> Vec<Option<Expr>> {
     match input {
         LogicalPlan::Projection(projection) => {

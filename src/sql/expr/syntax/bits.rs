@@ -17,7 +17,7 @@ pub(super) fn of_binary(digits: &str) -> SqlResult<Expr> {
 }
 
 /// # Errors
-/// 22P02 for what is no hexadecimal digit.
+/// 22P02 for what is not a hexadecimal digit.
 pub(super) fn of_hexadecimal(digits: &str) -> SqlResult<Expr> {
     let four = |digit: char| match digit.to_digit(16) {
         Some(value) => Ok(format!("{value:04b}")),

@@ -6,7 +6,7 @@ use crate::expr::pending::row_function;
 use crate::expr::record::RowLayout;
 use crate::syntax::{boolean, call, is_row_call, take};
 
-/// The call that makes the row; `None` for what is no row of values.
+/// The call that makes the row; `None` for what is not a row of values.
 pub(super) fn of_values(expr: &mut Expr) -> Option<Expr> {
     let values = match expr {
         Expr::Tuple(values) if !values.is_empty() => std::mem::take(values),

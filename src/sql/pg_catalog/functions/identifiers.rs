@@ -16,7 +16,7 @@ fn parse_ident(_: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
 }
 
 /// # Errors
-/// 22023 for what is no name, and for what stands behind one where that is not allowed.
+/// 22023 for what is not a name, and for what stands behind one where that is not allowed.
 fn parts(text: &str, strict: bool) -> SqlResult<Vec<String>> {
     let invalid = |detail: Option<String>| {
         let message = format!("string is not a valid identifier: \"{text}\"");

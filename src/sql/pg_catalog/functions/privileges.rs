@@ -31,7 +31,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
 /// Who is asked about.
 enum Asked<'c> {
     Role(&'c KnownRole),
-    /// Everybody, and a number that is no role's.
+    /// PUBLIC, and any number that is not a role's.
     Public,
 }
 
@@ -91,7 +91,7 @@ fn wanted(given: &Cell, allowed: Privileges) -> SqlResult<Wanted> {
             [name, with, grant, option] if with == "WITH" && grant == "GRANT" && option == "OPTION" => (name, true),
             _ => return Err(unrecognized(part)),
         };
-        // What once was a privilege, and nobody holds.
+        // RULE is no longer a privilege in PostgreSQL; its name is still accepted, and no role holds it.
         if name == "RULE" && allowed.has(Privileges::TRIGGER) {
             return Ok((Privileges::NONE, option));
         }
@@ -124,7 +124,7 @@ fn relation<'c>(context: &'c FunctionContext, given: &Cell) -> SqlResult<Option<
     }
 }
 
-/// What a role holds on a relation. Everybody reads the system catalogue.
+/// What a role holds on a relation. Every role may read the system catalogue.
 fn on_class(
     context: &FunctionContext,
     asked: &Asked<'_>,
@@ -236,7 +236,7 @@ fn has_database(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell
     Ok(oid.map(|oid| holds(&wanted, held(oid))).into())
 }
 
-/// What everybody may do with things of the system.
+/// What PUBLIC may do with built-in objects.
 fn of_everybody(context: &FunctionContext, arguments: &[Cell], privilege: Privileges) -> SqlResult<Cell> {
     let (asked, rest) = split(context, arguments, 2)?;
     let wanted = wanted(argument(rest, 1), privilege)?;

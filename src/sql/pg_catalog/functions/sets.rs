@@ -57,7 +57,7 @@ fn empty(_: &FunctionContext, _: &[Cell]) -> SqlResult<Cell> {
 /// One column of `ts_token_type`.
 ///
 /// # Errors
-/// 42704 for a parser that there is not.
+/// 42704 for a parser that does not exist.
 fn tokens(arguments: &[Cell], column: impl Fn(i64, &'static str, &'static str) -> Cell) -> SqlResult<Cell> {
     let parser = argument(arguments, 0);
     let name = parser.as_text().unwrap_or_default();

@@ -50,7 +50,7 @@ fn indexes_size(context: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell
     Ok(context.objects.class_by_oid(oid).map(|_| 0).into())
 }
 
-/// Of the one database; the templates take nothing. NULL for an OID that is no database's.
+/// Of the one database; the templates take nothing. NULL for an OID that is not a database's.
 ///
 /// # Errors
 /// 3D000 for a name that is none.
@@ -131,7 +131,7 @@ fn size_bytes(_: &FunctionContext, arguments: &[Cell]) -> SqlResult<Cell> {
 }
 
 /// # Errors
-/// 22023 for what is no size.
+/// 22023 for what is not a size.
 fn bytes_of(text: &str) -> SqlResult<i64> {
     let invalid = || SqlError::new(ErrorKind::InvalidParameterValue, format!("invalid size: \"{text}\""));
     let trimmed = text.trim();

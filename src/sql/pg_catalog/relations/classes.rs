@@ -129,7 +129,7 @@ struct Described<'a> {
     has_triggers: bool,
     owner: u32,
     acl: Cell,
-    /// How many rows there are about; `None` where nobody knows.
+    /// About how many rows there are; `None` if the store does not count them.
     tuples: Option<u64>,
     pages: i32,
     /// A view of the user's, which a rule makes one.

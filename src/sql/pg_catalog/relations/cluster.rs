@@ -16,7 +16,7 @@ const DEFAULT_TABLESPACE: u32 = 1663;
 
 pub(super) fn namespaces(context: &FunctionContext, rows: &mut Rows) {
     for (oid, name) in context.objects.schemas() {
-        // Everybody may use what is in any schema, unless somebody says otherwise of `public`.
+        // Every role may use every schema, unless that was revoked for `public`.
         let acl = context.granted.acl_cell(&context.granted.access(oid).acl(ObjectKind::Schema));
         rows.push([("oid", oid.into()), ("nspname", name.into()), ("nspowner", OWNER.into()), ("nspacl", acl)]);
     }
@@ -38,7 +38,7 @@ pub(super) fn initial_privileges(context: &FunctionContext, rows: &mut Rows) {
 
 pub(super) fn databases(context: &FunctionContext, rows: &mut Rows) {
     database(rows, DATABASE, &context.database, context.granted.acl_of(DATABASE), true);
-    // Nobody can connect to them, but tools expect them to be there.
+    // No client can connect to the templates, but tools expect them to be there.
     let user = quote_ident(&context.granted.owner(DATABASE));
     let privileges = Cell::texts(&[format!("=c/{user}"), format!("{user}=CTc/{user}")]);
     for (oid, name) in [(TEMPLATE1, "template1"), (TEMPLATE0, "template0")] {

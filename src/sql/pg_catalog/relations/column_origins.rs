@@ -1,8 +1,9 @@
 //! The view `column_origins`: where the type of each column comes from.
 //!
-//! A declared column has one row. A column that nobody declared has one for each EDM type that its property was seen with: the
+//! A declared column has one row. An undeclared column has one for each EDM type that its property was seen with: the
 //! `source` that showed it first (`sampled`, `scanned`, `written`, `analyzed`), how many `entities` had it so of those
-//! that were `counted` at last, and when. Who takes part in every write has nothing to count: there it is `written`.
+//! that were `counted` at last, and when. A store through which every write goes keeps no sightings: there the source
+//! is always `written`.
 
 use tablegate_store::model::EdmType;
 use tablegate_store::table::{SightingSource, Sightings};

@@ -1,4 +1,5 @@
-//! `pg_depend`: what belongs to what, and what needs what. Built-in objects are not listed: nobody can drop them.
+//! `pg_depend`: what belongs to what, and what needs what. Built-in objects are not listed, because they cannot be
+//! dropped.
 
 use tablegate_types::constraint::{Unenforced, UnenforcedKind};
 

@@ -46,7 +46,7 @@ type Fill = fn(&FunctionContext, &mut Rows);
 /// The relation's content at this moment.
 ///
 /// # Errors
-/// None in practice: rows are made to fit their columns.
+/// None are expected: rows are made to fit their columns.
 pub(super) fn provider(layout: &'static Layout, context: &FunctionContext) -> SqlResult<Arc<dyn TableProvider>> {
     let mut rows = Rows::new(layout);
     if let Some(fill) = fill_of(layout) {

@@ -48,7 +48,7 @@ fn items(context: &FunctionContext) -> impl Iterator<Item = (Arc<Relation>, Arc<
     })
 }
 
-/// Whether the session's user is one of the two; an owner of everything is whoever owns anything.
+/// Whether the session's user is one of the two; the user who owns everything counts as every owner.
 fn concerns_user(context: &FunctionContext, item: &AclItem, public: bool) -> bool {
     let is_user = |name: &str| name == &*context.user || context.granted.rights.owns_everything();
     is_user(&item.grantor) || item.grantee.as_deref().map_or(public, is_user)

@@ -23,7 +23,7 @@ pub(super) fn copies(context: &FunctionContext, rows: &mut Rows) {
             ),
             ("type", "PIPE".into()),
             ("bytes_processed", Cell::count(copy.bytes)),
-            // How much a client will send, nobody knows.
+            // It is not known how much a client will send.
             ("bytes_total", Cell::Int(0)),
             ("tuples_processed", Cell::count(copy.rows)),
             ("tuples_excluded", Cell::count(copy.excluded)),

@@ -10,7 +10,7 @@ use crate::privileges::KnownRole;
 /// What stands for a password, as in PostgreSQL's own views.
 const HIDDEN: &str = "********";
 
-/// `pg_roles`: nobody sees whether there is a password.
+/// `pg_roles`, which hides from every role whether a user has a password.
 pub(super) fn roles(context: &FunctionContext, rows: &mut Rows) {
     for role in context.granted.roles.iter() {
         rows.push_all(

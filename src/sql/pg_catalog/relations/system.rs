@@ -1,4 +1,4 @@
-//! What the catalogue says of the system relations themselves: made once, and the same for everybody.
+//! What the catalogue says of the system relations themselves: made once, and the same in every session.
 
 use std::sync::OnceLock;
 
@@ -19,7 +19,7 @@ pub(super) fn is_filled(layout: &Layout) -> bool {
 /// The rows about system relations, where the relation has any.
 ///
 /// # Errors
-/// None in practice: rows are made to fit their columns.
+/// None are expected: rows are made to fit their columns.
 pub(super) fn batch(layout: &'static Layout) -> SqlResult<Option<RecordBatch>> {
     let Some((kept, fill)) = source_of(layout) else { return Ok(None) };
     if let Some(batch) = kept.get() {

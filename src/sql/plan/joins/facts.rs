@@ -8,7 +8,7 @@ use datafusion::logical_expr::{Distinct, Expr, Filter, JoinType, LogicalPlan, Su
 
 use crate::scan::{RelationProvider, selectivity};
 
-/// Rows of a table whose store does not count them, and of what is no table.
+/// Rows of a table whose store does not count them, and of what is not a table.
 const TABLE_ROWS: f64 = 1_000_000.0;
 const OTHER_ROWS: f64 = 1_000.0;
 /// Rows that share what they are grouped by.

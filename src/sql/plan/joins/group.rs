@@ -50,7 +50,7 @@ fn is_member_test(join: &Join) -> bool {
     matches!(join.join_type, JoinType::LeftSemi | JoinType::LeftAnti)
 }
 
-/// Whether nobody could tell in which order its conditions are looked at, and there is room for its tables.
+/// Whether the order in which its conditions are evaluated cannot be observed, and there is room for its tables.
 pub(super) fn may_be_moved(plan: &LogicalPlan) -> Result<bool> {
     let (mut tables, mut is_movable) = (0, true);
     let mut open = vec![plan];
@@ -208,7 +208,7 @@ impl Group {
                     continue;
                 }
                 let least = facts[a].base.max(facts[b].base);
-                // Without a key nobody knows: some rows on each side share a value.
+                // Without a key this is a guess: some rows on each side share a value.
                 let unknown = (facts[a].base.min(facts[b].base) / 4.0).max(1.0);
                 let one_by_one: f64 = between().map(|(_, values)| 1.0 / values.unwrap_or(unknown)).product();
                 let columns_of = |table: usize| -> Vec<usize> {

@@ -129,7 +129,7 @@ impl<'a> Correlation<'a> {
     }
 }
 
-/// Rows beyond a LIMIT only add values that nobody asks for; which rows a LIMIT leaves may differ between two runs.
+/// Rows beyond a LIMIT only add values that are not used; which rows a LIMIT leaves may differ between two runs.
 fn without_limits(plan: LogicalPlan) -> LogicalPlan {
     match plan {
         LogicalPlan::Limit(limit) => without_limits(limit.input.as_ref().clone()),

@@ -264,7 +264,8 @@ impl Pusher<'_> {
             .collect();
         let mut plans = Vec::with_capacity(branches.len());
         for (own, branch) in branches {
-            // Where another branch means NULL by NULL, this one's NULLs are for nobody.
+            // If NULL is a value of the key in another branch but not in this one, rows of this branch whose key is
+            // NULL must match no outer row.
             let meaningless = branch.keys.iter().zip(&keys).filter(|(b, k)| k.null_is_value && !b.null_is_value);
             let is_meant = meaningless.map(|(b, _)| Expr::Column(b.column.clone()).is_not_null()).collect();
             let mut exprs: Vec<Expr> = own

@@ -9,7 +9,7 @@ use crate::plan::resolve_column;
 use crate::relation::Relation;
 use crate::syntax::fold;
 
-/// The columns of a table that are copied: those named, else all that `SELECT *` shows and nobody computes.
+/// The columns of a table that are copied: those named, else all that `SELECT *` shows, but no generated ones.
 ///
 /// # Errors
 /// 42703, 42701 and 42P10 for columns that are not there, named twice, or generated.
@@ -57,7 +57,7 @@ impl Nameable<'_> {
     /// Which of the copied columns an option is about.
     ///
     /// # Errors
-    /// 42703 when it names a column that there is not, 42P10 for one that is not copied.
+    /// 42703 when it names a column that does not exist, 42P10 for one that is not copied.
     pub fn chosen(&self, option: &str, columns: &Columns) -> SqlResult<Vec<bool>> {
         let mut chosen = vec![*columns == Columns::All; self.copied.len()];
         let Columns::Named(idents) = columns else { return Ok(chosen) };

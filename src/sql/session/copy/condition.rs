@@ -56,7 +56,7 @@ impl Condition {
 /// The rows where the mask is true.
 ///
 /// # Errors
-/// None in practice.
+/// None are expected: the mask is as long as the rows.
 pub(super) fn kept(rows: &RecordBatch, mask: &BooleanArray) -> SqlResult<RecordBatch> {
     Ok(filter_record_batch(rows, mask)?)
 }

@@ -96,7 +96,7 @@ impl Encoding {
     /// The encoding of this name, spelt in any of PostgreSQL's ways.
     ///
     /// # Errors
-    /// 22023 for what is no encoding, 0A000 for one that is not read here.
+    /// 22023 for what is not an encoding, 0A000 for one that is not read here.
     pub fn named(name: &str) -> SqlResult<Self> {
         let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
         match plain.as_str() {

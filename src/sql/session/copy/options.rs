@@ -54,7 +54,7 @@ impl CopyOptions {
     /// Reads what follows STDIN or STDOUT; gives the tokens of a WHERE's condition, too: none without one.
     ///
     /// # Errors
-    /// 42601 for what is no option, 22023 for values that make no sense, 0A000 for what is not done here.
+    /// 42601 for what is not an option, 22023 for values that make no sense, 0A000 for what is not done here.
     pub fn parse(tokens: &[Token], to_stdout: bool) -> SqlResult<(Self, &[Token])> {
         let mut reader = Reader { tokens, at: 0 };
         let given = reader.options()?;

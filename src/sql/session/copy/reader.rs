@@ -63,7 +63,7 @@ impl CopiedRows {
     /// The rows where the mask is true.
     ///
     /// # Errors
-    /// None in practice.
+    /// None are expected: the mask is as long as the rows.
     pub(super) fn kept(&self, mask: &BooleanArray) -> SqlResult<Self> {
         let mut left = Self { batch: kept(&self.batch, mask)?, lines: Vec::new(), texts: Texts::default() };
         for row in (0..self.lines.len()).filter(|row| mask.value(*row)) {

@@ -6,10 +6,10 @@ use tablegate_types::error::{SqlError, SqlResult};
 
 use crate::syntax::{is_significant, keyword};
 
-/// What is no plain number becomes LIMIT, which takes any value.
+/// What is not a plain number becomes LIMIT, which takes any value.
 ///
 /// # Errors
-/// 0A000 for WITH TIES behind what is no number.
+/// 0A000 for WITH TIES behind what is not a number.
 pub(crate) fn readable(tokens: Vec<TokenWithSpan>) -> SqlResult<Vec<TokenWithSpan>> {
     if !tokens.iter().any(|token| keyword(token) == Some(Keyword::FETCH)) {
         return Ok(tokens);

@@ -117,7 +117,7 @@ fn read<'t>(tokens: &[&'t TokenWithSpan]) -> Read<'t, (ObjectName, Copied)> {
 }
 
 impl Copied {
-    /// `None` for an option that there is not.
+    /// `None` for an option that does not exist.
     fn set(&mut self, option: &str, is: bool) -> Option<()> {
         match option {
             "COMMENTS" => self.comments = is,

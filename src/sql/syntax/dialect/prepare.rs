@@ -44,7 +44,7 @@ impl PrepareSyntax<'_, '_> {
     /// The types of the parameters.
     ///
     /// # Errors
-    /// 42601 for what is no list of types, 42704 for a type that there is not.
+    /// 42601 for what is not a list of types, 42704 for a type that does not exist.
     pub fn types(&self) -> SqlResult<Vec<SqlType>> {
         if self.types.is_empty() {
             return Ok(Vec::new());

@@ -15,7 +15,7 @@ const NO_STORED_VIEWS: &str = "Use CREATE VIEW, or keep the rows in a table: CRE
 const NO_PARTITIONS: &str = "Keep all rows in one table: the first column of its primary key is its PartitionKey, so a query \
                              reads the partitions that it asks for.";
 
-/// Kinds of objects that there are not, with their first words after CREATE, ALTER and DROP.
+/// Kinds of objects that do not exist, with their first words after CREATE, ALTER and DROP.
 const KINDS: &[(&str, &str)] = &[
     ("FUNCTION", NO_FUNCTIONS),
     ("PROCEDURE", NO_PROCEDURES),

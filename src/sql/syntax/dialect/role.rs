@@ -56,7 +56,7 @@ pub(crate) fn read_role<'t>(tokens: &[&'t TokenWithSpan]) -> Option<Result<RoleC
     }))
 }
 
-/// The text of such a command for everybody to see: without its strings, for one may be a password.
+/// The text of such a command as other sessions may see it: without its strings, because one may be a password.
 pub(crate) fn without_strings(tokens: &[&TokenWithSpan]) -> String {
     let shown = |token: &&TokenWithSpan| match &token.token {
         word @ (Token::Word(_) | Token::Number(..) | Token::Comma | Token::Minus | Token::Eq) => word.to_string(),

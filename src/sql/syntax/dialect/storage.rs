@@ -15,7 +15,7 @@ const HEAP: &str = "heap";
 /// The tokens of one statement without it.
 ///
 /// # Errors
-/// 42704 for an access method of tables that there is not.
+/// 42704 for an access method of tables that does not exist.
 pub(crate) fn without_storage(tokens: Vec<TokenWithSpan>) -> SqlResult<Vec<TokenWithSpan>> {
     let words: Vec<Option<Keyword>> = tokens.iter().filter(|t| is_significant(t)).take(6).map(keyword).collect();
     if let [Some(Keyword::DROP), Some(Keyword::INDEX), Some(Keyword::CONCURRENTLY), _, ..] = words.as_slice() {

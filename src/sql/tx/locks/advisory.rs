@@ -102,7 +102,7 @@ impl AdvisoryLocks {
         Self(Arc::new(Shared { locks, state: Mutex::new(state), turn: tokio::sync::Mutex::default() }))
     }
 
-    /// Takes a lock, waiting for whoever has it.
+    /// Takes a lock, waiting for its holder.
     ///
     /// # Errors
     /// 55P03 when others hold it for too long, 40P01 when they never would give it back, 53200 for too many locks.

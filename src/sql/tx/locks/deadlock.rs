@@ -1,8 +1,8 @@
-//! Whether a wait can ever end: a search for a circle of transactions that wait for each other.
+//! Deadlock detection: a search for a cycle of transactions that wait for each other.
 //!
-//! Each transaction waits for one lock at a time, and the one whose wait closes a circle is the last to begin it. So it
-//! is enough that everybody looks once, when its own wait is known to the others. Owners of one session are one: what it
-//! locked by number outlives its transactions, and it waits for one thing at a time.
+//! Each transaction waits for one lock at a time, and the last one to begin its wait closes the cycle. So it is enough
+//! that each transaction searches once, after its own wait was registered. The locks of a session's transactions and
+//! its advisory locks have one owner, because a session waits for one lock at a time, whichever of them it is.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
@@ -57,8 +57,8 @@ fn describe(wanted: &Wanted) -> String {
     }
 }
 
-/// Makes a wait known, and says whether it closes a circle. If so it is given up at once, and unknown again: nobody else
-/// is to see the circle that it would have closed.
+/// Registers a wait and says whether it closes a cycle. If so, the wait is removed again at once, so that no other
+/// transaction finds the same cycle and gives up too.
 ///
 /// Where somebody in the circle waits only because others asked before, it goes ahead of them: the order of a queue is
 /// no reason to end a transaction, in PostgreSQL neither.

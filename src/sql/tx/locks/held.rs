@@ -57,7 +57,7 @@ impl HeldLocks {
         Self::new(self.locks.clone(), self.owner.process)
     }
 
-    /// Locks a row. True when nobody can have changed it since before the call: it was locked already.
+    /// Locks a row. True when it was locked already, so that no other transaction can have changed it since.
     ///
     /// # Errors
     /// When others hold it for too long, or would never give it back; for too many locks.

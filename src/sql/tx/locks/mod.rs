@@ -1,7 +1,8 @@
 //! Locks on rows and tables, as PostgreSQL has them: held until the transaction ends, waited for in the order of asking.
 //!
-//! They bind the sessions of this gateway, so they are for stores that nobody else writes to. What a lock promises is
-//! that the row does not change while it is held; that it had not changed just before is for the holder to check.
+//! They exclude only sessions of this gateway, so they are used for stores that no other program writes to. What a lock
+//! promises is that the row does not change while it is held; that it had not changed just before is for the holder to
+//! check.
 //!
 //! ```text
 //!     mode       the strengths of locks, and which of them go together

@@ -38,7 +38,7 @@ impl Mode {
         }
     }
 
-    /// The modes nobody else may hold with this one.
+    /// The modes that conflict with this one.
     pub fn conflicts(self) -> Modes {
         Modes(match self {
             Mode::Row(RowStrength::KeyShare) => 0b1000,

@@ -2,7 +2,8 @@
 //!
 //! A target has an entry only while somebody holds or awaits it, in one of many shards, so that sessions on different
 //! rows hardly meet. Requests are granted in the order they came: a weak one does not overtake a strong one that waits,
-//! or the strong one might wait forever. Only who holds the target already goes ahead, since everybody waits for it.
+//! or the strong one might wait forever. Only a transaction that already holds the target goes ahead of the queue,
+//! since all of the queue waits for it.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -157,7 +158,8 @@ impl Locks {
         Owner { transaction: self.last_transaction.fetch_add(1, Ordering::Relaxed) + 1, process }
     }
 
-    /// To be said before a table's lock is asked for, and held as long as the lock; `None` where nobody has to know.
+    /// To be called before a table's lock is asked for; the result is held as long as the lock. `None` for locks of
+    /// rows and for weak modes, of which the sessions that note weak locks need not know.
     pub(super) fn announce(&self, target: &Target, mode: Mode) -> Option<Strong> {
         let Target::Table(oid) = target else { return None };
         (!is_weak(mode)).then(|| self.weak.announce(*oid, |noted| self.add(noted)))
@@ -340,7 +342,7 @@ impl Locks {
         processes
     }
 
-    /// Nothing is held and nobody waits.
+    /// Nothing is held and no transaction waits.
     #[cfg(test)]
     pub(super) fn is_unused(&self) -> bool {
         self.waiting().is_empty()
@@ -363,7 +365,7 @@ impl Lock {
         self.queue.iter().fold(Modes::NONE, |modes, waiter| modes.with(waiter.mode))
     }
 
-    /// Whether nobody else holds the target, or wants it earlier, in a way that does not go with this mode.
+    /// Whether the mode conflicts with no mode that another transaction holds on the target, or has asked for earlier.
     fn is_free_for(&self, owner: Owner, mode: Mode, wanted_earlier: Modes) -> bool {
         let conflicts = mode.conflicts();
         let held = self.held_by(owner);

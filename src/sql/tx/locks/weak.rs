@@ -1,9 +1,10 @@
-//! Weak locks of tables, which nearly every statement takes and hardly anybody waits for: each session notes its own.
+//! Weak locks of tables, which nearly every statement takes and which hardly ever conflict: each session notes its own.
 //!
-//! A SELECT locks its tables against DDL, an INSERT its table too. In the registry all sessions that use one table would
-//! meet in its shard, twice for each statement. So modes that go together are noted in a slot that few sessions share, as
-//! long as nobody wants the table in another mode. Who does says so first ([`Strong`]), and then moves what is noted into the
-//! registry, where it is waited for; until that one is done, weak locks of the table go there too.
+//! A SELECT locks its tables against DDL, an INSERT its table too. In the registry all sessions that use one table
+//! would meet in its shard, twice for each statement. So modes that go together are noted in a slot that few sessions
+//! share, as long as no transaction wants the table in a conflicting mode. One that does announces it first
+//! ([`Strong`]) and then moves what is noted into the registry, where it waits for it; until it is done, new weak locks
+//! of the table go into the registry too.
 //!
 //! All that a transaction holds of a table is in one place, its slot or the registry. A slot is locked before a shard of the
 //! registry, never after.
