@@ -27,7 +27,7 @@ pub(in crate::embedded) fn split(table: &TableMeta, ranges: &[KeyRange], parts: 
     for batch in batches {
         let begun = keys.len() as u64 + 1;
         if begun < parts && before > 0 && before >= begun * rows / parts {
-            // What is no key is no place to split at; the part before has its rows.
+            // If the bytes are not those of a key, the scan is not split here; the part before takes these rows.
             let key = key_bytes::parse(&batch.first);
             keys.extend(key.and_then(|(partition, row)| EntityKey::parse(partition, row).ok()));
         }
