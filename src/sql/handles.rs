@@ -1,4 +1,4 @@
-//! What the functions of a statement reach of their session and of the server.
+//! The parts of the session and of the server that SQL functions need.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! What is known of the client a session belongs to, beyond its name: proved by the front-end, never by the client.
+//! What the front-end has verified of a session's client. The client's own claims are not among it.
 
 use std::fmt;
 use std::sync::Arc;

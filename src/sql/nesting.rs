@@ -1,4 +1,5 @@
-//! Where a visitor of one expression is: in the expression, or in one of its sub-queries, which have names of their own.
+//! Tells a visitor of an expression whether it is in the expression itself or in one of its sub-queries, where other
+//! names are in scope.
 
 use std::ops::ControlFlow;
 

@@ -1,4 +1,4 @@
-//! What a statement gives back: rows, a command tag, or the start of a COPY.
+//! The result of a statement: rows, a command tag, or the start of a COPY.
 
 use std::fmt;
 use std::pin::Pin;

@@ -13,7 +13,7 @@ pub(super) struct LongWrites {
     running: Mutex<BTreeMap<u64, (Writer, Arc<Tally>)>>,
 }
 
-/// Who writes where to.
+/// Which session writes to which table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Writer {
     pub process: i32,

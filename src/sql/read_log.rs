@@ -1,4 +1,4 @@
-//! Where a serializable transaction has looked: any of it may have decided what it wrote.
+//! Which keys and ranges a serializable transaction has read. What it wrote may depend on any of them.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! Calls that are conditions the optimizer knows: so they reach the keys of a table.
+//! Rewrites calls as conditions that the optimizer knows, so that key ranges can be read out of them.
 //!
 //! `x ~ '^abc'` is `x LIKE 'abc%'`.
 

@@ -1,8 +1,8 @@
 //! UNIQUE and FOREIGN KEY: what the Table model cannot enforce.
 //!
-//! `egt.mode = strict` refuses them. `observe` records them in the declaration, with a WARNING, so that an application's
-//! schema goes through as it is and the view `schema_findings` can say what each of them means for the model. A UNIQUE that
-//! the primary key already makes true is kept in both modes, and without a word.
+//! `egt.mode = strict` refuses them. `observe` records them in the declaration, with a WARNING, so that an
+//! application's schema goes through as it is and the view `schema_findings` can say what each of them means for the
+//! model. A UNIQUE that follows from the primary key is kept in both modes, without a WARNING.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Which rows a statement has changed: it sees nothing of its own changes, so it must not change a row twice.
+//! Remembers which rows a statement has changed. A statement does not see its own changes, so it must not change a row
+//! twice.
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -1,5 +1,5 @@
-//! A VALUES list as columns of its table's types: those that are the same in every run are made once, by the first that needs
-//! them.
+//! A VALUES list as columns of its table's types: columns that are the same in every run are made once, in the first
+//! run that needs them.
 
 use std::sync::{Arc, OnceLock};
 

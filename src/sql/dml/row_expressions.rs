@@ -82,7 +82,7 @@ impl RowExpressions {
         self.expressions.iter().all(|e| !e.exists(|e| Ok(varies(e))).unwrap_or(true))
     }
 
-    /// Makes them ready for one statement, which fixes what `now()` and its kin give in it.
+    /// Makes them ready for one statement, which fixes what `now()` and the like give in it.
     ///
     /// # Errors
     /// What constant parts of the expressions meet when they are evaluated.

@@ -1,4 +1,4 @@
-//! Queries over all rows of a table, for those who change its definition.
+//! Queries over all rows of a table, for statements that change its definition.
 
 use futures::StreamExt;
 use sqlparser::ast::{Expr, Ident, LimitClause, ObjectName, ObjectNamePart, Query, TableWithJoins, Value};
@@ -22,7 +22,7 @@ pub(crate) fn keys_and(relation: &Relation, expressions: impl Iterator<Item = Ex
 /// Whether some row fulfils the condition.
 ///
 /// # Errors
-/// What is wrong with the condition, and what evaluating it meets.
+/// The errors of planning the condition and of evaluating it.
 pub(crate) async fn is_there_row(planner: &Planner<'_>, relation: &Relation, condition: Expr) -> SqlResult<bool> {
     let one = || Expr::Value(Value::Number("1".to_owned(), false).into());
     let mut query = select(vec![labelled(one(), 0)], vec![from(relation)], Some(condition));

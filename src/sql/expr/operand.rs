@@ -1,4 +1,4 @@
-//! An expression with its type, and how it becomes one of another type without being asked.
+//! An expression with its type, and its implicit casts to other types.
 
 use datafusion::common::{DFSchema, ExprSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::Placeholder;

@@ -1,4 +1,4 @@
-//! Values that name objects of the catalogue, `regclass` and its kin, beside numbers: what is compared is the OID.
+//! Values that name objects of the catalogue, `regclass` and the like, beside numbers: what is compared is the OID.
 //!
 //! Such a value is kept as the name it prints, a `regproc` as its OID. The functions that find its OID, and that print the name of an OID, are the
 //! catalogue's, and know the objects of the statement.

@@ -1,5 +1,5 @@
-//! Calls that are no plain calls, brought into forms that can be planned: sets of rows, and aggregates whose arguments are
-//! collected first.
+//! Brings special calls into forms that can be planned: functions that return sets of rows, and aggregates that need
+//! all their arguments at once.
 
 mod collected;
 mod hypothetical;

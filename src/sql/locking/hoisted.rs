@@ -1,7 +1,8 @@
 //! Locking sub-queries: they run before the statement around them, which reads the rows they have locked.
 //!
-//! PostgreSQL locks as the statement goes; where a sub-query does not depend on the query around it, that comes to the
-//! same. `DELETE FROM jobs WHERE id IN (SELECT id FROM jobs ... LIMIT 1 FOR UPDATE SKIP LOCKED)` is the one that matters.
+//! PostgreSQL locks rows while the statement runs. If a sub-query does not depend on the query around it, running it
+//! first has the same effect. `DELETE FROM jobs WHERE id IN (SELECT id FROM jobs ... LIMIT 1 FOR UPDATE SKIP LOCKED)`
+//! is the one that matters.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

@@ -163,7 +163,7 @@ impl SystemCatalog {
         self
     }
 
-    /// The session's client, for `pg_roles`, `pg_stat_ssl` and their kin.
+    /// The session's client, for `pg_roles`, `pg_stat_ssl` and the like.
     #[must_use]
     pub(crate) fn with_login(mut self, login: Arc<Login>) -> Self {
         self.login = login;
@@ -175,7 +175,7 @@ impl SystemCatalog {
         Rights::new(&self.user, self.login.role)
     }
 
-    /// The session's sequences, for `nextval` and its kin.
+    /// The session's sequences, for `nextval` and the like.
     #[must_use]
     pub fn with_sequences(mut self, sequences: Arc<SessionSequences>) -> Self {
         self.sequences = Some(sequences);

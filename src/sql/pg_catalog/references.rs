@@ -1,4 +1,4 @@
-//! Types whose values name objects, `regclass` and its kin: what a name means, and how an object's name is printed.
+//! Types whose values name objects, `regclass` and the like: what a name means, and how an object's name is printed.
 
 use tablegate_types::built_in::{RecordedFile, routines};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};

@@ -1,4 +1,5 @@
-//! What stands around the parts of a statement: the queries of its WITH clause, and rows that parts of it returned.
+//! The tables that all parts of one statement may name: the queries of its WITH clause, and rows that earlier parts
+//! returned.
 //!
 //! `WITH x AS (...) UPDATE ...` has one WITH and many queries: the rows to change, sub-queries in ON CONFLICT and
 //! RETURNING. Each of them is planned with the same clause before it.

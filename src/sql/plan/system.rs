@@ -1,4 +1,5 @@
-//! The system catalogue, as planning asks it. Who has the relations and functions is above planning.
+//! The system catalogue, as planning asks it. It is a trait, because the crate's rooms are in an order and the
+//! relations and functions themselves are in a room above planning.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Columns that are stored in another form than they are shown in, as the store is asked for them: it may keep them in the
 //! form that is shown.
 //!
-//! Key columns are parts of PartitionKey and RowKey, numerics are texts, dates are instants. What costs next to nothing to
-//! bring into its form is not among them.
+//! Key columns are parts of PartitionKey and RowKey, numerics are texts, dates are instants. Columns whose conversion
+//! costs next to nothing are not among them.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is left to filter of a scan's rows, evaluated conjunct by conjunct.
+//! The part of a scan's filter that its key ranges do not decide, evaluated conjunct by conjunct.
 //!
 //! Conjuncts that cost about as much as a look at the values and cannot fail are evaluated on all rows of a batch, the
 //! others on the rows that these leave. DataFusion's own AND copies, for its right side, all columns of the rows that its

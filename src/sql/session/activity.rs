@@ -1,4 +1,4 @@
-//! What the session shows of itself to the others.
+//! What other sessions see of this one in `pg_stat_activity`.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What observe mode is told by a session: which statement writes, how its transactions end.
+//! Reports to observe mode which statement writes and how the session's transactions end.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! CREATE, ALTER and DROP ROLE; SET ROLE and its kin.
+//! CREATE, ALTER and DROP ROLE; SET ROLE and the like.
 //!
 //! Users are not the store's: what is changed of them is changed at once, for every login from then on, and no ROLLBACK
 //! takes it back. So these commands stand alone.

@@ -1,4 +1,5 @@
-//! Values that mean more than their kind says: styles, zones, encodings, and settings of which only the default is done.
+//! Checks of values beyond their kind: styles, time zones, encodings, and settings of which only the default is
+//! supported.
 
 use tablegate_types::encodings;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};

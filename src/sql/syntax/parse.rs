@@ -1,5 +1,5 @@
-//! From a query text to its statements. What sqlparser does not read, or reads otherwise than PostgreSQL, is taken off the
-//! tokens before it sees them.
+//! From a query text to its statements. What sqlparser does not read, or reads otherwise than PostgreSQL, is removed
+//! from the tokens or respelled before it sees them.
 
 use sqlparser::ast;
 use sqlparser::dialect::PostgreSqlDialect;

@@ -1,9 +1,9 @@
 //! A sorted map by entity key whose past can be held at little cost.
 //!
-//! A transaction's own reads see what it had written when the statement began, and a savepoint keeps what was there when
-//! it was made. Both would be copies of everything. Here changes go into a small map on top of runs that never change
-//! again; who wants to keep a moment shares its runs. Runs grow by merging neighbours of about one size, so there are
-//! few of them and each entry is moved a logarithmic number of times.
+//! A transaction's own reads see what it had written when the statement began, and a savepoint keeps what was there
+//! when it was made. Both would be copies of everything. Here changes go into a small map on top of runs that never
+//! change again; a reader that needs an earlier state shares the runs of that state. Runs grow by merging neighbours of
+//! about one size, so there are few of them and each entry is moved a logarithmic number of times.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

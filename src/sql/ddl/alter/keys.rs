@@ -1,4 +1,4 @@
-//! A primary key comes or goes: the rows move under new keys.
+//! Adding or dropping a primary key, which moves all rows to new keys.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,5 @@
-//! What WHEN NOT MATCHED may name: the source, and not the target, of which there is no row.
+//! Which columns WHEN NOT MATCHED may name: those of the source, but not those of the target, because there is no
+//! target row.
 
 use std::ops::ControlFlow;
 

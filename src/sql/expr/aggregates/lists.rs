@@ -1,4 +1,4 @@
-//! `array_agg` and `string_agg`: the engine's, where PostgreSQL's are a little more.
+//! `array_agg` and `string_agg` by the engine's own functions, with what PostgreSQL's do besides.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! CASE, COALESCE and their kin: one type for all the values they may give.
+//! CASE, COALESCE and the like: one type for all the values they may give.
 
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::functions::core::{coalesce, greatest, least};

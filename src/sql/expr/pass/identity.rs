@@ -1,5 +1,5 @@
-//! Types whose values cannot be told from each other: a `json` is its text, and PostgreSQL says nothing of when two mean the
-//! same.
+//! Types whose values cannot be told from each other: a `json` is its text, and PostgreSQL has no operator that says
+//! when two are equal.
 
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::{Expr, LogicalPlan};

@@ -1,4 +1,5 @@
-//! WHERE and HAVING whose expressions may be of other types than boolean: the planner would refuse them in words of its own.
+//! WHERE and HAVING whose expressions may be of other types than boolean: the planner would refuse them with another
+//! message than PostgreSQL's.
 
 use sqlparser::ast::{BinaryOperator, Expr, SetExpr, UnaryOperator};
 

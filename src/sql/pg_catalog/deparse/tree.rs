@@ -32,7 +32,7 @@ pub(super) enum Node {
     And(Vec<Node>),
     Or(Vec<Node>),
     Not(Box<Node>),
-    /// `IS NULL` and its kin.
+    /// `IS NULL` and the like.
     Test {
         value: Box<Node>,
         what: &'static str,

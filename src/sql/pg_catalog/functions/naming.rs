@@ -1,4 +1,4 @@
-//! From names to OIDs and back: `to_regclass` and its kin, and what casts such as `::regclass` are turned into.
+//! From names to OIDs and back: `to_regclass` and the like, and what casts such as `::regclass` are turned into.
 //!
 //! A value of `regclass` is kept as the name it prints. Where its OID is asked for, one of these functions finds it. Only
 //! a `regproc` is kept as its OID: a name may be that of several functions.
@@ -49,7 +49,7 @@ enum Question {
     Names,
 }
 
-/// How the names of these functions begin. Only `to_regclass` and its kin are PostgreSQL's.
+/// How the names of these functions begin. Only `to_regclass` and the like are PostgreSQL's.
 const QUESTIONS: &[(&str, Question)] = &[
     ("oid of ", Question::Oid),
     ("name of ", Question::Name),

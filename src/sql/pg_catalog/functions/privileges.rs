@@ -1,4 +1,4 @@
-//! `has_table_privilege` and its kin: what a role may do, for the session's own user or another.
+//! `has_table_privilege` and the like: what a role may do, for the session's own user or another.
 
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::privileges::{Acl, ObjectKind, Privileges};

@@ -1,4 +1,4 @@
-//! What a sub-query takes from the rows around it.
+//! Which columns of the outer query a sub-query refers to.
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, Result};

@@ -1,4 +1,5 @@
-//! What PostgreSQL says and sqlparser does not read: taken off the tokens, or read from them, before it sees them.
+//! Syntax of PostgreSQL that sqlparser does not read. It is removed from the tokens, or parsed from them, before
+//! sqlparser sees them.
 //!
 //! ```text
 //!     words          a command read word by word

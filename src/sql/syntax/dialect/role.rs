@@ -1,4 +1,4 @@
-//! Reads CREATE, ALTER and DROP ROLE, SET ROLE and its kin, straight from the tokens: sqlparser knows only some of
+//! Reads CREATE, ALTER and DROP ROLE, SET ROLE and the like, straight from the tokens: sqlparser knows only some of
 //! PostgreSQL's forms, and would put passwords into its messages.
 
 use sqlparser::tokenizer::{Token, TokenWithSpan};

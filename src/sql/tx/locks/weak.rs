@@ -73,7 +73,8 @@ impl WeakLocks {
     /// the registry is asked.
     pub fn take(&self, owner: Owner, oid: u32, mode: Mode, is_first: bool, moved: impl FnOnce(Noted)) -> Option<Modes> {
         let mut slot = self.slot(owner);
-        // Looked at under the lock: who wants the table in a strong mode says so before it comes for what is noted here.
+        // Read under the slot's lock: a transaction that wants a strong mode announces it before it locks the slots to
+        // move what is noted in them.
         let is_free = count(&self.strong, oid).load(Ordering::SeqCst) == 0;
         match slot.iter().position(|noted| noted.owner == owner && noted.oid == oid) {
             Some(place) if is_free => {
