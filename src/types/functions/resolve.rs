@@ -28,7 +28,7 @@ pub enum Asked {
 pub struct Resolved {
     pub overload: &'static Overload,
     pub asked: Vec<Asked>,
-    /// What `anyelement` and its kin stand for.
+    /// What `anyelement` and the like stand for.
     pub element: Option<SqlType>,
 }
 
