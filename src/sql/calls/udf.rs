@@ -52,7 +52,7 @@ impl Choice {
     /// The type of what the function gives, and its layout.
     ///
     /// # Errors
-    /// What the function refuses of constant arguments.
+    /// The errors of the function for constant arguments.
     pub fn result(&self, arguments: Vec<Known>) -> SqlResult<(SqlType, DataType)> {
         let returns = self.returns(&arguments)?;
         Ok((shown(&returns, &arguments), returns.arrow()))

@@ -134,7 +134,7 @@ impl Cursors {
     /// A transaction is about to commit: reads what its holdable cursors have left, and makes them outlive it.
     ///
     /// # Errors
-    /// What the queries meet; 53200 when queries may not hold so much.
+    /// The errors of the queries; 53200 when queries may not hold so much.
     pub async fn hold(&mut self) -> SqlResult<()> {
         for (name, cursor) in self.0.iter_mut().filter(|(_, cursor)| cursor.hold && cursor.depth.is_some()) {
             cursor.rows(name)?.hold().await?;

@@ -38,7 +38,7 @@ impl CursorRows {
     /// Reads everything that is left, so that the query behind it may end.
     ///
     /// # Errors
-    /// What the query meets; 53200 when queries may not hold so much.
+    /// The errors of the query; 53200 when queries may not hold so much.
     pub async fn hold(&mut self) -> SqlResult<()> {
         while self.read_on().await? {}
         Ok(())

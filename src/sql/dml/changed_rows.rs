@@ -35,7 +35,7 @@ impl ChangedRows {
     /// For rows whose columns in `assigned` change.
     ///
     /// # Errors
-    /// What is wrong with the table's generated columns or checks.
+    /// The errors of planning the table's generated columns or checks.
     pub fn prepare(
         planner: &Planner<'_>,
         relation: &Arc<Relation>,
@@ -55,7 +55,7 @@ impl ChangedRows {
     /// Makes everything ready for one statement.
     ///
     /// # Errors
-    /// What constant parts of the table's expressions meet when they are evaluated.
+    /// The errors of evaluating constant parts of the table's expressions.
     pub fn bind(&self, planner: &Planner<'_>) -> SqlResult<BoundChanges<'_>> {
         let moment = if self.need_whole_rows() { planner.moment() } else { ExecutionProps::new() };
         Ok(BoundChanges { plan: self, generated: self.generated.bind(&moment)?, checks: self.checks.bind(&moment)? })
@@ -65,7 +65,7 @@ impl ChangedRows {
     /// who knows the row.
     ///
     /// # Errors
-    /// What the values' checks refuse.
+    /// The errors of checking the values.
     pub fn change(&self, values: &[ArrayRef], row: usize) -> SqlResult<Result<Change, NullRefused>> {
         let mut change = Change::default();
         for (target, array) in self.targets.iter().zip(values) {
@@ -126,7 +126,7 @@ impl BoundChanges<'_> {
     /// Values of generated columns are added to those assigned.
     ///
     /// # Errors
-    /// What generated columns meet; 23502 and 23514 for the first bad row.
+    /// The errors of evaluating generated columns; 23502 and 23514 for the first bad row.
     pub fn apply(&self, before: Vec<ArrayRef>, count: usize, values: &mut Vec<ArrayRef>) -> SqlResult<RecordBatch> {
         let mut columns = before;
         let mut set = |target: &TargetColumn, array: &ArrayRef| {

@@ -60,7 +60,7 @@ impl RowChecks {
     /// Makes the checks ready for one statement.
     ///
     /// # Errors
-    /// What constant parts of a CHECK meet when they are evaluated.
+    /// The errors of evaluating constant parts of a CHECK.
     pub fn bind(&self, moment: &ExecutionProps) -> SqlResult<BoundChecks> {
         let expressions = self.expressions.as_ref().map(|e| e.bind(moment)).transpose()?;
         Ok(BoundChecks { relation: self.relation.clone(), names: self.names.clone(), expressions })

@@ -111,7 +111,7 @@ impl OnConflict {
     /// Computes what is constant in SET and WHERE, whether or not a key is there.
     ///
     /// # Errors
-    /// What it raises.
+    /// The errors of evaluating it.
     pub fn check(&self, planner: &Planner<'_>, parameters: &[ScalarValue]) -> SqlResult<()> {
         match self {
             OnConflict::DoUpdate(update) => planner.check(&update.planned, parameters),

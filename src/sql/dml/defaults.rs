@@ -103,7 +103,7 @@ impl Defaults {
     /// Makes them ready for one statement.
     ///
     /// # Errors
-    /// What constant parts of the expressions meet when they are evaluated.
+    /// The errors of evaluating constant parts of the expressions.
     pub fn bind(&self, moment: &ExecutionProps, counting: &Arc<SessionSequences>) -> SqlResult<BoundDefaults> {
         let expressions = self.expressions.as_ref().map(|e| e.bind(moment)).transpose()?;
         let types = self.expressions.as_ref().map_or_else(Vec::new, |e| e.types().to_vec());
@@ -125,7 +125,7 @@ impl BoundDefaults {
     /// The defaults of columns for some rows, each as its column's type; NULL where it has none.
     ///
     /// # Errors
-    /// What the expressions and their sequences meet, and what assigning their values to the columns refuses.
+    /// The errors of evaluating the expressions, of their sequences, and of assigning the values to the columns.
     pub async fn values(&self, indices: &[usize], columns: &[RelationColumn], rows: usize) -> SqlResult<Vec<ArrayRef>> {
         let counted = self.counted(indices, rows).await?;
         let counted = batch_of(self.plan.schema.clone(), counted, rows)?;

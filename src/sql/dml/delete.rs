@@ -31,7 +31,7 @@ pub(crate) struct PreparedDelete {
 
 impl PreparedDelete {
     /// # Errors
-    /// Whatever is wrong with the statement; 0A000 for clauses PostgreSQL does not have.
+    /// The errors of planning the statement; 0A000 for clauses PostgreSQL does not have.
     pub async fn prepare(planner: &Planner<'_>, delete: &ast::Delete, declared: &[SqlType]) -> SqlResult<Self> {
         if !delete.order_by.is_empty() || delete.limit.is_some() || !delete.tables.is_empty() || delete.output.is_some()
         {

@@ -59,7 +59,7 @@ impl Generated {
     /// Makes them ready for one statement.
     ///
     /// # Errors
-    /// What constant parts of the expressions meet when they are evaluated.
+    /// The errors of evaluating constant parts of the expressions.
     pub fn bind(&self, moment: &ExecutionProps) -> SqlResult<BoundGenerated> {
         let expressions = self.expressions.as_ref().map(|e| e.bind(moment)).transpose()?;
         let types = self.expressions.as_ref().map_or_else(Vec::new, |e| e.types().to_vec());
@@ -80,7 +80,7 @@ impl BoundGenerated {
     /// The values for rows of the visible columns, in the order of [`Generated::targets`].
     ///
     /// # Errors
-    /// What the expressions meet, and what assigning their values to the columns refuses.
+    /// The errors of evaluating the expressions and of assigning their values to the columns.
     pub fn values(&self, rows: &RecordBatch) -> SqlResult<Vec<ArrayRef>> {
         let Some(expressions) = &self.expressions else { return Ok(Vec::new()) };
         let value = |(position, (index, untyped)): (usize, &(usize, bool))| {

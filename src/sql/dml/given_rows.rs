@@ -41,7 +41,7 @@ impl GivenRows {
     /// A batch of given values with each column as its target's type.
     ///
     /// # Errors
-    /// What assigning them to their columns refuses.
+    /// The errors of assigning them to their columns.
     pub fn rows(&self, batch: &RecordBatch) -> SqlResult<RecordBatch> {
         given_rows(&self.relation, &self.targets, &self.columns, &[], batch, self.reading)
     }
@@ -67,7 +67,7 @@ pub(super) fn receivers(
 /// target which column of the batch it takes, and whether that has no type of its own.
 ///
 /// # Errors
-/// What assigning the values to their columns refuses.
+/// The errors of assigning the values to their columns.
 pub(super) fn given_rows(
     relation: &Relation,
     targets: &[TargetColumn],

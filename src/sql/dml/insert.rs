@@ -53,7 +53,7 @@ pub(crate) struct PreparedInsert {
 
 impl PreparedInsert {
     /// # Errors
-    /// Whatever is wrong with the statement; 0A000 for clauses PostgreSQL does not have.
+    /// The errors of planning the statement; 0A000 for clauses PostgreSQL does not have.
     pub async fn prepare(planner: &Planner<'_>, command: &InsertCommand, declared: &[SqlType]) -> SqlResult<Self> {
         let insert = &command.insert;
         refuse_other_dialects(insert)?;

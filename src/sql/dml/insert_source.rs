@@ -83,7 +83,7 @@ impl Source {
 /// Plans where the rows come from, and fits the columns to what comes.
 ///
 /// # Errors
-/// Whatever is wrong with it; 42601 for too many values, or too few.
+/// The errors of planning it; 42601 for too many values, or too few.
 pub(super) async fn source(
     planner: &Planner<'_>,
     relation: &Relation,

@@ -33,7 +33,7 @@ impl KeptRows {
     /// All rows of a stream.
     ///
     /// # Errors
-    /// What the stream meets, and as [`KeptRows::push`].
+    /// The errors of the stream, and as [`KeptRows::push`].
     pub async fn of(planner: &Planner<'_>, purpose: &str, mut stream: RowStream) -> SqlResult<Self> {
         let mut rows = Self::new(planner, purpose);
         while let Some(batch) = stream.next().await {

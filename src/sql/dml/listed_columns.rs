@@ -70,7 +70,7 @@ impl ListedColumns {
     /// Some of the list's rows, or all of them.
     ///
     /// # Errors
-    /// What assigning the values to their columns refuses, and what defaults meet that are asked for.
+    /// The errors of assigning the values to their columns, and of evaluating the defaults that are asked for.
     pub async fn batch(
         &self,
         cells: &[Vec<Cell>],

@@ -95,7 +95,7 @@ impl PreparedDml {
     /// Plans a data-changing command; `None` for any other.
     ///
     /// # Errors
-    /// Whatever is wrong with the statement.
+    /// The errors of planning the statement.
     pub async fn prepare(planner: &Planner<'_>, command: &Command, declared: &[SqlType]) -> SqlResult<Option<Self>> {
         Ok(Some(match command {
             Command::Insert(insert) => Self::Insert(PreparedInsert::prepare(planner, insert, declared).await?),

@@ -35,7 +35,7 @@ impl NewRows {
     /// asked for.
     ///
     /// # Errors
-    /// What is wrong with the table's defaults, generated columns or checks.
+    /// The errors of planning the table's defaults, generated columns or checks.
     pub fn prepare(
         planner: &Planner<'_>,
         relation: &Arc<Relation>,
@@ -67,7 +67,7 @@ impl NewRows {
     /// Makes everything ready for one statement.
     ///
     /// # Errors
-    /// What constant parts of the table's expressions meet when they are evaluated.
+    /// The errors of evaluating constant parts of the table's expressions.
     pub fn bind(self: &Arc<Self>, planner: &Planner<'_>) -> SqlResult<BoundRows> {
         let moment = if self.is_plain() { ExecutionProps::new() } else { planner.moment() };
         Ok(BoundRows {
@@ -105,7 +105,7 @@ impl BoundRows {
     /// The rows with the defaults of what the statement does not give; they are not checked yet.
     ///
     /// # Errors
-    /// What the defaults meet.
+    /// The errors of evaluating the defaults.
     pub async fn fill(&self, given: &RecordBatch) -> SqlResult<RecordBatch> {
         let plan = &*self.plan;
         if plan.filled.is_empty() {
@@ -132,7 +132,7 @@ impl BoundRows {
     /// Rows that [`BoundRows::fill`] gave, with their generated columns, checked.
     ///
     /// # Errors
-    /// What generated columns meet; 23502 and 23514 for the first bad row.
+    /// The errors of evaluating generated columns; 23502 and 23514 for the first bad row.
     pub fn finish(&self, filled: &RecordBatch) -> Result<RecordBatch, BadRow> {
         let of_batch = |error: Box<SqlError>| BadRow { row: 0, error };
         let plan = &*self.plan;
@@ -154,7 +154,7 @@ impl BoundRows {
     /// The default of a column for some rows, as the column's type; NULL where it has none.
     ///
     /// # Errors
-    /// What the default's expression meets.
+    /// The errors of evaluating the default's expression.
     pub async fn default_values(&self, index: usize, rows: usize) -> SqlResult<ArrayRef> {
         let values = self.defaults.values(&[index], &self.plan.relation.columns, rows).await?.pop();
         values.ok_or_else(|| SqlError::new(ErrorKind::Internal, "a default was not computed"))

@@ -53,7 +53,7 @@ impl Returning {
     /// A clause that may also show columns of other tables; types of parameters in it are added to `declared`.
     ///
     /// # Errors
-    /// What is wrong with the clause's expressions.
+    /// The errors of planning the clause's expressions.
     pub async fn prepare(
         planner: &Planner<'_>,
         relation: &Arc<Relation>,

@@ -38,7 +38,7 @@ impl RowExpressions {
     /// Plans expressions over rows with these columns, which are known under the table's name.
     ///
     /// # Errors
-    /// Whatever is wrong with the expressions: names, types, functions.
+    /// The errors of planning the expressions: names, types, functions.
     pub fn plan(
         planner: &Planner<'_>,
         table: &str,
@@ -85,7 +85,7 @@ impl RowExpressions {
     /// Makes them ready for one statement, which fixes what `now()` and the like give in it.
     ///
     /// # Errors
-    /// What constant parts of the expressions meet when they are evaluated.
+    /// The errors of evaluating constant parts of the expressions.
     pub fn bind(&self, moment: &ExecutionProps) -> SqlResult<BoundExpressions> {
         let context = SimplifyContext::builder()
             .with_schema(self.schema.clone())
@@ -113,7 +113,7 @@ impl BoundExpressions {
     /// The value of an expression that names no column, as one row.
     ///
     /// # Errors
-    /// What the expression meets.
+    /// The errors of evaluating the expression.
     pub fn constant(&self, index: usize) -> SqlResult<ArrayRef> {
         self.evaluate(index, &batch_of(Arc::new(Schema::empty()), Vec::new(), 1)?)
     }
@@ -121,7 +121,7 @@ impl BoundExpressions {
     /// The values of one expression for each row.
     ///
     /// # Errors
-    /// What the expression meets.
+    /// The errors of evaluating the expression.
     pub fn evaluate(&self, index: usize, rows: &RecordBatch) -> SqlResult<ArrayRef> {
         let expression = self
             .expressions

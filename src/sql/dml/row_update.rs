@@ -25,7 +25,7 @@ pub(super) struct RowUpdate {
 
 impl RowUpdate {
     /// # Errors
-    /// What is wrong with the table's generated columns or checks.
+    /// The errors of planning the table's generated columns or checks.
     pub fn prepare(planner: &Planner<'_>, relation: &Arc<Relation>, set: SetClause) -> SqlResult<Self> {
         let changes = Box::new(ChangedRows::prepare(planner, relation, set.targets().cloned().collect())?);
         Ok(Self { relation: relation.clone(), set, changes })

@@ -65,7 +65,7 @@ impl RowsToWrite {
     /// The entity of one row: NULLs are absent properties.
     ///
     /// # Errors
-    /// What the values' checks refuse.
+    /// The errors of checking the values.
     pub fn entity(&self, row: usize) -> SqlResult<Entity> {
         let mut properties = Properties::with_capacity(self.properties.len());
         for column in &self.properties {

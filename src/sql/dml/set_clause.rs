@@ -134,7 +134,7 @@ impl SetClause {
     /// The new values, each as its column's type, from a batch whose column at `first` is the first computed one.
     ///
     /// # Errors
-    /// What assigning them to their columns refuses.
+    /// The errors of assigning them to their columns.
     pub fn values(&self, batch: &RecordBatch, first: usize) -> SqlResult<Vec<ArrayRef>> {
         let schema = batch.schema();
         let value = |assigned: &Assigned| {

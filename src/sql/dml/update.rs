@@ -42,7 +42,7 @@ pub(crate) struct PreparedUpdate {
 
 impl PreparedUpdate {
     /// # Errors
-    /// Whatever is wrong with the statement; 0A000 for clauses PostgreSQL does not have.
+    /// The errors of planning the statement; 0A000 for clauses PostgreSQL does not have.
     pub async fn prepare(planner: &Planner<'_>, update: &ast::Update, declared: &[SqlType]) -> SqlResult<Self> {
         if update.or.is_some() || !update.order_by.is_empty() || update.limit.is_some() || update.output.is_some() {
             return Err(SqlError::not_supported("this clause of UPDATE"));

@@ -186,7 +186,7 @@ impl ValuesList {
     /// Computes what must be computed.
     ///
     /// # Errors
-    /// What the expressions meet.
+    /// The errors of evaluating the expressions.
     pub async fn compute(&self, planner: &Planner<'_>, parameters: &[ScalarValue]) -> SqlResult<Vec<Computed>> {
         let mut computed = Vec::new();
         for plan in &self.plans {
@@ -288,7 +288,7 @@ impl<'a> CellValues<'a> {
     /// The value of a cell as its column's type. A DEFAULT is not known here: it is NULL.
     ///
     /// # Errors
-    /// What assigning it to the column refuses.
+    /// The errors of assigning it to the column.
     pub fn value(&self, cell: &Cell, sql_type: &SqlType) -> SqlResult<ScalarValue> {
         match cell {
             Cell::Null | Cell::Default => Ok(ScalarValue::try_from(sql_type.arrow())?),

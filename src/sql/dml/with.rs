@@ -57,7 +57,7 @@ fn ctes(query: &Query) -> &[Cte] {
 
 impl PreparedWith {
     /// # Errors
-    /// Whatever is wrong with one of the parts; 42712 for a name that is there twice, 0A000 for MERGE in WITH and for
+    /// The errors of planning one of the parts; 42712 for a name that is there twice, 0A000 for MERGE in WITH and for
     /// rows of a part that returns none.
     pub async fn prepare(planner: &Planner<'_>, query: &Query, declared: &[SqlType]) -> SqlResult<Self> {
         check_names(query)?;

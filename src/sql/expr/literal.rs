@@ -36,7 +36,7 @@ pub(super) fn null(value_type: &ValueType) -> SqlResult<Expr> {
 /// cut the value.
 ///
 /// # Errors
-/// What the type's input function says of the text.
+/// The errors of the type's input function.
 pub(super) fn read(text: &str, sql_type: &SqlType, reading: Reading) -> SqlResult<ScalarValue> {
     match sql_type {
         // Blanks at the end of a char(n) do not count.
@@ -118,7 +118,7 @@ pub(super) fn integer(value: i64) -> ScalarValue {
 /// A constant as another type, as CAST gives it.
 ///
 /// # Errors
-/// What CAST says of the value.
+/// The errors of CAST.
 pub(super) fn cast(value: &ScalarValue, from: &SqlType, to: &ValueType, reading: Reading) -> SqlResult<ScalarValue> {
     let converted = convert(&value.to_array()?, from, to, reading)?;
     Ok(ScalarValue::try_from_array(&converted, 0)?)

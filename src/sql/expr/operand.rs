@@ -54,7 +54,7 @@ impl Operand {
     /// the layout they have.
     ///
     /// # Errors
-    /// What the input function of the type says of a literal without one.
+    /// The errors of the type's input function, for a literal without a type.
     pub fn coerced(self, to: &SqlType, parameters: &Parameters) -> SqlResult<Expr> {
         if self.is_unknown() {
             return self.read(to, parameters);

@@ -29,7 +29,7 @@ const AHEAD: usize = 2;
 /// The plan, in which the rows of each UNION ALL stay in the order of its queries until something else asks for another.
 ///
 /// # Errors
-/// What the engine says of a plan put together wrong.
+/// XX000 if the new plan is not valid, which would be a defect here.
 pub(crate) fn keep_order(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     let plan = plan.transform_up(|plan| {
         let Some(merge) = plan.downcast_ref::<CoalescePartitionsExec>() else { return Ok(Transformed::no(plan)) };

@@ -35,7 +35,7 @@ pub(super) struct LockedTable {
 
 impl LockingQuery {
     /// # Errors
-    /// Whatever is wrong with the query; 0A000 where PostgreSQL allows no locking clause, and for tables that others
+    /// The errors of planning the query; 0A000 where PostgreSQL allows no locking clause, and for tables that others
     /// write to past this server.
     pub async fn prepare(planner: &Planner<'_>, query: &Query, declared: &[SqlType]) -> SqlResult<Self> {
         let clause = query.locks.first().map(ToString::to_string).unwrap_or_default();

@@ -190,7 +190,7 @@ impl SystemCatalog {
     /// Values that name objects as the OIDs of these; any others as they are.
     ///
     /// # Errors
-    /// That what a value names is there no longer.
+    /// When the object that a value names does not exist any more.
     pub(crate) fn oids(&self, sql_type: &SqlType, values: &ArrayRef) -> SqlResult<ArrayRef> {
         functions::oids(&self.context(), sql_type, values)
     }

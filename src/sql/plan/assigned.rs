@@ -68,7 +68,7 @@ pub(super) fn check_types(plan: &LogicalPlan, receivers: &[Receiver], style: Sty
 /// What the constants of a query tell that is about to run.
 ///
 /// # Errors
-/// What the columns refuse of the values.
+/// The errors of assigning the values to the columns.
 pub(super) fn check_constants(plan: &LogicalPlan, receivers: &[Receiver], style: Style) -> SqlResult<()> {
     if receivers.is_empty() {
         return Ok(());

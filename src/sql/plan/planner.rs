@@ -96,7 +96,7 @@ impl Planner<'_> {
     /// Plans a query; `declared` are the parameter types the client gave, `Unknown` where it left them open.
     ///
     /// # Errors
-    /// Whatever is wrong with the query: names, types, what DataFusion does not do.
+    /// The errors of planning the query: names, types, what DataFusion does not do.
     pub async fn plan(&self, query: &Query, declared: &[SqlType]) -> SqlResult<PlannedQuery> {
         self.plan_with(query, &Tables::default(), declared).await
     }
@@ -239,7 +239,7 @@ impl Planner<'_> {
     /// The physical plan of a planned query with its parameters bound, to run on this planner's snapshot.
     ///
     /// # Errors
-    /// What the optimizer refuses.
+    /// The errors of the optimizer.
     pub async fn physical(
         &self,
         query: &PlannedQuery,
@@ -277,7 +277,7 @@ impl Planner<'_> {
     /// Computes the constant parts of a query that will run later, or never.
     ///
     /// # Errors
-    /// What they raise.
+    /// The errors of evaluating them.
     pub fn check(&self, query: &PlannedQuery, parameters: &[ScalarValue]) -> SqlResult<()> {
         if query.named.is_empty() && !expr::is_foldable(&query.plan)? {
             return check_constants(&query.plan, &query.receivers, query.style);
@@ -288,7 +288,7 @@ impl Planner<'_> {
     /// Runs a planned query on this planner's snapshot. Dropping the stream stops it.
     ///
     /// # Errors
-    /// What the optimizer refuses; in the stream, what the run meets.
+    /// The errors of the optimizer; in the stream, those of running the plan.
     pub async fn run(&self, query: &PlannedQuery, parameters: &[ScalarValue]) -> SqlResult<RowStream> {
         if let Some(rows) = self.read_directly(query, parameters)? {
             return Ok(rows);

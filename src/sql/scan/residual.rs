@@ -47,7 +47,7 @@ impl Residual {
     /// The rows that it is true of, with their first columns only, as many as come out.
     ///
     /// # Errors
-    /// What an expression raises.
+    /// The errors of evaluating an expression.
     pub fn sifted(&self, mut rows: RecordBatch, outputs: usize) -> Result<RecordBatch> {
         let mut kept = self.plain(&rows)?;
         if let Some(others) = &self.others {

@@ -53,7 +53,7 @@ impl Sieve {
     /// The rows that the filters may be true of. Their owners apply them all the same.
     ///
     /// # Errors
-    /// What an expression raises.
+    /// The errors of evaluating an expression.
     pub fn sifted(&mut self, mut rows: RecordBatch) -> Result<RecordBatch> {
         for filter in &mut self.filters {
             filter.renew()?;

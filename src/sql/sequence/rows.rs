@@ -15,7 +15,7 @@ use crate::catalog::Sequence;
 /// `SELECT last_value, log_cnt, is_called FROM sequence`, which pg_dump asks.
 ///
 /// # Errors
-/// What the store meets.
+/// When the store fails.
 pub(crate) async fn provider(
     sequences: &SessionSequences,
     sequence: &Arc<Sequence>,

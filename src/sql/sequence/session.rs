@@ -136,7 +136,7 @@ impl SessionSequences {
     /// Where a sequence stands.
     ///
     /// # Errors
-    /// What the store meets.
+    /// When the store fails.
     pub async fn state(&self, sequence: &Arc<Sequence>) -> SqlResult<SequenceState> {
         let counter = self.lock().catalog.as_ref().and_then(|catalog| catalog.own_counter(&sequence.placed_name()));
         match counter {

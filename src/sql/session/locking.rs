@@ -30,7 +30,7 @@ impl LockingStatement {
     /// `None` when there are no such sub-queries.
     ///
     /// # Errors
-    /// Whatever is wrong with the statement or its sub-queries.
+    /// The errors of planning the statement or its sub-queries.
     pub async fn prepare(planner: &Planner<'_>, command: &Command, declared: &[SqlType]) -> SqlResult<Option<Self>> {
         let mut declared = declared.to_vec();
         let taken = LockingSubQueries::prepare(planner, command, &mut declared).await?;

@@ -111,7 +111,7 @@ pub(super) fn check(merge: &ast::Merge) -> SqlResult<()> {
 /// Reads the clauses; types of parameters in them are added to `declared`.
 ///
 /// # Errors
-/// What is wrong with their names, and with the numbers of columns and values.
+/// The errors of planning their names, and with the numbers of columns and values.
 pub(super) async fn read(
     planner: &Planner<'_>,
     relation: &Arc<Relation>,

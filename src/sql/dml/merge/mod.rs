@@ -50,7 +50,7 @@ pub(crate) struct PreparedMerge {
 
 impl PreparedMerge {
     /// # Errors
-    /// Whatever is wrong with the statement; 42601 for clauses PostgreSQL 15 does not have.
+    /// The errors of planning the statement; 42601 for clauses PostgreSQL 15 does not have.
     pub async fn prepare(planner: &Planner<'_>, merge: &ast::Merge, declared: &[SqlType]) -> SqlResult<Self> {
         clauses::check(merge)?;
         let (name, alias) = target_table(&merge.table)?;

@@ -47,7 +47,7 @@ pub(crate) fn has_constant_part(expr: &Expr) -> Result<bool> {
 /// Computes the constant parts of a plan whose expressions are typed and whose parameters are values.
 ///
 /// # Errors
-/// What the expressions raise.
+/// The errors of evaluating the expressions.
 pub(crate) fn folded(plan: LogicalPlan, props: &ExecutionProps) -> SqlResult<LogicalPlan> {
     // Most plans are taken as they are, without being taken apart.
     if !is_foldable(&plan)? {

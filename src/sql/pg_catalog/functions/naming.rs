@@ -204,7 +204,7 @@ pub(super) fn as_oid(context: &FunctionContext, sql_type: &SqlType, cell: Cell) 
 /// Values that name objects, or lists of them, as their OIDs; any others as they are.
 ///
 /// # Errors
-/// That what a value names is there no longer.
+/// When the object that a value names does not exist any more.
 pub(in crate::pg_catalog) fn oids(
     context: &FunctionContext,
     sql_type: &SqlType,

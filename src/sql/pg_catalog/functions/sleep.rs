@@ -1,4 +1,5 @@
-//! `pg_sleep` and the like. They wait without holding a thread, so that many may, and a cancelled statement stops at once.
+//! `pg_sleep` and the like. They wait without holding a thread, so that many sessions may, and a cancelled statement
+//! stops at once.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -18,7 +18,7 @@ use self::group::Group;
 /// The plan with its inner joins in a good order.
 ///
 /// # Errors
-/// What the engine says of a plan put together wrong.
+/// XX000 if the new plan is not valid, which would be a defect here.
 pub(super) fn ordered(plan: LogicalPlan) -> Result<LogicalPlan> {
     if has_inner_joins(&plan)? { arranged(plan) } else { Ok(plan) }
 }

@@ -25,7 +25,7 @@ pub(super) struct Condition {
 
 impl Condition {
     /// # Errors
-    /// Whatever is wrong with the condition; 42P10 for a generated column in it.
+    /// The errors of planning the condition; 42P10 for a generated column in it.
     pub fn plan(planner: &Planner<'_>, relation: &Relation, tokens: &[Token]) -> SqlResult<Option<Self>> {
         if tokens.is_empty() {
             return Ok(None);
