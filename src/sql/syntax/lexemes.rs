@@ -1,7 +1,8 @@
 //! A text of SQL cut into pieces, as far as it takes to find its constants: one pass, nothing copied.
 //!
-//! Every statement that runs is counted under its text, so this is done for each; the tokens of the parser cost many times
-//! as much. Where a constant begins and ends is PostgreSQL's to say, and what is in doubt is `None`.
+//! Every statement that runs is counted under its text, so this is done for each; the tokens of the parser cost many
+//! times as much. A constant begins and ends where PostgreSQL says so; for a text in which that is in doubt the result
+//! is `None`.
 
 /// What a piece is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Entity group transactions on their way to the store: as many at a time as it makes good use of.
+//! Entity group transactions on their way to the store, as many at a time as the store advises.
 //!
 //! A statement hands over one window of them after the other, and collects the next one meanwhile. No key is twice in a
 //! window, so its EGTs may overtake each other; those of a later window wait for the earlier ones of their partition.

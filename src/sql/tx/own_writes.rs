@@ -1,4 +1,4 @@
-//! What a transaction's own reads see of its writes to one table.
+//! A transaction's writes to one table, as its own reads see them.
 
 use std::sync::Arc;
 

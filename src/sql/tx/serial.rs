@@ -1,8 +1,8 @@
 //! SERIALIZABLE: the outcome is as if these transactions had run one after the other, in the order they commit.
 //!
 //! Each of them reads one snapshot and remembers where it has looked. When it commits something, nothing there may have
-//! been written by another one that committed since the snapshot: then what it has read still holds, and it might as
-//! well have read it just now. This refuses every transaction that PostgreSQL refuses, and some more: PostgreSQL
+//! been written by another one that committed since the snapshot: then everything it has read is still the same, as if
+//! it had been read at the commit. This refuses every transaction that PostgreSQL refuses, and some more: PostgreSQL
 //! refuses only a dangerous pair of such conflicts, not each single one. A transaction that writes nothing is never
 //! refused: it ran when its snapshot was taken.
 //!

@@ -1,7 +1,7 @@
 //! Operations on one table on their way to the store, collected so that those of one partition go together.
 //!
-//! Rows may come in any order: what is collected is sorted by partition, and each partition's rows fill as few entity
-//! group transactions as they fit. The bounds are those of memory.
+//! Rows may come in any order: what is collected is sorted by partition, and each partition's rows are put into as few
+//! entity group transactions as possible. How much is collected is bounded by memory.
 
 use hashbrown::HashTable;
 use tablegate_store::model::{Entity, EntityKey, TableName};

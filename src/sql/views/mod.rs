@@ -1,7 +1,7 @@
 //! Views: queries with a name.
 //!
-//! A view is kept as its query's text in which nothing is left to chance: `*` is spelled out, relations have their schemas
-//! and columns their relations ([`fixed`]), so that a column added to a table later changes nothing. Where a statement
+//! A view is kept as its query's text with every name resolved: `*` is spelled out, relations have their schemas and
+//! columns their relations ([`fixed`]), so that a column added to a table later changes nothing. Where a statement
 //! reads it, the query takes its place like a sub-query, and predicates go through it to the keys of its tables.
 
 mod dependents;

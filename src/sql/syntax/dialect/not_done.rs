@@ -1,5 +1,5 @@
-//! Forms inside of statements that PostgreSQL's grammar takes and nothing here stands for: refused by name before sqlparser, which
-//! does not read them, would call them syntax errors.
+//! Forms inside of statements that PostgreSQL's grammar takes and tablegate does not support. They are refused by name
+//! here, because sqlparser does not read them and would call them syntax errors.
 
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};

@@ -1,4 +1,5 @@
-//! Spellings that say what holds anyway, or say it in more words: `FROM t *`, `FOR READ ONLY`, `GROUP BY ALL`, `ORDER BY a USING <`.
+//! Spellings that have no effect, or a shorter equivalent: `FROM t *`, `FOR READ ONLY`, `GROUP BY ALL`, `ORDER BY a
+//! USING <`.
 
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Word};

@@ -1,7 +1,8 @@
-//! What CREATE says to PostgreSQL's storage alone: taken off the tokens, or spelled as sqlparser reads it.
+//! Clauses of CREATE that concern PostgreSQL's storage only: removed from the tokens, or respelled so that sqlparser
+//! reads them.
 //!
-//! UNLOGGED promises less than every table here keeps; an index ON ONLY a table is one on the table, which has no partitions. Access
-//! methods, tablespaces, and parameters of the indexes behind constraints have nothing here to be about.
+//! UNLOGGED promises less than every table here keeps; an index ON ONLY a table is one on the table, which has no
+//! partitions. Access methods, tablespaces, and parameters of the indexes behind constraints have no counterpart here.
 
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Word};

@@ -1,4 +1,4 @@
-//! Why a lock was not had, and how clients are told.
+//! Why a lock was not granted, and the error that clients get.
 
 use tablegate_store::model::EntityKey;
 use tablegate_types::error::{ErrorKind, SqlError};

@@ -1,4 +1,4 @@
-//! The locks of one transaction: taken as it goes, given back together, whatever becomes of it.
+//! The locks of one transaction: taken one by one while it runs, released together when it ends, however it ends.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
