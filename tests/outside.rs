@@ -9,5 +9,6 @@ mod connections;
 mod differential;
 mod dump;
 mod fuzz;
+mod readme;
 mod support;
 mod tpch;

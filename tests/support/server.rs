@@ -7,7 +7,9 @@ use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_tablegate");
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_tablegate");
+/// Where the drivers are is said to the tests; the server refuses variables that it does not know.
+pub const DRIVERS: &str = "TABLEGATE_CLIENTS";
 
 pub struct Server {
     child: Child,
@@ -21,13 +23,23 @@ impl Server {
         Self::start_in(tempfile::tempdir().expect("there is room for temporary files"), arguments)
     }
 
+    /// The same with the sample tables, as a first start makes them.
+    pub fn start_with_sample(arguments: &[&str]) -> Self {
+        Self::launch(tempfile::tempdir().expect("there is room for temporary files"), arguments)
+    }
+
     /// The same with a folder that something was put into, users for example.
     pub fn start_in(folder: TempDir, arguments: &[&str]) -> Self {
+        Self::launch(folder, &[&["--no-sample"], arguments].concat())
+    }
+
+    fn launch(folder: TempDir, arguments: &[&str]) -> Self {
         let log = File::create(folder.path().join("log")).expect("the folder is writable");
         let mut child = Command::new(PROGRAM)
-            .args(["--listen", "127.0.0.1:0", "--no-sample", "--fsync", "never", "--data"])
+            .args(["--listen", "127.0.0.1:0", "--fsync", "never", "--data"])
             .arg(data(folder.path()))
             .args(arguments)
+            .env_remove(DRIVERS)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(log)
@@ -42,6 +54,11 @@ impl Server {
             panic!("the server did not start: {greeting:?} {log}");
         };
         Self { child, folder, port }
+    }
+
+    /// Where its store is.
+    pub fn data(&self) -> PathBuf {
+        data(self.folder.path())
     }
 
     /// What it wrote to stderr.
@@ -89,6 +106,7 @@ pub fn add_user(folder: &Path, name: &str, password: &str) {
     let mut adding = Command::new(PROGRAM)
         .args(["user", "add", name, "--data"])
         .arg(data(folder))
+        .env_remove(DRIVERS)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .spawn()
