@@ -68,8 +68,9 @@ fn refuse_here(words: &[&TokenWithSpan], at: usize, first: Option<Keyword>, in_s
         && !matches!(words.get(at + 1).map(|t| &t.token), None | Some(Token::Comma | Token::RParen | Token::Period))
         && !matches!(first, Some(Keyword::CREATE | Keyword::ALTER | Keyword::COMMENT))
     {
-        return Err(SqlError::not_supported("VARIADIC arguments")
-            .with_hint("Write the items one by one, or use array_to_string and its kin."));
+        return Err(SqlError::not_supported("VARIADIC arguments").with_hint(
+            "Write the items one by one, or give the array to a function that takes one, as array_to_string does.",
+        ));
     }
     if word("CYCLE") && is(before(1), &Token::RParen) && first != Some(Keyword::CREATE) && first != Some(Keyword::ALTER)
     {
@@ -82,7 +83,8 @@ fn refuse_here(words: &[&TokenWithSpan], at: usize, first: Option<Keyword>, in_s
     if words[at].token == Token::Mul
         && matches!(words.get(at + 1).map(|t| &t.token), Some(Token::Eq | Token::Neq | Token::Lt | Token::Gt))
     {
-        return Err(SqlError::not_supported("comparison of rows by their bytes").with_hint("Use = and its kin."));
+        return Err(SqlError::not_supported("comparison of rows by their bytes")
+            .with_hint("Use =, <> and the other comparisons."));
     }
     if (word("LIKE") || word("ILIKE"))
         && words.get(at + 1).is_some_and(|t| ["ANY", "SOME", "ALL"].iter().any(|word| is_word(t, word)))
