@@ -7,6 +7,8 @@ mod account;
 mod args;
 mod config;
 mod metrics;
+#[cfg(unix)]
+mod private;
 mod sample;
 mod serve;
 mod settings;
@@ -26,6 +28,8 @@ const EXIT_FAILED: u8 = 1;
 
 /// Runs the program with these arguments, the first being its own name.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    #[cfg(unix)]
+    private::make_private_files();
     let task = match Cli::read(arguments) {
         Ok(task) => task,
         Err(error) => {

@@ -9,10 +9,11 @@ use tablegate_sql::Engine;
 use tablegate_store::model::{Clock, EdmDateTime, SystemClock};
 use tablegate_types::error::SqlError;
 use thiserror::Error;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 use super::config::{Config, StoreConfig};
 use super::metrics::{self, Monitored};
@@ -45,6 +46,25 @@ pub enum ServeError {
     Stopped(io::Error),
 }
 
+impl ServeError {
+    fn listening(address: SocketAddr, error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::AddrInUse => Self::AddressInUse(address),
+            _ => Self::Listen(address, error),
+        }
+    }
+
+    fn about_metrics(self) -> Self {
+        match self {
+            Self::AddressInUse(address) => Self::MetricsAddressInUse(address),
+            other => other,
+        }
+    }
+}
+
+/// Connections that the system takes before the server does.
+const BACKLOG: u32 = 1024;
+
 /// Query plans are trees that are walked by recursion, deeper than 2 MiB of stack allows in a debug build.
 const STACK_BYTES: usize = 8 << 20;
 
@@ -68,13 +88,11 @@ async fn run(config: &Config) -> Result<(), ServeError> {
     check_listen_address(config.listen, &front_end)?;
     let stop = CancellationToken::new();
     cancel_on_signal(stop.clone()).map_err(ServeError::Start)?;
-    // The address comes first: a port in use is found before anything is written.
-    let listener = listen(config.listen).await?;
-    let metrics = match config.metrics {
-        Some(address) => Some(listen_for_metrics(address).await?),
-        None => None,
-    };
-    let address = listener.local_addr().map_err(ServeError::Start)?;
+    // The addresses come first, so that a port in use is found before anything is written; but nobody is let in, and waits
+    // there, until the stores are open.
+    let door = Door::reserve(config.listen)?;
+    let metrics_door = config.metrics.map(Door::reserve).transpose().map_err(ServeError::about_metrics)?;
+    let address = door.address()?;
     let Opened { store, scratch, is_new, place } = wiring::open_store(&config.store)?;
     let engine = wiring::open_engine(store, scratch, config).await?;
     let with_sample = config.sample && is_new;
@@ -86,6 +104,8 @@ async fn run(config: &Config) -> Result<(), ServeError> {
     }
     warn_of_lost_commits(config);
     warn_of_closed_door(config, user.as_deref());
+    let listener = door.open()?;
+    let metrics = metrics_door.map(Door::open).transpose().map_err(ServeError::about_metrics)?;
     greet(address, &place, &psql, with_sample);
     let metrics = metrics.map(|listener| show_metrics(listener, &engine, &front_end, started, &stop));
     let served = tablegate_pg::serve(listener, engine.clone(), front_end, stop).await;
@@ -102,7 +122,7 @@ async fn run(config: &Config) -> Result<(), ServeError> {
 
 fn start_logging(config: &Config) {
     // The filter was parsed when the configuration was checked.
-    let filter = EnvFilter::try_new(&config.log).unwrap_or_default();
+    let filter = EnvFilter::try_new(without_values(&config.log)).unwrap_or_default();
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
     // A program that uses this crate as a library may log already; its choice holds.
     let _ = match config.log_format {
@@ -111,18 +131,41 @@ fn start_logging(config: &Config) {
     };
 }
 
-async fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
-    TcpListener::bind(address).await.map_err(|error| match error.kind() {
-        io::ErrorKind::AddrInUse => ServeError::AddressInUse(address),
-        _ => ServeError::Listen(address, error),
-    })
+/// The filter, where a level is said for everything that is more than `info`: that is for the server's own messages alone.
+/// Those of its libraries show statements and values; who wants to see them names the library (`datafusion=trace`).
+fn without_values(filter: &str) -> String {
+    let directive = |part: &str| match part.trim().parse::<LevelFilter>() {
+        Ok(level) if level > LevelFilter::INFO => format!("info,tablegate={level}"),
+        _ => part.to_owned(),
+    };
+    filter.split(',').map(directive).collect::<Vec<_>>().join(",")
 }
 
-async fn listen_for_metrics(address: SocketAddr) -> Result<TcpListener, ServeError> {
-    listen(address).await.map_err(|error| match error {
-        ServeError::AddressInUse(address) => ServeError::MetricsAddressInUse(address),
-        other => other,
-    })
+/// An address that is this server's, at which nobody is let in yet.
+struct Door {
+    socket: TcpSocket,
+    asked: SocketAddr,
+}
+
+impl Door {
+    fn reserve(asked: SocketAddr) -> Result<Self, ServeError> {
+        let refused = |error| ServeError::listening(asked, error);
+        let socket = if asked.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }.map_err(refused)?;
+        // Connections of a server that was here a moment ago do not keep the address.
+        #[cfg(unix)]
+        socket.set_reuseaddr(true).map_err(refused)?;
+        socket.bind(asked).map_err(refused)?;
+        Ok(Self { socket, asked })
+    }
+
+    /// Where it is, with the port that was chosen where none was asked for.
+    fn address(&self) -> Result<SocketAddr, ServeError> {
+        self.socket.local_addr().map_err(ServeError::Start)
+    }
+
+    fn open(self) -> Result<TcpListener, ServeError> {
+        self.socket.listen(BACKLOG).map_err(|error| ServeError::listening(self.asked, error))
+    }
 }
 
 /// Shows metrics until the token is cancelled.
@@ -212,4 +255,17 @@ fn cancel_on_signal(stop: CancellationToken) -> io::Result<()> {
         }
     });
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_say_what_they_do_only_when_they_are_named() {
+        assert_eq!(without_values("trace"), "info,tablegate=trace");
+        assert_eq!(without_values("DEBUG,hyper=trace"), "info,tablegate=debug,hyper=trace");
+        assert_eq!(without_values("warn"), "warn");
+        assert_eq!(without_values("tablegate_pg=debug"), "tablegate_pg=debug");
+    }
 }

@@ -37,6 +37,9 @@ pub enum WiringError {
     /// In use, or not one of ours: the store says which, with the folder.
     #[error("{0}")]
     NotAvailable(String),
+    #[cfg(unix)]
+    #[error(transparent)]
+    OpenToOthers(#[from] super::private::OpenToOthers),
     #[error("cannot open the data folder {}: {error}", folder.display())]
     Store { folder: PathBuf, error: StoreError },
     #[error(transparent)]
@@ -82,6 +85,8 @@ pub fn open_store(config: &StoreConfig) -> Result<Opened, WiringError> {
         }
         StoreConfig::Embedded { folder, fsync, disk_reserve, segments } => {
             let is_new = is_new(folder).map_err(|error| WiringError::Folder { folder: folder.clone(), error })?;
+            #[cfg(unix)]
+            super::private::close(folder, is_new)?;
             let fsync = match fsync {
                 FsyncWhen::Always => Fsync::Always,
                 FsyncWhen::Never => Fsync::Never,

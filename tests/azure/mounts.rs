@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tablegate::backends::memory::MemoryStore;
 use tablegate::sql::{EngineConfig, MountName, MountedStore};
@@ -163,4 +163,32 @@ async fn a_mount_that_is_away_stops_nobody_and_is_there_when_it_answers() {
     }
     away.store(0, Ordering::SeqCst);
     until(&client, "SELECT id FROM prod.t", &rows(&["7"])).await;
+}
+
+/// It takes requests and does not answer them. Who asks for something else waits for it once, and never again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_mount_that_is_silent_delays_only_its_own_tables() {
+    let account = azurite::new_account();
+    let own = connect(gateway(&account).await).await;
+    query(&own, "CREATE TABLE t (id int PRIMARY KEY)").await.unwrap();
+    let silent = Arc::new(AtomicUsize::new(1));
+    let is_silent = Arc::clone(&silent);
+    let plan = move |_, _: &str| if is_silent.load(Ordering::SeqCst) == 1 { Fault::Slow } else { Fault::None };
+    let proxy = Proxy::start(azurite::address(), Arc::new(plan)).await;
+    let store = azurite::store(proxy.address, &account);
+    let client = connect(gateway_with(vec![mount("prod", store, false)]).await).await;
+    let began = Instant::now();
+    let statements: u64 = 30;
+    for n in 0..statements {
+        query(&client, &format!("CREATE TABLE here{n} (id int PRIMARY KEY)")).await.unwrap();
+        assert_eq!(query(&client, "SELECT 1 FROM nowhere").await, Err("42P01".to_owned()));
+        let listed = "SELECT count(*) FROM pg_class WHERE relname LIKE 'here%' AND relkind = 'r'";
+        assert_eq!(query(&client, listed).await, rows(&[&(n + 1).to_string()]));
+    }
+    // Each of the three waits for seconds where it waits.
+    let all_waited = Duration::from_secs(3 * 3 * statements);
+    assert!(began.elapsed() < all_waited / 3, "{statements} tables took {:?}", began.elapsed());
+    silent.store(0, Ordering::SeqCst);
+    proxy.let_go(1_000);
+    until(&client, "SELECT count(*) FROM prod.t", &rows(&["0"])).await;
 }

@@ -48,6 +48,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("md5", &["types"]),
     // Files of columns are read where they lie, without copies.
     ("memmap2", &["backends/embedded"]),
+    ("libc", &["cli"]),
     ("num_bigint", &["types", "sql"]),
     ("pgwire", &["pg"]),
     ("prometheus_client", &["cli/metrics"]),

@@ -99,3 +99,24 @@ async fn passwords_are_never_logged() {
     assert!(log.contains("password authentication failed"), "{log}");
     assert!(!SECRETS.iter().any(|secret| log.contains(secret)), "{log}");
 }
+
+#[tokio::test]
+async fn however_much_is_logged_no_value_is_in_it() {
+    let server = Server::start(&["--log-format", "json", "--log", "trace"]);
+    let client = connect(&server).await.unwrap();
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY, word text CHECK (word <> 'swordfish'))").await.unwrap();
+    client.batch_execute("INSERT INTO t VALUES (1, 'hunter2'), (2, 'x')").await.unwrap();
+    assert_eq!(client.query("SELECT id FROM t WHERE word = $1", &[&"hunter2"]).await.unwrap().len(), 1);
+    client
+        .batch_execute("SELECT count(*) FROM t a JOIN t b ON a.word = b.word WHERE a.word <> 'correct horse'")
+        .await
+        .unwrap();
+    client.batch_execute("UPDATE t SET word = 'correct horse' WHERE word = 'hunter2'").await.unwrap();
+    client.batch_execute("INSERT INTO t VALUES (3, 'swordfish')").await.unwrap_err();
+    client.batch_execute("SELECT 'hunter2'::int").await.unwrap_err();
+    client.batch_execute("SELECT 'hunter2").await.unwrap_err();
+    let log = server.log();
+    assert!(log.contains("connected"), "{log}");
+    let shown: Vec<&str> = log.lines().filter(|line| SECRETS.iter().any(|secret| line.contains(secret))).collect();
+    assert!(shown.is_empty(), "{shown:#?}");
+}

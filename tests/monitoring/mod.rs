@@ -2,6 +2,8 @@
 
 mod endpoint;
 mod exposition;
+#[cfg(unix)]
+mod folder;
 mod logging;
 mod metrics;
 

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 
 use tempfile::TempDir;
 
@@ -13,7 +14,7 @@ pub const DRIVERS: &str = "TABLEGATE_CLIENTS";
 
 pub struct Server {
     child: Child,
-    folder: TempDir,
+    folder: Arc<TempDir>,
     pub port: u16,
 }
 
@@ -25,15 +26,20 @@ impl Server {
 
     /// The same with the sample tables, as a first start makes them.
     pub fn start_with_sample(arguments: &[&str]) -> Self {
-        Self::launch(tempfile::tempdir().expect("there is room for temporary files"), arguments)
+        Self::launch(tempfile::tempdir().expect("there is room for temporary files").into(), arguments)
     }
 
     /// The same with a folder that something was put into, users for example.
     pub fn start_in(folder: TempDir, arguments: &[&str]) -> Self {
-        Self::launch(folder, &[&["--no-sample"], arguments].concat())
+        Self::launch(folder.into(), &[&["--no-sample"], arguments].concat())
     }
 
-    fn launch(folder: TempDir, arguments: &[&str]) -> Self {
+    /// Another one in the same folder, when this one has ended.
+    pub fn again(self, arguments: &[&str]) -> Self {
+        Self::launch(self.folder.clone(), &[&["--no-sample"], arguments].concat())
+    }
+
+    fn launch(folder: Arc<TempDir>, arguments: &[&str]) -> Self {
         let log = File::create(folder.path().join("log")).expect("the folder is writable");
         let mut child = Command::new(PROGRAM)
             .args(["--listen", "127.0.0.1:0", "--fsync", "never", "--data"])

@@ -199,6 +199,83 @@ async fn a_grant_gives_what_it_names() {
     server.stop().await;
 }
 
+/// What each error tells of rows, to users who may write to the table and not read it.
+#[tokio::test]
+async fn an_error_shows_rows_to_those_who_may_read_them() {
+    let door = door();
+    let server = door.serve(Method::Scram).await;
+    let mut ann = login(&server, "ann").await;
+    do_all(
+        &mut ann,
+        &[
+            "CREATE TABLE w (id int PRIMARY KEY, n int CHECK (n > 0), secret text DEFAULT 'hidden', must text NOT NULL DEFAULT 'm')",
+            "INSERT INTO w VALUES (1, 1, 'kept')",
+            "GRANT INSERT, UPDATE ON w TO gil",
+            "GRANT INSERT, UPDATE, SELECT ON w TO joe",
+        ],
+    )
+    .await;
+    let (mut gil, mut joe) = (login(&server, "gil").await, login(&server, "joe").await);
+    for (sql, to_gil, to_joe) in [
+        (
+            "INSERT INTO w (id, n) VALUES (2, -1)",
+            "23514 Failing row contains (id, n) = (2, -1).",
+            "23514 Failing row contains (2, -1, hidden, m).",
+        ),
+        (
+            "INSERT INTO w VALUES (2, -1)",
+            "23514 Failing row contains (id, n) = (2, -1).",
+            "23514 Failing row contains (2, -1, hidden, m).",
+        ),
+        (
+            "INSERT INTO w (n, id) SELECT -i, i FROM generate_series(5, 6) i",
+            "23514 Failing row contains (id, n) = (5, -5).",
+            "23514 Failing row contains (5, -5, hidden, m).",
+        ),
+        (
+            "UPDATE w SET n = -1",
+            "23514 Failing row contains (n) = (-1).",
+            "23514 Failing row contains (1, -1, kept, m).",
+        ),
+        (
+            "UPDATE w SET must = NULL",
+            "23502 Failing row contains (must) = (null).",
+            "23502 Failing row contains (1, 1, kept, null).",
+        ),
+        (
+            "UPDATE w SET (n, must) = (1, NULL)",
+            "23502 Failing row contains (n, must) = (1, null).",
+            "23502 Failing row contains (1, 1, kept, null).",
+        ),
+        (
+            "INSERT INTO w (id, must) VALUES (3, NULL)",
+            "23502 Failing row contains (id, must) = (3, null).",
+            "23502 Failing row contains (3, null, hidden, null).",
+        ),
+        ("INSERT INTO w (id) VALUES (1)", "23505 -", "23505 Key (id)=(1) already exists."),
+        ("BEGIN; INSERT INTO w (id) VALUES (1); COMMIT", "23505 -", "23505 Key (id)=(1) already exists."),
+        (
+            "PREPARE p AS UPDATE w SET n = -2; EXECUTE p",
+            "23514 Failing row contains (n) = (-2).",
+            "23514 Failing row contains (1, -2, kept, m).",
+        ),
+    ] {
+        for (client, expected) in [(&mut gil, to_gil), (&mut joe, to_joe)] {
+            let answer = client.query(sql).await;
+            if status(&answer) != 'I' {
+                client.query("ROLLBACK").await;
+            }
+            let error = error(&answer);
+            assert_eq!(
+                format!("{} {}", error.code(), error.field('D').unwrap_or_else(|| "-".to_owned())),
+                expected,
+                "{sql}"
+            );
+        }
+    }
+    server.stop().await;
+}
+
 #[tokio::test]
 async fn what_is_revoked_is_so_at_once() {
     let door = door();

@@ -19,6 +19,7 @@ mod access;
 mod claims;
 mod comments;
 mod commit;
+mod contact;
 mod declaration;
 mod entries;
 mod entry;
@@ -52,6 +53,7 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tokio::sync::mpsc;
 
 use self::claims::{Claim, Claims};
+use self::contact::Contact;
 use self::entries::Entries;
 use self::others::Strangers;
 use self::parts::Parts;
@@ -99,8 +101,7 @@ struct Shared {
     store: Arc<dyn TableStore>,
     /// Whether that has the table for it.
     has_table: AtomicBool,
-    /// Why it could not be read yet, for a store that is mounted.
-    unreached: RwLock<Option<Arc<SqlError>>>,
+    contact: Contact,
     /// What was read of the store.
     entries: tokio::sync::Mutex<Entries>,
     /// What is committed.
@@ -148,7 +149,7 @@ impl Catalog {
         if !parts.public.is_alone() {
             tokio::spawn(others::follow_others(Arc::downgrade(&parts.public)));
         }
-        parts.open_mounts().await;
+        parts.open_mounts();
         Ok(Self { parts, common })
     }
 
@@ -206,7 +207,7 @@ impl Shared {
             common: Arc::clone(common),
             store,
             has_table: AtomicBool::new(!place.is_mount()),
-            unreached: RwLock::default(),
+            contact: Contact::new(place),
             entries: tokio::sync::Mutex::default(),
             state: RwLock::default(),
             strangers: Strangers::default(),
@@ -240,7 +241,7 @@ impl Shared {
     /// 25006 for what is mounted read-only, 58030 for what was not reached yet; when the store fails.
     async fn open_for_writing(&self) -> SqlResult<()> {
         self.common.stores.check_writable(self.place)?;
-        self.check_reached()?;
+        self.contact.wait().await?;
         if self.has_table.load(Ordering::Relaxed) {
             return Ok(());
         }

@@ -23,8 +23,6 @@ const REFRESH: Duration = Duration::from_secs(1);
 /// A read of all entries is not of one moment: while a table is given up it can miss both the doom, which is written
 /// first, and the declaration. The second one cannot.
 const READS_TO_BE_SURE: usize = 2;
-/// So long a statement waits for news of what is mounted.
-const MOUNT_PATIENCE: Duration = Duration::from_secs(3);
 
 /// Stored tables of which the catalogue is sure to know nothing, as long as it does not change.
 #[derive(Debug, Default)]
@@ -47,21 +45,16 @@ impl Strangers {
 
 impl Catalog {
     /// Takes over what other gateways have changed until now; [`Catalog::version`] tells whether something is different.
+    /// What is known of a mount that does not answer is a second old.
     ///
     /// # Errors
     /// When the store cannot be read or an entry is damaged.
     pub(crate) async fn follow(&self) -> SqlResult<()> {
-        self.parts.public.follow_now().await?;
-        for mount in &self.parts.mounts {
-            // One that is away must not keep others waiting: what is known of it is a second old.
-            match tokio::time::timeout(MOUNT_PATIENCE, mount.follow_now()).await {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => {
-                    tracing::debug!(schema = %mount.place.schema(), %error, "the catalogue could not be read again");
-                }
-                Err(_) => tracing::debug!(schema = %mount.place.schema(), "the catalogue was not read again in time"),
-            }
+        if !self.parts.public.is_alone() {
+            self.parts.public.follow(Instant::now()).await?;
         }
+        let mounts = self.parts.mounts.iter().filter(|mount| !mount.is_alone());
+        futures::future::join_all(mounts.map(|mount| mount.contact.news(mount.follow(Instant::now())))).await;
         Ok(())
     }
 
@@ -96,11 +89,6 @@ impl Catalog {
 }
 
 impl Shared {
-    /// Takes over what other gateways have changed until now, if there are any and it can be reached.
-    async fn follow_now(&self) -> SqlResult<()> {
-        if self.is_alone() || self.check_reached().is_err() { Ok(()) } else { self.follow(Instant::now()).await }
-    }
-
     /// Takes over what other gateways have changed before this moment.
     ///
     /// # Errors
@@ -116,7 +104,9 @@ impl Shared {
     }
 
     async fn renew(&self, entries: &mut Entries) -> SqlResult<()> {
-        if !entries.renew(&*self.store.reader(), &catalog_table()?).await? {
+        let is_newer = entries.renew(&*self.store.reader(), &catalog_table()?).await?;
+        self.contact.answered();
+        if !is_newer {
             return Ok(());
         }
         let read = self.read(entries, None)?;

@@ -1,21 +1,16 @@
 //! The catalogues of the stores, each kept in its own, as one: what statements see is all of them together.
 //!
 //! A store that is mounted may be away when the server starts. Then its schema is empty, a statement that names
-//! something in it gets an error with the reason, and opening it is tried again until it answers.
+//! something in it gets an error with the reason, and opening it is tried again until it answers (`contact`).
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
-
-use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
-use tokio::sync::oneshot;
 
 use super::others::follow_others;
 use super::state::State;
 use super::{Common, Shared};
 use crate::place::Place;
 
-/// How long the start of the server waits for what is mounted.
-const PATIENCE_AT_START: Duration = Duration::from_secs(5);
 /// Pauses between tries to reach a mounted store: the first, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -78,52 +73,25 @@ impl Parts {
         state
     }
 
-    /// Reads the catalogues of what is mounted. Waits a little for them; what answers later is there later.
-    pub async fn open_mounts(&self) {
-        let mut tried = Vec::with_capacity(self.mounts.len());
+    /// Begins to read the catalogues of what is mounted, each by itself: none keeps the others, or the server, waiting.
+    pub fn open_mounts(&self) {
         for mount in &self.mounts {
-            let (done, first_try) = oneshot::channel();
-            mount.set_unreached(Some(not_yet()));
-            tokio::spawn(open_mount(Arc::downgrade(mount), done));
-            tried.push(first_try);
+            tokio::spawn(open_mount(Arc::downgrade(mount)));
         }
-        // Whether it was reached or not is said by each itself.
-        let _ = tokio::time::timeout(PATIENCE_AT_START, futures::future::join_all(tried)).await;
     }
-}
-
-impl Shared {
-    /// # Errors
-    /// 58030 while a mounted store was not reached yet.
-    pub(super) fn check_reached(&self) -> SqlResult<()> {
-        let unreached = self.unreached.read().unwrap_or_else(PoisonError::into_inner);
-        let Some(reason) = &*unreached else { return Ok(()) };
-        let message = format!("schema \"{}\" cannot be used: its store was not reached", self.place.schema());
-        Err(SqlError::new(ErrorKind::StoreFailure, message)
-            .with_detail(reason.message.clone())
-            .with_hint("It is tried again by itself; the log says when it answers."))
-    }
-
-    fn set_unreached(&self, reason: Option<Box<SqlError>>) {
-        *self.unreached.write().unwrap_or_else(PoisonError::into_inner) = reason.map(Arc::from);
-    }
-}
-
-fn not_yet() -> Box<SqlError> {
-    SqlError::new(ErrorKind::StoreFailure, "It has not answered since the server started.")
 }
 
 /// Reads the catalogue of a mounted store as soon as it answers, and follows it from then on.
-async fn open_mount(mount: Weak<Shared>, first_try: oneshot::Sender<()>) {
-    let (mut pause, mut first_try) = (FIRST_PAUSE, Some(first_try));
+async fn open_mount(mount: Weak<Shared>) {
+    let mut pause = FIRST_PAUSE;
     loop {
         let Some(shared) = Weak::upgrade(&mount) else { return };
         let schema = shared.place.schema();
         match shared.load().await {
             Ok(()) => {
-                shared.set_unreached(None);
+                shared.contact.was_reached();
                 tracing::info!(%schema, "mounted");
-                let (is_alone, _) = (shared.is_alone(), first_try.take().map(|done| done.send(())));
+                let is_alone = shared.is_alone();
                 drop(shared);
                 if !is_alone {
                     follow_others(mount).await;
@@ -132,11 +100,10 @@ async fn open_mount(mount: Weak<Shared>, first_try: oneshot::Sender<()>) {
             }
             Err(error) => {
                 tracing::warn!(%schema, %error, "what is mounted cannot be read; it is tried again");
-                shared.set_unreached(Some(error));
+                shared.contact.was_away(error);
             }
         }
         drop(shared);
-        let _ = first_try.take().map(|done| done.send(()));
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
     }

@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
 
 use tablegate_store::model::TableName;
-use tablegate_store::table::{ObservedSchema, StoreError, TableReader};
+use tablegate_store::table::{ObservedSchema, TableReader};
 use tablegate_types::constraint::UnenforcedKind;
 use tablegate_types::error::SqlResult;
 
@@ -21,9 +20,6 @@ use super::views::View;
 use super::{Shared, found, is_hidden};
 use crate::place::{MountReaders, Place, PlacedName, Readers, StoredTable};
 use crate::relation::{Relation, RelationKind};
-
-/// So long the tables of all schemas are waited for where one is mounted and away.
-const LISTING_PATIENCE: Duration = Duration::from_secs(3);
 
 /// The stores and the catalogue of one moment, which fit: every table that the one declares is in the others.
 #[derive(Clone)]
@@ -139,7 +135,7 @@ impl CatalogView {
         match (TableName::parse(&name.name), self.parts.at(name.place)) {
             (Ok(stored), Some(part)) => self.found(readers, part, &stored).await,
             // The catalogue of this store was not read yet, so the name may exist in it.
-            (Err(_), Some(part)) => part.check_reached().map(|()| None),
+            (Err(_), Some(part)) => part.contact.wait().await.map(|()| None),
             (_, None) => Ok(None),
         }
     }
@@ -168,21 +164,18 @@ impl CatalogView {
         relations.extend(self.relations_in(readers, &self.parts.public).await?);
         for part in &self.parts.mounts {
             // One that is away does not hide the others.
+            let answers = async { Ok(readers.at(part.place)?.list_tables().await.map(|_| ())?) };
+            if part.contact.news(answers).await.is_none() {
+                continue;
+            }
             let schema = part.place.schema();
-            match self.relations_of_mount(readers, part).await {
+            match self.relations_in(readers, part).await {
                 Ok(found) => relations.extend(found),
                 Err(error) => tracing::warn!(%schema, %error, "the tables of what is mounted cannot be listed"),
             }
         }
         relations.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(relations)
-    }
-
-    async fn relations_of_mount(&self, readers: &Readers, part: &Arc<Shared>) -> SqlResult<Vec<Arc<Relation>>> {
-        part.check_reached()?;
-        let listed = tokio::time::timeout(LISTING_PATIENCE, readers.at(part.place)?.list_tables()).await;
-        listed.map_err(|_| StoreError::Unavailable(format!("no answer within {LISTING_PATIENCE:?}")))??;
-        self.relations_in(readers, part).await
     }
 
     async fn relations_in(&self, readers: &Readers, part: &Arc<Shared>) -> SqlResult<Vec<Arc<Relation>>> {
@@ -297,7 +290,7 @@ impl CatalogView {
         part: &Arc<Shared>,
         stored: &TableName,
     ) -> SqlResult<Option<Arc<Relation>>> {
-        part.check_reached()?;
+        part.contact.wait().await?;
         if !self.can_be_found(&part.stored_as(stored)) {
             return Ok(None);
         }

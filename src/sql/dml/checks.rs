@@ -10,7 +10,7 @@ use arrow::datatypes::{DataType, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use bytes::BytesMut;
 use datafusion::logical_expr::execution_props::ExecutionProps;
-use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::error::{ErrorKind, Shown, SqlError, SqlResult};
 use tablegate_types::output::{Style, TextColumn};
 use tablegate_types::sql_type::SqlType;
 
@@ -214,20 +214,25 @@ pub(crate) fn not_null(relation: &Relation, column: &str) -> Box<SqlError> {
 
 /// The same, with the row. `rows` are the visible columns.
 pub(crate) fn not_null_in(relation: &Relation, column: &str, rows: &RecordBatch, row: usize) -> Box<SqlError> {
-    not_null(relation, column).with_detail(failing_row(relation, rows, row))
+    with_failing_row(not_null(relation, column), relation, rows, row)
 }
 
 fn check_violation(relation: &Relation, check: &str, rows: &RecordBatch, row: usize) -> Box<SqlError> {
     let message = format!("new row for relation \"{}\" violates check constraint \"{check}\"", relation.name);
-    let mut error = relation.error(ErrorKind::CheckViolation, message).with_detail(failing_row(relation, rows, row));
+    let mut error = relation.error(ErrorKind::CheckViolation, message);
     error.constraint = Some(check.to_owned());
-    error
+    with_failing_row(error, relation, rows, row)
 }
 
-fn failing_row(relation: &Relation, rows: &RecordBatch, row: usize) -> String {
-    let types = visible(relation).map(|column| &column.sql_type);
-    let values: Vec<String> = types.zip(rows.columns()).map(|(t, values)| shown_value(values, t, row)).collect();
-    format!("Failing row contains ({}).", values.join(", "))
+fn with_failing_row(mut error: Box<SqlError>, relation: &Relation, rows: &RecordBatch, row: usize) -> Box<SqlError> {
+    let columns = visible(relation).zip(rows.columns());
+    let columns: Vec<(String, String)> =
+        columns.map(|(column, values)| (column.name.clone(), shown_value(values, &column.sql_type, row))).collect();
+    let values: Vec<&str> = columns.iter().map(|(_, value)| value.as_str()).collect();
+    let sentence = format!("Failing row contains ({}).", values.join(", "));
+    error.detail = Some(sentence.clone());
+    error.shown = Some(Box::new(Shown { sentence, columns }));
+    error
 }
 
 fn shown_value(values: &ArrayRef, sql_type: &SqlType, row: usize) -> String {

@@ -260,8 +260,8 @@ impl Relation {
     pub fn duplicate_key(&self, key: &EntityKey) -> Box<SqlError> {
         let constraint = self.primary_key_name();
         let message = format!("duplicate key value violates unique constraint \"{constraint}\"");
-        let mut error = self.error(ErrorKind::UniqueViolation, message);
-        error.detail = Some(format!("{} already exists.", self.key_text(key)));
+        let error = self.error(ErrorKind::UniqueViolation, message);
+        let mut error = error.showing_key(format!("{} already exists.", self.key_text(key)));
         error.constraint = Some(constraint);
         error
     }

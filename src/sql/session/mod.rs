@@ -65,7 +65,7 @@ use super::notify::Listener;
 use super::outcome::{CommandTag, Outcome, RowsTag, Single};
 use super::pg_catalog::SystemCatalog;
 use super::plan::Planner;
-use super::privileges::Rights;
+use super::privileges::{Rights, Written};
 use super::reads::Reads;
 use super::sequence::SessionSequences;
 use super::settings::{Settings, Source};
@@ -348,7 +348,10 @@ impl Session {
             return committed;
         }
         let collected = self.transaction.take_implicit();
-        Box::pin(self.commit_and_finish(collected, false)).await
+        match Box::pin(self.commit_and_finish(collected, false)).await {
+            Ok(()) => Ok(()),
+            Err(error) => Err(Box::pin(self.concealed(error, Written::none)).await),
+        }
     }
 
     /// An error went to the client: an implicit transaction is dropped, a block becomes failed.

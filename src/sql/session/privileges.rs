@@ -16,7 +16,7 @@ use crate::login::Role;
 /// The OID of the database.
 use crate::place::Place;
 use crate::plan::schema_and_table;
-use crate::privileges::{Demand, Rights, Wanted, demands};
+use crate::privileges::{Demand, Rights, Wanted, Written, demands};
 use crate::reads::Reads;
 use crate::relation::Relation;
 use crate::syntax::Command;
@@ -81,6 +81,25 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// An error of a statement that writes these columns, without what the user may not see: as in PostgreSQL, rows are shown
+    /// to those who may read their table, and to others only what they gave themselves.
+    pub(super) async fn concealed(&self, error: Box<SqlError>, written: impl FnOnce() -> Written) -> Box<SqlError> {
+        if error.shown.is_none() || self.may_read_everything() || self.may_read_table_of(&error).await {
+            return error;
+        }
+        written().conceal(error)
+    }
+
+    async fn may_read_table_of(&self, error: &SqlError) -> bool {
+        let Some(table) = &error.table else { return false };
+        match object_called(&self.reads(), error.schema.as_deref(), table).await {
+            Ok(Some(table)) => {
+                self.check_object(&self.privileges_now(), &table, Wanted::All(Privileges::SELECT)).is_ok()
+            }
+            Ok(None) | Err(_) => false,
+        }
     }
 
     /// Whether no privileges need to be looked up. A read-only user may read everything, and the transaction's mode
@@ -163,7 +182,12 @@ pub(super) fn check_may_connect(engine: &Engine, database: &str, rights: &Rights
 /// The table, view or sequence of this name; `None` for one of the system, and where there is none.
 pub(super) async fn object_named(reads: &Reads, name: &ObjectName) -> SqlResult<Option<Object>> {
     let (schema, name) = schema_and_table(name)?;
-    let Some(placed) = reads.catalog.named(schema.as_deref(), &name) else { return Ok(None) };
+    object_called(reads, schema.as_deref(), &name).await
+}
+
+async fn object_called(reads: &Reads, schema: Option<&str>, name: &str) -> SqlResult<Option<Object>> {
+    let Some(placed) = reads.catalog.named(schema, name) else { return Ok(None) };
+    let name = name.to_owned();
     if let Some(view) = reads.catalog.view(&placed) {
         return Ok(Some(Object { kind: ObjectKind::Table, oid: view.oid, place: placed.place, name }));
     }

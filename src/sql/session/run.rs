@@ -15,6 +15,7 @@ use super::{Position, Session};
 use crate::dml::{Changed, PreparedDml};
 use crate::outcome::{CommandTag, Outcome, RowStream, Rows, RowsTag, SingleRow};
 use crate::plan::PlannedQuery;
+use crate::privileges::Written;
 use crate::syntax::{Command, statement_name};
 
 impl Session {
@@ -32,11 +33,18 @@ impl Session {
             self.check_mode_of(prepared)?;
             return Err(denied);
         }
-        if prepared.is_of_style(self.settings.style()) {
-            return self.run_planned(prepared, parameters, position).await;
+        let ran = if prepared.is_of_style(self.settings.style()) {
+            self.run_planned(prepared, parameters, position).await
+        } else {
+            let fresh = Box::pin(self.in_own_style(prepared)).await?;
+            Box::pin(self.run_planned(&fresh, parameters, position)).await
+        };
+        match ran {
+            Err(error) if error.shown.is_some() => {
+                Err(Box::pin(self.concealed(error, || Written::by(&prepared.statement.command))).await)
+            }
+            ran => ran,
         }
-        let fresh = Box::pin(self.in_own_style(prepared)).await?;
-        Box::pin(self.run_planned(&fresh, parameters, position)).await
     }
 
     /// The statement planned in the session's style: what literals and time zones mean is in a plan.

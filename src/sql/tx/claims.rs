@@ -176,7 +176,8 @@ impl Claims {
 pub(crate) fn changed_since_snapshot(relation: &Relation, key: &EntityKey, found: Found) -> Box<SqlError> {
     let change = if found == Found::Gone { "delete" } else { "update" };
     let message = format!("could not serialize access due to concurrent {change}");
-    SqlError::new(ErrorKind::SerializationFailure, message)
-        .with_detail(format!("The row is {key} of table \"{}\".", relation.name))
+    relation
+        .error(ErrorKind::SerializationFailure, message)
+        .showing_key(format!("The row is {key} of table \"{}\".", relation.name))
         .with_hint("Run the transaction again.")
 }

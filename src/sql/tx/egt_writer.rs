@@ -327,8 +327,10 @@ fn rejection(relation: &Relation, key: &EntityKey, reason: Rejection) -> Box<Sql
     match reason {
         Rejection::EntityExists => relation.duplicate_key(key),
         Rejection::EntityMissing | Rejection::ETagMismatch => {
-            SqlError::new(ErrorKind::SerializationFailure, "could not serialize access due to concurrent update")
-                .with_detail(format!("Entity {key} of table \"{}\": {reason}.", relation.name))
+            let message = "could not serialize access due to concurrent update".to_owned();
+            relation
+                .error(ErrorKind::SerializationFailure, message)
+                .showing_key(format!("Entity {key} of table \"{}\": {reason}.", relation.name))
                 .with_hint("Run the transaction again.")
         }
         Rejection::TooManyProperties { .. } => SqlError::new(ErrorKind::TooManyColumns, reason.to_string())

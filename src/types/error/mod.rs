@@ -223,6 +223,17 @@ pub struct SqlError {
     pub constraint: Option<String>,
     /// The CONTEXT line: where in the input the error was met (`COPY t, line 3, column a: "x"`).
     pub context: Option<String>,
+    /// What of the table's rows the DETAIL shows, which is not for everybody's eyes.
+    pub shown: Option<Box<Shown>>,
+}
+
+/// What a DETAIL shows of a row that is, or was to be, in a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// The sentence of the DETAIL that does.
+    pub sentence: String,
+    /// The columns shown, in the table's order, each with its value as text; none where it is the row's key.
+    pub columns: Vec<(String, String)>,
 }
 
 /// Errors are boxed: they are rare and large.
@@ -242,6 +253,7 @@ impl SqlError {
             column: None,
             constraint: None,
             context: None,
+            shown: None,
         })
     }
 
@@ -259,6 +271,14 @@ impl SqlError {
     #[must_use]
     pub fn with_hint(mut self: Box<Self>, hint: impl Into<String>) -> Box<Self> {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// Shows a row's key in the DETAIL, to those who may read its table.
+    #[must_use]
+    pub fn showing_key(mut self: Box<Self>, sentence: String) -> Box<Self> {
+        self.detail = Some(sentence.clone());
+        self.shown = Some(Box::new(Shown { sentence, columns: Vec::new() }));
         self
     }
 

@@ -18,6 +18,7 @@ use crate::copies::{CopyDirection, CopyProgress};
 use crate::dml::{BadRow, BoundRows, NewRows, RowsToWrite, TargetColumn, WriteMode, Writes, find_target};
 use crate::outcome::{CommandTag, CopyFormat, CopyIn, Outcome};
 use crate::plan::schema_and_table;
+use crate::privileges::Written;
 use crate::relation::{ColumnSource, Relation};
 use crate::session::{Position, Session};
 use crate::syntax::Isolation;
@@ -37,6 +38,7 @@ pub(in crate::session) struct CopyInProgress {
     direct: Option<DirectRows>,
     rows: u64,
     progress: CopyProgress,
+    written: Written,
 }
 
 impl Session {
@@ -96,6 +98,7 @@ impl Session {
             direct,
             rows: 0,
             progress,
+            written: Written::by_copy(columns),
         });
         Ok(Outcome::CopyIn(start))
     }
@@ -138,7 +141,7 @@ impl Session {
             Err(error) => {
                 let error = copy.failed(error).await;
                 self.record_copied(&mut copy, true);
-                Err(error)
+                Err(self.concealed(error, || copy.written).await)
             }
         }
     }
@@ -188,7 +191,10 @@ impl Session {
             Err(error) => Err(copy.failed(error).await),
         };
         self.record_copied(&mut copy, finished.is_err());
-        finished
+        match finished {
+            Ok(tag) => Ok(tag),
+            Err(error) => Err(self.concealed(error, || copy.written).await),
+        }
     }
 
     async fn finish_copy(&mut self, copy: &mut CopyInProgress, position: Position) -> SqlResult<CommandTag> {
