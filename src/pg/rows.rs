@@ -1,6 +1,7 @@
 //! Rows on their way to a client: record batches become DataRow messages, a piece at a time.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use arrow::array::ArrayRef;
 use arrow::record_batch::RecordBatch;
@@ -21,6 +22,8 @@ use super::params::Format;
 
 /// Most columns of a result, as in PostgreSQL.
 const MAX_COLUMNS: usize = 1664;
+/// How long rows are written without a pause for other clients: one that reads as fast as they come keeps the thread.
+const TURN: Duration = Duration::from_millis(2);
 
 /// Appends what describes a result: RowDescription, or NoData for none. Columns without a format are text.
 ///
@@ -132,6 +135,7 @@ impl Cursor {
     /// Sends rows until they end or `limit` of them are sent.
     pub async fn send(&mut self, to: &mut Sending<'_>, limit: Option<u64>) -> Result<Sent, Halt> {
         let mut rows = 0;
+        let mut began = Instant::now();
         loop {
             if limit.is_some_and(|limit| rows >= limit) {
                 return Ok(Sent { rows, complete: false });
@@ -152,6 +156,10 @@ impl Cursor {
             }
             if to.outbox.is_full() {
                 to.interrupts.guard(to.reader, to.outbox.flush()).await??;
+                if began.elapsed() >= TURN {
+                    tokio::task::yield_now().await;
+                    began = Instant::now();
+                }
             }
         }
     }

@@ -16,6 +16,7 @@ use tablegate_store::model::{Clock, EdmDateTime};
 use tablegate_store::table::{ReadOnlyStore, TableStore};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::functions::Moments;
+use tablegate_types::interrupt::Interrupt;
 use tablegate_types::style::Style;
 
 use super::activity::Sessions;
@@ -37,6 +38,7 @@ use super::settings::EgtMode;
 use super::statistics::{Commits, CountedStore, Counters, Memory, Statistics};
 use super::tuning;
 use super::tx::{Claims, Locks, Serial, WriteSpace};
+use super::workers::Workers;
 use crate::calls::StatementMoments;
 
 /// What the server is told about itself.
@@ -103,6 +105,7 @@ pub struct Engine {
     clock: Arc<dyn Clock>,
     config: EngineConfig,
     base: SessionState,
+    workers: Workers,
     locks: Arc<Locks>,
     serial: Arc<Serial>,
     copies: Arc<Copies>,
@@ -150,6 +153,7 @@ impl Engine {
             sequences,
             write_space,
             clock,
+            workers: Workers::start(config.query_threads)?,
             config,
             base,
             locks,
@@ -259,15 +263,26 @@ impl Engine {
         Moments::new(self.clock.clone(), transaction_began, style)
     }
 
+    /// The threads that run plans.
+    pub(super) fn workers(&self) -> &Workers {
+        &self.workers
+    }
+
+    /// How many tasks of plans there are: none once nothing runs and nothing of what was given up is left.
+    pub fn tasks(&self) -> usize {
+        self.workers.tasks()
+    }
+
     /// DataFusion's state for planning.
     pub(super) fn state(&self) -> &SessionState {
         &self.base
     }
 
-    /// DataFusion's state for running one statement on its own snapshot.
-    pub(super) fn state_with(&self, reads: Arc<Reads>) -> SessionState {
+    /// DataFusion's state for running one statement on its own snapshot, until the interrupt is raised.
+    pub(super) fn state_with(&self, reads: Arc<Reads>, interrupt: Interrupt) -> SessionState {
         let mut config = self.base.config().clone();
-        config.options_mut().extensions.insert(StatementMoments(reads.moments.clone()));
+        let statement = StatementMoments { moments: reads.moments.clone(), interrupt };
+        config.options_mut().extensions.insert(statement);
         let config = config.with_extension(reads);
         let mut state = SessionStateBuilder::new_from_existing(self.base.clone()).with_config(config).build();
         // Functions find the options, and so the times among them, only from here on.
@@ -278,7 +293,7 @@ impl Engine {
     /// What expressions outside a plan are evaluated with in one statement.
     pub(super) fn moment(&self, moments: &Moments) -> ExecutionProps {
         let mut options = self.base.config_options().as_ref().clone();
-        options.extensions.insert(StatementMoments(moments.clone()));
+        options.extensions.insert(StatementMoments::new(moments.clone()));
         let mut moment = self.base.execution_props().clone();
         moment.mark_start_execution(Arc::new(options));
         moment

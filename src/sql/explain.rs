@@ -18,6 +18,7 @@ use tablegate_store::table::Direction;
 use self::document::{Document, Field, Part};
 use super::reads::Reads;
 use super::scan::EntityScanExec;
+use super::turns::TurnsExec;
 use crate::syntax::shown_labels;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -176,8 +177,8 @@ fn text(value: &Value) -> String {
 }
 
 fn node(plan: &Arc<dyn ExecutionPlan>, reads: Option<&Arc<Reads>>, options: &ExplainOptions) -> Node {
-    // It only yields to other tasks: nothing a reader of the plan can act on.
-    if plan.is::<CooperativeExec>()
+    // These only yield to other tasks: nothing a reader of the plan can act on.
+    if (plan.is::<CooperativeExec>() || plan.is::<TurnsExec>())
         && let [only] = plan.children().as_slice()
     {
         return node(only, reads, options);

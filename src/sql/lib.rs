@@ -45,8 +45,10 @@ mod settings;
 pub mod statistics;
 mod syntax;
 mod tuning;
+mod turns;
 mod tx;
 mod views;
+mod workers;
 
 pub use engine::{Engine, EngineConfig, ScratchStore};
 pub use mount::{MountName, MountNameError, MountedStore};

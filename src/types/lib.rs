@@ -14,6 +14,7 @@ pub mod encodings;
 pub mod error;
 pub mod functions;
 pub mod input;
+pub mod interrupt;
 pub mod key_codec;
 pub mod key_set;
 pub mod oid;

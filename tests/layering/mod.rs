@@ -45,6 +45,8 @@ const CRATES: &[(&str, &[&str])] = &[
     ("http_body_util", &["cli/metrics"]),
     ("hyper", &["cli/metrics"]),
     ("hyper_util", &["cli/metrics"]),
+    // The priority of threads.
+    ("libc", &["sql/workers"]),
     ("md5", &["types"]),
     // Files of columns are read where they lie, without copies.
     ("memmap2", &["backends/embedded"]),

@@ -19,6 +19,8 @@ const ROOMS: &[&str] = &[
     "statistics",
     "copies",
     "outcome",
+    "turns",
+    "workers",
     "catalog",
     "privileges",
     "progress",

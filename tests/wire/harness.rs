@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use tablegate::backends::embedded::{EmbeddedOptions, EmbeddedStore, Fsync};
 use tablegate::backends::memory::MemoryStore;
@@ -24,6 +24,7 @@ const STACK_BYTES: usize = 8 << 20;
 pub struct Server {
     pub address: SocketAddr,
     pub shutdown: CancellationToken,
+    engine: Weak<Engine>,
     task: oneshot::Receiver<std::io::Result<()>>,
 }
 
@@ -102,7 +103,7 @@ impl Server {
         let serve = async move {
             let engine = Engine::open(store, clock, options).await.unwrap();
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-            tell_address.send(listener.local_addr().unwrap()).unwrap();
+            tell_address.send((listener.local_addr().unwrap(), Arc::downgrade(&engine))).unwrap();
             pg::serve(listener, engine, config, stop).await
         };
         let run = move || {
@@ -116,8 +117,8 @@ impl Server {
             let _ = tell_end.send(served);
         };
         std::thread::spawn(run);
-        let address = address.await.expect("it says where it listens");
-        Self { address, shutdown, task }
+        let (address, engine) = address.await.expect("it says where it listens");
+        Self { address, shutdown, engine, task }
     }
 
     /// A client that has been let in.
@@ -156,6 +157,17 @@ impl Server {
         while observer.query(&seen, &[]).await.unwrap().is_empty() {
             tokio::task::yield_now().await;
         }
+    }
+
+    /// Waits until nothing of any query is left.
+    pub async fn until_idle(&self) {
+        let is_busy = || self.engine.upgrade().is_some_and(|engine| engine.tasks() > 0);
+        let idle = async {
+            while is_busy() {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, idle).await.expect("what was given up ends");
     }
 
     /// Sends a cancel request for a client's statement, and waits until it was taken.

@@ -13,6 +13,7 @@ mod ddl;
 mod extended;
 mod for_update;
 mod harness;
+mod heavy;
 mod isolation;
 mod limits;
 mod locks;

@@ -7,5 +7,5 @@ mod moments;
 mod simplify;
 mod udf;
 
-pub(super) use self::moments::{StatementMoments, moments_of};
+pub(super) use self::moments::{StatementMoments, interrupt_of, moments_of};
 pub(super) use self::udf::{Choice, Known, choose};

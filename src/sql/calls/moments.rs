@@ -1,4 +1,4 @@
-//! The moments of a statement among the options of the session that runs it, where functions find them.
+//! The moments of a statement among the options of the session that runs it, where functions find them; and its interrupt.
 
 use std::any::Any;
 
@@ -6,14 +6,35 @@ use datafusion::common::config::{ConfigEntry, ConfigExtension, ExtensionOptions}
 use datafusion::common::{Result, config_err};
 use datafusion::config::ConfigOptions;
 use tablegate_types::functions::Moments;
+use tablegate_types::interrupt::Interrupt;
 
-/// The moments, as an extension of the engine's options.
+/// An extension of the engine's options.
 #[derive(Debug, Clone)]
-pub(crate) struct StatementMoments(pub Moments);
+pub(crate) struct StatementMoments {
+    pub moments: Moments,
+    /// Raised when nobody waits for the statement any longer.
+    pub interrupt: Interrupt,
+}
+
+impl StatementMoments {
+    /// Of what nothing ends but itself.
+    pub fn new(moments: Moments) -> Self {
+        Self { moments, interrupt: Interrupt::default() }
+    }
+
+    fn of(options: &ConfigOptions) -> Option<&Self> {
+        options.extensions.get::<Self>()
+    }
+}
 
 /// The moments of the statement that runs with these options.
 pub(crate) fn moments_of(options: &ConfigOptions) -> Moments {
-    options.extensions.get::<StatementMoments>().map_or_else(Moments::unknown, |moments| moments.0.clone())
+    StatementMoments::of(options).map_or_else(Moments::unknown, |statement| statement.moments.clone())
+}
+
+/// Its interrupt.
+pub(crate) fn interrupt_of(options: &ConfigOptions) -> Interrupt {
+    StatementMoments::of(options).map(|statement| statement.interrupt.clone()).unwrap_or_default()
 }
 
 impl ConfigExtension for StatementMoments {

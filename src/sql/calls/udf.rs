@@ -18,7 +18,7 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::functions::{self, Argument, Arguments, Asked, Call, Overload, Resolved, Type, Volatility};
 use tablegate_types::sql_type::{SqlType, TYPE_KEY};
 
-use super::moments::moments_of;
+use super::moments::{interrupt_of, moments_of};
 use super::simplify::simplified;
 
 /// A call before its arguments are what the function asks for.
@@ -147,7 +147,9 @@ impl Function {
         let nulls = if overload.strict { nulls_of(&arguments, rows) } else { None };
         let moments = moments_of(&args.config_options);
         let call = Call { arguments, returns: self.returns.clone(), rows, nulls, moments };
-        let values = (overload.evaluate)(&call)?;
+        let interrupt = interrupt_of(&args.config_options);
+        interrupt.check()?;
+        let values = interrupt.during(|| (overload.evaluate)(&call))?;
         Ok(if constant {
             ColumnarValue::Scalar(ScalarValue::try_from_array(&values, 0)?)
         } else {

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use datafusion::catalog::TableProvider;
 use datafusion::common::{ParamValues, ScalarValue};
-use datafusion::execution::SessionState;
+use datafusion::execution::{SessionState, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::execution_props::ExecutionProps;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
@@ -13,6 +13,7 @@ use futures::{StreamExt, stream};
 use sqlparser::ast::{ObjectName, Query, Statement};
 use tablegate_store::table::{Promises, TableSize};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::interrupt::Interrupt;
 use tablegate_types::sql_type::SqlType;
 use tablegate_types::style::{Reading, Style};
 
@@ -28,6 +29,7 @@ use super::views::ViewQueries;
 use super::{
     changes, earliest, edm_types, frames, joins, list_order, multisets, names, origins, settings_in_turn, unnest,
 };
+use crate::calls::interrupt_of;
 use crate::catalog::{Sequence, View};
 use crate::engine::Engine;
 use crate::expr::{self, Parameters};
@@ -36,8 +38,9 @@ use crate::in_turn;
 use crate::outcome::{ResultColumn, RowStream};
 use crate::reads::Reads;
 use crate::relation::{Relation, table_row};
-use crate::scan::RelationProvider;
+use crate::scan::{RelationProvider, batch_rows};
 use crate::sequence::{self, values_as_selects};
+use crate::turns;
 
 /// A typed plan, the types of its parameters, and which of them the text names.
 type TypedPlan = (LogicalPlan, Vec<SqlType>, Vec<usize>);
@@ -245,14 +248,30 @@ impl Planner<'_> {
         query: &PlannedQuery,
         parameters: &[ScalarValue],
     ) -> SqlResult<(SessionState, Arc<dyn ExecutionPlan>)> {
-        self.physical_of(&self.bound(query, parameters)?).await
+        let plan = self.bound(query, parameters)?;
+        let state = self.engine.state_with(self.reads.clone(), Interrupt::default());
+        let physical = optimized(&state, plan).await?;
+        Ok((state, physical))
     }
 
-    async fn physical_of(&self, plan: &LogicalPlan) -> SqlResult<(SessionState, Arc<dyn ExecutionPlan>)> {
-        let state = self.engine.state_with(self.reads.clone());
-        let plan = state.optimize(&joins::ordered(plan.clone())?)?;
-        let physical = state.query_planner().create_physical_plan(&plan, &state).await?;
-        Ok((state, in_turn::keep_order(physical)?))
+    /// Runs a physical plan for what its nodes count; gives the plan with the counts.
+    ///
+    /// # Errors
+    /// Those of running the plan.
+    pub async fn analyze(
+        &self,
+        state: &SessionState,
+        physical: &Arc<dyn ExecutionPlan>,
+    ) -> SqlResult<Arc<dyn ExecutionPlan>> {
+        let interrupt = interrupt_of(state.config_options());
+        let physical = turns::in_turns(physical, &interrupt)?;
+        let (running, context) = (physical.clone(), context_of(state, &physical));
+        let run = async move { Ok(execute_stream(running, context)?) };
+        let mut rows = self.engine.workers().run(interrupt, run).await?;
+        while let Some(batch) = rows.next().await {
+            batch?;
+        }
+        Ok(physical)
     }
 
     /// The plan of a query with its parameters bound and its constant parts computed.
@@ -297,9 +316,15 @@ impl Planner<'_> {
         if let Some(row) = constant_row(&plan) {
             return Ok(Box::pin(stream::iter([Ok(row)])));
         }
-        let (state, physical) = self.physical_of(&plan).await?;
-        let stream = execute_stream(physical, state.task_ctx())?;
-        Ok(Box::pin(stream.map(|batch| batch.map_err(Into::into))))
+        let interrupt = Interrupt::default();
+        let state = self.engine.state_with(self.reads.clone(), interrupt.clone());
+        let raised = interrupt.clone();
+        let run = async move {
+            let physical = turns::in_turns(&optimized(&state, plan).await?, &raised)?;
+            let context = context_of(&state, &physical);
+            Ok(execute_stream(physical, context)?)
+        };
+        self.engine.workers().run(interrupt, run).await
     }
 
     /// Whether a run with these parameters goes without the optimizer.
@@ -437,6 +462,21 @@ impl Planner<'_> {
     }
 }
 
+/// The physical plan of a query.
+async fn optimized(state: &SessionState, plan: LogicalPlan) -> SqlResult<Arc<dyn ExecutionPlan>> {
+    let plan = state.optimize(&joins::ordered(plan)?)?;
+    let physical = state.query_planner().create_physical_plan(&plan, state).await?;
+    Ok(in_turn::keep_order(physical)?)
+}
+
+/// What a plan runs with: batches of so many rows that they are not too long where the rows are.
+fn context_of(state: &SessionState, plan: &Arc<dyn ExecutionPlan>) -> Arc<TaskContext> {
+    let context = TaskContext::from(state);
+    let config = context.session_config().clone();
+    let rows = batch_rows(plan, config.batch_size());
+    Arc::new(context.with_session_config(config.with_batch_size(rows)))
+}
+
 /// Whether an error is about functions, operators and the types of their operands.
 fn is_of_types(kind: ErrorKind) -> bool {
     matches!(
@@ -466,9 +506,8 @@ fn relation_entry(
         key: format!("{}.{}", relation.schema_name, relation.name),
         visible: names(false),
         hidden: names(true),
-        provider: Arc::new(
-            RelationProvider::new(shown.clone(), size.map(|size| size.entities), promises).splits(splits),
-        ) as Arc<dyn TableProvider>,
+        provider: Arc::new(RelationProvider::new(shown.clone(), size, promises).splits(splits))
+            as Arc<dyn TableProvider>,
         relation: Some(relation.clone()),
         oid: Some(relation.oid),
         row_type: Some(table_row(relation)),

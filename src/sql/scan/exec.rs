@@ -20,14 +20,14 @@ use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSe
 use datafusion::physical_plan::sort_pushdown::SortOrderPushdownResult;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
-use tablegate_store::table::{Direction, KeyRange, Predicate, ScanPlan, ScanStats};
+use tablegate_store::table::{Direction, KeyRange, Predicate, ScanPlan, ScanStats, TableSize};
 
 use super::layout::RowLayout;
 use super::run::{GroupScan, ScanRun};
-use super::{estimate, order, pushdown};
+use super::{estimate, order, pushdown, width};
 use crate::key_range::{Caps, KeyPlan};
 use crate::reads::Reads;
-use crate::relation::Relation;
+use crate::relation::{ColumnSource, Relation};
 
 /// Tables with fewer rows are read by one thread: another one would hardly have begun.
 const SPLIT_ROWS: u64 = 50_000;
@@ -52,6 +52,8 @@ pub(crate) struct EntityScanExec {
     dynamic: Vec<Arc<dyn PhysicalExpr>>,
     /// How many rows the table had about when the scan was planned.
     table_rows: Option<u64>,
+    /// How many bytes the store kept for each of them.
+    row_bytes: Option<u64>,
     /// The store splits scans of the table.
     splits: bool,
     /// How many values columns of the relation have at most.
@@ -96,6 +98,7 @@ impl EntityScanExec {
             fetch,
             dynamic: Vec::new(),
             table_rows: None,
+            row_bytes: None,
             splits: false,
             values: Arc::new([]),
             parts: 1,
@@ -105,9 +108,22 @@ impl EntityScanExec {
         })
     }
 
-    /// Expects the table to have so many rows.
-    pub fn with_table_rows(self, table_rows: Option<u64>) -> Self {
-        Self { table_rows, ..self }
+    /// Expects the table to be so large.
+    pub fn with_table_size(self, size: Option<TableSize>) -> Self {
+        let row_bytes = size.and_then(|size| size.bytes.checked_div(size.entities));
+        Self { table_rows: size.map(|size| size.entities), row_bytes, ..self }
+    }
+
+    /// How many bytes a row of it takes, guessed by all columns of the table: those of texts among the ones that come out may
+    /// have nearly all of them.
+    pub fn row_bytes(&self) -> Option<usize> {
+        let is_property = |column: usize| matches!(self.relation.columns[column].source, ColumnSource::Property { .. });
+        let schema = self.schema();
+        let mut outputs = self.projection.iter().zip(schema.fields());
+        let has_texts =
+            outputs.any(|(column, field)| is_property(*column) && width::is_of_any_length(field.data_type()));
+        let bytes = self.row_bytes.filter(|_| has_texts)?;
+        usize::try_from(bytes).ok()
     }
 
     /// Whether it may be turned round for an order that is asked for.

@@ -14,6 +14,7 @@
 //!     pushdown   filters -> a hint for the store
 //!     overlay    the transaction's own writes, merged in
 //!     layout     stored columns -> the relation's columns
+//!     width      how many rows make a batch
 //!     values     one stored entity -> a row of values
 //! ```
 
@@ -31,6 +32,7 @@ mod run;
 mod run_time_filters;
 mod sieve;
 mod values;
+mod width;
 
 pub(super) use direct::DirectScan;
 pub(super) use estimate::selectivity;
@@ -38,3 +40,4 @@ pub(super) use exec::EntityScanExec;
 pub(super) use layout::relation_rows;
 pub(super) use provider::RelationProvider;
 pub(super) use run_time_filters::with_run_time_filters;
+pub(super) use width::batch_rows;

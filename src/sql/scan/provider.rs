@@ -8,7 +8,7 @@ use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::{Constraint, Constraints, Result};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
-use tablegate_store::table::Promises;
+use tablegate_store::table::{Promises, TableSize};
 
 use super::exec::EntityScanExec;
 use crate::key_range::KeyPlan;
@@ -20,8 +20,8 @@ pub(crate) struct RelationProvider {
     /// Of the store that the relation is in.
     promises: Promises,
     constraints: Constraints,
-    /// How many rows there are about, where the store counts them.
-    rows: Option<u64>,
+    /// How large it is about, where the store counts that.
+    size: Option<TableSize>,
     /// The store splits scans of it.
     splits: bool,
     /// How many values columns have at most, by their places in the relation, as far as a query tells.
@@ -29,14 +29,14 @@ pub(crate) struct RelationProvider {
 }
 
 impl RelationProvider {
-    pub fn new(relation: Arc<Relation>, rows: Option<u64>, promises: Promises) -> Self {
+    pub fn new(relation: Arc<Relation>, size: Option<TableSize>, promises: Promises) -> Self {
         let key = relation.key_columns();
         let keys = if key.is_empty() { Vec::new() } else { vec![Constraint::PrimaryKey(key)] };
         Self {
             relation,
             promises,
             constraints: Constraints::new_unverified(keys),
-            rows,
+            size,
             splits: false,
             values: Vec::new(),
         }
@@ -57,7 +57,7 @@ impl RelationProvider {
 
     /// How many rows there are about, where the store counts them.
     pub fn rows(&self) -> Option<u64> {
-        self.rows
+        self.size.map(|size| size.entities)
     }
 
     pub fn relation(&self) -> &Arc<Relation> {
@@ -101,7 +101,7 @@ impl TableProvider for RelationProvider {
         let all = || (0..self.relation.columns.len()).collect();
         let projection = projection.cloned().unwrap_or_else(all);
         let scan = EntityScanExec::try_new(Arc::clone(&self.relation), projection, plan, limit, session)?;
-        let scan = scan.with_table_rows(self.rows).reversible(self.promises.reverse_scans);
+        let scan = scan.with_table_size(self.size).reversible(self.promises.reverse_scans);
         Ok(Arc::new(scan.splits(self.splits).with_values(&self.values)))
     }
 }

@@ -5,8 +5,6 @@ use std::time::Instant;
 
 use datafusion::common::ScalarValue;
 use datafusion::execution::SessionState;
-use datafusion::physical_plan::execute_stream;
-use futures::StreamExt;
 use sqlparser::ast::{Expr, UtilityOption, Value};
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
@@ -150,14 +148,11 @@ impl Session {
     ) -> SqlResult<Vec<String>> {
         let planner = self.planner();
         let is_direct = options.verbose && planner.is_read_directly(query, parameters)?;
-        let (state, physical) = planner.physical(query, parameters).await?;
+        let (state, mut physical) = planner.physical(query, parameters).await?;
         let mut elapsed = None;
         if options.analyze {
             let started = Instant::now();
-            let mut stream = execute_stream(physical.clone(), state.task_ctx())?;
-            while let Some(batch) = stream.next().await {
-                batch?;
-            }
+            physical = planner.analyze(&state, &physical).await?;
             elapsed = Some(started.elapsed());
         }
         Ok(render(Shown::of(physical, reads(&state), is_direct), elapsed, options))

@@ -1,0 +1,20 @@
+//! Plans give way to each other by time: nothing of them keeps a thread for long, and what nobody waits for any longer ends.
+//!
+//! The engine counts batches, and gives way after so many. A batch may be the work of a microsecond or of a minute, and a
+//! join that gives thousands of them for one of its input is not counted at all.
+//!
+//! ```text
+//!     stream      rows that give way once their turn is over
+//!     exec        the node of a plan whose rows do
+//!     rule        where in a plan such nodes are
+//!     condition   what a join asks of each pair: its turn may be over within a single batch
+//! ```
+
+mod condition;
+mod exec;
+mod rule;
+mod stream;
+
+pub(super) use self::exec::TurnsExec;
+pub(super) use self::rule::in_turns;
+pub(super) use self::stream::Turns;

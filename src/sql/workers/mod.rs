@@ -1,0 +1,107 @@
+//! The threads that run plans: others than those that serve clients, and behind them, so that a client is heard however much
+//! is computed for others.
+//!
+//! Reads by key and writes of single rows are no plans; they are done where they are asked for.
+
+mod given;
+mod priority;
+
+use std::future::Future;
+
+use datafusion::execution::SendableRecordBatchStream;
+use futures::StreamExt;
+use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::interrupt::Interrupt;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{mpsc, oneshot};
+
+use self::given::{Given, ended};
+use crate::outcome::RowStream;
+use crate::turns::Turns;
+
+/// Query plans are trees that are walked by recursion, deeper than 2 MiB of stack allows in a debug build.
+const STACK_BYTES: usize = 8 << 20;
+/// Batches that are ready and not yet taken: enough that the next is computed while one is sent.
+const READY_BATCHES: usize = 1;
+
+/// The threads. Dropping them ends what runs on them, between two steps of it.
+pub(crate) struct Workers {
+    /// `None` once they are dropped.
+    runtime: Option<Runtime>,
+}
+
+impl Workers {
+    /// So many threads, at least one, and as many more as wait for a disk.
+    ///
+    /// # Errors
+    /// XX000 when the system gives no threads.
+    pub fn start(threads: usize) -> SqlResult<Self> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(threads.max(1))
+            .thread_name("tablegate-query")
+            .thread_stack_size(STACK_BYTES)
+            .on_thread_start(priority::lower)
+            .enable_all()
+            .build();
+        let no_threads =
+            |error| SqlError::new(ErrorKind::Internal, format!("no threads can be started for queries: {error}"));
+        Ok(Self { runtime: Some(runtime.map_err(no_threads)?) })
+    }
+
+    /// Makes a plan and runs it, both on these threads. When the rows are dropped, or this future is, the interrupt is raised
+    /// and the plan ends.
+    ///
+    /// # Errors
+    /// Those of making the plan; in the stream, those of running it.
+    pub async fn run(
+        &self,
+        interrupt: Interrupt,
+        plan: impl Future<Output = SqlResult<SendableRecordBatchStream>> + Send + 'static,
+    ) -> SqlResult<RowStream> {
+        let Some(runtime) = &self.runtime else { return Err(ended()) };
+        let (tell, told) = oneshot::channel();
+        let (give, given) = mpsc::channel(READY_BATCHES);
+        let task = runtime.spawn(async move {
+            let mut rows = match plan.await {
+                Ok(rows) => rows,
+                Err(error) => return drop(tell.send(Err(error))),
+            };
+            if tell.send(Ok(())).is_err() {
+                return;
+            }
+            while let Some(batch) = rows.next().await {
+                let failed = batch.is_err();
+                if give.send(batch.map_err(Into::into)).await.is_err() || failed {
+                    return;
+                }
+            }
+        });
+        let mut rows = Given::new(given, task, interrupt);
+        match told.await {
+            Ok(planned) => planned?,
+            // It ended without a word: by a panic, which goes on here.
+            Err(_) => rows.end().await?,
+        }
+        Ok(Box::pin(Turns::new(rows)))
+    }
+
+    /// How many tasks are left: none when nothing runs.
+    pub fn tasks(&self) -> usize {
+        self.runtime.as_ref().map_or(0, |runtime| runtime.metrics().num_alive_tasks())
+    }
+}
+
+impl Drop for Workers {
+    /// It may be the last task of another runtime that drops them, which must not wait.
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl std::fmt::Debug for Workers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Workers").field("tasks", &self.tasks()).finish_non_exhaustive()
+    }
+}
