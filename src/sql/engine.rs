@@ -281,7 +281,8 @@ impl Engine {
     /// DataFusion's state for running one statement on its own snapshot, until the interrupt is raised.
     pub(super) fn state_with(&self, reads: Arc<Reads>, interrupt: Interrupt) -> SessionState {
         let mut config = self.base.config().clone();
-        let statement = StatementMoments { moments: reads.moments.clone(), interrupt };
+        let memory = self.base.runtime_env().memory_pool.clone();
+        let statement = StatementMoments { moments: reads.moments.clone(), interrupt, memory };
         config.options_mut().extensions.insert(statement);
         let config = config.with_extension(reads);
         let mut state = SessionStateBuilder::new_from_existing(self.base.clone()).with_config(config).build();
@@ -293,7 +294,9 @@ impl Engine {
     /// What expressions outside a plan are evaluated with in one statement.
     pub(super) fn moment(&self, moments: &Moments) -> ExecutionProps {
         let mut options = self.base.config_options().as_ref().clone();
-        options.extensions.insert(StatementMoments::new(moments.clone()));
+        let memory = self.base.runtime_env().memory_pool.clone();
+        let statement = StatementMoments { moments: moments.clone(), interrupt: Interrupt::default(), memory };
+        options.extensions.insert(statement);
         let mut moment = self.base.execution_props().clone();
         moment.mark_start_execution(Arc::new(options));
         moment

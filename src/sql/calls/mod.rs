@@ -3,6 +3,7 @@
 //! What they compute is in [`tablegate_types::functions`]. Here a call becomes an expression of a plan ([`udf`]). Functions
 //! that answer from the catalogue or the session are in `pg_catalog::functions`.
 
+mod held;
 mod moments;
 mod simplify;
 mod udf;

@@ -1,10 +1,12 @@
-//! The moments of a statement among the options of the session that runs it, where functions find them; and its interrupt.
+//! The moments of a statement among the options of the session that runs it, where functions find them; its interrupt and its memory.
 
 use std::any::Any;
+use std::sync::Arc;
 
 use datafusion::common::config::{ConfigEntry, ConfigExtension, ExtensionOptions};
 use datafusion::common::{Result, config_err};
 use datafusion::config::ConfigOptions;
+use datafusion::execution::memory_pool::MemoryPool;
 use tablegate_types::functions::Moments;
 use tablegate_types::interrupt::Interrupt;
 
@@ -14,13 +16,11 @@ pub(crate) struct StatementMoments {
     pub moments: Moments,
     /// Raised when nobody waits for the statement any longer.
     pub interrupt: Interrupt,
+    /// What long values are counted in.
+    pub memory: Arc<dyn MemoryPool>,
 }
 
 impl StatementMoments {
-    /// Of what nothing ends but itself.
-    pub fn new(moments: Moments) -> Self {
-        Self { moments, interrupt: Interrupt::default() }
-    }
 
     fn of(options: &ConfigOptions) -> Option<&Self> {
         options.extensions.get::<Self>()
@@ -30,6 +30,11 @@ impl StatementMoments {
 /// The moments of the statement that runs with these options.
 pub(crate) fn moments_of(options: &ConfigOptions) -> Moments {
     StatementMoments::of(options).map_or_else(Moments::unknown, |statement| statement.moments.clone())
+}
+
+/// The memory that it takes a part of.
+pub(super) fn memory_of(options: &ConfigOptions) -> Option<Arc<dyn MemoryPool>> {
+    StatementMoments::of(options).map(|statement| statement.memory.clone())
 }
 
 /// Its interrupt.

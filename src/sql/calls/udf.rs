@@ -15,10 +15,11 @@ use datafusion::logical_expr::{
 };
 use tablegate_types::edm::assign;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
-use tablegate_types::functions::{self, Argument, Arguments, Asked, Call, Overload, Resolved, Type, Volatility};
+use tablegate_types::functions::{self, allowance, Argument, Arguments, Asked, Call, Overload, Resolved, Type, Volatility};
 use tablegate_types::sql_type::{SqlType, TYPE_KEY};
 
-use super::moments::{interrupt_of, moments_of};
+use super::held::{held, left};
+use super::moments::{interrupt_of, memory_of, moments_of};
 use super::simplify::simplified;
 
 /// A call before its arguments are what the function asks for.
@@ -149,7 +150,10 @@ impl Function {
         let call = Call { arguments, returns: self.returns.clone(), rows, nulls, moments };
         let interrupt = interrupt_of(&args.config_options);
         interrupt.check()?;
-        let values = interrupt.during(|| (overload.evaluate)(&call))?;
+        let memory = memory_of(&args.config_options);
+        let evaluate = || (overload.evaluate)(&call);
+        let values = interrupt.during(|| allowance::within(left(memory.as_ref()), evaluate))?;
+        let values = held(values, memory.as_ref())?;
         Ok(if constant {
             ColumnarValue::Scalar(ScalarValue::try_from_array(&values, 0)?)
         } else {

@@ -72,6 +72,7 @@ use super::settings::{Settings, Source};
 use super::statistics::{Measure, Meter};
 use super::tx::{AdvisoryLocks, Snapshot, Transaction, TransactionState};
 pub use crate::syntax::Statement;
+use crate::syntax::{parse, parse_held, weight};
 
 /// What the client said at start-up.
 #[derive(Debug, Clone, Default)]
@@ -201,9 +202,16 @@ impl Session {
     /// Splits a query text into its statements; none for an empty text.
     ///
     /// # Errors
-    /// 42601 with the position, or the refusal of a statement that is not done here.
+    /// 42601 with the position, or the refusal of a statement that is not done here; 53200 for a text that takes more of the
+    /// memory of queries than is left.
     pub fn parse(&self, sql: &str) -> SqlResult<Vec<Statement>> {
-        crate::syntax::parse(sql)
+        let weight = weight(sql);
+        if weight == 0 {
+            return parse(sql);
+        }
+        let memory = self.engine.memory("the text of a statement");
+        memory.try_grow(weight).map_err(|_exhausted| too_long(weight))?;
+        parse_held(sql, Arc::new(memory))
     }
 
     /// Plans a statement. `declared` are the parameter types the client gave, `Unknown` where it left them open.
@@ -492,6 +500,14 @@ impl Session {
     fn notice(&mut self, notice: Notice) {
         self.notices.push(notice);
     }
+}
+
+fn too_long(weight: usize) -> Box<SqlError> {
+    SqlError::new(ErrorKind::OutOfMemory, "the text is too long for the memory of queries")
+        .with_detail(format!("Reading it takes about {} MB.", weight >> 20))
+        .with_hint(
+            "Send rows by COPY, and a list as one array parameter (= ANY($1)), or raise the limit with --query-memory.",
+        )
 }
 
 /// What is said in a block that has failed.

@@ -17,6 +17,7 @@
 //!     labels         names of results, as PostgreSQL chooses them
 //!     lexemes        a text in pieces, without its meaning
 //!     modes          what kind of transaction it is
+//!     weight         what reading a text takes of the memory
 //!     with           changes of rows inside of queries
 //! ```
 
@@ -36,6 +37,7 @@ mod spans;
 mod syntax_error;
 mod type_names;
 mod visit;
+mod weight;
 mod with;
 
 use sqlparser::ast::{self, ObjectName};
@@ -62,11 +64,12 @@ pub(super) use self::labels::{label_of, next_free, shown, shown_labels, unique_n
 pub(super) use self::lexemes::{Lexeme, Lexemes, Unended};
 pub(super) use self::lifted::{Constant, Lifted, lifted};
 pub(super) use self::modes::{Isolation, NamedModes, TransactionModes};
-pub(super) use self::parse::{parse, parse_expression, parse_tokens_of_expression};
+pub(super) use self::parse::{parse, parse_expression, parse_held, parse_tokens_of_expression};
 use self::source::SourceText;
 pub(super) use self::spans::{AtSpan, location};
 pub(super) use self::type_names::{serial_type, sql_type};
 pub(super) use self::visit::{walk, walk_expressions, walk_mut};
+pub(super) use self::weight::weight;
 pub(super) use self::with::{change_in, changes_rows, statement_name};
 
 /// One statement of a query text: parsed and classified, not planned.

@@ -1,6 +1,9 @@
 //! From a query text to its statements. What sqlparser does not read, or reads otherwise than PostgreSQL, is removed
 //! from the tokens or respelled before it sees them.
 
+use std::any::Any;
+use std::sync::Arc;
+
 use sqlparser::ast;
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::keywords::Keyword;
@@ -34,8 +37,16 @@ pub(super) const MAX_NESTING: usize = 50;
 
 /// Splits a query text into its statements and parses each. All of it parses, or nothing runs: as in PostgreSQL.
 pub(crate) fn parse(sql: &str) -> SqlResult<Vec<Statement>> {
+    parse_source(&SourceText::new(sql))
+}
+
+/// The same, of a text for which something is held as long as there are statements of it.
+pub(crate) fn parse_held(sql: &str, held: Arc<dyn Any + Send + Sync>) -> SqlResult<Vec<Statement>> {
+    parse_source(&SourceText::holding(sql, held))
+}
+
+fn parse_source(sql: &SourceText) -> SqlResult<Vec<Statement>> {
     let dialect = PostgreSqlDialect {};
-    let sql = &SourceText::new(sql);
     let tokens = Tokenizer::new(&dialect, sql)
         .tokenize_with_location()
         .map_err(|e| SqlError::new(ErrorKind::Syntax, e.message).at(sql.position(e.location)))?;

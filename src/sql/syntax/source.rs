@@ -1,5 +1,6 @@
 //! The text that statements come from: where in it an error is.
 
+use std::any::Any;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -12,11 +13,20 @@ use crate::syntax::location;
 
 /// A query text, as the client sent it.
 #[derive(Clone, Default)]
-pub(crate) struct SourceText(Arc<str>);
+pub(crate) struct SourceText {
+    text: Arc<str>,
+    /// What reading it takes, where that is much.
+    _held: Option<Arc<dyn Any + Send + Sync>>,
+}
 
 impl SourceText {
     pub fn new(text: &str) -> Self {
-        Self(text.into())
+        Self { text: text.into(), _held: None }
+    }
+
+    /// Holds something as long as there are statements of it.
+    pub fn holding(text: &str, held: Arc<dyn Any + Send + Sync>) -> Self {
+        Self { _held: Some(held), ..Self::new(text) }
     }
 
     /// The character position, from 1, of a line and column of the text.
@@ -27,7 +37,7 @@ impl SourceText {
     /// The line and the column of a character position, both from 1.
     pub fn line_and_column(&self, position: usize) -> (u64, u64) {
         let (mut line, mut column) = (1, position.max(1));
-        for text in self.0.split_inclusive('\n') {
+        for text in self.text.split_inclusive('\n') {
             let length = text.chars().count();
             if column <= length || !text.ends_with('\n') {
                 break;
@@ -42,7 +52,7 @@ impl SourceText {
             return 1;
         }
         let lines_before = usize::try_from(location.line - 1).unwrap_or(usize::MAX);
-        let before: usize = self.0.split_inclusive('\n').take(lines_before).map(|line| line.chars().count()).sum();
+        let before: usize = self.text.split_inclusive('\n').take(lines_before).map(|line| line.chars().count()).sum();
         before + usize::try_from(location.column).unwrap_or(usize::MAX).max(1)
     }
 
@@ -79,7 +89,7 @@ impl SourceText {
 /// Not the text: it may have a password in it.
 impl fmt::Debug for SourceText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SourceText({} bytes)", self.0.len())
+        write!(f, "SourceText({} bytes)", self.text.len())
     }
 }
 
@@ -87,7 +97,7 @@ impl Deref for SourceText {
     type Target = str;
 
     fn deref(&self) -> &str {
-        &self.0
+        &self.text
     }
 }
 

@@ -18,8 +18,12 @@ use super::moments::Moments;
 use super::text_writer::TextWriter;
 use crate::error::{ErrorKind, SqlError, SqlResult};
 use crate::input::Digits;
+use crate::interrupt;
 use crate::sql_type::SqlType;
 use crate::style::Style;
+
+/// How many rows are done without a look at whether somebody waits for them.
+const ROWS_UNASKED: usize = 64;
 
 /// One argument of a call.
 pub struct Argument {
@@ -190,6 +194,11 @@ impl Call {
         self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
     }
 
+    /// The rows one after the other, for as long as somebody waits for their values.
+    fn each_row(&self) -> impl Iterator<Item = SqlResult<usize>> {
+        (0..self.rows).map(|row| if row % ROWS_UNASKED == 0 { interrupt::check().map(|()| row) } else { Ok(row) })
+    }
+
     /// A text for each row.
     pub fn texts(&self, mut write: impl FnMut(usize, &mut TextWriter) -> SqlResult<()>) -> SqlResult<ArrayRef> {
         self.maybe_texts(|row, out| write(row, out).map(|()| true))
@@ -198,7 +207,8 @@ impl Call {
     /// A text for each row, or NULL where `write` says false and has written nothing.
     pub fn maybe_texts(&self, mut write: impl FnMut(usize, &mut TextWriter) -> SqlResult<bool>) -> SqlResult<ArrayRef> {
         let mut out = TextWriter::new(self.rows);
-        for row in 0..self.rows {
+        for row in self.each_row() {
+            let row = row?;
             if !self.is_null(row) && write(row, &mut out)? {
                 out.finish_value()?;
             } else {
@@ -212,7 +222,8 @@ impl Call {
     pub fn byte_strings(&self, mut write: impl FnMut(usize, &mut Vec<u8>) -> SqlResult<()>) -> SqlResult<ArrayRef> {
         let mut out = BinaryBuilder::with_capacity(self.rows, 0);
         let mut value = Vec::new();
-        for row in 0..self.rows {
+        for row in self.each_row() {
+            let row = row?;
             if self.is_null(row) {
                 out.append_null();
                 continue;
@@ -226,7 +237,8 @@ impl Call {
 
     pub fn booleans(&self, mut value: impl FnMut(usize) -> SqlResult<bool>) -> SqlResult<ArrayRef> {
         let mut values = BooleanBufferBuilder::new(self.rows);
-        for row in 0..self.rows {
+        for row in self.each_row() {
+            let row = row?;
             values.append(!self.is_null(row) && value(row)?);
         }
         Ok(Arc::new(BooleanArray::new(values.finish(), self.nulls.clone())))
@@ -238,7 +250,8 @@ impl Call {
         mut value: impl FnMut(usize) -> SqlResult<T::Native>,
     ) -> SqlResult<ArrayRef> {
         let mut values = Vec::with_capacity(self.rows);
-        for row in 0..self.rows {
+        for row in self.each_row() {
+            let row = row?;
             values.push(if self.is_null(row) { T::default_value() } else { value(row)? });
         }
         self.primitive_result(PrimitiveArray::<T>::new(values.into(), self.nulls.clone()))
@@ -249,7 +262,7 @@ impl Call {
         &self,
         mut value: impl FnMut(usize) -> SqlResult<Option<T::Native>>,
     ) -> SqlResult<ArrayRef> {
-        let values = (0..self.rows).map(|row| if self.is_null(row) { Ok(None) } else { value(row) });
+        let values = self.each_row().map(|row| row.and_then(|row| if self.is_null(row) { Ok(None) } else { value(row) }));
         self.primitive_result(values.collect::<SqlResult<PrimitiveArray<T>>>()?)
     }
 
@@ -283,7 +296,8 @@ impl Call {
         let mut items = TextItems { items: StringBuilder::new() };
         let mut lengths = Vec::with_capacity(self.rows);
         let mut valid = BooleanBufferBuilder::new(self.rows);
-        for row in 0..self.rows {
+        for row in self.each_row() {
+            let row = row?;
             let before = arrow::array::ArrayBuilder::len(&items.items);
             valid.append(!self.is_null(row) && push(row, &mut items)?);
             lengths.push(arrow::array::ArrayBuilder::len(&items.items) - before);

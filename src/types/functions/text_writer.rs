@@ -5,37 +5,42 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, StringBuilder};
 
-use crate::error::{ErrorKind, SqlError, SqlResult};
+use super::allowance::Allowance;
+use crate::error::SqlResult;
+use crate::interrupt;
 
-/// Most bytes of one column of results: what PostgreSQL allows one value.
-const BYTES_MAX: usize = 1 << 30;
+/// How many bytes are written without a look at whether somebody waits for them.
+const BYTES_UNASKED: usize = 1 << 20;
 
 /// The values so far, and the one being written.
 pub struct TextWriter {
     builder: StringBuilder,
     bytes: usize,
+    allowance: Allowance,
 }
 
 impl TextWriter {
     pub fn new(rows: usize) -> Self {
-        Self { builder: StringBuilder::with_capacity(rows, 0), bytes: 0 }
+        Self { builder: StringBuilder::with_capacity(rows, 0), bytes: 0, allowance: Allowance::now() }
     }
 
     /// Makes sure that so many more bytes fit.
     ///
     /// # Errors
-    /// 54000 when they do not.
+    /// 54000 or 53200 when they do not.
     pub fn reserve(&self, bytes: usize) -> SqlResult<()> {
-        if self.bytes.saturating_add(bytes) > BYTES_MAX {
-            return Err(SqlError::new(ErrorKind::LimitExceeded, "requested length too large"));
-        }
-        Ok(())
+        self.allowance.check(self.bytes.saturating_add(bytes))
     }
 
     /// Appends to the value being written. Beyond the limit nothing is appended, and finishing the value fails.
     pub fn push_str(&mut self, text: &str) {
-        self.bytes = self.bytes.saturating_add(text.len());
-        if self.bytes <= BYTES_MAX {
+        let before = self.bytes;
+        self.bytes = before.saturating_add(text.len());
+        if before / BYTES_UNASKED != self.bytes / BYTES_UNASKED && interrupt::check().is_err() {
+            // Nothing more of it is written; who asks next meets the error.
+            self.bytes = usize::MAX;
+        }
+        if self.allowance.allows(self.bytes) {
             // Writing to memory does not fail.
             let _ = fmt::Write::write_str(&mut self.builder, text);
         }
@@ -46,8 +51,11 @@ impl TextWriter {
     }
 
     /// # Errors
-    /// 54000 when the values are too long together.
+    /// 54000 or 53200 when the values are too long together, 57014 when nobody waits for them.
     pub fn finish_value(&mut self) -> SqlResult<()> {
+        if self.bytes == usize::MAX {
+            interrupt::check()?;
+        }
         self.reserve(0)?;
         self.builder.append_value("");
         Ok(())
@@ -74,6 +82,8 @@ mod tests {
     use arrow::array::{Array, AsArray};
 
     use super::*;
+    use crate::error::ErrorKind;
+    use crate::functions::allowance::within;
 
     #[test]
     fn values_are_written_in_pieces() {
@@ -91,6 +101,11 @@ mod tests {
     #[test]
     fn values_too_long_are_refused() {
         let out = TextWriter::new(1);
-        assert_eq!(out.reserve(BYTES_MAX + 1).unwrap_err().kind, ErrorKind::LimitExceeded);
+        assert_eq!(out.reserve((1 << 30) + 1).unwrap_err().kind, ErrorKind::LimitExceeded);
+        let mut out = within(10, || TextWriter::new(1));
+        out.push_str("ten bytes.");
+        out.finish_value().unwrap();
+        out.push_str("more");
+        assert_eq!(out.finish_value().unwrap_err().kind, ErrorKind::OutOfMemory);
     }
 }

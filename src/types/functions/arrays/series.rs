@@ -17,10 +17,13 @@ use crate::functions::signature::Type::{
 };
 use crate::functions::signature::{Arguments, Overload};
 use crate::input::Digits;
+use crate::interrupt;
 use crate::sql_type::SqlType;
 
 /// Most rows of a series that is made in memory.
 const ROWS_MAX: usize = 10_000_000;
+/// How many are made without a look at whether somebody waits for them.
+const VALUES_UNASKED: usize = 1 << 14;
 
 const INT4S: Type = Type::ArrayOf(&Int4);
 const INT8S: Type = Type::ArrayOf(&Int8);
@@ -78,6 +81,9 @@ impl<T: ArrowPrimitiveType> Series<T> {
             if self.values.len() >= ROWS_MAX {
                 return Err(SqlError::new(ErrorKind::LimitExceeded, format!("a series of more than {ROWS_MAX} rows"))
                     .with_hint("In FROM, a series of integers between constants may be as long as it wants."));
+            }
+            if self.values.len() % VALUES_UNASKED == 0 {
+                interrupt::check()?;
             }
             self.values.push(current);
             value = next(current)?;
