@@ -25,6 +25,7 @@ mod locking;
 mod login;
 mod mount;
 mod nesting;
+mod newest;
 pub mod notify;
 mod observe;
 pub mod outcome;

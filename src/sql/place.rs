@@ -172,6 +172,7 @@ impl std::fmt::Debug for Stores {
 }
 
 /// What one statement reads of each store: one moment of it.
+#[derive(Clone)]
 pub struct Readers {
     public: Arc<dyn TableReader>,
     mounts: MountReaders,

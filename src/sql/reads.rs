@@ -10,6 +10,7 @@ use tablegate_types::error::SqlResult;
 use tablegate_types::functions::Moments;
 
 use crate::catalog::CatalogView;
+use crate::newest::{NewestRows, TargetNumber};
 use crate::place::{PlacedName, Readers, StoredTable};
 use crate::read_log::ReadLog;
 use crate::relation::Relation;
@@ -18,6 +19,7 @@ use crate::tx::OwnWrites;
 
 /// The view of one statement. Plans do not hold it: they find it in the session configuration when they start to run,
 /// so a plan can be kept and run again on a later snapshot.
+#[derive(Clone)]
 pub struct Reads {
     pub readers: Readers,
     pub catalog: CatalogView,
@@ -26,6 +28,8 @@ pub struct Reads {
     log: Option<Arc<ReadLog>>,
     meter: Option<Arc<Meter>>,
     pushes_filters: bool,
+    /// What stands in the place of the tables whose rows are locked, when rows are looked at again.
+    newest: Option<Arc<NewestRows>>,
 }
 
 impl Reads {
@@ -35,7 +39,7 @@ impl Reads {
         own: BTreeMap<StoredTable, OwnWrites>,
         moments: Moments,
     ) -> Self {
-        Self { readers, catalog, moments, own, log: None, meter: None, pushes_filters: true }
+        Self { readers, catalog, moments, own, log: None, meter: None, pushes_filters: true, newest: None }
     }
 
     /// Notes where it is read, for a serializable transaction.
@@ -61,6 +65,17 @@ impl Reads {
 
     pub fn pushes_filters(&self) -> bool {
         self.pushes_filters
+    }
+
+    /// The same view, but of the tables whose rows are locked nothing but these rows.
+    #[must_use]
+    pub fn looking_again(&self, newest: NewestRows) -> Self {
+        Self { newest: Some(Arc::new(newest)), ..self.clone() }
+    }
+
+    /// What is read instead of a table whose rows are locked, when rows are looked at again.
+    pub fn newest_rows(&self, target: Option<TargetNumber>) -> Option<(TargetNumber, &Arc<NewestRows>)> {
+        target.zip(self.newest.as_ref())
     }
 
     /// So many entities came from the store, and so many of them met the condition.

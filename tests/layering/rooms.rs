@@ -32,6 +32,7 @@ const ROOMS: &[&str] = &[
     "calls",
     "expr",
     "key_range",
+    "newest",
     "reads",
     "scan",
     "grouping",

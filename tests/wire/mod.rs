@@ -30,6 +30,7 @@ mod read_only;
 mod references;
 mod roles;
 mod rows;
+mod schedules;
 mod settings;
 mod shutdown;
 mod simple;

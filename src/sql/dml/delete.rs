@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
 use futures::StreamExt;
 use sqlparser::ast::{self, FromTable};
@@ -11,18 +12,21 @@ use tablegate_types::sql_type::SqlType;
 use super::Changed;
 use super::kept_rows::KeptRows;
 use super::others::OtherTables;
+use super::recheck::Recheck;
 use super::returning::{Returning, all_columns};
 use super::rows::first_changes;
-use super::target::{find_changed, item, select, target_of};
+use super::target::{find_changed, item, locked_target, select, target_of};
 use super::update::{IDENTITY_COLUMNS, OTHER_LABELS, TARGET_LABELS, etag_at};
 use super::writes::Writes;
 use crate::plan::{PlannedQuery, Planner};
 use crate::relation::Relation;
+use crate::syntax::RowStrength;
 
 /// A DELETE, planned.
 pub(crate) struct PreparedDelete {
     relation: Arc<Relation>,
     input: PlannedQuery,
+    recheck: Recheck,
     /// Other tables may find a row several times.
     joins: bool,
     returning: Option<Returning>,
@@ -51,14 +55,18 @@ impl PreparedDelete {
             items.extend(all_columns(&relation, &alias, TARGET_LABELS));
         }
         items.extend(shown.items(OTHER_LABELS));
-        let mut tables = vec![table.clone()];
+        let mut tables = vec![locked_target(&table.relation, &alias)];
         tables.extend_from_slice(using);
         let query = select(items, tables, delete.selection.clone());
         let input = planner.plan(&query, &declared).await?;
         input.learn(&mut declared);
         let shown = shown.typed(input.plan.schema());
         let returning = Returning::prepare(planner, &relation, &alias, clause, shown, &mut declared).await?;
-        Ok(Self { relation, input, joins: !using.is_empty(), returning, parameters: declared })
+        let recheck = match using.is_empty() {
+            true => Recheck::alone(&relation),
+            false => Recheck::beside(&relation, &query, others.sources(), Vec::new(), false),
+        };
+        Ok(Self { relation, input, recheck, joins: !using.is_empty(), returning, parameters: declared })
     }
 
     pub fn parameters(&self) -> &[SqlType] {
@@ -87,16 +95,30 @@ impl PreparedDelete {
         let mut gone = KeptRows::new(planner, "rows of RETURNING");
         let mut batches = planner.run(&self.input, parameters).await?;
         while let Some(batch) = batches.next().await {
-            let (batch, keys) = first_changes(batch?, writes, self.joins)?;
-            if let Some(returning) = &self.returning {
-                gone.push(&returning.read(&batch.columns()[IDENTITY_COLUMNS..])?)?;
+            let (batch, met) = writes.lock_found(batch?, RowStrength::Update).await?;
+            rows += self.write(batch, writes, &mut gone).await?;
+            if met.is_empty() {
+                continue;
             }
-            for (row, key) in keys.into_iter().enumerate() {
-                writes.delete(key, &etag_at(&batch, row)?).await?;
-                rows += 1;
+            let mut again = Box::pin(self.recheck.rows(&self.input, planner, parameters, met)).await?;
+            while let Some(batch) = again.next().await {
+                rows += self.write(batch?, writes, &mut gone).await?;
             }
         }
         let returned = Returning::finish(self.returning.as_ref(), planner, parameters, gone, writes).await?;
         Ok(Changed { rows, returned })
+    }
+
+    /// Deletes the rows of a batch of the input, and keeps what RETURNING shows of them; how many they are.
+    async fn write(&self, batch: RecordBatch, writes: &mut Writes<'_>, gone: &mut KeptRows) -> SqlResult<u64> {
+        let (batch, keys) = first_changes(batch, writes, self.joins)?;
+        if let Some(returning) = &self.returning {
+            gone.push(&returning.read(&batch.columns()[IDENTITY_COLUMNS..])?)?;
+        }
+        let rows = keys.len() as u64;
+        for (row, key) in keys.into_iter().enumerate() {
+            writes.delete(key, &etag_at(&batch, row)?).await?;
+        }
+        Ok(rows)
     }
 }

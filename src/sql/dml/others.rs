@@ -43,6 +43,10 @@ impl OtherTables {
         Ok(Self { sources })
     }
 
+    pub fn sources(&self) -> &[Source] {
+        &self.sources
+    }
+
     /// The columns that a RETURNING clause shows or names.
     ///
     /// # Errors

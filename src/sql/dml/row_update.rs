@@ -78,7 +78,7 @@ impl RowUpdate {
             Ok(change) => change,
             Err(NullRefused) => {
                 // Only now are the row's other values of interest: for the error's DETAIL.
-                let stored = writes.current(key).await?;
+                let stored = writes.newest(key).await?;
                 let before = relation_rows(&self.relation, &stored.iter().collect::<Vec<_>>())?;
                 return Err(self.changes.null_error(&before, values, row)?);
             }
@@ -126,7 +126,7 @@ impl RowUpdate {
         if key.partition != new_key.partition {
             writes.check_move(&key.partition, &new_key.partition)?;
         }
-        let Some(base) = writes.current(key).await? else { return Ok(()) };
+        let Some(base) = writes.newest(key).await? else { return Ok(()) };
         let mut properties = base.entity.properties;
         change.removed.iter().for_each(|name| properties.remove(name.as_str()));
         properties.merge(change.set);

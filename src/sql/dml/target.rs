@@ -7,7 +7,8 @@ use sqlparser::ast::{
 };
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use crate::plan::{Planner, resolve_column, schema_and_table};
+use super::recheck::TARGET;
+use crate::plan::{Planner, numbered, resolve_column, schema_and_table};
 use crate::relation::{ColumnSource, Relation, RelationColumn};
 use crate::syntax;
 use crate::syntax::{AtSpan, fold};
@@ -61,6 +62,11 @@ pub(super) fn target_of(table: &TableWithJoins) -> SqlResult<(&ObjectName, Ident
         return Err(SqlError::not_supported("a join as the target of a change"));
     }
     target_table(&table.relation)
+}
+
+/// The one table of a statement, whose rows it locks, as FROM has it in the query that finds them.
+pub(super) fn locked_target(table: &TableFactor, alias: &Ident) -> TableWithJoins {
+    TableWithJoins { relation: numbered(table, alias, TARGET), joins: Vec::new() }
 }
 
 /// The same, of a table on its own.

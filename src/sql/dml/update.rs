@@ -11,17 +11,20 @@ use tablegate_store::model::ETag;
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
+use super::changed_rows::BoundChanges;
 use super::kept_rows::KeptRows;
 use super::others::OtherTables;
+use super::recheck::Recheck;
 use super::returning::{Returning, all_columns};
 use super::row_update::RowUpdate;
 use super::rows::first_changes;
 use super::set_clause::SetClause;
-use super::target::{find_changed, item, labelled, select, target_of};
+use super::target::{find_changed, item, labelled, locked_target, select, target_of};
 use super::writes::Writes;
 use super::{Changed, own_types};
 use crate::plan::{PlannedQuery, Planner};
 use crate::relation::Relation;
+use crate::syntax::RowStrength;
 
 /// Columns the input query begins with: PartitionKey, RowKey, etag.
 pub(super) const IDENTITY_COLUMNS: usize = 3;
@@ -32,6 +35,7 @@ pub(super) const OTHER_LABELS: usize = 2000;
 /// An UPDATE, planned.
 pub(crate) struct PreparedUpdate {
     input: PlannedQuery,
+    recheck: Recheck,
     rows: RowUpdate,
     /// Other tables may find a row several times.
     joins: bool,
@@ -63,7 +67,7 @@ impl PreparedUpdate {
             items.extend(all_columns(&relation, &alias, TARGET_LABELS));
         }
         items.extend(shown.items(OTHER_LABELS));
-        let mut tables = vec![update.table.clone()];
+        let mut tables = vec![locked_target(&update.table.relation, &alias)];
         tables.extend_from_slice(from);
         let query = select(items, tables.clone(), update.selection.clone());
         let input = match planner.plan(&query, &declared).await {
@@ -80,10 +84,15 @@ impl PreparedUpdate {
         let clause = update.returning.as_deref();
         let (rows, evolved) = rows.keep_own_types(planner, input.plan.schema().as_arrow(), IDENTITY_COLUMNS)?;
         let returning = Returning::prepare(planner, &evolved, &alias, clause, shown, &mut declared).await?;
-        let input = input.assigned_to(rows.set.receivers(IDENTITY_COLUMNS))?;
+        let receivers = rows.set.receivers(IDENTITY_COLUMNS);
+        let input = input.assigned_to(receivers.clone())?;
+        let recheck = match from.is_empty() {
+            true => Recheck::alone(&relation),
+            false => Recheck::beside(&relation, &query, others.sources(), receivers, false),
+        };
         rows.set.check_assigned_once()?;
         let evolution = own_types::notice(&relation, &evolved);
-        Ok(Self { input, rows, joins: !from.is_empty(), returning, parameters: declared, evolution })
+        Ok(Self { input, recheck, rows, joins: !from.is_empty(), returning, parameters: declared, evolution })
     }
 
     pub fn parameters(&self) -> &[SqlType] {
@@ -121,31 +130,53 @@ impl PreparedUpdate {
         if self.returning.as_ref().is_some_and(Returning::shows_versions) {
             writes.keep_versions();
         }
-        let changes = self.rows.changes.bind(planner)?;
-        let mut rows = 0;
-        let mut kept = KeptRows::new(planner, "rows of RETURNING");
-        let whole = self.returning.is_some() || self.rows.need_whole_rows();
+        let strength = if self.assigns_key() { RowStrength::Update } else { RowStrength::NoKeyUpdate };
+        let kept = KeptRows::new(planner, "rows of RETURNING");
+        let mut run = Run { changes: self.rows.changes.bind(planner)?, rows: 0, kept };
         let mut batches = planner.run(&self.input, parameters).await?;
         while let Some(batch) = batches.next().await {
-            let (batch, keys) = first_changes(batch?, writes, self.joins)?;
-            let mut values = self.rows.set.values(&batch, IDENTITY_COLUMNS)?;
-            if whole {
-                let target = IDENTITY_COLUMNS + self.rows.set.width();
-                let others = target + self.relation().columns.len();
-                let before = batch.columns()[target..others].to_vec();
-                let after = changes.apply(before, batch.num_rows(), &mut values)?;
-                if let Some(returning) = &self.returning {
-                    kept.push(&returning.joined(&after, &batch.columns()[others..])?)?;
-                }
+            let (batch, met) = writes.lock_found(batch?, strength).await?;
+            self.write(batch, writes, &mut run).await?;
+            if met.is_empty() {
+                continue;
             }
-            for (row, key) in keys.iter().enumerate() {
-                self.rows.write(writes, key, &etag_at(&batch, row)?, &values, row).await?;
-                rows += 1;
+            let mut again = Box::pin(self.recheck.rows(&self.input, planner, parameters, met)).await?;
+            while let Some(batch) = again.next().await {
+                self.write(batch?, writes, &mut run).await?;
             }
         }
+        let Run { rows, kept, .. } = run;
         let returned = Returning::finish(self.returning.as_ref(), planner, parameters, kept, writes).await?;
         Ok(Changed { rows, returned })
     }
+
+    /// Writes the rows of a batch of the input.
+    async fn write(&self, batch: RecordBatch, writes: &mut Writes<'_>, run: &mut Run<'_>) -> SqlResult<()> {
+        let (batch, keys) = first_changes(batch, writes, self.joins)?;
+        let mut values = self.rows.set.values(&batch, IDENTITY_COLUMNS)?;
+        if self.returning.is_some() || self.rows.need_whole_rows() {
+            let target = IDENTITY_COLUMNS + self.rows.set.width();
+            let others = target + self.relation().columns.len();
+            let before = batch.columns()[target..others].to_vec();
+            let after = run.changes.apply(before, batch.num_rows(), &mut values)?;
+            if let Some(returning) = &self.returning {
+                run.kept.push(&returning.joined(&after, &batch.columns()[others..])?)?;
+            }
+        }
+        for (row, key) in keys.iter().enumerate() {
+            self.rows.write(writes, key, &etag_at(&batch, row)?, &values, row).await?;
+            run.rows += 1;
+        }
+        Ok(())
+    }
+}
+
+/// What a run has come to.
+struct Run<'u> {
+    changes: BoundChanges<'u>,
+    rows: u64,
+    /// For RETURNING.
+    kept: KeptRows,
 }
 
 fn from_clause(update: &ast::Update) -> SqlResult<&[TableWithJoins]> {

@@ -1,8 +1,9 @@
 //! Where a statement's operations go: into the open transaction, or straight into EGTs.
 //!
 //! Here, and nowhere else, the rows that statements write are locked, in stores that this gateway alone writes to. A
-//! statement that reads a snapshot of its own and finds that a row has changed before it was locked is *stale*: it
-//! keeps its locks and is run again on a newer snapshot, in which the rows it locked cannot change any more.
+//! statement that finds rows locks them before it writes them, and is told what they have become meanwhile; one that
+//! commits as it goes locks a window of them at its commit, which fails if one has changed, and locks early when it is
+//! run again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,7 +42,7 @@ pub(crate) struct Writes<'a> {
     mode: WriteMode<'a>,
     changed: ChangedKeys,
     has_several_changes: bool,
-    stale: bool,
+    locks_early: bool,
 }
 
 /// What happens to a stored entity: properties that get a value, properties that go.
@@ -54,7 +55,23 @@ pub(crate) struct Change {
 impl<'a> Writes<'a> {
     pub fn new(engine: &Engine, relation: Arc<Relation>, reads: Arc<Reads>, mode: WriteMode<'a>) -> Self {
         let changed = ChangedKeys::new(engine.memory("keys of changed rows"));
-        Self { relation, reads, now: engine.now(), mode, changed, has_several_changes: false, stale: false }
+        Self { relation, reads, now: engine.now(), mode, changed, has_several_changes: false, locks_early: false }
+    }
+
+    /// Rows are locked as they are found, also where they are committed as they come.
+    #[must_use]
+    pub fn locking_early(self, locks_early: bool) -> Self {
+        Self { locks_early, ..self }
+    }
+
+    /// Whether rows are locked as they are found: where locks bind everybody.
+    pub fn locks_early(&self) -> bool {
+        (self.locks_early || !self.is_direct()) && self.claims().is_some()
+    }
+
+    /// Whether a row that changed since the snapshot ends the transaction.
+    pub fn keeps_snapshot(&self) -> bool {
+        self.claims().is_some_and(Claims::keeps_snapshot)
     }
 
     /// Goes on with another table of the same statement.
@@ -84,12 +101,6 @@ impl<'a> Writes<'a> {
     /// Whether the statement has changed a row.
     pub fn has_changed(&self, key: &EntityKey) -> bool {
         self.changed.contains(&self.relation.stored, key)
-    }
-
-    /// Whether a row had changed before it was locked: then the statement is to run again, and what it did till now is
-    /// to be undone.
-    pub fn is_stale(&self) -> bool {
-        self.stale
     }
 
     /// The locks of a statement on its own, for its next run.
@@ -199,7 +210,7 @@ impl<'a> Writes<'a> {
             true => self.own_image(&entity.key)?.flatten().is_some(),
             false => self.lock_current(&entity.key).await?.is_some(),
         };
-        if is_there && !self.stale {
+        if is_there {
             return Err(self.relation.duplicate_key(&entity.key));
         }
         self.put_insertion(entity).await
@@ -215,9 +226,6 @@ impl<'a> Writes<'a> {
     }
 
     async fn put_insertion(&mut self, entity: Entity) -> SqlResult<()> {
-        if self.stale {
-            return Ok(());
-        }
         let (relation, now) = (self.relation.clone(), self.now);
         match &mut self.mode {
             WriteMode::Direct(writer) => writer.push(Operation::Insert(entity)).await,
@@ -252,14 +260,11 @@ impl<'a> Writes<'a> {
         self.update(&entity.key, &base.etag, Change { set: entity.properties, removed }).await
     }
 
-    /// Changes an entity that was read with this version.
+    /// Changes an entity that was read with this version, and is locked where locks bind everybody.
     ///
     /// # Errors
     /// 40001 when it is gone meanwhile, 0A000 or 54000 when a block would break a rule of EGTs.
     pub async fn update(&mut self, key: &EntityKey, etag: &ETag, change: Change) -> SqlResult<()> {
-        if !self.claim(key, etag, RowStrength::NoKeyUpdate).await? {
-            return Ok(());
-        }
         if let WriteMode::Direct(writer) = &mut self.mode
             && change.removed.is_empty()
         {
@@ -286,14 +291,11 @@ impl<'a> Writes<'a> {
         }
     }
 
-    /// Removes an entity that was read with this version.
+    /// Removes an entity that was read with this version, and is locked where locks bind everybody.
     ///
     /// # Errors
     /// 0A000 or 54000 when a block would break a rule of EGTs.
     pub async fn delete(&mut self, key: EntityKey, etag: &ETag) -> SqlResult<()> {
-        if !self.claim(&key, etag, RowStrength::Update).await? {
-            return Ok(());
-        }
         self.check_insertion_before_it_goes(&key).await?;
         let (relation, now) = (self.relation.clone(), self.now);
         match &mut self.mode {
@@ -332,20 +334,27 @@ impl<'a> Writes<'a> {
         }
     }
 
-    /// Locks a row that the statement found in this version. False when the statement has become stale; what is
-    /// committed as it comes is locked, and compared, when it is.
-    async fn claim(&mut self, key: &EntityKey, etag: &ETag, strength: RowStrength) -> SqlResult<bool> {
+    /// Locks a row, and gives what it is then: outer `None` for one that the transaction has written, and so locked before
+    /// it was read, or where locks do not bind everybody.
+    ///
+    /// # Errors
+    /// 55P03, 40P01 when it cannot be locked; when the store fails.
+    #[expect(clippy::option_option, reason = "two different absences, told apart at the only caller")]
+    pub async fn lock_and_see(
+        &mut self,
+        key: &EntityKey,
+        strength: RowStrength,
+    ) -> SqlResult<Option<Option<StoredEntity>>> {
         let relation = self.relation.clone();
-        if !self.is_direct()
-            && let Some(claims) = self.claims_mut()
-        {
-            let found = claims.claim(&relation, key, etag, strength).await?;
-            if found != Found::Unchanged && claims.keeps_snapshot() {
-                return Err(changed_since_snapshot(&relation, key, found));
-            }
-            self.stale |= found != Found::Unchanged;
+        let Some(claims) = self.claims_mut() else { return Ok(None) };
+        claims.lock(&relation, key, strength).await?;
+        if self.own_image(key)?.is_some() {
+            return Ok(None);
         }
-        Ok(!self.stale)
+        match self.claims() {
+            Some(claims) => claims.now(&relation, key).await.map(Some),
+            None => Ok(None),
+        }
     }
 
     /// Whether it is left to the commit to find that the key of an insertion is there: the batch carries that condition, and in a
@@ -368,8 +377,11 @@ impl<'a> Writes<'a> {
         Err(self.relation.duplicate_key(key))
     }
 
-    /// The entity as it is now, which is what the statement found if it is locked and the statement is not stale.
-    async fn newest(&self, key: &EntityKey) -> SqlResult<Option<StoredEntity>> {
+    /// The entity as the transaction left it, or else as it is now.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn newest(&self, key: &EntityKey) -> SqlResult<Option<StoredEntity>> {
         match (self.own_image(key)?, self.claims()) {
             (Some(image), _) => Ok(image),
             (None, Some(claims)) => claims.now(&self.relation, key).await,

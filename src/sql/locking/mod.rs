@@ -5,9 +5,11 @@
 //!     targets     which tables of FROM a clause means, and where PostgreSQL does not allow one
 //!     query       a locking query, planned with the keys of the rows it finds
 //!     rows        a run: each row is locked, and compared with what was found
+//!     again       rows that had changed, looked at again
 //!     hoisted     locking sub-queries: run first, the statement around them reads their rows
 //! ```
 
+mod again;
 mod hoisted;
 mod query;
 mod rows;
@@ -15,4 +17,3 @@ mod targets;
 
 pub(super) use hoisted::LockingSubQueries;
 pub(super) use query::LockingQuery;
-pub(super) use rows::LockedRows;

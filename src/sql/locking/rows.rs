@@ -1,38 +1,53 @@
 //! A run of a locking query: each row it finds is locked, and then compared with what was found.
 //!
-//! A row that was changed between the two is what makes the run stale: it is to be repeated on a newer snapshot, with
-//! the locks it has got. So the rows that come back are as they are when they are locked.
+//! As in PostgreSQL the rows come in the order that the snapshot gives them, and are locked one after the other. One that
+//! has changed in between is looked at again, alone: it comes in its place as it is now, if the query still finds it. LIMIT
+//! counts what is left. A plan may count beforehand, which gives the same rows as long as none has changed.
 
-use arrow::array::{Array, AsArray, BooleanArray};
-use arrow::compute::filter_record_batch;
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray};
+use arrow::compute::interleave_record_batch;
 use arrow::datatypes::Int64Type;
-use arrow::record_batch::RecordBatch;
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::common::ScalarValue;
 use futures::StreamExt;
-use tablegate_store::model::{ETag, EntityKey};
+use tablegate_store::model::{ETag, EntityKey, StoredEntity};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use super::query::{LockedTable, LockingQuery};
+use super::again::ChangedRow;
+use super::query::{Form, LockedTable, LockingQuery};
 use crate::batches::keys_of_batch;
 use crate::dml::etag_at;
 use crate::plan::Planner;
+use crate::reads::Reads;
+use crate::relation::Relation;
 use crate::syntax::dialect::row_locks::Busy;
 use crate::tx::{Claims, Found, changed_since_snapshot};
 
-/// What came of a run.
-pub(crate) enum LockedRows {
-    /// The rows, all locked.
-    Rows(Vec<RecordBatch>),
-    /// A row had changed before it was locked.
-    Conflict,
-}
-
 /// What became of one result row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Row {
     Locked,
-    Skipped,
-    Stale,
+    /// Others have it, or it is not there any more.
+    Without {
+        is_gone: bool,
+    },
+    /// Its rows of the locked tables as they are now.
+    Changed(Vec<Arc<StoredEntity>>),
+}
+
+/// The rows of a batch that are part of the result, in order.
+struct Picked {
+    /// The batch, then rows that were looked at again.
+    sources: Vec<RecordBatch>,
+    places: Vec<Place>,
+}
+
+enum Place {
+    /// Of a source, a row.
+    Of(usize, usize),
+    /// A row of the batch that is yet to be looked at again.
+    Pending(usize),
 }
 
 /// How many rows are still to be skipped (OFFSET), and to be returned (LIMIT).
@@ -41,8 +56,19 @@ struct Bounds {
     limit: u64,
 }
 
+/// One run.
+struct Run<'r> {
+    query: &'r LockingQuery,
+    planner: &'r Planner<'r>,
+    parameters: &'r [ScalarValue],
+    form: &'r Form,
+    /// The plan has counted rows that may turn out to be none.
+    ends_at_changes: bool,
+    bounds: Bounds,
+}
+
 impl LockingQuery {
-    /// Runs it on the planner's snapshot.
+    /// Runs it on the planner's snapshot; gives the rows, all locked.
     ///
     /// # Errors
     /// 55P03 and 40P01 when a row cannot be locked; 40001 for a row that changed since the snapshot of a transaction.
@@ -51,114 +77,190 @@ impl LockingQuery {
         planner: &Planner<'_>,
         parameters: &[ScalarValue],
         claims: &mut Claims,
-    ) -> SqlResult<LockedRows> {
-        let outset = claims.mark();
-        let mut bounds = self.bounds(planner, parameters).await?;
-        let mut batches = planner.run(&self.input, parameters).await?;
-        let (mut locked, mut stale) = (Vec::new(), false);
-        while !(bounds.is_met() || stale && self.skips())
+    ) -> SqlResult<Vec<RecordBatch>> {
+        if let Some(rows) = self.run(planner, parameters, &self.form, self.ends_at_changes(), claims).await? {
+            return Ok(rows);
+        }
+        let counted = self.counted(planner).await?;
+        let form = counted.as_ref().unwrap_or(&self.form);
+        Ok(self.run(planner, parameters, form, false, claims).await?.unwrap_or_default())
+    }
+
+    /// `None` when it has met a change at which it ends.
+    async fn run(
+        &self,
+        planner: &Planner<'_>,
+        parameters: &[ScalarValue],
+        form: &Form,
+        ends_at_changes: bool,
+        claims: &mut Claims,
+    ) -> SqlResult<Option<Vec<RecordBatch>>> {
+        let bounds = bounds(planner, parameters, form).await?;
+        let mut run = Run { query: self, planner, parameters, form, ends_at_changes, bounds };
+        let mut batches = planner.run(&form.input, parameters).await?;
+        let mut locked = Vec::new();
+        while !run.bounds.is_met()
             && let Some(batch) = batches.next().await
         {
-            let batch = batch?;
-            let (rows, is_stale) = self.lock_batch(&batch, claims, &mut bounds).await?;
-            stale |= is_stale;
-            locked.push(rows);
-        }
-        if !stale {
-            return Ok(LockedRows::Rows(locked));
-        }
-        if self.skips() {
-            // With SKIP LOCKED no transaction waits for these rows, but others would skip them as long as they are
-            // locked here.
-            claims.held().release_to(outset);
-        }
-        Ok(LockedRows::Conflict)
-    }
-
-    /// Whether some rows may be left out.
-    fn skips(&self) -> bool {
-        self.targets.iter().any(|target| target.busy == Busy::Skip)
-    }
-
-    async fn bounds(&self, planner: &Planner<'_>, parameters: &[ScalarValue]) -> SqlResult<Bounds> {
-        let mut bounds = Bounds { offset: 0, limit: u64::MAX };
-        let Some(query) = &self.bounds else { return Ok(bounds) };
-        let mut batches = planner.run(query, parameters).await?;
-        while let Some(batch) = batches.next().await {
-            let batch = batch?;
-            let value = |column: usize| {
-                let values = batch.column(column).as_primitive_opt::<Int64Type>().filter(|values| values.is_valid(0));
-                values.map(|values| values.value(0))
-            };
-            let negative = |kind, word| SqlError::new(kind, format!("{word} must not be negative"));
-            if let Some(limit) = value(0) {
-                bounds.limit = u64::try_from(limit).map_err(|_error| negative(ErrorKind::InvalidLimit, "LIMIT"))?;
-            }
-            if let Some(offset) = value(1) {
-                bounds.offset = u64::try_from(offset).map_err(|_error| negative(ErrorKind::InvalidOffset, "OFFSET"))?;
+            match run.lock_batch(batch?, claims).await? {
+                Some(rows) => locked.push(rows),
+                None => return Ok(None),
             }
         }
-        Ok(bounds)
+        Ok(Some(locked))
     }
+}
 
-    /// Locks the rows of a batch; gives those that are part of the result, and whether the run has become stale.
-    async fn lock_batch(
-        &self,
-        batch: &RecordBatch,
-        claims: &mut Claims,
-        bounds: &mut Bounds,
-    ) -> SqlResult<(RecordBatch, bool)> {
-        let found = self.targets.iter().map(|target| versions(batch, target)).collect::<SqlResult<Vec<_>>>()?;
-        let (mut keep, mut stale) = (vec![false; batch.num_rows()], false);
-        for (row, keep) in keep.iter_mut().enumerate() {
-            if bounds.is_met() {
+impl Run<'_> {
+    /// Locks the rows of a batch; gives those that are part of the result.
+    async fn lock_batch(&mut self, batch: RecordBatch, claims: &mut Claims) -> SqlResult<Option<RecordBatch>> {
+        let targets = &self.query.targets;
+        let found = targets.iter().map(|target| versions(&batch, target)).collect::<SqlResult<Vec<_>>>()?;
+        let mut picked = Picked { sources: vec![batch], places: Vec::new() };
+        let mut changed = Vec::new();
+        for row in 0..picked.sources[0].num_rows() {
+            if self.bounds.is_met() {
                 break;
             }
-            match self.lock_row(row, &found, claims).await? {
-                Row::Locked => *keep = bounds.takes(),
-                Row::Skipped => {}
-                Row::Stale => stale = true,
-            }
-            if stale && self.skips() {
-                break;
-            }
-        }
-        let shown = batch.project(&(0..self.columns.len()).collect::<Vec<_>>())?;
-        Ok((filter_record_batch(&shown, &BooleanArray::from(keep))?, stale))
-    }
-
-    async fn lock_row(&self, row: usize, found: &[Vec<(EntityKey, ETag)>], claims: &mut Claims) -> SqlResult<Row> {
-        let mark = claims.mark();
-        for (target, found) in self.targets.iter().zip(found) {
-            let (key, version) = &found[row];
-            let relation = &target.relation;
-            let unchanged = match target.busy {
-                Busy::Wait => claims.lock(relation, key, target.strength).await?,
-                Busy::Refuse => claims.try_lock(relation, key, target.strength).await?,
-                Busy::Skip => match claims.lock_unless_busy(relation, key, target.strength).await? {
-                    Some(unchanged) => unchanged,
-                    None => {
-                        claims.held().release_to(mark);
-                        return Ok(Row::Skipped);
+            match lock_row(targets, row, &found, &self.planner.reads, claims).await? {
+                Row::Locked if self.bounds.takes() => picked.places.push(Place::Of(0, row)),
+                Row::Locked => {}
+                Row::Without { is_gone } if is_gone && self.ends_at_changes => return Ok(None),
+                Row::Without { .. } => {}
+                Row::Changed(_) if self.ends_at_changes => return Ok(None),
+                Row::Changed(newest) => {
+                    picked.places.push(Place::Pending(row));
+                    changed.push((row, newest));
+                    // Whether it counts must be known before the next row is locked.
+                    if self.form.bounds.is_some() {
+                        self.look_again(&mut changed, &mut picked).await?;
                     }
-                },
-            };
-            if unchanged {
-                continue;
-            }
-            match claims.compare(relation, key, version).await? {
-                Found::Unchanged => {}
-                change if claims.keeps_snapshot() => return Err(changed_since_snapshot(relation, key, change)),
-                // Where rows are counted as they are locked, another one takes its place.
-                Found::Gone if self.bounds.is_some() => {
-                    claims.held().release_to(mark);
-                    return Ok(Row::Skipped);
                 }
-                Found::Gone | Found::Changed => return Ok(Row::Stale),
             }
         }
-        Ok(Row::Locked)
+        self.look_again(&mut changed, &mut picked).await?;
+        picked.rows(self.query.columns.len()).map(Some)
     }
+
+    /// Puts rows that had changed into their places, or takes them out.
+    async fn look_again(&mut self, changed: &mut Vec<ChangedRow>, picked: &mut Picked) -> SqlResult<()> {
+        if changed.is_empty() {
+            return Ok(());
+        }
+        let batch = &picked.sources[0];
+        let again = self.query.look_again(self.planner, self.parameters, self.form, batch, changed);
+        let mut again = Box::pin(again).await?;
+        changed.clear();
+        let Picked { sources, places } = picked;
+        places.retain_mut(|place| {
+            let Place::Pending(row) = *place else { return true };
+            let Some(now) = again.remove(&row) else { return false };
+            *place = Place::Of(sources.len(), 0);
+            sources.push(now);
+            self.bounds.takes()
+        });
+        Ok(())
+    }
+}
+
+impl Picked {
+    /// The first columns of the rows.
+    fn rows(self, columns: usize) -> SqlResult<RecordBatch> {
+        let columns: Vec<usize> = (0..columns).collect();
+        let sources = self.sources.iter().map(|source| source.project(&columns)).collect::<Result<Vec<_>, _>>()?;
+        let places: Vec<(usize, usize)> = self.places.iter().filter_map(Place::known).collect();
+        if columns.is_empty() {
+            let options = RecordBatchOptions::new().with_row_count(Some(places.len()));
+            return Ok(RecordBatch::try_new_with_options(sources[0].schema(), Vec::new(), &options)?);
+        }
+        Ok(interleave_record_batch(&sources.iter().collect::<Vec<_>>(), &places)?)
+    }
+}
+
+impl Place {
+    fn known(&self) -> Option<(usize, usize)> {
+        match self {
+            Place::Of(source, row) => Some((*source, *row)),
+            Place::Pending(_) => None,
+        }
+    }
+}
+
+/// Locks one result row: its row of each table.
+async fn lock_row(
+    targets: &[LockedTable],
+    row: usize,
+    found: &[Vec<(EntityKey, ETag)>],
+    reads: &Reads,
+    claims: &mut Claims,
+) -> SqlResult<Row> {
+    let mark = claims.mark();
+    let (mut newest, mut has_changed) = (Vec::with_capacity(targets.len()), false);
+    for (target, found) in targets.iter().zip(found) {
+        let (key, version) = &found[row];
+        let relation = &target.relation;
+        match target.busy {
+            Busy::Wait => claims.lock(relation, key, target.strength).await.map(|_| ())?,
+            Busy::Refuse => claims.try_lock(relation, key, target.strength).await.map(|_| ())?,
+            Busy::Skip => {
+                if claims.lock_unless_busy(relation, key, target.strength).await?.is_none() {
+                    claims.held().release_to(mark);
+                    return Ok(Row::Without { is_gone: false });
+                }
+            }
+        }
+        let (now, is_own) = newest_of(relation, key, reads, claims).await?;
+        let change = match &now {
+            None => Found::Gone,
+            Some(now) if !is_own && now.etag != *version => Found::Changed,
+            Some(_) => Found::Unchanged,
+        };
+        if change != Found::Unchanged && claims.keeps_snapshot() {
+            return Err(changed_since_snapshot(relation, key, change));
+        }
+        has_changed |= change == Found::Changed;
+        let Some(now) = now else {
+            claims.held().release_to(mark);
+            return Ok(Row::Without { is_gone: true });
+        };
+        newest.push(Arc::new(now));
+    }
+    Ok(if has_changed { Row::Changed(newest) } else { Row::Locked })
+}
+
+/// A locked row as it is now, and whether that is what the transaction itself has made of it.
+async fn newest_of(
+    relation: &Relation,
+    key: &EntityKey,
+    reads: &Reads,
+    claims: &Claims,
+) -> SqlResult<(Option<StoredEntity>, bool)> {
+    let own = reads.own_writes(&relation.stored).map(|own| own.get(key)).transpose()?.flatten();
+    match own {
+        Some(image) => Ok((image, true)),
+        None => Ok((claims.now(relation, key).await?, false)),
+    }
+}
+
+async fn bounds(planner: &Planner<'_>, parameters: &[ScalarValue], form: &Form) -> SqlResult<Bounds> {
+    let mut bounds = Bounds { offset: 0, limit: u64::MAX };
+    let Some(query) = &form.bounds else { return Ok(bounds) };
+    let mut batches = planner.run(query, parameters).await?;
+    while let Some(batch) = batches.next().await {
+        let batch = batch?;
+        let value = |column: usize| {
+            let values = batch.column(column).as_primitive_opt::<Int64Type>().filter(|values| values.is_valid(0));
+            values.map(|values| values.value(0))
+        };
+        let negative = |kind, word| SqlError::new(kind, format!("{word} must not be negative"));
+        if let Some(limit) = value(0) {
+            bounds.limit = u64::try_from(limit).map_err(|_error| negative(ErrorKind::InvalidLimit, "LIMIT"))?;
+        }
+        if let Some(offset) = value(1) {
+            bounds.offset = u64::try_from(offset).map_err(|_error| negative(ErrorKind::InvalidOffset, "OFFSET"))?;
+        }
+    }
+    Ok(bounds)
 }
 
 impl Bounds {

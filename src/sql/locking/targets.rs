@@ -9,6 +9,8 @@ use sqlparser::ast::{
 };
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
+use crate::newest::TargetNumber;
+use crate::plan::numbered;
 use crate::syntax::dialect::row_locks::{Busy, Clause, name};
 use crate::syntax::{RowStrength, fold, walk};
 
@@ -43,6 +45,28 @@ pub(super) fn targets(query: &Query, is_aggregate: &dyn Fn(&str) -> bool) -> Sql
         }
     }
     Ok(targets)
+}
+
+/// Gives the table of FROM with this alias its number.
+pub(super) fn number(from: &mut [TableWithJoins], alias: &Ident, number: TargetNumber) {
+    for table in from {
+        let joined = table.joins.iter_mut().map(|join| &mut join.relation);
+        for factor in std::iter::once(&mut table.relation).chain(joined) {
+            match factor {
+                TableFactor::NestedJoin { table_with_joins, .. } => {
+                    self::number(std::slice::from_mut(table_with_joins), alias, number);
+                }
+                TableFactor::Table { name, alias: given, args: None, .. } => {
+                    let known_as = given.as_ref().map(|given| &given.name);
+                    let known_as = known_as.or_else(|| name.0.last().and_then(|part| part.as_ident())).map(fold);
+                    if known_as == Some(fold(alias)) {
+                        *factor = numbered(factor, alias, number);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
 }
 
 /// One item of FROM.

@@ -325,7 +325,8 @@ impl<'p> Shape<'p> {
         Ok(Some(DirectRead {
             point: PointPredicate::of(&relation, &self.scan.filters),
             range: RangePredicate::of(&relation, &self.scan.filters),
-            scan: DirectScan::new(relation, columns, Arc::clone(self.read.inner()), provider.reversible()),
+            scan: DirectScan::new(relation, columns, Arc::clone(self.read.inner()), provider.reversible())
+                .locked_as(provider.target()),
             filters: self.scan.filters.clone(),
             outputs,
             places,

@@ -22,6 +22,7 @@ use super::assigned::check_constants;
 use super::constant::constant_row;
 use super::context::StatementContext;
 use super::names::Source;
+use super::numbered::{number_of, with_number};
 use super::planned_query::{CurrentIn, PlannedQuery};
 use super::system::SystemRelations;
 use super::tables::{Mentions, TableEntry, Tables, schema_and_table};
@@ -35,6 +36,7 @@ use crate::engine::Engine;
 use crate::expr::{self, Parameters};
 use crate::functions;
 use crate::in_turn;
+use crate::newest::{NewestRows, TargetNumber};
 use crate::outcome::{ResultColumn, RowStream};
 use crate::reads::Reads;
 use crate::relation::{Relation, table_row};
@@ -86,6 +88,11 @@ impl<'a> Planner<'a> {
     /// The same, for expressions that were kept: their literals are read in the plain style.
     pub fn of_kept(&self) -> Self {
         Self { is_plain: !self.is_kept, ..self.clone() }
+    }
+
+    /// The same, to run plans once more over these rows of the tables whose rows the statement locks.
+    pub fn looking_again(&self, newest: NewestRows) -> Self {
+        Self { reads: Arc::new(self.reads.looking_again(newest)), ..self.clone() }
     }
 
     /// The same planner with these tables before any others.
@@ -392,6 +399,7 @@ impl Planner<'_> {
         }
         for name in &mentions.tables {
             let (schema, table) = schema_and_table(name)?;
+            let (table, number) = number_of(&table);
             let used_name = super::tables::dotted_name(name);
             if let Some(given) = self.given.get(name) {
                 tables.insert(&used_name, given.clone());
@@ -399,19 +407,20 @@ impl Planner<'_> {
             }
             if let Some(entry) = views.take(&used_name) {
                 tables.insert(&used_name, entry?);
-            } else if self.system.knows(schema.as_deref(), &table) {
-                let provider = self.system.provider(self.engine, &self.reads, schema.as_deref(), &table).await?;
+            } else if self.system.knows(schema.as_deref(), table) {
+                let provider = self.system.provider(self.engine, &self.reads, schema.as_deref(), table).await?;
                 if let Some(provider) = provider {
                     let key = format!("{}.{table}", schema.as_deref().unwrap_or("pg_catalog"));
-                    let oid = self.system.oid(schema.as_deref(), &table);
+                    let oid = self.system.oid(schema.as_deref(), table);
                     tables.insert(&used_name, TableEntry { oid, ..TableEntry::of_provider(&key, provider) });
                 }
-            } else if let Some(relation) = self.relation(schema.as_deref(), &table).await? {
+            } else if let Some(relation) = self.relation(schema.as_deref(), table).await? {
                 let size = self.reads.readers.size_of(&relation.stored);
                 let splits = self.reads.readers.splits(&relation.stored);
                 let promises = self.engine.stores().at(relation.stored.place)?.promises();
-                tables.insert(&used_name, relation_entry(&relation, mentions, size, promises, splits));
-            } else if let Some(sequence) = self.sequence(schema.as_deref(), &table) {
+                let entry = relation_entry(&relation, mentions, size, promises, splits, number);
+                tables.insert(&used_name, entry);
+            } else if let Some(sequence) = self.sequence(schema.as_deref(), table) {
                 let provider = sequence::provider(self.system.sequences()?, &sequence).await?;
                 let key = format!("{}.{table}", sequence.place.schema());
                 tables.insert(&used_name, TableEntry::of_provider(&key, provider));
@@ -495,6 +504,7 @@ fn relation_entry(
     size: Option<TableSize>,
     promises: Promises,
     splits: bool,
+    number: Option<TargetNumber>,
 ) -> TableEntry {
     let shown = match (mentions.hidden, mentions.edm_types) {
         (_, true) => Arc::new(relation.with_edm_types()),
@@ -503,11 +513,12 @@ fn relation_entry(
     };
     let names = |hidden| shown.columns.iter().filter(move |c| c.hidden == hidden).map(|c| c.name.clone()).collect();
     TableEntry {
-        key: format!("{}.{}", relation.schema_name, relation.name),
+        key: with_number(&format!("{}.{}", relation.schema_name, relation.name), number),
         visible: names(false),
         hidden: names(true),
-        provider: Arc::new(RelationProvider::new(shown.clone(), size, promises).splits(splits))
-            as Arc<dyn TableProvider>,
+        provider: Arc::new(
+            RelationProvider::new(shown.clone(), size, promises).splits(splits).locked_as(number),
+        ) as Arc<dyn TableProvider>,
         relation: Some(relation.clone()),
         oid: Some(relation.oid),
         row_type: Some(table_row(relation)),

@@ -18,6 +18,7 @@ use super::order;
 use super::run::{GroupScan, ScanRun, external};
 use super::values::ValueLayout;
 use crate::key_range::{Caps, KeyPlan, PointPredicate};
+use crate::newest::TargetNumber;
 use crate::reads::Reads;
 use crate::relation::Relation;
 
@@ -30,6 +31,8 @@ pub(crate) struct DirectScan {
     schema: SchemaRef,
     /// Whether the store reads backwards as well as forwards.
     reversible: bool,
+    /// Its number among the tables that the statement locks rows of.
+    target: Option<TargetNumber>,
     layout: Arc<RowLayout>,
     /// How one row of them is shown without a batch, where their types allow for it.
     values: Option<ValueLayout>,
@@ -39,7 +42,18 @@ impl DirectScan {
     pub fn new(relation: Arc<Relation>, columns: Arc<[usize]>, schema: SchemaRef, reversible: bool) -> Self {
         let layout = Arc::new(RowLayout::new(&relation, &columns, false));
         let values = ValueLayout::new(&relation, &columns);
-        Self { relation, columns, schema, reversible, layout, values }
+        Self { relation, columns, schema, reversible, target: None, layout, values }
+    }
+
+    /// The statement locks rows of it, under this number.
+    #[must_use]
+    pub fn locked_as(self, target: Option<TargetNumber>) -> Self {
+        Self { target, ..self }
+    }
+
+    /// Whether the rows are those of the store, and no others.
+    fn reads_the_store(&self, reads: &Reads) -> bool {
+        reads.own_writes(&self.relation.stored).is_none() && reads.newest_rows(self.target).is_none()
     }
 
     /// Whether [`DirectScan::single`] can show a row.
@@ -54,7 +68,7 @@ impl DirectScan {
     /// When the table cannot be read.
     #[expect(clippy::option_option, reason = "two different absences, told apart at the only caller")]
     pub fn single(&self, key: &EntityKey, outputs: &[usize], reads: &Reads) -> Result<Option<Option<SingleRow>>> {
-        let Some(values) = self.values.as_ref().filter(|_| reads.own_writes(&self.relation.stored).is_none()) else {
+        let Some(values) = self.values.as_ref().filter(|_| self.reads_the_store(reads)) else {
             return Ok(None);
         };
         reads.note_key(&self.relation.stored, key);
@@ -67,12 +81,12 @@ impl DirectScan {
         Ok(found)
     }
 
-    /// The row of one key; `None` where the transaction has written to the table, which [`DirectScan::rows`] knows about.
+    /// The row of one key; `None` where it may not be that of the store, which [`DirectScan::rows`] knows about.
     ///
     /// # Errors
     /// When the table cannot be read.
     pub fn row(&self, key: &EntityKey, reads: &Arc<Reads>) -> Result<Option<BoxStream<'static, Result<RecordBatch>>>> {
-        if reads.own_writes(&self.relation.stored).is_some() {
+        if !self.reads_the_store(reads) {
             return Ok(None);
         }
         let ranges: Arc<[KeyRange]> = [PointPredicate::range(key)].into();
@@ -132,6 +146,7 @@ impl DirectScan {
         let groups = plan.groups.iter().map(|g| group(&g.ranges)).collect();
         let run = ScanRun {
             part: (0, 1),
+            target: self.target,
             relation: Arc::clone(&self.relation),
             reads,
             layout: Some(Arc::clone(&self.layout)),

@@ -26,6 +26,7 @@ use super::layout::RowLayout;
 use super::run::{GroupScan, ScanRun};
 use super::{estimate, order, pushdown, width};
 use crate::key_range::{Caps, KeyPlan};
+use crate::newest::TargetNumber;
 use crate::reads::Reads;
 use crate::relation::{ColumnSource, Relation};
 
@@ -60,6 +61,8 @@ pub(crate) struct EntityScanExec {
     values: Arc<[(usize, usize)]>,
     /// How many parts it is read in, side by side; each in order, and before the next.
     parts: usize,
+    /// Its number among the tables that the statement locks rows of.
+    target: Option<TargetNumber>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
     stats: Arc<ScanStats>,
@@ -102,6 +105,7 @@ impl EntityScanExec {
             splits: false,
             values: Arc::new([]),
             parts: 1,
+            target: None,
             properties,
             metrics: ExecutionPlanMetricsSet::new(),
             stats: Arc::default(),
@@ -136,6 +140,12 @@ impl EntityScanExec {
     #[must_use]
     pub fn splits(self, splits: bool) -> Self {
         Self { splits, ..self }
+    }
+
+    /// Reads a table that the statement locks rows of, under this number.
+    #[must_use]
+    pub fn locked_as(self, target: Option<TargetNumber>) -> Self {
+        Self { target, ..self }
     }
 
     /// Expects no more than so many values in these columns of the relation.
@@ -234,6 +244,7 @@ impl EntityScanExec {
             fetch: self.fetch,
             batch_rows,
             part: (part, self.parts),
+            target: self.target,
             stats: Arc::clone(&self.stats),
             metrics,
         }

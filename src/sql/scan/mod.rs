@@ -13,6 +13,7 @@
 //!     members    a set of integers that lie close together
 //!     pushdown   filters -> a hint for the store
 //!     overlay    the transaction's own writes, merged in
+//!     newest     rows that the statement looks at again, instead of the table
 //!     layout     stored columns -> the relation's columns
 //!     width      how many rows make a batch
 //!     values     one stored entity -> a row of values
@@ -23,6 +24,7 @@ mod estimate;
 mod exec;
 mod layout;
 mod members;
+mod newest;
 mod order;
 mod overlay;
 mod provider;

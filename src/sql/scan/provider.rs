@@ -12,6 +12,7 @@ use tablegate_store::table::{Promises, TableSize};
 
 use super::exec::EntityScanExec;
 use crate::key_range::KeyPlan;
+use crate::newest::TargetNumber;
 use crate::relation::Relation;
 
 #[derive(Debug, Clone)]
@@ -26,6 +27,8 @@ pub(crate) struct RelationProvider {
     splits: bool,
     /// How many values columns have at most, by their places in the relation, as far as a query tells.
     values: Vec<(usize, usize)>,
+    /// Its number among the tables that the statement locks rows of.
+    target: Option<TargetNumber>,
 }
 
 impl RelationProvider {
@@ -39,7 +42,19 @@ impl RelationProvider {
             size,
             splits: false,
             values: Vec::new(),
+            target: None,
         }
+    }
+
+    /// The statement locks rows of it, under this number.
+    #[must_use]
+    pub fn locked_as(self, target: Option<TargetNumber>) -> Self {
+        Self { target, ..self }
+    }
+
+    /// Its number among the tables that the statement locks rows of.
+    pub fn target(&self) -> Option<TargetNumber> {
+        self.target
     }
 
     /// Whether scans of it may be split.
@@ -102,6 +117,6 @@ impl TableProvider for RelationProvider {
         let projection = projection.cloned().unwrap_or_else(all);
         let scan = EntityScanExec::try_new(Arc::clone(&self.relation), projection, plan, limit, session)?;
         let scan = scan.with_table_size(self.size).reversible(self.promises.reverse_scans);
-        Ok(Arc::new(scan.splits(self.splits).with_values(&self.values)))
+        Ok(Arc::new(scan.splits(self.splits).with_values(&self.values).locked_as(self.target)))
     }
 }

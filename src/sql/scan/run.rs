@@ -14,10 +14,11 @@ use tablegate_store::table::{
 use tablegate_types::error::SqlError;
 
 use super::layout::RowLayout;
-use super::overlay;
 use super::residual::Residual;
 use super::sieve::Sieve;
+use super::{newest, overlay};
 use crate::key_range::{Caps, KeyPlan, in_both};
+use crate::newest::TargetNumber;
 use crate::reads::Reads;
 use crate::relation::Relation;
 use crate::tx::OwnWrites;
@@ -53,6 +54,8 @@ pub(super) struct ScanRun {
     pub batch_rows: usize,
     /// Which part of it this is, and of how many.
     pub part: (usize, usize),
+    /// Its number among the tables that the statement locks rows of.
+    pub target: Option<TargetNumber>,
     pub stats: Arc<ScanStats>,
     pub metrics: BaselineMetrics,
 }
@@ -161,7 +164,14 @@ impl ScanRun {
         Asked { request, layout, own }
     }
 
-    fn group(&self, group: &GroupScan) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+    /// The rows in a group's ranges as they are stored, with the transaction's own writes.
+    fn stored(&self, group: &GroupScan) -> Result<Stored> {
+        if let Some((table, newest)) = self.reads.newest_rows(self.target) {
+            let layout = RowLayout::with_dictionaries(&self.relation, &self.read, &self.dictionaries, false);
+            let rows = newest.range(table, &group.ranges, self.direction);
+            let rows = newest::batches(rows, layout.scan_columns(), self.batch_rows);
+            return Ok((Arc::new(layout), rows));
+        }
         self.reads.note_scan(&self.relation.stored, &group.ranges);
         let Asked { request, layout, own } = self.ask(group);
         let scan = self.reader()?.scan(request).map_err(external)?;
@@ -172,6 +182,11 @@ impl ScanRun {
                 overlay::merge(scan, own, &group.ranges, layout.scan_columns(), self.direction, self.batch_rows)
             }
         };
+        Ok((layout, scan))
+    }
+
+    fn group(&self, group: &GroupScan) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+        let (layout, scan) = self.stored(group)?;
         let residual = group.residual.as_ref().map(|filter| Residual::new(filter, layout.schema())).transpose()?;
         let outputs = self.projection.len();
         let reads = self.reads.clone();
@@ -188,6 +203,9 @@ impl ScanRun {
         Ok(rows.try_filter(|batch| futures::future::ready(batch.num_rows() > 0)).boxed())
     }
 }
+
+/// Columns of a scan, and the relation's columns that are made of them.
+type Stored = (Arc<RowLayout>, BoxStream<'static, Result<RecordBatch>>);
 
 /// What one group asks the store for.
 struct Asked<'a> {

@@ -1,8 +1,9 @@
 //! Running INSERT, UPDATE and DELETE, and running them again when they meet concurrent changes.
 //!
-//! In READ COMMITTED a statement that finds a row changed since its snapshot waits for the transaction that changes it,
-//! and then goes on with the row as it is now. Here it is run again, on a newer snapshot and with the locks it has got
-//! so far: the rows it met cannot change under it a second time.
+//! In READ COMMITTED a statement that finds a row changed since its snapshot looks again at that row alone (`dml/recheck`).
+//! One that commits as it goes learns of it at its first commit. It is then run again, on the same snapshot and with the
+//! locks it has got so far, and looks at each row as it locks it. Where locks do not bind everybody, a newer snapshot is all
+//! there is: it may meet other changes, but not these.
 
 use std::sync::Arc;
 
@@ -18,14 +19,14 @@ use crate::dml::{Changed, PreparedDml, WriteMode, Writes, insert_all};
 use crate::place::Place;
 use crate::plan::{CurrentIn, Planner, Tables};
 use crate::progress::{Report, Writer};
+use crate::reads::Reads;
 use crate::relation::{Relation, RelationKind};
 use crate::settings::Autocommit;
 use crate::syntax::{Command, Isolation};
 use crate::tx::{Claims, EgtCount, EgtWriter, TableMode};
 
-/// How often a change is run before the client learns of the conflicts (40001). Where rows are locked, each run has
-/// all that the one before it met: more than a few are not to be expected.
-pub(super) const RUNS_MAX: usize = 100;
+/// How often a change is run before the client learns of the conflicts (40001).
+const RUNS_MAX: usize = 100;
 
 /// A change, and what it was planned from.
 pub(super) struct Change<'a> {
@@ -41,8 +42,18 @@ pub(super) struct Change<'a> {
 /// What came of running a change once.
 enum Pass {
     Done(Changed),
-    /// It met a concurrent change, and wrote nothing. The locks of a statement on its own are kept for its next run.
+    /// It met a concurrent change, and wrote nothing. Its locks are kept for the next run.
     Conflict(Option<Claims>),
+}
+
+/// What the runs of a change have in common.
+struct Run {
+    /// What it reads: one snapshot, unless that is of no use any more.
+    reads: Arc<Reads>,
+    /// The rows of its locking sub-queries.
+    given: Tables,
+    /// Rows are locked as they are found: some have changed since the snapshot, or may have.
+    locks_early: bool,
 }
 
 /// How a change is run.
@@ -72,26 +83,31 @@ impl Session {
         parameters: &[ScalarValue],
         position: Position,
     ) -> SqlResult<Changed> {
+        let unit = self.unit(change.dml, position);
         let mut claims = None;
+        self.lock_target(change.dml, unit, &mut claims).await?;
+        if let Some(statement) = change.around {
+            self.lock_tables_of_sub_queries(statement, claims.as_mut()).await?;
+        }
+        let reads = self.newest_reads(change.dml).await?;
+        let mut run = Run { reads, given: Tables::default(), locks_early: change.around.is_some() };
+        if let Some(statement) = change.around {
+            let locked = self.lock_sub_queries(statement, parameters, &run.reads, claims.as_mut());
+            run.given = Box::pin(locked).await?;
+        }
         for _ in 0..RUNS_MAX {
-            let unit = self.unit(change.dml, position);
-            self.lock_target(change.dml, unit, &mut claims).await?;
-            let given = match change.around {
-                Some(statement) => Box::pin(self.lock_sub_queries(statement, parameters, claims.as_mut())).await?,
-                None => Some(Tables::default()),
-            };
-            let Some(given) = given else {
-                tokio::task::yield_now().await;
-                continue;
-            };
-            if change.dml.targets().iter().any(|relation| relation.kind == RelationKind::Found) {
-                Box::pin(self.engine.catalog().follow()).await?;
-            }
-            let fresh = Box::pin(self.refreshed(change, given.clone())).await?;
+            let fresh = Box::pin(self.refreshed(change, &run)).await?;
             let dml = fresh.as_ref().unwrap_or(change.dml);
             self.check_target(dml).await?;
-            match self.change_once(dml, given, parameters, unit, claims.take()).await? {
-                Pass::Conflict(kept) => claims = kept,
+            match self.change_once(dml, &run, parameters, unit, claims.take()).await? {
+                Pass::Conflict(kept) => {
+                    claims = kept;
+                    // With all rows locked there are no conflicts but those that need a newer snapshot.
+                    if run.locks_early || !self.locks_bind_everybody(change.dml) {
+                        run.reads = self.newest_reads(change.dml).await?;
+                    }
+                    run.locks_early = true;
+                }
                 Pass::Done(changed) => {
                     if changed.rows > 0
                         && let Some(notice) = dml.evolution()
@@ -107,6 +123,18 @@ impl Session {
             tokio::task::yield_now().await;
         }
         Err(too_many_conflicts())
+    }
+
+    /// What a change of these tables reads that begins now.
+    async fn newest_reads(&self, dml: &PreparedDml) -> SqlResult<Arc<Reads>> {
+        if dml.targets().iter().any(|relation| relation.kind == RelationKind::Found) {
+            Box::pin(self.engine.catalog().follow()).await?;
+        }
+        Ok(self.reads())
+    }
+
+    fn locks_bind_everybody(&self, dml: &PreparedDml) -> bool {
+        dml.targets().iter().all(|relation| self.engine.stores().has_sole_writer(relation.place()))
     }
 
     fn unit(&self, dml: &PreparedDml, position: Position) -> Unit {
@@ -161,12 +189,12 @@ impl Session {
 
     /// The statement planned anew when one of its tables or views changed since it was prepared, or to read what its
     /// sub-queries locked.
-    async fn refreshed(&self, change: &Change<'_>, given: Tables) -> SqlResult<Option<PreparedDml>> {
+    async fn refreshed(&self, change: &Change<'_>, run: &Run) -> SqlResult<Option<PreparedDml>> {
         let Change { dml, command, declared, around, current_in } = change;
         if around.is_none() && current_in.is_some_and(|current_in| current_in.is(self.catalog_version())) {
             return Ok(None);
         }
-        let planner = self.planner().with(given);
+        let planner = self.planner_on(run.reads.clone()).with(run.given.clone());
         let mut is_current = around.is_none();
         for target in dml.targets() {
             is_current = is_current && planner.is_unchanged(target).await?;
@@ -192,12 +220,12 @@ impl Session {
     async fn change_once(
         &mut self,
         dml: &PreparedDml,
-        given: Tables,
+        run: &Run,
         parameters: &[ScalarValue],
         unit: Unit,
         claims: Option<Claims>,
     ) -> SqlResult<Pass> {
-        let reads = self.reads();
+        let reads = run.reads.clone();
         let engine = self.engine.clone();
         let plain = match self.settings.direct_reads() {
             true => dml.plain_rows(parameters, reads.moments.reading()),
@@ -206,9 +234,8 @@ impl Session {
         let way = match plain {
             Some(rows) => Way::Rows(rows),
             // RETURNING, ON CONFLICT and the parts of WITH are planned again over their rows.
-            None => Way::Planned(Box::new(self.planner_of(&engine, reads.clone()).with(given))),
+            None => Way::Planned(Box::new(self.planner_of(&engine, reads.clone()).with(run.given.clone()))),
         };
-        let before = self.transaction.statement_mark();
         let mode = match unit {
             Unit::Block => WriteMode::Block(&mut self.transaction),
             Unit::OneEgt => WriteMode::OneEgt(&mut self.transaction),
@@ -219,24 +246,21 @@ impl Session {
                 WriteMode::Direct(Box::new(writer.with_claims(claims)))
             }
         };
-        let mut writes = Writes::new(&engine, dml.relation().clone(), reads, mode);
-        let run = match way {
+        let writes = Writes::new(&engine, dml.relation().clone(), reads, mode);
+        let mut writes = writes.locking_early(run.locks_early);
+        let done = match way {
             Way::Rows(rows) => insert_all(rows, &mut writes).await,
             Way::Planned(planner) => dml.run(&planner, parameters, &mut writes).await,
         };
-        let result = match run {
+        let result = match done {
             Ok(changed) => Ok(changed),
             Err(error) => Err(writes.give_up(error).await),
         };
-        let (stale, committed, footprint) = (writes.is_stale(), writes.committed(), writes.take_footprint());
+        let (committed, footprint) = (writes.committed(), writes.take_footprint());
         let claims = writes.into_claims();
         self.transaction.end_statement();
         self.record_direct(footprint.as_ref(), committed, result.is_err());
         self.tell_about_split(committed);
-        if stale && !result.as_ref().is_err_and(|error| ends_wait(error.kind)) {
-            self.transaction.undo_statement(&before);
-            return Ok(Pass::Conflict(None));
-        }
         let can_repeat =
             unit == Unit::Direct && committed == EgtCount::default() && !self.modes().isolation.keeps_snapshot();
         match result {
@@ -273,12 +297,7 @@ impl Session {
     }
 }
 
-/// Errors of a wait for a lock: running the statement again would only wait again.
-fn ends_wait(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::LockNotAvailable | ErrorKind::DeadlockDetected)
-}
-
-pub(super) fn too_many_conflicts() -> Box<SqlError> {
+fn too_many_conflicts() -> Box<SqlError> {
     SqlError::new(ErrorKind::SerializationFailure, "could not serialize access due to concurrent update")
         .with_detail(format!("The statement was run {RUNS_MAX} times, and met other changes each time."))
         .with_hint("Run the transaction again.")

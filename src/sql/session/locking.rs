@@ -1,18 +1,20 @@
 //! Running SELECT ... FOR UPDATE, alone and inside of other statements.
 
+use std::sync::Arc;
+
 use datafusion::common::ScalarValue;
 use futures::stream;
 use sqlparser::ast::Query;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
-use super::change::{RUNS_MAX, too_many_conflicts};
 use super::prepare::{Plan, Prepared, plan};
 use super::run::plan_changed;
 use super::{Position, Session};
-use crate::locking::{LockedRows, LockingQuery, LockingSubQueries};
+use crate::locking::{LockingQuery, LockingSubQueries};
 use crate::outcome::{Outcome, Rows, RowsTag};
 use crate::plan::{Planner, Tables};
+use crate::reads::Reads;
 use crate::syntax::Command;
 use crate::tx::{Claims, TableMode};
 
@@ -51,7 +53,10 @@ impl Session {
         parameters: &[ScalarValue],
     ) -> SqlResult<Outcome> {
         let Command::Query(text) = command else { return Err(not_a_query()) };
-        self.lock_rows(query, text, declared, parameters, Tables::default()).await
+        self.check_writable(query.command())?;
+        lock_tables(query, self.transaction.claims_mut()).await?;
+        let reads = self.reads();
+        self.lock_rows(query, text, declared, parameters, reads, Tables::default()).await
     }
 
     /// A statement with locking sub-queries.
@@ -65,8 +70,10 @@ impl Session {
         match &statement.plan {
             Plan::Dml(dml) => self.run_dml(prepared, dml, Some(statement), parameters, position).await,
             Plan::Query(described) => {
-                let given = self.lock_sub_queries_until_done(statement, parameters).await?;
-                let planner = self.planner().with(given);
+                self.lock_tables_of_sub_queries(statement, None).await?;
+                let reads = self.reads();
+                let given = self.lock_sub_queries(statement, parameters, &reads, None).await?;
+                let planner = self.planner_on(reads).with(given);
                 let Plan::Query(fresh) = plan(&planner, &statement.command, &statement.declared).await? else {
                     return Err(not_a_query());
                 };
@@ -75,93 +82,93 @@ impl Session {
                 Ok(Outcome::Rows(Rows { columns: described.columns.clone(), stream, tag: RowsTag::Select }))
             }
             Plan::Locking(query) => {
-                let given = self.lock_sub_queries_until_done(statement, parameters).await?;
                 let Command::Query(text) = &statement.command else { return Err(not_a_query()) };
-                self.lock_rows(query, text, &statement.declared, parameters, given).await
+                self.check_writable(query.command())?;
+                lock_tables(query, self.transaction.claims_mut()).await?;
+                self.lock_tables_of_sub_queries(statement, None).await?;
+                let reads = self.reads();
+                let given = self.lock_sub_queries(statement, parameters, &reads, None).await?;
+                self.lock_rows(query, text, &statement.declared, parameters, reads, given).await
             }
             Plan::LockingStatement(_) | Plan::Declare(_) | Plan::Utility => Err(not_a_query()),
         }
     }
 
-    /// Locks the rows of a query, and gives them as they are then.
+    /// Locks the rows of a query whose tables are locked, and gives them as they are then.
     async fn lock_rows(
         &mut self,
         described: &LockingQuery,
         text: &Query,
         declared: &[SqlType],
         parameters: &[ScalarValue],
+        reads: Arc<Reads>,
         given: Tables,
     ) -> SqlResult<Outcome> {
-        self.check_writable(described.command())?;
-        for _ in 0..RUNS_MAX {
-            for relation in described.relations() {
-                let mode = if described.locks(relation) { TableMode::RowShare } else { TableMode::AccessShare };
-                self.lock_table(relation, mode).await?;
+        let engine = self.engine.clone();
+        let planner = self.planner_of(&engine, reads).with(given);
+        let fresh = if planner.is_current(described.input()).await? {
+            None
+        } else {
+            let fresh = LockingQuery::prepare(&planner, text, declared).await?;
+            if fresh.columns != described.columns {
+                return Err(plan_changed());
             }
-            let engine = self.engine.clone();
-            let planner = self.planner_of(&engine, self.reads()).with(given.clone());
-            let fresh = if planner.is_current(described.input()).await? {
-                None
-            } else {
-                let fresh = LockingQuery::prepare(&planner, text, declared).await?;
-                if fresh.columns != described.columns {
-                    return Err(plan_changed());
-                }
-                Some(fresh)
-            };
-            let query = fresh.as_ref().unwrap_or(described);
-            if let LockedRows::Rows(rows) = query.lock(&planner, parameters, self.transaction.claims_mut()).await? {
-                let stream = Box::pin(stream::iter(rows.into_iter().map(Ok)));
-                return Ok(Outcome::Rows(Rows { columns: described.columns.clone(), stream, tag: RowsTag::Select }));
-            }
-            tokio::task::yield_now().await;
-        }
-        Err(too_many_conflicts())
+            Some(fresh)
+        };
+        let query = fresh.as_ref().unwrap_or(described);
+        let rows = query.lock(&planner, parameters, self.transaction.claims_mut()).await?;
+        let stream = Box::pin(stream::iter(rows.into_iter().map(Ok)));
+        Ok(Outcome::Rows(Rows { columns: described.columns.clone(), stream, tag: RowsTag::Select }))
     }
 
-    async fn lock_sub_queries_until_done(
+    /// Locks the tables of a statement's locking sub-queries, for the transaction or for a statement on its own.
+    pub(super) async fn lock_tables_of_sub_queries(
         &mut self,
         statement: &LockingStatement,
-        parameters: &[ScalarValue],
-    ) -> SqlResult<Tables> {
-        for _ in 0..RUNS_MAX {
-            if let Some(tables) = self.lock_sub_queries(statement, parameters, None).await? {
-                return Ok(tables);
-            }
-            tokio::task::yield_now().await;
+        own: Option<&mut Claims>,
+    ) -> SqlResult<()> {
+        for query in statement.sub_queries.queries() {
+            self.check_writable(query.command())?;
         }
-        Err(too_many_conflicts())
+        let claims = own.unwrap_or_else(|| self.transaction.claims_mut());
+        for query in statement.sub_queries.queries() {
+            lock_tables(query, claims).await?;
+        }
+        Ok(())
     }
 
-    /// Locks the rows of a statement's sub-queries, for the transaction or for a statement on its own. `None` when one
-    /// met a change and all are to be run again.
+    /// Locks the rows of a statement's sub-queries, whose tables are locked, for the transaction or for a statement on its
+    /// own.
     pub(super) async fn lock_sub_queries(
         &mut self,
         statement: &LockingStatement,
         parameters: &[ScalarValue],
+        reads: &Arc<Reads>,
         own: Option<&mut Claims>,
-    ) -> SqlResult<Option<Tables>> {
-        for query in statement.sub_queries.queries() {
-            self.check_writable(query.command())?;
-        }
+    ) -> SqlResult<Tables> {
         let engine = self.engine.clone();
-        let planner = self.planner_of(&engine, self.reads());
+        let planner = self.planner_of(&engine, reads.clone());
         let claims = own.unwrap_or_else(|| self.transaction.claims_mut());
         let mut rows = Vec::new();
         for query in statement.sub_queries.queries() {
             for relation in query.relations() {
-                claims.lock_table(relation, TableMode::RowShare).await?;
                 if !planner.is_unchanged(relation).await? {
                     return Err(plan_changed());
                 }
             }
-            match query.lock(&planner, parameters, claims).await? {
-                LockedRows::Rows(locked) => rows.push(locked),
-                LockedRows::Conflict => return Ok(None),
-            }
+            rows.push(query.lock(&planner, parameters, claims).await?);
         }
-        statement.sub_queries.tables(rows).map(Some)
+        statement.sub_queries.tables(rows)
     }
+}
+
+/// Locks the tables that a locking query reads, before a snapshot of them is taken.
+async fn lock_tables(query: &LockingQuery, claims: &mut Claims) -> SqlResult<()> {
+    for relation in query.relations() {
+        let mode = if query.locks(relation) { TableMode::RowShare } else { TableMode::AccessShare };
+        claims.lock_table(relation, mode).await?;
+    }
+    Ok(())
 }
 
 fn not_a_query() -> Box<SqlError> {

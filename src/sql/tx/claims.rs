@@ -90,7 +90,7 @@ impl Claims {
     }
 
     /// Locks a row, waiting for its holder. True when it was locked before, so that no other transaction can have
-    /// changed it.
+    /// changed it since then.
     ///
     /// # Errors
     /// 55P03 when others hold it for too long, 40P01 when they never would give it back, 53200 for too many locks.
@@ -124,23 +124,6 @@ impl Claims {
             Err(LockError::Busy) => Ok(None),
             Err(error) => Err(error.for_row(relation, key)),
         }
-    }
-
-    /// Locks a row that a statement found in this version, and says what has become of it.
-    ///
-    /// # Errors
-    /// As [`Claims::lock`]; when the store fails.
-    pub async fn claim(
-        &mut self,
-        relation: &Relation,
-        key: &EntityKey,
-        version: &ETag,
-        strength: RowStrength,
-    ) -> SqlResult<Found> {
-        if self.lock(relation, key, strength).await? {
-            return Ok(Found::Unchanged);
-        }
-        self.compare(relation, key, version).await
     }
 
     /// What has become of a row that was found in this version.

@@ -35,6 +35,12 @@ impl<V> Default for Layers<V> {
     }
 }
 
+impl<V> Default for Moment<V> {
+    fn default() -> Self {
+        Self { runs: Arc::default() }
+    }
+}
+
 impl<V> Clone for Moment<V> {
     fn clone(&self) -> Self {
         Self { runs: Arc::clone(&self.runs) }

@@ -27,6 +27,7 @@ mod write_set;
 pub(super) use claims::{Claims, Found, changed_since_snapshot};
 pub(super) use commit_group::CommitGroup;
 pub(super) use egt_writer::{EgtCount, EgtWriter};
+pub(super) use layers::{Entries, Layers};
 pub(super) use loader::{LoadError, TableLoader};
 pub(super) use locks::{AdvisoryKey, AdvisoryLocks, Level, LockWait, Locks, Sharing, ShownTarget, TableMode};
 pub(super) use net_write::NetWrite;

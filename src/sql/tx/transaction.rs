@@ -78,7 +78,7 @@ struct Savepoint {
     modes: TransactionModes,
 }
 
-/// What a transaction had collected before a statement.
+/// What a transaction had collected when a savepoint was made.
 #[derive(Debug)]
 pub(crate) struct StatementMark {
     writes: Mark,
@@ -400,16 +400,6 @@ impl Transaction {
         let locks = *locks;
         self.claims.held().release_to(locks);
         Ok(())
-    }
-
-    /// What to go back to when the statement that begins has to be run again.
-    pub fn statement_mark(&mut self) -> StatementMark {
-        self.collected().mark()
-    }
-
-    /// Forgets what the statement since the mark has collected. What it locked stays locked.
-    pub fn undo_statement(&mut self, mark: &StatementMark) {
-        self.collected().restore(mark);
     }
 
     fn collected(&mut self) -> &mut Collected {

@@ -20,6 +20,7 @@ use crate::dml::target::and;
 use crate::dml::untyped::is_untyped;
 use crate::plan::{Planner, Receiver};
 use crate::relation::Relation;
+use crate::syntax::RowStrength;
 use crate::syntax::dialect::respell::{DEFAULT_VALUES, DO_NOTHING};
 
 /// One WHEN clause.
@@ -35,6 +36,17 @@ pub(super) enum Action {
     Delete,
     Update(Box<RowUpdate>),
     Insert { given: GivenRows, rows: Arc<NewRows> },
+}
+
+impl Action {
+    /// How it locks the rows of the target that it takes, if it takes such.
+    pub fn locks(&self) -> Option<RowStrength> {
+        match self {
+            Action::Nothing | Action::Insert { .. } => None,
+            Action::Update(rows) if !rows.assigns_key() => Some(RowStrength::NoKeyUpdate),
+            Action::Update(_) | Action::Delete => Some(RowStrength::Update),
+        }
+    }
 }
 
 /// The clauses, the expression that says which of them a row takes, and the values they write.

@@ -23,14 +23,16 @@ use self::clauses::{Action, Clause};
 use self::scope::SourceScope;
 use super::Changed;
 use super::changed_rows::BoundChanges;
+use super::met::MetChanges;
 use super::new_rows::BoundRows;
+use super::recheck::{Recheck, TARGET};
 use super::returning::all_columns;
 use super::rows::RowsToWrite;
 use super::target::{find_changed, item, labelled, select, target_table};
 use super::update::{IDENTITY_COLUMNS, TARGET_LABELS, etag_at};
 use super::writes::Writes;
 use crate::batches::keys_of_batch;
-use crate::plan::{PlannedQuery, Planner};
+use crate::plan::{PlannedQuery, Planner, numbered};
 use crate::relation::Relation;
 
 /// Where the input query says which clause a row takes; NULL for none.
@@ -42,6 +44,7 @@ const LEADING_COLUMNS: usize = CLAUSE + 1;
 pub(crate) struct PreparedMerge {
     relation: Arc<Relation>,
     input: PlannedQuery,
+    recheck: Recheck,
     clauses: Vec<Clause>,
     /// Where the target's columns begin, if they are needed.
     target: usize,
@@ -75,12 +78,15 @@ impl PreparedMerge {
             true => JoinOperator::Inner(on),
             false => JoinOperator::LeftOuter(on),
         };
-        let join = Join { relation: merge.table.clone(), global: false, join_operator };
+        let outer = matches!(join_operator, JoinOperator::LeftOuter(_));
+        let join = Join { relation: numbered(&merge.table, &alias, TARGET), global: false, join_operator };
         let from = TableWithJoins { relation: merge.source.clone(), joins: vec![join] };
-        let receivers = clauses.iter().flat_map(|clause| clause.receivers(first)).collect();
-        let input = planner.plan(&select(items, vec![from], None), &declared).await?.assigned_to(receivers)?;
+        let receivers: Vec<_> = clauses.iter().flat_map(|clause| clause.receivers(first)).collect();
+        let query = select(items, vec![from], None);
+        let input = planner.plan(&query, &declared).await?.assigned_to(receivers.clone())?;
         input.learn(&mut declared);
-        Ok(Self { relation, input, clauses, target, parameters: declared })
+        let recheck = Recheck::beside(&relation, &query, scope.sources(), receivers, outer);
+        Ok(Self { relation, input, recheck, clauses, target, parameters: declared })
     }
 
     pub fn parameters(&self) -> &[SqlType] {
@@ -118,16 +124,41 @@ impl PreparedMerge {
         let mut rows = 0;
         let mut batches = planner.run(&self.input, parameters).await?;
         while let Some(batch) = batches.next().await {
-            let batch = batch?;
-            for (index, (clause, bound)) in self.clauses.iter().zip(&bound).enumerate() {
-                let taken = taken_by(&batch, index)?;
-                if taken.num_rows() > 0 {
-                    rows += self.write(clause, bound, &taken, writes).await?;
-                }
+            let mut met = MetChanges::default();
+            rows += self.write_all(&bound, &batch?, &mut met, writes).await?;
+            if met.is_empty() {
+                continue;
+            }
+            let mut again = Box::pin(self.recheck.rows(&self.input, planner, parameters, met)).await?;
+            while let Some(batch) = again.next().await {
+                rows += self.write_all(&bound, &batch?, &mut MetChanges::default(), writes).await?;
             }
         }
         writes.finish().await?;
         Ok(Changed { rows, returned: None })
+    }
+
+    /// Writes the rows of a batch of the input, but for those that had changed before they were locked; how many they are.
+    async fn write_all(
+        &self,
+        bound: &[Bound<'_>],
+        batch: &RecordBatch,
+        met: &mut MetChanges,
+        writes: &mut Writes<'_>,
+    ) -> SqlResult<u64> {
+        let mut rows = 0;
+        for (index, (clause, bound)) in self.clauses.iter().zip(bound).enumerate() {
+            let mut taken = taken_by(batch, index)?;
+            if let Some(strength) = clause.action.locks() {
+                let (as_found, changed) = writes.lock_found(taken, strength).await?;
+                met.absorb(changed);
+                taken = as_found;
+            }
+            if taken.num_rows() > 0 {
+                rows += self.write(clause, bound, &taken, writes).await?;
+            }
+        }
+        Ok(rows)
     }
 
     /// Writes the rows that a clause takes; how many they are.

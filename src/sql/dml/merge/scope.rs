@@ -33,6 +33,10 @@ impl SourceScope {
         Ok(Self { from, sources, target })
     }
 
+    pub fn sources(&self) -> &[Source] {
+        &self.sources
+    }
+
     /// An expression over the source alone, so written that it means the same beside the target.
     ///
     /// # Errors

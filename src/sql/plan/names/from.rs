@@ -13,6 +13,7 @@ use super::query::name_columns;
 use super::scope::{Item, Place, Scope, ScopeColumn, Source};
 use super::whole_row::WholeRow;
 use super::{Columns, Output, Resolver, quoted};
+use crate::plan::numbered::own_name;
 use crate::plan::tables::{TableEntry, ViewQuery, dotted_name};
 use crate::syntax::{AtSpan, fold, unique_names};
 use crate::{functions, syntax};
@@ -100,7 +101,7 @@ impl Resolver<'_> {
 
     /// A table or a common table expression; also whether its alias renames columns of a table.
     fn table(&mut self, name: &mut ObjectName, alias: &mut Option<TableAlias>) -> SqlResult<(Source, bool)> {
-        let own_name = last_part(name);
+        let own_name = own_name(name);
         let alias = alias.get_or_insert_with(|| syntax::table_alias(&own_name));
         alias.name = quoted(&fold(&alias.name));
         let hides_name = alias.name.value != own_name;
