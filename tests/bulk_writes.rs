@@ -132,7 +132,7 @@ impl StoreLayer for Slow {
     }
 
     fn parallelism(&self) -> Parallelism {
-        Parallelism { commits: AT_ONCE, commits_to_partition: AT_ONCE_TO_PARTITION }
+        Parallelism { commits: AT_ONCE, commits_to_partition: AT_ONCE_TO_PARTITION, windows: false }
     }
 
     async fn commit(&self, batch: Batch) -> Result<Vec<Written>, CommitError> {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tablegate_store::model::{EntityKey, StoredEntity, TableName};
 use tablegate_store::table::{
-    Batch, CommitError, GroupError, ObservedSchema, Promises, ScanRequest, ScanStream, StoreError, StoreFigures,
-    TableReader, TableStore, Written,
+    Batch, CommitError, GroupError, ObservedSchema, Parallelism, Promises, ScanRequest, ScanStream, StoreError,
+    StoreFigures, TableReader, TableStore, WindowOutcome, Written,
 };
 use tokio::sync::OnceCell;
 
@@ -52,6 +52,10 @@ impl TableStore for DeferredStore {
         self.promises
     }
 
+    fn parallelism(&self) -> Parallelism {
+        self.store.get().map(|store| store.parallelism()).unwrap_or_default()
+    }
+
     fn reader(&self) -> Arc<dyn TableReader> {
         self.store.get().map_or_else(|| Arc::new(Nothing) as Arc<dyn TableReader>, |store| store.reader())
     }
@@ -71,6 +75,13 @@ impl TableStore for DeferredStore {
         match self.store.get() {
             Some(store) => store.commit(batch).await,
             None => Err(StoreError::TableMissing(batch.table().clone()).into()),
+        }
+    }
+
+    async fn commit_window(&self, batches: Vec<Batch>) -> WindowOutcome {
+        match self.store.get() {
+            Some(store) => store.commit_window(batches).await,
+            None => batches.iter().map(|b| Err(StoreError::TableMissing(b.table().clone()).into())).collect(),
         }
     }
 

@@ -41,7 +41,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("fjall", &["backends/embedded"]),
     ("futures", &["store", "backends", "sql", "pg", "cli"]),
     // Tables that are looked up by keys which lie elsewhere.
-    ("hashbrown", &["store/table/columns", "sql/tx"]),
+    ("hashbrown", &["store/table/columns", "backends/embedded", "sql/tx"]),
     ("http_body_util", &["cli/metrics"]),
     ("hyper", &["cli/metrics"]),
     ("hyper_util", &["cli/metrics"]),

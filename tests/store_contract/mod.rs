@@ -20,6 +20,7 @@ mod segments;
 mod sizes;
 mod tables;
 mod values;
+mod windows;
 
 /// One test per listed function: each gets a new, empty store of this backend. The compiler reports a function that is
 /// missing here as never used.
@@ -66,6 +67,15 @@ macro_rules! contract {
                 a_batch_of_a_hundred_reports_in_order,
                 a_batch_of_new_keys_meets_the_one_that_is_there,
                 a_commit_into_a_missing_table_is_refused,
+            }
+            windows {
+                a_refused_batch_leaves_the_others_as_they_are,
+                a_window_of_refused_batches_writes_nothing,
+                a_key_may_occur_in_several_batches_of_a_window,
+                a_window_spans_tables_and_partitions,
+                an_empty_window_is_nothing,
+                a_window_whose_caller_leaves_has_whole_batches,
+                a_window_comes_to_what_its_batches_come_to_alone,
             }
             values {
                 an_entity_of_a_mebibyte_is_kept,
@@ -174,6 +184,10 @@ macro_rules! local_contract {
                     a_recreated_table_begins_with_nothing,
                     analyze_counts_the_same,
                 }
+                windows {
+                    readers_see_a_window_at_once,
+                    timestamps_rise_within_a_window,
+                }
                 groups {
                     a_group_spans_tables_and_partitions,
                     a_rejected_group_writes_nothing,
@@ -202,6 +216,11 @@ macro_rules! durable_contract {
             async fn $test() {
                 crate::store_contract::durability::$test::<$backend>().await;
             })+
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn a_window_is_there_after_reopening() {
+                crate::store_contract::windows::a_window_is_there_after_reopening::<$backend>().await;
+            }
         }
     };
     ($backend:ty) => {

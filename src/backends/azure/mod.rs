@@ -141,7 +141,7 @@ impl TableStore for AzureStore {
     /// What the bounds let through; how many of these the service takes now, the gate finds out.
     fn parallelism(&self) -> Parallelism {
         let AzureOptions { requests_per_account, requests_per_partition, .. } = self.core.options;
-        Parallelism { commits: requests_per_account, commits_to_partition: requests_per_partition }
+        Parallelism { commits: requests_per_account, commits_to_partition: requests_per_partition, windows: false }
     }
 
     fn reader(&self) -> Arc<dyn TableReader> {

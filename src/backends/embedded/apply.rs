@@ -1,14 +1,18 @@
-//! One atomic commit: checked against what is written, collected into one batch of the engine's.
+//! One atomic write: entity group transactions checked against what is written, collected into one batch of the engine's.
 //!
-//! Nothing is changed before the whole commit was checked, neither on disk nor in memory: a commit that is refused is
-//! dropped as it stands. Each key occurs once in a commit, so no operation depends on another one of the same commit.
+//! Each transaction is checked whole before anything of it is collected, so one that is refused leaves no trace and those
+//! before it stay as they are. Each key occurs once in what is collected, so no check depends on what is not written yet.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
-use fjall::OwnedWriteBatch;
-use tablegate_store::model::{Clock, ETag, EntityKey, TableName};
-use tablegate_store::table::{Batch, CommitError, Operation, Rejection, Stamps, StoreError, TableSize, Written};
+use fjall::{OwnedWriteBatch, Slice};
+use hashbrown::HashTable;
+use tablegate_store::model::{Clock, ETag, Entity, EntityKey, TableName};
+use tablegate_store::table::{
+    Batch, CommitError, Operation, Rejection, SeededHash, Stamps, StoreError, TableSize, Written,
+};
 
 use super::analyze::Recorders;
 use super::engine::Engine;
@@ -20,7 +24,7 @@ use super::segment::delta;
 use super::segment::install::Building;
 use super::size::{Growth, Size, put_size};
 
-/// A commit under way.
+/// A write being collected.
 pub(super) struct Commit<'a> {
     engine: &'a Engine,
     live: &'a Live,
@@ -29,17 +33,30 @@ pub(super) struct Commit<'a> {
     probe: &'a Probe,
     stamps: Stamps<'a>,
     writes: OwnedWriteBatch,
-    /// Tables as they are after this commit, under their numbers.
+    /// Tables as they are after it, under their numbers.
     drafts: BTreeMap<u32, Draft>,
+    /// What the transaction being added comes to: empty between two of them.
+    changes: Vec<Change>,
+    /// A row's bytes while they are made.
+    row: Vec<u8>,
 }
 
-/// A table as it is after a commit, and by how much that makes it larger.
+/// A table as it is after a write, and by how much that makes it larger.
 struct Draft {
     table: TableMeta,
     growth: Growth,
 }
 
-/// A commit that was checked: what to write, and what is known once it is written.
+/// What an operation comes to, checked.
+struct Change {
+    key: Slice,
+    /// Length of the row that is there.
+    before: Option<usize>,
+    /// What is to be there; `None` when nothing.
+    after: Option<Entity>,
+}
+
+/// A write that was checked: what to write, and what is known once it is written.
 pub(super) struct Checked {
     pub(super) writes: OwnedWriteBatch,
     pub(super) live: Live,
@@ -68,27 +85,107 @@ impl<'a> Commit<'a> {
         clock: &'a dyn Clock,
     ) -> Self {
         let stamps = Stamps { clock, last: live.last };
-        Self { engine, live, recorders, building, probe, stamps, writes: engine.batch(), drafts: BTreeMap::new() }
+        let (writes, drafts, changes, row) = (engine.batch(), BTreeMap::new(), Vec::new(), Vec::new());
+        Self { engine, live, recorders, building, probe, stamps, writes, drafts, changes, row }
     }
 
+    /// Adds a transaction: all of it, or nothing where it is refused.
+    ///
     /// # Errors
     /// As [`tablegate_store::table::TableStore::commit`].
     pub(super) fn add(&mut self, batch: Batch) -> Result<Vec<Written>, CommitError> {
-        let found = find(&self.live.tables, batch.table())?;
-        let draft = self.drafts.remove(&found.number);
-        let mut draft = draft.unwrap_or_else(|| Draft { table: TableMeta::clone(found), growth: Growth::default() });
-        let mut written = Vec::with_capacity(batch.operations().len());
-        let is_new = self.probe.finds_nothing(self.engine, found.number, &batch)?;
+        let is_new = match find(&self.live.tables, batch.table()) {
+            Ok(table) => self.probe.finds_nothing(self.engine, table.number, std::slice::from_ref(&batch))?,
+            Err(error) => return Err(error.into()),
+        };
+        self.add_probed(batch, is_new)
+    }
+
+    /// Adds a transaction. `is_new` says that there is no row under any of its keys.
+    ///
+    /// # Errors
+    /// As [`Commit::add`].
+    pub(super) fn add_probed(&mut self, batch: Batch, is_new: bool) -> Result<Vec<Written>, CommitError> {
+        let table = find(&self.live.tables, batch.table())?;
+        let mut changes = std::mem::take(&mut self.changes);
+        let checked = self.check(table, batch, is_new, &mut changes);
+        let written = checked.map(|()| self.put(table, changes.drain(..)));
+        changes.clear();
+        self.changes = changes;
+        written
+    }
+
+    fn check(
+        &self,
+        table: &TableMeta,
+        batch: Batch,
+        is_new: bool,
+        changes: &mut Vec<Change>,
+    ) -> Result<(), CommitError> {
         for (index, operation) in batch.into_operations().into_iter().enumerate() {
             let key = operation.key().clone();
-            match self.add_operation(&mut draft, &key, operation, is_new) {
-                Ok(outcome) => written.push(outcome),
+            match self.check_operation(table, operation, is_new) {
+                Ok(change) => changes.push(change),
                 Err(Refusal::Rejected(reason)) => return Err(CommitError::Rejected { index, key, reason }),
                 Err(Refusal::Store(error)) => return Err(error.into()),
             }
         }
-        self.drafts.insert(draft.table.number, draft);
-        Ok(written)
+        Ok(())
+    }
+
+    fn check_operation(&self, table: &TableMeta, operation: Operation, is_new: bool) -> Result<Change, Refusal> {
+        let key = key_bytes::of_entity(table.number, operation.key());
+        let stored = if is_new { None } else { self.engine.written_row(&key).map_err(Refusal::Store)? };
+        let before = stored.as_ref().map(|bytes| bytes.len());
+        // An upsert that replaces does not care what is there, only whether it counts already.
+        let is_blind = matches!(operation, Operation::InsertOrReplace(_));
+        let bytes = stored.filter(|_| !is_blind);
+        let properties = {
+            let damaged = |error| Refusal::Store(damaged(table, operation.key(), error));
+            let row = bytes.as_deref().map(|bytes| table.parse_row(bytes)).transpose().map_err(damaged)?;
+            let etag = row.as_ref().map(|row| ETag::of_timestamp(row.timestamp));
+            operation.check_precondition(etag.as_ref())?;
+            let row = row.filter(|_| operation.is_merge());
+            row.map(|row| row.properties()).transpose().map_err(damaged)?
+        };
+        Ok(Change { key: Slice::from(key), before, after: operation.into_result(properties)? })
+    }
+
+    fn put(&mut self, table: &TableMeta, changes: impl Iterator<Item = Change>) -> Vec<Written> {
+        let Self { engine, live, recorders, building, stamps, writes, drafts, row, .. } = self;
+        let Draft { table, growth } = match drafts.entry(table.number) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert(Draft { table: table.clone(), growth: Growth::default() }),
+        };
+        let commit = live.commit + 1;
+        let put = |Change { key, before, after }: Change| {
+            let is_kept_as_columns = notes_changes(table, building, &key, commit);
+            let Some(entity) = after else {
+                growth.add(key.len(), before, None);
+                if is_kept_as_columns {
+                    delta::put(&key, commit, None, engine, writes);
+                }
+                writes.remove(&engine.rows, key);
+                return Written::Deleted;
+            };
+            let timestamp = stamps.next_timestamp();
+            table.observe(&entity.properties);
+            recorders.record(table.number, &entity.properties);
+            row.clear();
+            table.encode_row(&entity.properties, timestamp, row);
+            growth.add(key.len(), before, Some(row.len()));
+            if is_kept_as_columns {
+                delta::put(&key, commit, Some(row), engine, writes);
+            }
+            writes.insert(&engine.rows, key, row.as_slice());
+            Written::Entity { etag: ETag::of_timestamp(timestamp), timestamp }
+        };
+        changes.map(put).collect()
+    }
+
+    /// Whether nothing is to be written.
+    pub(super) fn is_empty(&self) -> bool {
+        self.writes.is_empty()
     }
 
     pub(super) fn finish(mut self) -> Checked {
@@ -111,54 +208,44 @@ impl<'a> Commit<'a> {
         live.put_head(self.engine, &mut self.writes);
         Checked { writes: self.writes, live, sizes }
     }
+}
 
-    fn add_operation(
-        &mut self,
-        draft: &mut Draft,
-        key: &EntityKey,
-        operation: Operation,
-        is_new: bool,
-    ) -> Result<Written, Refusal> {
-        let Draft { table, growth } = draft;
-        let key_bytes = key_bytes::of_entity(table.number, key);
-        let stored = if is_new { None } else { self.engine.written_row(&key_bytes).map_err(Refusal::Store)? };
-        let before = stored.as_ref().map(|bytes| bytes.len());
-        let properties = {
-            // An upsert that replaces does not care what is there, only whether it counts already.
-            let is_blind = matches!(operation, Operation::InsertOrReplace(_));
-            let bytes = stored.filter(|_| !is_blind);
-            let damaged = |error| Refusal::Store(damaged(table, key, error));
-            let row = bytes.as_deref().map(|bytes| table.parse_row(bytes)).transpose().map_err(damaged)?;
-            let etag = row.as_ref().map(|row| ETag::of_timestamp(row.timestamp));
-            operation.check_precondition(etag.as_ref())?;
-            let row = row.filter(|_| operation.is_merge());
-            row.map(|row| row.properties()).transpose().map_err(damaged)?
-        };
-        let Some(entity) = operation.into_result(properties)? else {
-            growth.add(key_bytes.len(), before, None);
-            self.put_delta(table, &key_bytes, None);
-            self.writes.remove(&self.engine.rows, key_bytes);
-            return Ok(Written::Deleted);
-        };
-        let timestamp = self.stamps.next_timestamp();
-        table.observe(&entity.properties);
-        self.recorders.record(table.number, &entity.properties);
-        let row = table.encode_row(&entity.properties, timestamp);
-        growth.add(key_bytes.len(), before, Some(row.len()));
-        self.put_delta(table, &key_bytes, Some(&row));
-        self.writes.insert(&self.engine.rows, key_bytes, row);
-        Ok(Written::Entity { etag: ETag::of_timestamp(timestamp), timestamp })
+/// Whether the rows around are kept up as columns too, or are about to be: then the change is noted beside them.
+fn notes_changes(table: &TableMeta, building: &Building, key: &[u8], commit: u64) -> bool {
+    let segment = table.segments.find(key);
+    if let Some(segment) = segment {
+        segment.note_write(commit);
+    }
+    segment.is_some_and(|segment| !segment.is_given_up()) || building.holds(key)
+}
+
+/// The keys of transactions that are collected and not written yet.
+pub(super) struct CollectedKeys {
+    hash: SeededHash,
+    hashes: HashTable<u64>,
+}
+
+impl CollectedKeys {
+    pub(super) fn with_capacity(keys: usize) -> Self {
+        Self { hash: SeededHash::default(), hashes: HashTable::with_capacity(keys) }
     }
 
-    /// Where the rows around are kept up as columns too, or are about to be, the change is noted beside them.
-    fn put_delta(&mut self, table: &TableMeta, key: &[u8], row: Option<&[u8]>) {
-        let segment = table.segments.find(key);
-        if let Some(segment) = segment {
-            segment.note_write(self.live.commit + 1);
+    /// Takes the keys of a transaction, unless one of them may be here: that of another table may be taken for it.
+    pub(super) fn take(&mut self, batch: &Batch) -> bool {
+        let hash_of = |operation: &Operation| self.hash.of(operation.key());
+        let is_here = |hash: u64| self.hashes.find(hash, |known| *known == hash).is_some();
+        if batch.operations().iter().map(hash_of).any(is_here) {
+            return false;
         }
-        if segment.is_some_and(|segment| !segment.is_given_up()) || self.building.holds(key) {
-            delta::put(key, self.live.commit + 1, row, self.engine, &mut self.writes);
+        for operation in batch.operations() {
+            let hash = self.hash.of(operation.key());
+            self.hashes.insert_unique(hash, hash, |known| *known);
         }
+        true
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.hashes.clear();
     }
 }
 

@@ -1,7 +1,7 @@
 //! The commit thread: the only writer.
 //!
 //! It works in rounds. A round takes all commits that wait, or are about to ([`super::gathering`]), checks and writes each
-//! as an atomic batch of its own, makes all of them durable with one sync, publishes a view that holds them, and only then
+//! as an atomic batch of its own (those of a window together: [`super::window`]), makes all of them durable with one sync, publishes a view that holds them, and only then
 //! answers. So a sync is shared by those who wait for it, readers never see what could still be lost, and a commit is
 //! checked against every earlier one, published or not.
 
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use tablegate_store::model::{Clock, Span, TableName};
-use tablegate_store::table::{Batch, CommitError, GroupError, Operation, StoreError, Written};
+use tablegate_store::table::{Batch, CommitError, GroupError, Operation, StoreError, WindowOutcome, Written};
 use tokio::sync::{mpsc, oneshot};
 
 use super::EmbeddedOptions;
@@ -28,11 +28,14 @@ use super::repair::Repair;
 use super::segment::install::{Building, GivingUp, Install, Recorded, Trim};
 use super::segment::manifest;
 use super::size::put_size;
+use super::window::{answer_window, refused};
 
 /// How many commits can wait before callers wait to hand theirs over.
 pub(super) const QUEUE: usize = 256;
 /// Most rows of a dropped table that are removed at a time, with commits waiting behind.
 const REMOVED_AT_ONCE: usize = 500;
+/// A round that has got so many operations takes no further job: those who came since wait for its sync, and no longer.
+const ROUND_OPERATIONS: usize = 4_000;
 /// With less room than this, in bytes, a disk is full: the engine writes its files in pieces of up to this size.
 const FULL: u64 = 64 * 1024 * 1024;
 
@@ -42,6 +45,7 @@ type Reply<T, E = StoreError> = oneshot::Sender<Result<T, E>>;
 pub(super) enum Job {
     Commit(Batch, Reply<Vec<Written>, CommitError>),
     Group(Vec<Batch>, Reply<Vec<Vec<Written>>, GroupError>),
+    Window(Vec<Batch>, oneshot::Sender<WindowOutcome>),
     CreateTable(TableName, Reply<()>),
     DropTable(TableName, Reply<()>),
     /// From now on, keep in mind what is written into the table.
@@ -60,7 +64,7 @@ impl Job {
         let deletes = |batch: &Batch| batch.operations().iter().all(|o| matches!(o, Operation::Delete(..)));
         match self {
             Job::Commit(batch, _) => deletes(batch),
-            Job::Group(batches, _) => batches.iter().all(deletes),
+            Job::Group(batches, _) | Job::Window(batches, _) => batches.iter().all(deletes),
             Job::DropTable(..) | Job::TrimDelta(..) => true,
             Job::CreateTable(..)
             | Job::StartAnalyze(..)
@@ -71,6 +75,23 @@ impl Job {
         }
     }
 
+    /// How much of a round it takes.
+    fn operations(&self) -> usize {
+        let count = |batches: &[Batch]| batches.iter().map(|batch| batch.operations().len()).sum();
+        match self {
+            Job::Commit(batch, _) => batch.operations().len(),
+            Job::Group(batches, _) | Job::Window(batches, _) => count(batches),
+            Job::CreateTable(..)
+            | Job::DropTable(..)
+            | Job::StartAnalyze(..)
+            | Job::FinishAnalyze(..)
+            | Job::StartSegment(..)
+            | Job::InstallSegments(..)
+            | Job::GiveUpSegment(..)
+            | Job::TrimDelta(..) => 1,
+        }
+    }
+
     /// Answers that it was not tried.
     pub(super) fn refuse(self, error: &StoreError) {
         let error = error.clone();
@@ -78,6 +99,7 @@ impl Job {
         match self {
             Job::Commit(_, reply) => drop(reply.send(Err(error.into()))),
             Job::Group(_, reply) => drop(reply.send(Err(error.into()))),
+            Job::Window(batches, reply) => drop(reply.send(refused(batches.len(), &error))),
             Job::CreateTable(_, reply)
             | Job::DropTable(_, reply)
             | Job::FinishAnalyze(_, _, reply)
@@ -91,7 +113,7 @@ impl Job {
 }
 
 /// An answer that waits for the end of its round: with the error there, if there was one.
-type Answer = Box<dyn FnOnce(Option<&StoreError>)>;
+pub(super) type Answer = Box<dyn FnOnce(Option<&StoreError>)>;
 
 /// What stays the same when the engine is opened anew.
 pub(super) struct Shared {
@@ -105,13 +127,13 @@ pub(super) struct Shared {
 
 pub(super) struct Committer {
     shared: Shared,
-    engine: Arc<Engine>,
+    pub(super) engine: Arc<Engine>,
     lease: Arc<Lease>,
-    live: Live,
+    pub(super) live: Live,
     recorders: Recorders,
     /// The span whose segment is being made. A store that is opened anew has forgotten it: the segment is then refused.
     building: Building,
-    probe: Probe,
+    pub(super) probe: Probe,
     gathering: Gathering,
     /// How far the rows of the first dropped table are removed.
     removal: Option<ByteSpan>,
@@ -192,8 +214,10 @@ impl Committer {
         let before = self.live.commit;
         let room = self.shared.folder.check_room(self.shared.options.reserve_bytes);
         let mut answers = Vec::new();
+        let mut operations = 0;
         let mut next = Some(first);
         while let Some(job) = next {
+            operations += job.operations();
             match &room {
                 // What makes room may use the reserve.
                 Err(error) if !job.frees_room() => job.refuse(error),
@@ -201,8 +225,9 @@ impl Committer {
             }
             let (here, has_written) = (answers.len(), self.live.commit != before);
             let mut look = || jobs.try_recv().ok();
-            next = if here < QUEUE { look() } else { None };
-            if next.is_none() && here < QUEUE && has_written {
+            let takes_more = here < QUEUE && operations < ROUND_OPERATIONS;
+            next = if takes_more { look() } else { None };
+            if next.is_none() && takes_more && has_written {
                 next = self.gathering.wait(here, look);
             }
         }
@@ -221,6 +246,7 @@ impl Committer {
         match job {
             Job::Commit(batch, reply) => answer(reply, self.commit(batch)),
             Job::Group(batches, reply) => answer(reply, self.commit_group(batches)),
+            Job::Window(batches, reply) => answer_window(reply, self.commit_window(batches)),
             Job::CreateTable(name, reply) => answer(reply, self.create_table(name)),
             Job::DropTable(name, reply) => answer(reply, self.drop_table(&name)),
             Job::StartAnalyze(name, reply) => answer(reply, self.start_analyze(&name)),
@@ -232,7 +258,7 @@ impl Committer {
         }
     }
 
-    fn begin(&self) -> Commit<'_> {
+    pub(super) fn begin(&self) -> Commit<'_> {
         Commit::new(&self.engine, &self.live, &self.recorders, &self.building, &self.probe, &*self.shared.clock)
     }
 
@@ -346,11 +372,11 @@ impl Committer {
 
     /// # Errors
     /// Why writing failed before. Nothing was tried now, so this error is certain.
-    fn check_usable(&self) -> Result<(), StoreError> {
+    pub(super) fn check_usable(&self) -> Result<(), StoreError> {
         self.broken.clone().map_or(Ok(()), Err)
     }
 
-    fn write(&mut self, checked: Checked) -> Result<(), StoreError> {
+    pub(super) fn write(&mut self, checked: Checked) -> Result<(), StoreError> {
         match self.engine.write(checked.writes) {
             Ok(()) => {
                 self.live = checked.live;

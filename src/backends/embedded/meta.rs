@@ -35,6 +35,8 @@ pub(super) struct TableMeta {
     /// Under which ordinal each observed property is stored: ascending, with gaps.
     ordinals: Vec<u32>,
     shapes: Arc<Shapes>,
+    /// That of the last row that was encoded.
+    last_shape: Option<u32>,
     pub(super) size: Arc<Size>,
     /// What of its rows is kept as columns too.
     pub(super) segments: Arc<TableSegments>,
@@ -81,7 +83,7 @@ impl TableMeta {
     pub(super) fn new(number: u32, name: TableName) -> Self {
         let size = Arc::new(Size::new(Some(TableSize::default())));
         let (observed, shapes, segments) = (Arc::default(), Arc::default(), Arc::default());
-        Self { number, name, observed, ordinals: Vec::new(), shapes, size, segments }
+        Self { number, name, observed, ordinals: Vec::new(), shapes, last_shape: None, size, segments }
     }
 
     /// # Errors
@@ -90,22 +92,31 @@ impl TableMeta {
         Row::parse(bytes, &self.shapes)
     }
 
-    /// The bytes of a row, whose shape becomes known if there is room for it.
-    pub(super) fn encode_row(&mut self, properties: &Properties, timestamp: EdmDateTime) -> Vec<u8> {
+    /// Writes the bytes of a row, whose shape becomes known if there is room for it.
+    pub(super) fn encode_row(&mut self, properties: &Properties, timestamp: EdmDateTime, out: &mut Vec<u8>) {
+        let number = self.shape_of(properties);
+        encode(properties, timestamp, number, out);
+    }
+
+    fn shape_of(&mut self, properties: &Properties) -> Option<u32> {
+        // Most rows have the shape of the one before.
+        if let Some(number) = self.last_shape
+            && self.shapes.get(number).is_some_and(|shape| shape.is_of(properties))
+        {
+            return Some(number);
+        }
         let mut signature = Vec::with_capacity(16 * properties.len());
         put_signature(&mut signature, properties);
         let mut number = self.shapes.number_of(&signature);
         if number.is_none() && !self.shapes.is_full() {
             number = Some(Arc::make_mut(&mut self.shapes).add(&signature, Shape::of(properties)));
         }
-        encode(properties, timestamp, number)
+        self.last_shape = number;
+        number
     }
 
     pub(super) fn observe(&mut self, properties: &Properties) {
-        let is_known = |(name, value): (&PropertyName, _)| {
-            self.observed.get(name.as_str()).is_some_and(|known| known.types.contains_all(TypeSet::of(value)))
-        };
-        if properties.iter().all(is_known) {
+        if self.observed.covers(properties) {
             return;
         }
         Arc::make_mut(&mut self.observed).observe(properties);
@@ -241,7 +252,9 @@ impl Loading {
                 let shapes = Arc::new(self.shapes.remove(&table).unwrap_or_default());
                 let size = Arc::new(Size::new(self.sizes.remove(&table)));
                 let segments = Arc::default();
-                let meta = TableMeta { number: table, name: name.clone(), observed, ordinals, shapes, size, segments };
+                let mut meta = TableMeta::new(table, name.clone());
+                (meta.observed, meta.ordinals, meta.shapes) = (observed, ordinals, shapes);
+                (meta.size, meta.segments) = (size, segments);
                 self.tables.insert(name, Arc::new(meta));
                 key = Bytes::new(&[]);
             }

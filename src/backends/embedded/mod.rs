@@ -36,6 +36,7 @@ mod size;
 mod tests;
 mod tries;
 mod walk;
+mod window;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -46,7 +47,7 @@ use async_trait::async_trait;
 use tablegate_store::model::{Clock, TableName};
 use tablegate_store::table::{
     Batch, CommitError, DerivedColumn, GroupError, Parallelism, Promises, Renewal, SegmentFigures, SnapshotScope,
-    StoreError, StoreFigures, TableReader, TableStore, Written, check_disjoint,
+    StoreError, StoreFigures, TableReader, TableStore, WindowOutcome, Written, check_disjoint,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -192,11 +193,15 @@ impl EmbeddedStore {
         &self,
         job: impl FnOnce(oneshot::Sender<Result<T, E>>) -> Job,
     ) -> Result<T, E> {
+        self.hand_over(job).await?
+    }
+
+    async fn hand_over<T>(&self, job: impl FnOnce(oneshot::Sender<T>) -> Job) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
         let jobs = self.jobs.as_ref().ok_or(StoreError::ShuttingDown)?;
         jobs.send(job(reply)).await.map_err(|_| StoreError::Unavailable("the commit thread ended early".to_owned()))?;
         // No answer is what a thread leaves that came to a bad end at any point.
-        answer.await.map_err(|_| StoreError::OutcomeUnknown("the commit thread ended early".to_owned()))?
+        answer.await.map_err(|_| StoreError::OutcomeUnknown("the commit thread ended early".to_owned()))
     }
 }
 
@@ -224,7 +229,7 @@ impl TableStore for EmbeddedStore {
 
     /// Half of the queue: all of them share one sync, and others get in between.
     fn parallelism(&self) -> Parallelism {
-        Parallelism { commits: QUEUE / 2, commits_to_partition: QUEUE / 2 }
+        Parallelism { commits: QUEUE / 2, commits_to_partition: QUEUE / 2, windows: true }
     }
 
     fn reader(&self) -> Arc<dyn TableReader> {
@@ -241,6 +246,15 @@ impl TableStore for EmbeddedStore {
 
     async fn commit(&self, batch: Batch) -> Result<Vec<Written>, CommitError> {
         self.ask(|reply| Job::Commit(batch, reply)).await
+    }
+
+    async fn commit_window(&self, batches: Vec<Batch>) -> WindowOutcome {
+        let transactions = batches.len();
+        if transactions == 0 {
+            return WindowOutcome::new();
+        }
+        let answered = self.hand_over(|reply| Job::Window(batches, reply)).await;
+        answered.unwrap_or_else(|error| window::refused(transactions, &error))
     }
 
     async fn commit_group(&self, batches: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {

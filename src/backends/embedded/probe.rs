@@ -23,16 +23,16 @@ const LONG: Duration = Duration::from_micros(300);
 pub(super) struct Probe(Tries);
 
 impl Probe {
-    /// Whether there is known to be no row under any of the keys.
+    /// Whether there is known to be no row under any of the keys of these batches, which are of one table.
     ///
     /// # Errors
     /// When the engine cannot read its files.
-    pub(super) fn finds_nothing(&self, engine: &Engine, table: u32, batch: &Batch) -> Result<bool, StoreError> {
-        let operations = batch.operations();
-        if operations.len() < LEAST_OPERATIONS || !self.0.is_worth_one() {
+    pub(super) fn finds_nothing(&self, engine: &Engine, table: u32, batches: &[Batch]) -> Result<bool, StoreError> {
+        let operations = || batches.iter().flat_map(|batch| batch.operations());
+        if operations().take(LEAST_OPERATIONS).count() < LEAST_OPERATIONS || !self.0.is_worth_one() {
             return Ok(false);
         }
-        let keys = || operations.iter().map(Operation::key);
+        let keys = || operations().map(Operation::key);
         let (Some(first), Some(last)) = (keys().min(), keys().max()) else { return Ok(false) };
         let begun = Instant::now();
         let is_empty = engine.has_no_rows(&key_bytes::of_entity(table, first), &key_bytes::of_entity(table, last))?;

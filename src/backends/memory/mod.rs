@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use tablegate_store::model::{Clock, EdmDateTime, TableName};
 use tablegate_store::table::{
-    Batch, CommitError, GroupError, Promises, SnapshotScope, Stamps, StoreError, TableReader, TableStore, Written,
-    check_disjoint,
+    Batch, CommitError, GroupError, Parallelism, Promises, SnapshotScope, Stamps, StoreError, TableReader, TableStore,
+    WindowOutcome, Written, check_disjoint,
 };
 
 use self::commit::PlannedBatch;
@@ -47,6 +47,13 @@ impl MemoryStore {
         Stamps { clock: &*self.clock, last: state.last }
     }
 
+    fn commit_now(&self, state: &mut State, batch: Batch) -> Result<Vec<Written>, CommitError> {
+        let mut stamps = self.stamps(state);
+        let planned = PlannedBatch::new(&state.tables, batch, &mut stamps)?;
+        state.last = stamps.last;
+        Ok(planned.apply(Arc::make_mut(&mut state.tables)))
+    }
+
     /// A panic elsewhere cannot have left the state half-changed: what is checked is checked before the first change.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -63,6 +70,10 @@ impl TableStore for MemoryStore {
             snapshot: SnapshotScope::Store,
             sole_writer: true,
         }
+    }
+
+    fn parallelism(&self) -> Parallelism {
+        Parallelism { windows: true, ..Parallelism::default() }
     }
 
     fn reader(&self) -> Arc<dyn TableReader> {
@@ -88,11 +99,12 @@ impl TableStore for MemoryStore {
     }
 
     async fn commit(&self, batch: Batch) -> Result<Vec<Written>, CommitError> {
+        self.commit_now(&mut self.state(), batch)
+    }
+
+    async fn commit_window(&self, batches: Vec<Batch>) -> WindowOutcome {
         let mut state = self.state();
-        let mut stamps = self.stamps(&state);
-        let planned = PlannedBatch::new(&state.tables, batch, &mut stamps)?;
-        state.last = stamps.last;
-        Ok(planned.apply(Arc::make_mut(&mut state.tables)))
+        batches.into_iter().map(|batch| self.commit_now(&mut state, batch)).collect()
     }
 
     async fn commit_group(&self, batches: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {

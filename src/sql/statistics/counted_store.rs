@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use async_trait::async_trait;
 use tablegate_store::model::TableName;
 use tablegate_store::table::{
-    Batch, CommitError, GroupError, Operation, Rejection, StoreError, StoreLayer, TableStore, Written,
+    Batch, CommitError, GroupError, Operation, Rejection, StoreError, StoreLayer, TableStore, WindowOutcome, Written,
 };
 
 use super::counter::Counter;
@@ -71,6 +71,26 @@ impl Commits {
         self.tables.write().unwrap_or_else(PoisonError::into_inner).remove(table);
     }
 
+    fn add_outcome(&self, tallies: &[Tally], outcome: &WindowOutcome) {
+        let mut committed: Vec<Tally> = Vec::new();
+        for (tally, outcome) in tallies.iter().zip(outcome) {
+            match (outcome, committed.last_mut()) {
+                // Nearly all of a window is of one table.
+                (Ok(_), Some(last)) if last.table == tally.table => last.merge(tally),
+                (Ok(_), _) => committed.push(tally.clone()),
+                (Err(error), _) => self.add_error(error),
+            }
+        }
+        committed.iter().for_each(|tally| self.add(tally));
+    }
+
+    fn add_error(&self, error: &CommitError) {
+        match error {
+            CommitError::Rejected { reason, .. } => self.add_rejected(*reason),
+            CommitError::Store(_) => self.failed.add_one(),
+        }
+    }
+
     fn add_rejected(&self, reason: Rejection) {
         if let Some(counter) = self.rejected.get(place(reason)) {
             counter.add_one();
@@ -78,7 +98,7 @@ impl Commits {
     }
 
     fn add(&self, tally: &Tally) {
-        self.egts.add_one();
+        self.egts.add(tally.egts);
         self.all.add(tally);
         self.changes(&tally.table).add(tally);
     }
@@ -96,9 +116,11 @@ impl Changes {
     }
 }
 
-/// What a batch is to do, told before it is handed over.
+/// What batches of one table are to do, told before they are handed over.
+#[derive(Clone)]
 struct Tally {
     table: StoredTable,
+    egts: u64,
     /// Inserts, updates, deletes, upserts.
     operations: [u64; 4],
 }
@@ -114,7 +136,13 @@ impl Tally {
                 Operation::InsertOrMerge(_) | Operation::InsertOrReplace(_) => 3,
             }] += 1;
         }
-        Self { table: StoredTable::new(place, batch.table().clone()), operations }
+        Self { table: StoredTable::new(place, batch.table().clone()), egts: 1, operations }
+    }
+
+    /// Takes what another one counted, of the same table.
+    fn merge(&mut self, other: &Self) {
+        self.egts += other.egts;
+        self.operations.iter_mut().zip(other.operations).for_each(|(here, more)| *here += more);
     }
 }
 
@@ -148,10 +176,16 @@ impl StoreLayer for CountedStore {
         let committed = self.store.commit(batch).await;
         match &committed {
             Ok(_) => self.commits.add(&tally),
-            Err(CommitError::Rejected { reason, .. }) => self.commits.add_rejected(*reason),
-            Err(CommitError::Store(_)) => self.commits.failed.add_one(),
+            Err(error) => self.commits.add_error(error),
         }
         committed
+    }
+
+    async fn commit_window(&self, batches: Vec<Batch>) -> WindowOutcome {
+        let tallies: Vec<Tally> = batches.iter().map(|batch| Tally::of(self.place, batch)).collect();
+        let outcome = self.store.commit_window(batches).await;
+        self.commits.add_outcome(&tallies, &outcome);
+        outcome
     }
 
     async fn commit_group(&self, batches: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {

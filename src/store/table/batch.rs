@@ -102,7 +102,7 @@ pub struct Batch {
 impl Batch {
     pub fn builder(table: TableName) -> BatchBuilder {
         let bytes_at_most = payload::ENVELOPE_BYTES;
-        let (operations, rows, counted) = (Vec::new(), HashSet::new(), None);
+        let (operations, rows, counted) = (Vec::new(), None, None);
         BatchBuilder { table, operations, rows, bytes_at_most, counted, bytes_end: EGT_MAX_BYTES }
     }
 
@@ -144,12 +144,20 @@ impl Batch {
     }
 }
 
+/// Of a body with an operation more.
+struct Length {
+    at_most: usize,
+    /// Exactly, where it has to be counted.
+    counted: Option<usize>,
+}
+
 /// Collects operations while they fit one entity group transaction.
 #[derive(Debug)]
 pub struct BatchBuilder {
     table: TableName,
     operations: Vec<Operation>,
-    rows: HashSet<RowKey>,
+    /// Kept once they do not ascend any more.
+    rows: Option<HashSet<RowKey>>,
     /// Counting exactly costs as much as writing the body, so it begins only when this says that it could be too long.
     bytes_at_most: usize,
     counted: Option<usize>,
@@ -168,10 +176,9 @@ impl BatchBuilder {
     )]
     pub fn push(&mut self, operation: Operation) -> Result<(), (Operation, BatchError)> {
         match self.check(&operation) {
-            Ok(counted) => {
-                self.counted = counted;
-                self.bytes_at_most += payload::operation_bytes_at_most(&self.table, &operation);
-                self.rows.insert(operation.key().row.clone());
+            Ok(length) => {
+                (self.bytes_at_most, self.counted) = (length.at_most, length.counted);
+                self.note_row(&operation.key().row);
                 self.operations.push(operation);
                 Ok(())
             }
@@ -179,8 +186,7 @@ impl BatchBuilder {
         }
     }
 
-    /// The exact length with the operation, where it has to be counted.
-    fn check(&self, operation: &Operation) -> Result<Option<usize>, BatchError> {
+    fn check(&self, operation: &Operation) -> Result<Length, BatchError> {
         let key = operation.key();
         if let Some(first) = self.operations.first()
             && first.key().partition != key.partition
@@ -190,7 +196,7 @@ impl BatchBuilder {
                 asked: key.partition.clone(),
             });
         }
-        if self.rows.contains(&key.row) {
+        if self.holds_row(&key.row) {
             return Err(BatchError::DuplicateEntity(key.clone()));
         }
         if let Some(entity) = operation.entity() {
@@ -199,13 +205,40 @@ impl BatchBuilder {
         if self.operations.len() == EGT_MAX_OPERATIONS {
             return Err(BatchError::TooManyOperations);
         }
-        let most = self.bytes_at_most + payload::operation_bytes_at_most(&self.table, operation);
-        if self.counted.is_none() && most < self.bytes_end {
-            return Ok(None);
+        let at_most = self.bytes_at_most + payload::operation_bytes_at_most(&self.table, operation);
+        if self.counted.is_none() && at_most < self.bytes_end {
+            return Ok(Length { at_most, counted: None });
         }
         let before = self.counted.unwrap_or_else(|| payload_bytes(&self.table, &self.operations));
         let bytes = before + payload::operation_bytes(&self.table, operation);
-        if bytes >= self.bytes_end { Err(BatchError::TooLarge { bytes }) } else { Ok(Some(bytes)) }
+        if bytes >= self.bytes_end {
+            return Err(BatchError::TooLarge { bytes });
+        }
+        Ok(Length { at_most, counted: Some(bytes) })
+    }
+
+    fn holds_row(&self, row: &RowKey) -> bool {
+        match (&self.rows, self.operations.last()) {
+            (Some(rows), _) => rows.contains(row),
+            (None, Some(last)) if *row <= last.key().row => self.operations.iter().any(|o| o.key().row == *row),
+            (None, _) => false,
+        }
+    }
+
+    fn note_row(&mut self, row: &RowKey) {
+        match (&mut self.rows, self.operations.last()) {
+            (Some(rows), _) => drop(rows.insert(row.clone())),
+            (None, Some(last)) if *row < last.key().row => {
+                let rows = self.operations.iter().map(|operation| &operation.key().row).chain([row]);
+                self.rows = Some(rows.cloned().collect());
+            }
+            (None, _) => {}
+        }
+    }
+
+    /// Whether an operation on this key is of another partition than those that are here.
+    pub fn is_of_another_partition(&self, key: &EntityKey) -> bool {
+        self.operations.first().is_some_and(|first| first.key().partition != key.partition)
     }
 
     pub fn len(&self) -> usize {

@@ -10,7 +10,7 @@ use super::segments::{Renewal, SegmentFigures};
 use super::store::{
     CommitError, GroupError, Parallelism, Promises, StoreError, StoreFigures, TableReader, TableStore, Written,
 };
-use super::{Batch, DerivedColumn};
+use super::{Batch, DerivedColumn, WindowOutcome};
 use crate::model::TableName;
 
 /// A [`TableStore`] that passes on whatever it does not say otherwise.
@@ -41,6 +41,10 @@ pub trait StoreLayer: Send + Sync + 'static {
 
     async fn commit(&self, batch: Batch) -> Result<Vec<Written>, CommitError> {
         self.below().commit(batch).await
+    }
+
+    async fn commit_window(&self, batches: Vec<Batch>) -> WindowOutcome {
+        self.below().commit_window(batches).await
     }
 
     async fn commit_group(&self, batches: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {
@@ -92,6 +96,10 @@ impl<L: StoreLayer> TableStore for L {
 
     async fn commit(&self, batch: Batch) -> Result<Vec<Written>, CommitError> {
         StoreLayer::commit(self, batch).await
+    }
+
+    async fn commit_window(&self, batches: Vec<Batch>) -> WindowOutcome {
+        StoreLayer::commit_window(self, batches).await
     }
 
     async fn commit_group(&self, batches: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {

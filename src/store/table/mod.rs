@@ -20,6 +20,7 @@ mod seeded_hash;
 mod segments;
 mod sighting;
 mod store;
+mod window;
 
 pub use batch::{Batch, BatchBuilder, BatchError, IfMatch, Operation};
 pub use columns::{
@@ -40,3 +41,4 @@ pub use store::{
     AtOnce, CommitError, GroupError, Parallelism, Promises, Rejection, SnapshotScope, StoreError, StoreFigures,
     TableReader, TableSize, TableStore, Written,
 };
+pub use window::WindowOutcome;

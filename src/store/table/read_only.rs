@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::Batch;
 use super::layer::StoreLayer;
 use super::store::{CommitError, GroupError, StoreError, TableStore, Written};
+use super::{Batch, WindowOutcome};
 use crate::model::TableName;
 
 /// Reads another store.
@@ -35,6 +35,10 @@ impl StoreLayer for ReadOnlyStore {
 
     async fn commit(&self, _: Batch) -> Result<Vec<Written>, CommitError> {
         Err(StoreError::ReadOnly.into())
+    }
+
+    async fn commit_window(&self, batches: Vec<Batch>) -> WindowOutcome {
+        batches.iter().map(|_| Err(StoreError::ReadOnly.into())).collect()
     }
 
     async fn commit_group(&self, _: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {

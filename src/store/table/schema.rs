@@ -108,7 +108,17 @@ impl ObservedSchema {
 
     /// Whether these properties show nothing new.
     pub fn covers(&self, properties: &Properties) -> bool {
-        properties.iter().all(|(name, value)| self.shows(name, TypeSet::of(value)))
+        // Most entities have them in the order in which they were first seen, so each is looked for behind the last one.
+        let mut next = 0;
+        properties.iter().all(|(name, value)| {
+            let (before, behind) = self.properties.split_at(next);
+            let found = behind.iter().chain(before).position(|known| known.name == *name);
+            found.is_some_and(|steps| {
+                let place = (next + steps) % self.properties.len();
+                next = place + 1;
+                self.properties[place].types.contains_all(TypeSet::of(value))
+            })
+        })
     }
 
     fn shows(&self, name: &PropertyName, types: TypeSet) -> bool {

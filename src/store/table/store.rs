@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use thiserror::Error;
 
+use super::window::{WindowOutcome, commit_side_by_side};
 use super::{
     Batch, DeriveError, DerivedColumn, KeyRange, ObservedSchema, Renewal, ScanColumns, ScanPlan, ScanRequest,
     ScanStream, SegmentFigures, Sightings, Unfit,
@@ -44,11 +45,13 @@ pub struct Parallelism {
     pub commits: usize,
     /// How many of them to one partition.
     pub commits_to_partition: usize,
+    /// Many that are handed over together ([`TableStore::commit_window`]) cost it much less than one by one.
+    pub windows: bool,
 }
 
 impl Default for Parallelism {
     fn default() -> Self {
-        Self { commits: 16, commits_to_partition: 16 }
+        Self { commits: 16, commits_to_partition: 16, windows: false }
     }
 }
 
@@ -205,6 +208,27 @@ pub trait TableStore: Send + Sync + 'static {
     /// [`CommitError::Rejected`] names the first operation that cannot be applied; nothing was written.
     async fn commit(&self, batch: Batch) -> Result<Vec<Written>, CommitError>;
 
+    /// Applies a *window* of entity group transactions, over any tables and partitions: each one as
+    /// [`TableStore::commit`] would, and none depends on what becomes of another. What each came to, in the order given.
+    ///
+    /// What a caller may count on:
+    /// - Each one is atomic, the window is not. One that is refused leaves the others as they are.
+    /// - Those of one partition of a table are applied in the order given: a later one meets what an earlier one wrote, so
+    ///   a key may occur in several. Those of different partitions are applied in any order.
+    /// - When it returns, all that are `Ok` are durable, and later readers see them. Until then a reader sees any number
+    ///   of them, each whole; where [`Promises::atomic_groups`] is set, those that do not touch one key twice all at once.
+    /// - After a crash each is there whole or not at all, and of one partition none without those before it that were not
+    ///   refused. What was acknowledged earlier is there.
+    /// - A store that fails leaves no gap in a partition: what follows there is not tried, and says
+    ///   [`StoreError::Unavailable`] or the like, never `OutcomeUnknown`, where that is certain.
+    /// - The future may be dropped: what was begun runs to its end, and what was not may be left out.
+    ///
+    /// The store takes a window of any size, and others wait behind it: keep it to some thousand operations and a few
+    /// megabytes, and hand over the next one when this one is done.
+    async fn commit_window(&self, batches: Vec<Batch>) -> WindowOutcome {
+        commit_side_by_side(self, batches).await
+    }
+
     /// Applies several entity group transactions, all or nothing, over any tables and partitions. No key may occur in
     /// two of them. Only where [`Promises::atomic_groups`] is set.
     ///
@@ -349,5 +373,13 @@ impl StoreError {
     /// could apply it twice.
     pub fn can_retry(&self) -> bool {
         matches!(self, StoreError::Unavailable(_) | StoreError::Throttled(_) | StoreError::DiskFull(_))
+    }
+
+    /// What is said of a commit that was not tried because one before it failed like this.
+    pub(super) fn of_what_follows(&self) -> Self {
+        match self {
+            StoreError::OutcomeUnknown(reason) => StoreError::Unavailable(reason.clone()),
+            other => other.clone(),
+        }
     }
 }

@@ -5,26 +5,30 @@ use tablegate_store::model::{EdmDateTime, EdmRef, Properties};
 use super::super::bytes::put_varint;
 use super::{VERSION, put_signature};
 
-/// The bytes of a row. Without a number of its shape, the shape stands in the row.
-pub(in crate::embedded) fn encode(properties: &Properties, timestamp: EdmDateTime, shape: Option<u32>) -> Vec<u8> {
+/// Appends the bytes of a row. Without a number of its shape, the shape stands in the row.
+pub(in crate::embedded) fn encode(
+    properties: &Properties,
+    timestamp: EdmDateTime,
+    shape: Option<u32>,
+    out: &mut Vec<u8>,
+) {
     let variable_bytes: usize = properties.iter().filter_map(|(_, value)| variable(value)).map(<[u8]>::len).sum();
     let is_wide = variable_bytes > usize::from(u16::MAX);
-    let mut out = Vec::with_capacity(32 + 12 * properties.len() + variable_bytes);
+    out.reserve(32 + 12 * properties.len() + variable_bytes);
     out.push(VERSION);
     let number = shape.map_or(0, |number| u64::from(number) + 1);
-    put_varint(&mut out, number << 1 | u64::from(is_wide));
+    put_varint(out, number << 1 | u64::from(is_wide));
     out.extend_from_slice(&timestamp.unix_ticks().to_le_bytes());
     if shape.is_none() {
-        put_signature(&mut out, properties);
+        put_signature(out, properties);
     }
     for (_, value) in properties.iter() {
-        put_fixed(&mut out, value);
+        put_fixed(out, value);
     }
-    put_ends(&mut out, properties, is_wide);
+    put_ends(out, properties, is_wide);
     for (_, value) in properties.iter() {
         out.extend_from_slice(variable(value).unwrap_or_default());
     }
-    out
 }
 
 fn put_fixed(out: &mut Vec<u8>, value: EdmRef<'_>) {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use tablegate_store::model::limits::CUSTOM_PROPERTIES_MAX;
-use tablegate_store::model::{EdmType, Properties, PropertyName};
+use tablegate_store::model::{EdmRef, EdmType, Properties, PropertyName};
 
 use super::super::bytes::{Bytes, put_text, put_varint};
 
@@ -59,6 +59,14 @@ impl Shape {
         };
         let properties = properties.into_iter().map(&mut place).collect();
         Self { properties, fixed_bytes, variables }
+    }
+
+    /// Whether it is that of these properties.
+    pub(in crate::embedded) fn is_of(&self, properties: &Properties) -> bool {
+        let is_it = |(own, (name, value)): (&ShapeProperty, (&PropertyName, EdmRef<'_>))| {
+            own.edm_type == value.edm_type() && own.name == *name
+        };
+        self.properties.len() == properties.len() && self.properties.iter().zip(properties.iter()).all(is_it)
     }
 
     pub(in crate::embedded) fn properties(&self) -> &[ShapeProperty] {
