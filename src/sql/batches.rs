@@ -29,7 +29,12 @@ pub(crate) fn pack(table: &TableName, operations: impl Iterator<Item = SqlResult
     let mut batches = Vec::new();
     let mut builder = Batch::builder(table.clone());
     for operation in operations {
-        let Err((operation, error)) = builder.push(operation?) else { continue };
+        let operation = operation?;
+        if builder.is_of_another_partition(operation.key()) {
+            let full: BatchBuilder = std::mem::replace(&mut builder, Batch::builder(table.clone()));
+            batches.push(full.build()?);
+        }
+        let Err((operation, error)) = builder.push(operation) else { continue };
         if builder.is_empty() {
             return Err(error.into());
         }

@@ -100,6 +100,17 @@ impl Claims {
         locked.map_err(|error| error.for_row(relation, key))
     }
 
+    /// Locks many rows at once, if no other transaction has one of them and this one has locked none like that: otherwise
+    /// none is locked.
+    pub fn lock_rows<'k>(
+        &mut self,
+        relation: &Relation,
+        keys: impl ExactSizeIterator<Item = &'k EntityKey>,
+        strength: RowStrength,
+    ) -> bool {
+        self.held.lock_rows(&relation.stored, keys, strength)
+    }
+
     /// Locks a row if no other transaction has it locked; fails instead of waiting (NOWAIT).
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 //!
 //! A statement hands over one window of them after the other, and collects the next one meanwhile. No key is twice in a
 //! window, so its EGTs may overtake each other; those of a later window wait for the earlier ones of their partition.
+//! A store that takes many together is given them together instead ([`super::together`]).
 //! After the first failure none is started any more, and those under way are waited for. A statement that is dropped
 //! starts no further one either; what was handed to the store runs to its end there.
 
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::stream::{FuturesUnordered, StreamExt};
+use smallvec::SmallVec;
 use tablegate_store::model::{EntityKey, PartitionKey};
 use tablegate_store::table::{Batch, CommitError, Operation, Parallelism, StoreError, TableStore, Written};
 use tokio::sync::mpsc;
@@ -17,17 +19,21 @@ use tokio::task::JoinHandle;
 
 use super::claims::Claims;
 use super::egt_writer::EgtCount;
+use super::together::Together;
 use crate::progress::Tally;
 
 /// Bytes of entity group transactions under way at once, as long as they can be: several of the largest, or very many
 /// ordinary ones.
 const BYTES_UNDER_WAY: usize = 32 * 1024 * 1024;
 
+/// Where operations of one entity group transaction were: often there is one.
+pub(super) type Positions = SmallVec<[u64; 1]>;
+
 /// One entity group transaction, and where in the statement's input each of its operations was.
 pub(super) struct Egt {
     pub batch: Batch,
     /// Ascending.
-    pub positions: Vec<u64>,
+    pub positions: Positions,
     /// Kept until it has ended.
     pub locks: Option<Arc<Claims>>,
 }
@@ -52,10 +58,21 @@ pub(super) struct InFlight {
 
 /// What the statement and its commits both see.
 #[derive(Default)]
-struct Shared {
-    tally: Arc<Tally>,
+pub(super) struct Shared {
+    pub tally: Arc<Tally>,
     /// Nothing further is to be started.
     stops: AtomicBool,
+}
+
+impl Shared {
+    /// Whether nothing further is to be started.
+    pub fn stops(&self) -> bool {
+        self.stops.load(Ordering::Relaxed)
+    }
+
+    fn stop(&self) {
+        self.stops.store(true, Ordering::Relaxed);
+    }
 }
 
 /// A task that commits what it is given.
@@ -66,7 +83,7 @@ struct Line {
 
 /// What became of commits.
 #[derive(Default)]
-struct Ended {
+pub(super) struct Ended {
     written: Vec<(EntityKey, Written)>,
     failure: Option<Failure>,
 }
@@ -96,7 +113,7 @@ impl InFlight {
 
     /// Whether a commit failed, or others were told to stop: [`InFlight::drain`] says which.
     pub fn has_stopped(&self) -> bool {
-        self.shared.stops.load(Ordering::Relaxed)
+        self.shared.stops()
     }
 
     pub fn is_running(&self) -> bool {
@@ -105,7 +122,7 @@ impl InFlight {
 
     /// Starts no further commit.
     pub fn stop(&self) {
-        self.shared.stops.store(true, Ordering::Relaxed);
+        self.shared.stop();
     }
 
     /// Hands over a window. Comes back when all of the one before has been started.
@@ -130,10 +147,8 @@ impl InFlight {
             }
             (Some(last), false) => {
                 egts.push(last);
-                let mut dispatcher = self.dispatcher();
-                dispatcher.take(egts);
                 let (_, nothing_more) = mpsc::channel(1);
-                dispatcher.run(nothing_more).await
+                self.carry_out(egts, nothing_more).await
             }
         };
         self.end(ended)
@@ -165,7 +180,20 @@ impl InFlight {
 
     fn begin(&self) -> Line {
         let (windows, received) = mpsc::channel(1);
-        Line { windows, task: tokio::spawn(self.dispatcher().run(received)) }
+        Line { windows, task: tokio::spawn(self.carry_out(Vec::new(), received)) }
+    }
+
+    /// Commits these, and then what comes.
+    fn carry_out(&self, first: Vec<Egt>, windows: mpsc::Receiver<Vec<Egt>>) -> impl Future<Output = Ended> + use<> {
+        let (store, shared, keeps_versions) = (self.store.clone(), self.shared.clone(), self.written.is_some());
+        let mut dispatcher = self.dispatcher();
+        async move {
+            if store.parallelism().windows {
+                return Together::new(store, shared, keeps_versions).run(first, windows).await;
+            }
+            dispatcher.take(first);
+            dispatcher.run(windows).await
+        }
     }
 
     fn dispatcher(&self) -> Dispatcher {
@@ -215,7 +243,7 @@ struct Finished {
     window: u64,
     partition: PartitionKey,
     bytes: usize,
-    positions: Vec<u64>,
+    positions: Positions,
     /// Kept on request.
     keys: Vec<EntityKey>,
     result: Result<Vec<Written>, CommitError>,
@@ -232,7 +260,7 @@ impl Dispatcher {
         let mut under_way = FuturesUnordered::new();
         let mut comes_more = true;
         loop {
-            if self.shared.stops.load(Ordering::Relaxed) {
+            if self.shared.stops() {
                 self.waiting.clear();
                 comes_more = false;
                 windows.close();
@@ -291,14 +319,25 @@ impl Dispatcher {
 impl Ended {
     fn add(&mut self, finished: Finished, shared: &Shared) {
         let Finished { positions, keys, result, .. } = finished;
+        self.add_result(&positions, keys, result, shared);
+    }
+
+    /// What became of a commit: its operations' places in the input and, on request, its keys.
+    pub fn add_result(
+        &mut self,
+        positions: &[u64],
+        keys: Vec<EntityKey>,
+        result: Result<Vec<Written>, CommitError>,
+        shared: &Shared,
+    ) {
         match result {
             Ok(written) => {
                 shared.tally.add(positions.len());
                 self.written.extend(keys.into_iter().zip(written));
             }
             Err(error) => {
-                shared.stops.store(true, Ordering::Relaxed);
-                let failure = Failure::of(error, &positions);
+                shared.stop();
+                let failure = Failure::of(error, positions);
                 if self.failure.as_ref().is_none_or(|known| failure.rank < known.rank) {
                     self.failure = Some(failure);
                 }
@@ -323,11 +362,16 @@ impl Failure {
 async fn commit(store: Arc<dyn TableStore>, window: u64, egt: Egt, keeps_keys: bool) -> Finished {
     let Egt { batch, positions, locks } = egt;
     let (partition, bytes) = (batch.partition().clone(), batch.payload_bytes_at_most());
-    let keys = match keeps_keys {
-        true => batch.operations().iter().map(Operation::key).cloned().collect(),
-        false => Vec::new(),
-    };
+    let keys = kept_keys(&batch, keeps_keys);
     let result = store.commit(batch).await;
     drop(locks);
     Finished { window, partition, bytes, positions, keys, result }
+}
+
+/// The keys of a batch, where they are kept.
+pub(super) fn kept_keys(batch: &Batch, keeps_keys: bool) -> Vec<EntityKey> {
+    match keeps_keys {
+        true => batch.operations().iter().map(Operation::key).cloned().collect(),
+        false => Vec::new(),
+    }
 }

@@ -4,7 +4,7 @@
 //! would make that impossible, or in observe mode notes it. The set may be large: [`layers`] shares its past with readers
 //! and savepoints, [`spill`] puts what memory has no room for into a file. [`CommitGroup`] is where the batches of a
 //! transaction come together. Outside a block, [`EgtWriter`] commits as many EGTs as a statement needs, each atomic:
-//! [`window`] collects the rows of each, [`in_flight`] keeps many under way. Where nobody else writes to the store, rows are
+//! [`window`] collects the rows of each, [`in_flight`] keeps many under way, [`together`] where the store takes many at once. Where nobody else writes to the store, rows are
 //! locked as in PostgreSQL: [`claims`] on top of [`locks`].
 
 mod claims;
@@ -19,6 +19,7 @@ mod own_writes;
 mod rules;
 mod serial;
 mod spill;
+mod together;
 mod transaction;
 mod values;
 mod window;

@@ -38,11 +38,18 @@ pub(crate) struct HeldLocks {
 }
 
 struct Held {
-    target: Target,
+    locked: Locked,
     /// What was held of the target before.
     before: Modes,
     /// Others learn from it that a table is locked: given up when it is locked no longer.
     _strong: Option<Strong>,
+}
+
+/// What was locked at once.
+enum Locked {
+    One(Target),
+    /// Many rows, under the transaction's name.
+    Rows,
 }
 
 impl HeldLocks {
@@ -73,6 +80,20 @@ impl HeldLocks {
         Ok(before.keep_row_unchanged())
     }
 
+    /// Locks many rows at once. False when others have one of them, or some are locked like that already: then none is.
+    pub fn lock_rows<'k>(
+        &mut self,
+        table: &StoredTable,
+        keys: impl ExactSizeIterator<Item = &'k EntityKey>,
+        strength: RowStrength,
+    ) -> bool {
+        let are_locked = self.locks.lock_many(self.owner, table, strength, keys);
+        if are_locked {
+            self.held.push(Held { locked: Locked::Rows, before: Modes::NONE, _strong: None });
+        }
+        are_locked
+    }
+
     /// Locks the table with this OID.
     ///
     /// # Errors
@@ -82,7 +103,7 @@ impl HeldLocks {
     }
 
     pub fn holds_rows(&self) -> bool {
-        self.held.iter().any(|held| matches!(held.target, Target::Row(..)))
+        self.held.iter().any(|held| matches!(held.locked, Locked::Rows | Locked::One(Target::Row(..))))
     }
 
     pub fn is_empty(&self) -> bool {
@@ -98,10 +119,10 @@ impl HeldLocks {
     pub fn release_to(&mut self, mark: Mark) {
         while self.held.len() > mark.0 {
             let Some(held) = self.held.pop() else { return };
-            if let Target::Table(_) = held.target {
+            if let Locked::One(Target::Table(_)) = held.locked {
                 self.tables.pop();
             }
-            self.locks.restore(self.owner, &held.target, held.before);
+            self.give_back(held);
         }
     }
 
@@ -117,12 +138,17 @@ impl HeldLocks {
     /// Gives back those of the row locks taken since the mark for which `done` says so. Later marks mean nothing after.
     pub fn release_rows_since(&mut self, mark: Mark, done: impl Fn(&EntityKey) -> bool) {
         let since = self.held.split_off(mark.0.min(self.held.len()));
-        let is_done = |held: &Held| matches!(&held.target, Target::Row(_, key) if done(key));
+        let is_done = |held: &Held| matches!(&held.locked, Locked::One(Target::Row(_, key)) if done(key));
         let (released, kept): (Vec<Held>, Vec<Held>) = since.into_iter().partition(is_done);
         self.held.extend(kept);
         // Backwards, so that what was strengthened ends as it began.
-        for held in released.into_iter().rev() {
-            self.locks.restore(self.owner, &held.target, held.before);
+        released.into_iter().rev().for_each(|held| self.give_back(held));
+    }
+
+    fn give_back(&self, Held { locked, before, _strong }: Held) {
+        match locked {
+            Locked::One(target) => self.locks.restore(self.owner, &target, before),
+            Locked::Rows => self.locks.release_many(self.owner),
         }
     }
 
@@ -140,7 +166,7 @@ impl HeldLocks {
             if let Target::Table(oid) = target {
                 self.tables.push(oid);
             }
-            self.held.push(Held { target, before, _strong: strong });
+            self.held.push(Held { locked: Locked::One(target), before, _strong: strong });
         }
         Ok(before)
     }

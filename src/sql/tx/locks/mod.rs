@@ -7,6 +7,7 @@
 //! ```text
 //!     mode       the strengths of locks, and which of them go together
 //!     registry   who holds what and who waits for it: sharded, granted first come, first served
+//!     many       the rows of a window, locked at once
 //!     weak       the locks of tables that nearly every statement takes, noted by session
 //!     deadlock   whether a wait can ever end
 //!     held       the locks of one transaction, given back when it is dropped
@@ -17,6 +18,7 @@ mod advisory;
 mod deadlock;
 mod error;
 mod held;
+mod many;
 mod mode;
 mod registry;
 #[cfg(test)]

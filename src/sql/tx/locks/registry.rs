@@ -16,10 +16,12 @@ use tablegate_store::model::EntityKey;
 use tablegate_store::table::SeededHash;
 use tokio::sync::oneshot;
 
+use super::many::{HashedRows, ManyRows};
 use super::mode::{Mode, Modes};
 use super::weak::{Noted, Strong, WeakLocks, is_weak};
 use crate::place::StoredTable;
 use crate::statistics::{Counter, LockFigures, TimeCounter};
+use crate::syntax::RowStrength;
 
 /// Enough that the sessions of a busy server seldom want the same one.
 const SHARDS: u8 = 64;
@@ -73,6 +75,7 @@ pub(super) struct Owner {
 pub(crate) struct Locks {
     shards: Vec<Mutex<Shard>>,
     weak: WeakLocks,
+    many: ManyRows,
     key_hash: SeededHash,
     last_transaction: AtomicU64,
     /// What each waiting transaction waits for. Locked before a shard, never after.
@@ -133,6 +136,7 @@ impl Default for Locks {
         Self {
             shards,
             weak: WeakLocks::default(),
+            many: ManyRows::default(),
             key_hash: SeededHash::default(),
             last_transaction: AtomicU64::new(0),
             waiting: Mutex::default(),
@@ -183,9 +187,47 @@ impl Locks {
         lock.holders.push(Holder { owner, modes });
     }
 
+    /// Locks all of these rows at once, if nobody else has one of them and the transaction has locked no rows in this way.
+    pub(super) fn lock_many<'k>(
+        &self,
+        owner: Owner,
+        table: &StoredTable,
+        strength: RowStrength,
+        keys: impl ExactSizeIterator<Item = &'k EntityKey>,
+    ) -> bool {
+        if !self.many.note(owner, table, strength, HashedRows::new(keys.map(|key| self.key_hash.of(key)))) {
+            return false;
+        }
+        let is_one = |target: &Target| match target {
+            Target::Row(of, key) => of == table && self.many.holds(owner, table, self.key_hash.of(key)),
+            Target::Table(_) | Target::Advisory(_) => false,
+        };
+        let is_free = self.shards.iter().all(|shard| !guard(shard).iter().any(|(target, _)| is_one(target)));
+        if !is_free {
+            self.release_many(owner);
+        }
+        is_free
+    }
+
+    /// Gives back what [`Locks::lock_many`] locked.
+    pub(super) fn release_many(&self, owner: Owner) {
+        let Some((table, moved)) = self.many.forget(owner) else { return };
+        for key in moved {
+            self.restore(owner, &Target::Row(table.clone(), key), Modes::NONE);
+        }
+    }
+
     /// Takes a lock that is free, or gets in the queue for it where `queue` says so.
     pub(super) fn request(&self, owner: Owner, target: &Target, mode: Mode, queue: bool) -> Request {
         let (mut shard, hash) = self.shard(target);
+        if let Target::Row(table, key) = target
+            && !self.many.is_empty()
+            && let Some((holder, strength)) = self.many.take(table, key, hash)
+        {
+            let entry = shard.entry(hash, |(locked, _)| locked == target, |(locked, _)| self.hash(locked));
+            let (_, lock) = entry.or_insert_with(|| (target.clone(), Lock::default())).into_mut();
+            lock.add(holder, Mode::Row(strength));
+        }
         let lock = match shard.entry(hash, |(locked, _)| locked == target, |(locked, _)| self.hash(locked)) {
             Entry::Occupied(entry) => &mut entry.into_mut().1,
             Entry::Vacant(entry) => {
@@ -347,6 +389,7 @@ impl Locks {
     pub(super) fn is_unused(&self) -> bool {
         self.waiting().is_empty()
             && self.weak.all().is_empty()
+            && self.many.is_empty()
             && self.shards.iter().all(|shard| guard(shard).is_empty())
     }
 }

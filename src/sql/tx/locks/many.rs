@@ -1,0 +1,107 @@
+//! Locks of many rows at once: who writes a window of rows notes their keys in one place, instead of a lock for each.
+//!
+//! They are noted first, and then it is looked whether somebody has one of the rows in the registry; whoever locks a row
+//! looks here, under the lock of the row's shard. So of two that want the same row one finds the other. If that is the one
+//! with many rows, it takes its note back and locks the rows one by one, as where they are few; otherwise the other one
+//! moves what is noted of the row into the registry and waits there. Who has noted rows waits for nothing until it has
+//! given them back. A shard is locked before the notes, never after.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use hashbrown::HashTable;
+use tablegate_store::model::EntityKey;
+
+use super::registry::Owner;
+use crate::place::StoredTable;
+use crate::syntax::RowStrength;
+
+/// The rows that are locked without being in the registry.
+#[derive(Default)]
+pub(super) struct ManyRows {
+    /// How many notes there are: mostly none, and who locks a row does not look for one.
+    count: AtomicUsize,
+    notes: Mutex<Vec<Note>>,
+}
+
+/// The rows of one table that a transaction locked together.
+struct Note {
+    owner: Owner,
+    table: StoredTable,
+    strength: RowStrength,
+    rows: HashedRows,
+    /// Those that are in the registry by now.
+    moved: Vec<EntityKey>,
+}
+
+/// Rows by the hashes of their keys; one that is not among them may seem to be, once in a very long time.
+pub(super) struct HashedRows(HashTable<u64>);
+
+impl HashedRows {
+    pub fn new(hashes: impl ExactSizeIterator<Item = u64>) -> Self {
+        let mut rows = HashTable::with_capacity(hashes.len());
+        for hash in hashes {
+            rows.insert_unique(hash, hash, |known| *known);
+        }
+        Self(rows)
+    }
+
+    pub fn holds(&self, hash: u64) -> bool {
+        self.0.find(hash, |known| *known == hash).is_some()
+    }
+
+    fn remove(&mut self, hash: u64) -> bool {
+        self.0.find_entry(hash, |known| *known == hash).map(|entry| entry.remove()).is_ok()
+    }
+
+    fn meets(&self, other: &Self) -> bool {
+        let (few, many) = if self.0.len() <= other.0.len() { (self, other) } else { (other, self) };
+        few.0.iter().any(|hash| many.holds(*hash))
+    }
+}
+
+impl ManyRows {
+    /// Notes rows, unless somebody else has noted one of them. The caller looks into the registry next, by `rows_of`.
+    pub fn note(&self, owner: Owner, table: &StoredTable, strength: RowStrength, rows: HashedRows) -> bool {
+        let mut notes = self.notes();
+        if notes.iter().any(|note| note.owner == owner || (note.table == *table && note.rows.meets(&rows))) {
+            return false;
+        }
+        notes.push(Note { owner, table: table.clone(), strength, rows, moved: Vec::new() });
+        self.count.store(notes.len(), Ordering::SeqCst);
+        true
+    }
+
+    /// Whether the transaction has noted a row with this hash.
+    pub fn holds(&self, owner: Owner, table: &StoredTable, hash: u64) -> bool {
+        self.notes().iter().any(|note| note.owner == owner && note.table == *table && note.rows.holds(hash))
+    }
+
+    /// Takes a row out of the notes that somebody else wants: whose it is, and how strongly it is locked. To be called under
+    /// the lock of the row's shard, in which the caller enters it.
+    pub fn take(&self, table: &StoredTable, key: &EntityKey, hash: u64) -> Option<(Owner, RowStrength)> {
+        let mut notes = self.notes();
+        let note = notes.iter_mut().find(|note| note.table == *table && note.rows.holds(hash))?;
+        note.rows.remove(hash);
+        note.moved.push(key.clone());
+        Some((note.owner, note.strength))
+    }
+
+    /// Whether there is nothing to look for.
+    pub fn is_empty(&self) -> bool {
+        self.count.load(Ordering::SeqCst) == 0
+    }
+
+    /// Forgets what the transaction has noted; those of its rows that are in the registry.
+    pub fn forget(&self, owner: Owner) -> Option<(StoredTable, Vec<EntityKey>)> {
+        let mut notes = self.notes();
+        let place = notes.iter().position(|note| note.owner == owner)?;
+        let note = notes.swap_remove(place);
+        self.count.store(notes.len(), Ordering::SeqCst);
+        Some((note.table, note.moved))
+    }
+
+    fn notes(&self) -> MutexGuard<'_, Vec<Note>> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
