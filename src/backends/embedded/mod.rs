@@ -18,6 +18,7 @@ mod apply;
 mod bytes;
 mod commit;
 mod engine;
+mod entities;
 mod gathering;
 mod guard;
 mod journal;

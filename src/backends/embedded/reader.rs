@@ -6,12 +6,14 @@ use async_trait::async_trait;
 use fjall::{Iter, Readable as _, Slice, Snapshot};
 use tablegate_store::model::{ETag, EdmRef, Entity, EntityKey, StoredEntity, TableName};
 use tablegate_store::table::{
-    AtOnce, KeyRange, ObservedSchema, ScanColumns, ScanRequest, ScanStream, StoreError, TableReader, TableSize,
+    AtOnce, EntityWalk, KeyRange, ObservedSchema, ScanColumns, ScanRequest, ScanStream, StoreError, TableReader,
+    TableSize,
 };
 
 use super::analyze::damaged_row;
 use super::apply::{damaged, find};
 use super::engine::Engine;
+use super::entities::Entities;
 use super::key_bytes::{self, ByteSpan};
 use super::lease::Lease;
 use super::meta::{Live, Tables};
@@ -153,6 +155,11 @@ impl TableReader for EmbeddedReader {
     fn scan(&self, request: ScanRequest) -> Result<ScanStream, StoreError> {
         let table = Arc::clone(find(&self.view.tables, &request.table)?);
         Ok(Scan::new(Arc::clone(&self.view), table, request).into_stream())
+    }
+
+    fn walk(&self, request: &ScanRequest) -> Result<Option<Box<dyn EntityWalk>>, StoreError> {
+        let table = Arc::clone(find(&self.view.tables, &request.table)?);
+        Ok(Some(Box::new(Entities::new(Arc::clone(&self.view), table, request.clone()))))
     }
 
     fn split(&self, table: &TableName, ranges: &[KeyRange], parts: usize) -> Vec<EntityKey> {

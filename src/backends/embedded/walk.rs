@@ -31,6 +31,8 @@ pub(super) struct Walk {
     hop: Option<(ByteSpan, Arc<[Span]>)>,
     /// What is to be read next.
     targets: VecDeque<Target>,
+    /// Segments are not looked at.
+    rows_alone: bool,
 }
 
 enum Target {
@@ -51,7 +53,13 @@ pub(super) enum Next {
 
 impl Walk {
     pub(super) fn new(view: Arc<View>, table: Arc<TableMeta>, request: Arc<ScanRequest>) -> Self {
-        Self { rows: None, view, table, request, begun: 0, hop: None, targets: VecDeque::new() }
+        let (rows, hop, targets) = Default::default();
+        Self { rows, view, table, request, begun: 0, hop, targets, rows_alone: false }
+    }
+
+    /// The same, with a row for each entity whatever else it is kept as.
+    pub(super) fn of_rows(view: Arc<View>, table: Arc<TableMeta>, request: Arc<ScanRequest>) -> Self {
+        Self { rows_alone: true, ..Self::new(view, table, request) }
     }
 
     /// The engine to read from, for one batch.
@@ -112,8 +120,8 @@ impl Walk {
     fn add_parts(&mut self, span: ByteSpan) {
         let segments = Arc::clone(&self.table.segments);
         let parts = match self.request.direction {
-            Direction::Forward => segments.cut(&span, self.request.limit),
-            Direction::Reverse => None,
+            Direction::Forward if !self.rows_alone => segments.cut(&span, self.request.limit),
+            Direction::Forward | Direction::Reverse => None,
         };
         let Some(parts) = parts else { return self.put_rows(span) };
         for (segment, span) in parts.into_iter().rev() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tablegate_store::model::{EdmRef, EntityKey, StoredEntity, TableName};
 use tablegate_store::table::{
-    AtOnce, ObservedSchema, ScanColumns, ScanRequest, ScanStream, StoreError, TableReader, TableSize,
+    AtOnce, EntityWalk, ObservedSchema, ScanColumns, ScanRequest, ScanStream, StoreError, TableReader, TableSize,
 };
 
 use super::scan::Scan;
@@ -57,5 +57,10 @@ impl TableReader for MemoryReader {
     fn scan(&self, request: ScanRequest) -> Result<ScanStream, StoreError> {
         let table = Arc::clone(find(&self.tables, &request.table)?);
         Ok(Scan::new(table, request).into_stream())
+    }
+
+    fn walk(&self, request: &ScanRequest) -> Result<Option<Box<dyn EntityWalk>>, StoreError> {
+        let table = Arc::clone(find(&self.tables, &request.table)?);
+        Ok(Some(Box::new(Scan::new(table, request.clone()))))
     }
 }

@@ -1,12 +1,16 @@
-//! Scans: one record batch at a time, picking up behind the last key of the batch before.
+//! Scans and walks: some entities at a time, picking up behind the last key of those before.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
+use async_trait::async_trait;
 use futures::stream;
 use tablegate_store::model::{PropertyName, StoredEntity};
 use tablegate_store::table::predicate::StoredValue;
-use tablegate_store::table::{Direction, EntityColumns, KeyRange, ScanRequest, ScanStream, StoreError};
+use tablegate_store::table::{
+    Direction, EntityColumns, EntityView, EntityWalk, KeyRange, ScanRequest, ScanStream, StoreError, Visit,
+};
 
 use super::table::Table;
 
@@ -71,11 +75,53 @@ impl Scan {
             columns.push(stored)?;
             self.rows_left -= 1;
             if self.rows_left == 0 || columns.is_full(self.request.batch_rows) {
-                let [same_partition, other_partitions] = range.behind(&stored.entity.key, self.request.direction);
-                self.left.extend([other_partitions, same_partition]);
+                self.left.extend(behind(range, stored, self.request.direction));
                 break;
             }
         }
         Ok(())
+    }
+
+    /// Shows entities of the range until there are no more, or enough; what is left of it is kept.
+    fn show(
+        &mut self,
+        range: &KeyRange,
+        entities: &mut usize,
+        visit: &mut Visit<'_>,
+    ) -> Result<ControlFlow<()>, StoreError> {
+        for stored in self.table.walk(range, self.request.direction) {
+            *entities -= 1;
+            self.request.stats.add_entities_scanned(1);
+            let flow = if self.is_wanted(stored) {
+                self.rows_left -= 1;
+                visit(&EntityView::from(&**stored))?
+            } else {
+                ControlFlow::Continue(())
+            };
+            if flow.is_break() || *entities == 0 || self.rows_left == 0 {
+                self.left.extend(behind(range, stored, self.request.direction));
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+/// What is left of the range behind an entity, what comes next last.
+fn behind(range: &KeyRange, stored: &StoredEntity, direction: Direction) -> [KeyRange; 2] {
+    let [same_partition, other_partitions] = range.behind(&stored.entity.key, direction);
+    [other_partitions, same_partition]
+}
+
+#[async_trait]
+impl EntityWalk for Scan {
+    async fn advance(&mut self, mut entities: usize, visit: &mut Visit<'_>) -> Result<bool, StoreError> {
+        while entities > 0 && self.rows_left > 0 {
+            let Some(range) = self.next_range() else { return Ok(false) };
+            if self.show(&range, &mut entities, visit)?.is_break() {
+                return Ok(self.rows_left > 0);
+            }
+        }
+        Ok(self.rows_left > 0)
     }
 }

@@ -4,11 +4,11 @@
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use tablegate_store::model::{EdmRef, EdmValue, Entity, EntityKey, Properties, PropertyName, StoredEntity};
+use tablegate_store::model::{EdmRef, EdmValue, Entity, EntityKey, Properties, PropertyName, StoredEntity, own_tables};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 /// The stored table that holds the entries. Not shown among the tables.
-pub const CATALOG_TABLE: &str = "tablegateSchema";
+pub const CATALOG_TABLE: &str = own_tables::SCHEMA;
 /// The version that is written.
 ///
 /// 1: tables with their columns and key. 2: also defaults, identities, constraints, and sequences. 3: also comments, and

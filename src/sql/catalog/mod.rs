@@ -45,7 +45,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
-use tablegate_store::model::{Clock, TableName};
+use tablegate_store::model::{Clock, TableName, own_tables};
 use tablegate_store::table::{
     Batch, BatchError, CommitError, Operation, Rejection, StoreError, TableReader, TableStore,
 };
@@ -61,7 +61,6 @@ use self::scratch::OwnNumbers;
 use self::state::{DeclaredTables, State};
 use self::view::ObservedRelations;
 use crate::mount::MountName;
-use crate::observe::OBSERVED_TABLE;
 use crate::place::{Place, PlacedName, Readers, StoredTable, Stores};
 pub use access::Access;
 pub use comments::{SharedComments, set_comment};
@@ -303,7 +302,7 @@ fn catalog_table() -> SqlResult<TableName> {
 
 /// Whether it is one of the gateway's own tables.
 fn is_hidden(stored: &TableName) -> bool {
-    [CATALOG_TABLE, OBSERVED_TABLE].iter().any(|own| stored.as_str().eq_ignore_ascii_case(own))
+    own_tables::contains(stored)
 }
 
 fn changed_meanwhile(reason: &Rejection) -> Box<SqlError> {

@@ -22,5 +22,4 @@ pub(super) use footprint::Footprint;
 pub(super) use recorder::{Observations, Recorder};
 pub(super) use rule::{Observed, Rule, broken_by_size};
 pub(super) use seen::SeenStatement;
-pub(super) use storage::OBSERVED_TABLE;
 pub(super) use violation::{Client, Outcome};

@@ -9,7 +9,7 @@ use arrow::array::AsArray;
 use futures::StreamExt;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tablegate_store::model::{EdmValue, Entity, EntityKey, PropertyName, Span, TableName};
+use tablegate_store::model::{EdmValue, Entity, EntityKey, PropertyName, Span, TableName, own_tables};
 use tablegate_store::table::{
     ColumnType, Direction, KeyRange, ScanColumn, ScanColumns, ScanRequest, ScanStats, TableReader,
 };
@@ -18,7 +18,7 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use crate::batches::keys_of_batch;
 
 /// The stored table of the records.
-pub(crate) const OBSERVED_TABLE: &str = "tablegateObserved";
+const OBSERVED_TABLE: &str = own_tables::OBSERVED;
 const PROPERTY: &str = "Record";
 
 pub(super) fn table() -> SqlResult<TableName> {

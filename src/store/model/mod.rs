@@ -12,6 +12,7 @@ mod etag;
 mod key;
 pub mod limits;
 mod name;
+pub mod own_tables;
 mod value;
 
 pub use clock::{Clock, SystemClock};

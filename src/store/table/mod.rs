@@ -1,7 +1,7 @@
 //! The one contract between SQL and stores: [`TableStore`], with the rules of entity group transactions.
 //!
-//! Reads come out as Arrow columns ([`TableReader::scan`]) or as one entity ([`TableReader::get`],
-//! [`TableReader::get_at_once`]); writes go in as
+//! Reads come out as Arrow columns ([`TableReader::scan`]), as whole entities one after another ([`walk`]) or as one entity
+//! ([`TableReader::get`], [`TableReader::get_at_once`]); writes go in as
 //! [`Batch`]es, which can only be built when they are legal entity group transactions. What a store may do better than
 //! the service is a promise ([`Promises`]) that callers ask for, never a backend's name.
 
@@ -20,6 +20,7 @@ mod seeded_hash;
 mod segments;
 mod sighting;
 mod store;
+mod walk;
 mod window;
 
 pub use batch::{Batch, BatchBuilder, BatchError, IfMatch, Operation};
@@ -41,4 +42,5 @@ pub use store::{
     AtOnce, CommitError, GroupError, Parallelism, Promises, Rejection, SnapshotScope, StoreError, StoreFigures,
     TableReader, TableSize, TableStore, Written,
 };
+pub use walk::{EntityProperties, EntityView, EntityWalk, Visit, walk};
 pub use window::WindowOutcome;

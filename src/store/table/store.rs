@@ -7,8 +7,8 @@ use thiserror::Error;
 
 use super::window::{WindowOutcome, commit_side_by_side};
 use super::{
-    Batch, DeriveError, DerivedColumn, KeyRange, ObservedSchema, Renewal, ScanColumns, ScanPlan, ScanRequest,
-    ScanStream, SegmentFigures, Sightings, Unfit,
+    Batch, DeriveError, DerivedColumn, EntityWalk, KeyRange, ObservedSchema, Renewal, ScanColumns, ScanPlan,
+    ScanRequest, ScanStream, SegmentFigures, Sightings, Unfit,
 };
 use crate::model::limits::{CUSTOM_PROPERTIES_MAX, ENTITY_MAX_BYTES};
 use crate::model::{ETag, EdmDateTime, EdmRef, EntityKey, StoredEntity, TableName};
@@ -161,6 +161,16 @@ pub trait TableReader: Send + Sync + 'static {
     /// [`StoreError::TableMissing`], here or as the stream's first item. In the stream: [`StoreError::Unfit`] for a
     /// stored value that a column cannot show, [`StoreError::Underived`] where a column cannot be made of stored ones.
     fn scan(&self, request: ScanRequest) -> Result<ScanStream, StoreError>;
+
+    /// Whole entities in the ranges of the request, which [`walk`](super::walk) asks for; its columns are of no meaning here.
+    /// `None` where the store does not show them where they lie.
+    ///
+    /// # Errors
+    /// [`StoreError::TableMissing`].
+    fn walk(&self, request: &ScanRequest) -> Result<Option<Box<dyn EntityWalk>>, StoreError> {
+        let _ = request;
+        Ok(None)
+    }
 
     /// What [`TableReader::scan`] would do for this request, told without doing it.
     fn describe(&self, request: &ScanRequest) -> ScanPlan {

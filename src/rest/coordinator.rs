@@ -1,0 +1,114 @@
+//! What this door must agree on with whoever else uses the store in this process: which tables show, which rows are
+//! locked, and who is told of what is done.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tablegate_store::model::{EntityKey, TableName};
+use tablegate_store::table::{BatchError, StoreError, TableStore};
+use thiserror::Error;
+
+/// Why the others do not let something happen.
+#[derive(Debug, Error)]
+pub enum Objection {
+    /// Rows or tables were locked for longer than the client waits.
+    #[error("others hold locks for too long")]
+    Locked,
+    /// A table that something else is made of; the text says of what.
+    #[error("{0}")]
+    InUse(String),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Keeps rows locked until it is dropped.
+pub type Locked = Box<dyn Send>;
+
+/// A request, for those who watch.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'a> {
+    pub peer: SocketAddr,
+    pub account: &'a str,
+    /// As the client says of itself.
+    pub user_agent: &'a str,
+    /// The operation, as `QueryEntities`.
+    pub operation: &'static str,
+    /// What it comes to without its constants: `GET Orders(point)`.
+    pub shape: &'a str,
+}
+
+/// What a request came to.
+#[derive(Debug, Clone, Copy)]
+pub struct Ended {
+    pub status: u16,
+    /// Entities that were returned or written.
+    pub entities: u64,
+    /// Entities that were looked at.
+    pub scanned: u64,
+}
+
+/// A request under way, seen by those who watch until it is dropped.
+pub trait Watched: Send {
+    fn end(&mut self, ended: Ended);
+}
+
+/// Who else uses the store.
+#[async_trait]
+pub trait Coordinator: Send + Sync + 'static {
+    /// Whether clients may know of a table that is in the store.
+    fn is_visible(&self, table: &TableName) -> bool;
+
+    /// # Errors
+    /// [`StoreError::TableExists`], among others.
+    async fn create_table(&self, table: &TableName) -> Result<(), Objection>;
+
+    /// # Errors
+    /// [`StoreError::TableMissing`], among others; [`Objection::InUse`] when it must stay.
+    async fn drop_table(&self, table: &TableName, patience: Duration) -> Result<(), Objection>;
+
+    /// Locks the rows that are going to be written, waiting for those who have them.
+    ///
+    /// # Errors
+    /// [`Objection::Locked`] when that takes longer than `patience`.
+    async fn lock(
+        &self,
+        table: &TableName,
+        keys: &[&EntityKey],
+        patience: Duration,
+    ) -> Result<Option<Locked>, Objection>;
+
+    /// A request begins.
+    fn watch(&self, call: Call<'_>) -> Option<Box<dyn Watched>> {
+        let _ = call;
+        None
+    }
+
+    /// A change set was refused because it is no legal entity group transaction.
+    fn refused(&self, call: Call<'_>, table: &TableName, error: &BatchError) {
+        let _ = (call, table, error);
+    }
+}
+
+/// Nobody else: every table shows and no row is locked.
+pub struct Alone(pub Arc<dyn TableStore>);
+
+#[async_trait]
+impl Coordinator for Alone {
+    fn is_visible(&self, _: &TableName) -> bool {
+        true
+    }
+
+    async fn create_table(&self, table: &TableName) -> Result<(), Objection> {
+        Ok(self.0.create_table(table).await?)
+    }
+
+    async fn drop_table(&self, table: &TableName, _: Duration) -> Result<(), Objection> {
+        Ok(self.0.drop_table(table).await?)
+    }
+
+    async fn lock(&self, _: &TableName, _: &[&EntityKey], _: Duration) -> Result<Option<Locked>, Objection> {
+        Ok(None)
+    }
+}

@@ -1,0 +1,34 @@
+//! Whether a client wants to be told what it wrote.
+
+use crate::answer::Answer;
+
+/// The `Prefer` header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Prefer {
+    /// It says nothing: what was written comes back.
+    Silent,
+    Content,
+    NoContent,
+}
+
+impl Prefer {
+    pub fn of(header: Option<&str>) -> Self {
+        let preferences = || header.unwrap_or_default().split(',').map(str::trim);
+        if preferences().any(|preference| preference == "return-no-content") {
+            Prefer::NoContent
+        } else if preferences().any(|preference| preference == "return-content") {
+            Prefer::Content
+        } else {
+            Prefer::Silent
+        }
+    }
+
+    /// The answer, which says what was followed.
+    pub fn applied(self, answer: Answer) -> Answer {
+        match self {
+            Prefer::Silent => answer,
+            Prefer::Content => answer.with_name("preference-applied", "return-content"),
+            Prefer::NoContent => answer.with_name("preference-applied", "return-no-content"),
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Accepts connections, keeps them within their number and their time, and ends them in order.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Limited};
+use hyper::Request;
+use hyper::body::{Body as _, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tablegate_store::model::limits::EGT_MAX_BYTES;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+
+use crate::door::Door;
+use crate::error::{Refusal, RestResult};
+use crate::handler::{self, Received, Way};
+
+/// Longest head of a request: addresses and filters stand in it.
+const HEAD_BYTES: usize = 64 << 10;
+const HEADERS_MAX: usize = 100;
+/// Time a client has between two requests, and to send the head of one.
+const HEAD_TIME: Duration = Duration::from_secs(120);
+/// Time it has to send a body, as the service gives it.
+const BODY_TIME: Duration = Duration::from_secs(30);
+/// Time for a handshake.
+const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
+/// Pause after a failed accept, so that running out of file descriptors does not become a busy loop.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+pub(crate) struct Server {
+    pub door: Arc<Door>,
+    pub tls: Option<TlsAcceptor>,
+    pub max_connections: usize,
+    /// How long requests under way may go on after a shutdown was asked for.
+    pub drain_timeout: Duration,
+}
+
+impl Server {
+    /// Serves until `stop`: then idle connections end at once, and requests under way have `drain_timeout`.
+    pub async fn run(self, listener: TcpListener, stop: CancellationToken) {
+        let server = Arc::new(self);
+        let mut connections = JoinSet::new();
+        loop {
+            let accepted = tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                Some(ended) = connections.join_next() => {
+                    log_panic(ended);
+                    continue;
+                }
+                accepted = listener.accept() => accepted,
+            };
+            match accepted {
+                Ok((stream, peer)) if connections.len() < server.max_connections => {
+                    connections.spawn(Arc::clone(&server).serve(stream, peer, stop.clone()));
+                }
+                Ok((_, peer)) => {
+                    server.door.counters.add_refused_connection();
+                    tracing::warn!(%peer, "too many connections: one more of the REST protocol was closed");
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a connection of the REST protocol could not be accepted");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+        drop(listener);
+        let all_ended = async { while connections.join_next().await.is_some() {} };
+        if tokio::time::timeout(server.drain_timeout, all_ended).await.is_err() {
+            tracing::warn!(count = connections.len(), "connections of the REST protocol were cut off");
+            connections.abort_all();
+        }
+    }
+
+    async fn serve(self: Arc<Self>, stream: TcpStream, peer: SocketAddr, stop: CancellationToken) {
+        let _open = Open::new(Arc::clone(&self.door));
+        // Answers are sent in whole pieces already.
+        let _ = stream.set_nodelay(true);
+        match &self.tls {
+            None => self.talk(stream, Way { peer, is_encrypted: false }, stop).await,
+            Some(acceptor) => match tokio::time::timeout(HANDSHAKE_TIME, acceptor.accept(stream)).await {
+                Ok(Ok(stream)) => self.talk(stream, Way { peer, is_encrypted: true }, stop).await,
+                Ok(Err(error)) => tracing::info!(%peer, %error, "no TLS handshake"),
+                Err(_) => tracing::info!(%peer, "no TLS handshake in time"),
+            },
+        }
+    }
+
+    async fn talk(&self, stream: impl AsyncRead + AsyncWrite + Unpin, way: Way, stop: CancellationToken) {
+        let answer = service_fn(|request: Request<Incoming>| async move {
+            let (parts, body) = request.into_parts();
+            let body = read_body(body).await;
+            let received = Received { method: parts.method, uri: parts.uri, headers: parts.headers, body };
+            Ok::<_, Infallible>(handler::answer(&self.door, way, received).await)
+        });
+        let mut http = http1::Builder::new();
+        http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).max_buf_size(HEAD_BYTES).max_headers(HEADERS_MAX);
+        let connection = http.serve_connection(TokioIo::new(stream), answer);
+        tokio::pin!(connection);
+        let ended = tokio::select! {
+            ended = connection.as_mut() => ended,
+            () = stop.cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = ended {
+            tracing::debug!(peer = %way.peer, %error, "a connection of the REST protocol ended early");
+        }
+    }
+}
+
+/// Reads a body that is no longer than that of a transaction may be, and sent in time.
+async fn read_body(body: Incoming) -> RestResult<Bytes> {
+    if body.is_end_stream() {
+        return Ok(Bytes::new());
+    }
+    if body.size_hint().lower() > EGT_MAX_BYTES as u64 {
+        return Err(Refusal::BodyTooLarge);
+    }
+    match tokio::time::timeout(BODY_TIME, Limited::new(body, EGT_MAX_BYTES).collect()).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => Err(Refusal::BodyTooLarge),
+        Ok(Err(_)) => Err(Refusal::InvalidInput),
+        Err(_) => Err(Refusal::TimedOut),
+    }
+}
+
+/// An open connection, as it is counted.
+struct Open(Arc<Door>);
+
+impl Open {
+    fn new(door: Arc<Door>) -> Self {
+        door.counters.add_connection();
+        Self(door)
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.counters.remove_connection();
+    }
+}
+
+fn log_panic(ended: Result<(), tokio::task::JoinError>) {
+    if let Err(error) = ended
+        && error.is_panic()
+    {
+        tracing::error!(%error, "a connection of the REST protocol panicked");
+    }
+}
