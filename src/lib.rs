@@ -34,6 +34,7 @@
 
 pub use tablegate_backends as backends;
 pub use tablegate_pg as pg;
+pub use tablegate_rest as rest;
 pub use tablegate_sql as sql;
 pub use tablegate_store as store;
 pub use tablegate_types as types;

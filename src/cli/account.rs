@@ -1,122 +1,63 @@
-//! The account that a store is in: named in the configuration, opened from its secrets.
+//! `tablegate account`: under which names the Azure SDKs are let in, and with which keys. Works on the accounts file alone,
+//! so a server may run meanwhile: it looks at each request whether the file has changed.
 //!
-//! A secret is given by name (`env:VAR`, `file:PATH`) or stands in the file or the environment itself; an option of the
-//! command line, which others on the machine can see, only names one.
+//! A key is shown to who asks for it here, and nowhere else.
 
-use std::path::PathBuf;
-use std::time::Duration;
+use std::io::{self, Write};
 
-use tablegate_backends::azure::{AccountError, AzureAccount, Credential, RetryPolicy, Secret};
+use tablegate_rest::{AccountKey, AccountsError, AccountsFile, KeyNumber, is_loopback};
 use thiserror::Error;
 
-use super::config::{ConfigError, Origin};
+use super::args::AccountCommand;
+use super::config::Config;
 
-/// How the account is reached.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AccountConfig {
-    ConnectionString(SecretSource),
-    Key {
-        endpoint: String,
-        key: SecretSource,
-    },
-    Sas {
-        endpoint: String,
-        sas: SecretSource,
-    },
-    /// By tokens of Entra ID, for whom the environment says.
-    Entra {
-        endpoint: String,
-    },
-}
+/// Where connection strings lead unless the configuration says otherwise: the port of the service's emulators.
+const USUAL_ADDRESS: ([u8; 4], u16) = ([127, 0, 0, 1], 10002);
 
-/// How an account is used.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AccountUse {
-    /// Nothing is ever written there.
-    pub read_only: bool,
-    /// Under way at one time.
-    pub requests: usize,
-    pub retry: RetryPolicy,
-    /// How long a sample of a found table serves; `None` for as long as the server runs.
-    pub rediscover: Option<Duration>,
-}
-
-/// Where a secret is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SecretSource {
-    Variable(String),
-    File(PathBuf),
-    Here(Secret),
-}
-
-/// Why an account cannot be used.
+/// Why an account could not be added, changed or shown.
 #[derive(Debug, Error)]
-pub enum OpenAccountError {
-    #[error("the environment variable {0}, named for the account, is not set")]
-    NoVariable(String),
-    #[error("cannot read the file {}, named for the account: {reason}", file.display())]
-    NoFile { file: PathBuf, reason: String },
-    #[error("entra = true: {0}")]
-    NoEntra(String),
+pub enum AccountError {
+    #[error("a store in memory keeps no accounts; say where they are with --rest-accounts")]
+    NoFile,
     #[error(transparent)]
-    Account(#[from] AccountError),
+    Accounts(#[from] AccountsError),
+    #[error("cannot write: {0}")]
+    Output(io::Error),
 }
 
-impl SecretSource {
-    /// # Errors
-    /// When the secret itself is in an option.
-    pub fn of(value: &str, at: &Origin) -> Result<Self, ConfigError> {
-        if let Some(name) = value.strip_prefix("env:") {
-            return Ok(SecretSource::Variable(name.to_owned()));
+/// Carries out the command and says what was done.
+///
+/// # Errors
+/// One line for the person who asked.
+pub fn run(command: &AccountCommand, config: &Config) -> Result<(), AccountError> {
+    let file = AccountsFile::new(config.rest_accounts.as_ref().ok_or(AccountError::NoFile)?);
+    let shown = |name: &str, key: &AccountKey| format!("{}\n", connection_string(name, key, config));
+    let text = match command {
+        AccountCommand::Add { name } => shown(name, &file.change(|accounts| accounts.add(name))?),
+        AccountCommand::Show { name } => {
+            let accounts = file.current()?;
+            let [first, _] = accounts.keys(name).ok_or_else(|| AccountsError::Missing(name.clone()))?;
+            shown(name, first)
         }
-        if let Some(path) = value.strip_prefix("file:") {
-            return Ok(SecretSource::File(PathBuf::from(path)));
+        AccountCommand::Rotate { name, key } => {
+            let number = if *key == 1 { KeyNumber::First } else { KeyNumber::Second };
+            shown(name, &file.change(|accounts| accounts.rotate(name, number))?)
         }
-        match at {
-            Origin::Option(_) => Err(ConfigError::SecretInOption { at: at.clone() }),
-            Origin::Variable(_) | Origin::File(..) | Origin::MountKey(..) | Origin::Default(_) => {
-                Ok(SecretSource::Here(Secret::new(value)))
-            }
+        AccountCommand::Remove { name } => {
+            file.change(|accounts| accounts.remove(name))?;
+            format!("clients are no longer let in as \"{name}\"\n")
         }
-    }
-
-    fn read(&self) -> Result<Secret, OpenAccountError> {
-        match self {
-            SecretSource::Here(secret) => Ok(secret.clone()),
-            SecretSource::Variable(name) => {
-                let text = std::env::var(name).map_err(|_| OpenAccountError::NoVariable(name.clone()))?;
-                Ok(Secret::new(text.trim()))
-            }
-            SecretSource::File(file) => {
-                let text = std::fs::read_to_string(file)
-                    .map_err(|error| OpenAccountError::NoFile { file: file.clone(), reason: error.to_string() })?;
-                Ok(Secret::new(text.trim()))
-            }
-        }
-    }
+        AccountCommand::List => file.current()?.names().map(|name| format!("{name}\n")).collect(),
+    };
+    io::stdout().write_all(text.as_bytes()).map_err(AccountError::Output)
 }
 
-impl AccountConfig {
-    /// # Errors
-    /// When a secret cannot be read, or is none.
-    pub fn open(&self) -> Result<AzureAccount, OpenAccountError> {
-        Ok(match self {
-            AccountConfig::ConnectionString(source) => AzureAccount::of_connection_string(&source.read()?)?,
-            AccountConfig::Key { endpoint, key } => AzureAccount::new(endpoint, Credential::key(&key.read()?)?)?,
-            AccountConfig::Sas { endpoint, sas } => AzureAccount::new(endpoint, Credential::sas(&sas.read()?)?)?,
-            AccountConfig::Entra { endpoint } => AzureAccount::new(endpoint, entra()?)?,
-        })
-    }
-}
-
-#[cfg(feature = "entra")]
-fn entra() -> Result<Credential, OpenAccountError> {
-    let entra = tablegate_backends::azure::Entra::of_environment().map_err(OpenAccountError::NoEntra)?;
-    Ok(Credential::Token(std::sync::Arc::new(entra)))
-}
-
-#[cfg(not(feature = "entra"))]
-fn entra() -> Result<Credential, OpenAccountError> {
-    let reason = "this program was built without Entra ID; build it with cargo build --features entra";
-    Err(OpenAccountError::NoEntra(reason.to_owned()))
+/// As the SDKs take it.
+pub fn connection_string(name: &str, key: &AccountKey, config: &Config) -> String {
+    let address = config.rest.unwrap_or(USUAL_ADDRESS.into());
+    let scheme = if config.tls.is_some() || !is_loopback(address) { "https" } else { "http" };
+    let key = key.to_base64();
+    format!(
+        "DefaultEndpointsProtocol={scheme};AccountName={name};AccountKey={key};TableEndpoint={scheme}://{address}/{name};"
+    )
 }

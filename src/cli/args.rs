@@ -29,6 +29,33 @@ enum Command {
         #[command(subcommand)]
         command: UserCommand,
     },
+    /// Accounts for the Azure SDKs: add, list, show, remove, rotate
+    Account {
+        #[command(flatten)]
+        place: AccountPlaceArgs,
+        #[command(subcommand)]
+        command: AccountCommand,
+    },
+}
+
+/// What `account` does.
+#[derive(Debug, Subcommand)]
+pub enum AccountCommand {
+    /// Let the Azure SDKs in under an account's name; its connection string is shown
+    Add { name: String },
+    /// Show the accounts
+    List,
+    /// Show an account's connection string
+    Show { name: String },
+    /// No longer let clients in under this name
+    Remove { name: String },
+    /// Give an account a new key in the place of one of its two
+    Rotate {
+        name: String,
+        /// The key that clients no longer use: 1 or 2
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=2))]
+        key: u8,
+    },
 }
 
 /// What `user` does.
@@ -92,11 +119,29 @@ pub struct PlaceArgs {
     config: Option<PathBuf>,
 }
 
+/// Where the accounts are, in the same way.
+#[derive(Debug, Default, Args)]
+pub struct AccountPlaceArgs {
+    /// Folder of the data, which has the accounts file [default: ./tablegate-data]
+    #[arg(id = "account_data", long = "data", value_name = "DIR", global = true)]
+    data: Option<String>,
+    /// Accounts file [default: accounts.toml in the data folder]
+    #[arg(id = "account_file", long = "rest-accounts", value_name = "FILE", global = true)]
+    rest_accounts: Option<String>,
+    /// Address that the connection string names [default: 127.0.0.1:10002]
+    #[arg(id = "account_rest", long = "rest", value_name = "ADDR:PORT", global = true)]
+    rest: Option<String>,
+    /// Configuration file (TOML)
+    #[arg(id = "account_config", long = "config", value_name = "FILE", global = true)]
+    config: Option<PathBuf>,
+}
+
 /// What is to be done, and the arguments of its configuration.
 #[derive(Debug)]
 pub enum Task {
     Serve(ServeArgs),
     User(UserCommand, ServeArgs),
+    Account(AccountCommand, ServeArgs),
 }
 
 const AFTER_HELP: &str = "\
@@ -194,6 +239,15 @@ pub struct ServeArgs {
     /// Address for Prometheus, as 127.0.0.1:9187; nobody logs in there [default: off]
     #[arg(long, value_name = "ADDR:PORT")]
     pub metrics: Option<String>,
+    /// Address for the Azure SDKs, as 127.0.0.1:10002 [default: off]
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub rest: Option<String>,
+    /// Their accounts, see `tablegate account` [default: accounts.toml in the data folder]
+    #[arg(long, value_name = "FILE")]
+    pub rest_accounts: Option<String>,
+    /// Refuse what is beyond the scalability targets: service, off [default: off]
+    #[arg(long, value_name = "WHAT")]
+    pub rest_limits: Option<String>,
     /// Configuration file (TOML)
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -243,6 +297,28 @@ impl Cli {
                     return Err(misplaced("Of the options before `user` only --data, --users and --config are for it"));
                 }
                 Ok(Task::User(command, place))
+            }
+            Some(Command::Account { place: AccountPlaceArgs { data, rest_accounts, rest, config }, command }) => {
+                let place = ServeArgs {
+                    data: one(&before.data, data, "--data")?,
+                    rest_accounts: one(&before.rest_accounts, rest_accounts, "--rest-accounts")?,
+                    rest: one(&before.rest, rest, "--rest")?,
+                    config: one(&before.config, config, "--config")?,
+                    ..ServeArgs::default()
+                };
+                let known = ServeArgs {
+                    data: before.data.clone(),
+                    rest_accounts: before.rest_accounts.clone(),
+                    rest: before.rest.clone(),
+                    config: before.config.clone(),
+                    ..ServeArgs::default()
+                };
+                if before != known {
+                    let message =
+                        "Of the options before `account` only --data, --rest-accounts, --rest and --config are for it";
+                    return Err(misplaced(message));
+                }
+                Ok(Task::Account(command, place))
             }
         }
     }

@@ -19,9 +19,9 @@ use tracing_subscriber::EnvFilter;
 pub use self::error::{ConfigError, Origin};
 pub use self::mounts::MountConfig;
 use self::mounts::MountLayer;
-use super::account::{AccountConfig, AccountUse, SecretSource};
 use super::args::ServeArgs;
 use super::settings::{self, CONFIG_VARIABLE, DEFINITIONS, Definition, FsyncWhen, LogFormat, Reason, VARIABLE_PREFIX};
+use super::store_account::{AccountConfig, AccountUse, SecretSource};
 
 /// What `serve` runs on, checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +48,12 @@ pub struct Config {
     pub egt_mode: EgtMode,
     /// Where metrics are shown.
     pub metrics: Option<SocketAddr>,
+    /// Where the Azure SDKs connect.
+    pub rest: Option<SocketAddr>,
+    /// Where the accounts of that door are kept; memory and an account have no place of their own for them.
+    pub rest_accounts: Option<PathBuf>,
+    /// It refuses what is beyond the service's scalability targets.
+    pub rest_limits: bool,
     /// A filter that parses.
     pub log: String,
     pub log_format: LogFormat,
@@ -108,7 +114,8 @@ impl Config {
         let store = store(layers)?;
         let config = Self {
             listen: checked(layers, "listen", settings::address)?,
-            users: users(layers, &store),
+            users: file_of(layers, "users", &store, settings::USERS_FILE),
+            rest_accounts: file_of(layers, "rest_accounts", &store, settings::ACCOUNTS_FILE),
             store,
             mounts: mounts::mounts(mounts, layers)?,
             sample: checked(layers, "sample", settings::boolean)?,
@@ -124,6 +131,8 @@ impl Config {
             transaction_memory: checked(layers, "transaction_memory", settings::transaction_memory)?,
             egt_mode: checked(layers, "egt_mode", settings::egt_mode)?,
             metrics: checked(layers, "metrics", settings::metrics)?,
+            rest: checked(layers, "rest", settings::rest)?,
+            rest_limits: checked(layers, "rest_limits", settings::rest_limits)?,
             log: checked(layers, "log", |text| {
                 EnvFilter::try_new(text)
                     .map(|_| text.to_owned())
@@ -137,6 +146,10 @@ impl Config {
         }
         if let Some(address) = config.metrics.filter(|address| *address == config.listen && address.port() != 0) {
             return Err(ConfigError::SharedAddress { at: value(layers, "metrics").1, address });
+        }
+        let others = [Some(config.listen), config.metrics];
+        if let Some(address) = config.rest.filter(|address| others.contains(&Some(*address)) && address.port() != 0) {
+            return Err(ConfigError::RestAddress { at: value(layers, "rest").1, address });
         }
         Ok(config)
     }
@@ -225,12 +238,13 @@ fn account_use(layers: &[Layer], read_only: bool) -> Result<AccountUse, ConfigEr
     })
 }
 
-fn users(layers: &[Layer], store: &StoreConfig) -> Option<PathBuf> {
-    match (value(layers, "users"), store) {
+/// A file that is named, or has this name in the data folder.
+fn file_of(layers: &[Layer], key: &'static str, store: &StoreConfig, name: &str) -> Option<PathBuf> {
+    match (value(layers, key), store) {
         ((file, Origin::Option(_) | Origin::Variable(_) | Origin::File(..) | Origin::MountKey(..)), _) => {
             Some(PathBuf::from(file))
         }
-        ((_, Origin::Default(_)), StoreConfig::Embedded { folder, .. }) => Some(folder.join(settings::USERS_FILE)),
+        ((_, Origin::Default(_)), StoreConfig::Embedded { folder, .. }) => Some(folder.join(name)),
         ((_, Origin::Default(_)), StoreConfig::Memory | StoreConfig::Azure { .. }) => None,
     }
 }
@@ -292,6 +306,9 @@ fn from_args(args: &ServeArgs) -> Layer {
         ("query_memory", args.query_memory.clone()),
         ("transaction_memory", args.transaction_memory.clone()),
         ("metrics", args.metrics.clone()),
+        ("rest", args.rest.clone()),
+        ("rest_accounts", args.rest_accounts.clone()),
+        ("rest_limits", args.rest_limits.clone()),
         ("log", args.log.clone()),
         ("log_format", args.log_format.clone()),
         ("log_slow", args.log_slow.clone()),

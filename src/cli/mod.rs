@@ -6,12 +6,14 @@
 mod account;
 mod args;
 mod config;
+mod doors;
 mod metrics;
 #[cfg(unix)]
 mod private;
 mod sample;
 mod serve;
 mod settings;
+mod store_account;
 mod user;
 mod wiring;
 
@@ -38,17 +40,15 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             return if error.use_stderr() { ExitCode::from(EXIT_BAD_CONFIG) } else { ExitCode::SUCCESS };
         }
     };
-    let (command, args) = match task {
-        Task::Serve(args) => (None, args),
-        Task::User(command, args) => (Some(command), args),
-    };
-    let config = match Config::load(&args, environment()) {
+    let (Task::Serve(args) | Task::User(_, args) | Task::Account(_, args)) = &task;
+    let config = match Config::load(args, environment()) {
         Ok(config) => config,
         Err(error) => return fail(&error, EXIT_BAD_CONFIG),
     };
-    match command {
-        None => ended(serve::serve(&config)),
-        Some(command) => ended(user::run(&command, &config)),
+    match &task {
+        Task::Serve(_) => ended(serve::serve(&config)),
+        Task::User(command, _) => ended(user::run(command, &config)),
+        Task::Account(command, _) => ended(account::run(command, &config)),
     }
 }
 

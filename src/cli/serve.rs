@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tablegate_pg::{ListenRefused, Method, PgConfig, TlsError, UsersError, UsersFile, check_listen_address};
+use tablegate_rest::{EMULATOR_ACCOUNT, RestConfig};
 use tablegate_sql::Engine;
 use tablegate_store::model::{Clock, EdmDateTime, SystemClock};
 use tablegate_types::error::SqlError;
@@ -16,6 +17,7 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
 use super::config::{Config, StoreConfig};
+use super::doors::BesideSql;
 use super::metrics::{self, Monitored};
 use super::sample;
 use super::settings::{FsyncWhen, LogFormat};
@@ -30,10 +32,14 @@ pub enum ServeError {
     AddressInUse(SocketAddr),
     #[error("{0}, the address for metrics, is in use by another program; choose another with --metrics")]
     MetricsAddressInUse(SocketAddr),
+    #[error("{0}, the address for the Azure SDKs, is in use by another program; choose another with --rest")]
+    RestAddressInUse(SocketAddr),
     #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, io::Error),
     #[error(transparent)]
     Refused(#[from] ListenRefused),
+    #[error(transparent)]
+    RestRefused(#[from] tablegate_rest::ListenRefused),
     #[error(transparent)]
     Users(#[from] UsersError),
     #[error(transparent)]
@@ -51,6 +57,13 @@ impl ServeError {
         match error.kind() {
             io::ErrorKind::AddrInUse => Self::AddressInUse(address),
             _ => Self::Listen(address, error),
+        }
+    }
+
+    fn about_rest(self) -> Self {
+        match self {
+            Self::AddressInUse(address) => Self::RestAddressInUse(address),
+            other => other,
         }
     }
 
@@ -92,6 +105,7 @@ async fn run(config: &Config) -> Result<(), ServeError> {
     // there, until the stores are open.
     let door = Door::reserve(config.listen)?;
     let metrics_door = config.metrics.map(Door::reserve).transpose().map_err(ServeError::about_metrics)?;
+    let rest_door = config.rest.map(|address| reserve_for_rest(address, config)).transpose()?;
     let address = door.address()?;
     let Opened { store, scratch, is_new, place } = wiring::open_store(&config.store)?;
     let engine = wiring::open_engine(store, scratch, config).await?;
@@ -106,9 +120,20 @@ async fn run(config: &Config) -> Result<(), ServeError> {
     warn_of_closed_door(config, user.as_deref());
     let listener = door.open()?;
     let metrics = metrics_door.map(Door::open).transpose().map_err(ServeError::about_metrics)?;
+    let rest = match rest_door {
+        Some((door, rest)) => Some((door.open().map_err(ServeError::about_rest)?, rest)),
+        None => None,
+    };
     greet(address, &place, &psql, with_sample);
-    let metrics = metrics.map(|listener| show_metrics(listener, &engine, &front_end, started, &stop));
-    let served = tablegate_pg::serve(listener, engine.clone(), front_end, stop).await;
+    let counters = rest.as_ref().map(|(_, rest)| rest.counters.clone());
+    let metrics = metrics.map(|listener| show_metrics(listener, &engine, &front_end, counters, started, &stop));
+    let rest = rest.map(|(listener, rest)| serve_rest(listener, rest, &engine, &stop));
+    let served = tablegate_pg::serve(listener, engine.clone(), front_end, stop.clone()).await;
+    // Where one door cannot go on, neither does the other.
+    stop.cancel();
+    if let Some(rest) = rest {
+        rest.await.map_err(|error| ServeError::Stopped(io::Error::other(error)))?.map_err(ServeError::Stopped)?;
+    }
     engine.flush().await;
     if let Some((task, end)) = metrics {
         end.cancel();
@@ -168,11 +193,38 @@ impl Door {
     }
 }
 
+/// Takes the address for the Azure SDKs.
+fn reserve_for_rest(address: SocketAddr, config: &Config) -> Result<(Door, RestConfig), ServeError> {
+    let rest = wiring::rest(config)?;
+    tablegate_rest::check_listen_address(address, &rest)?;
+    Ok((Door::reserve(address).map_err(ServeError::about_rest)?, rest))
+}
+
+/// Serves the Azure SDKs until the token is cancelled.
+fn serve_rest(
+    listener: TcpListener,
+    rest: RestConfig,
+    engine: &Arc<Engine>,
+    stop: &CancellationToken,
+) -> JoinHandle<io::Result<()>> {
+    if let Ok(address) = listener.local_addr() {
+        tracing::info!(%address, "the Azure SDKs are served");
+        if tablegate_rest::is_loopback(address) {
+            tracing::info!(
+                "the emulator's account {EMULATOR_ACCOUNT} is let in: everybody on this machine knows its key"
+            );
+        }
+    }
+    let (store, beside) = (engine.stores().public().clone(), Arc::new(BesideSql::new(engine.clone())));
+    tokio::spawn(tablegate_rest::serve(listener, store, beside, Arc::new(SystemClock), rest, stop.clone()))
+}
+
 /// Shows metrics until the token is cancelled.
 fn show_metrics(
     listener: TcpListener,
     engine: &Arc<Engine>,
     front_end: &PgConfig,
+    rest: Option<Arc<tablegate_rest::Counters>>,
     started: EdmDateTime,
     stop: &CancellationToken,
 ) -> (JoinHandle<()>, CancellationToken) {
@@ -182,6 +234,7 @@ fn show_metrics(
     let monitored = Monitored {
         engine: engine.clone(),
         counters: front_end.counters.clone(),
+        rest,
         max_connections: front_end.max_connections,
         started,
         draining: stop.clone(),

@@ -47,6 +47,9 @@ pub const DEFINITIONS: &[Definition] = &[
     Definition { key: "query_memory", default: "1GB" },
     Definition { key: "transaction_memory", default: "64MB" },
     Definition { key: "metrics", default: "off" },
+    Definition { key: "rest", default: "off" },
+    Definition { key: "rest_accounts", default: "accounts.toml in the data folder" },
+    Definition { key: "rest_limits", default: "off" },
     Definition { key: "log", default: "warn,tablegate=info" },
     Definition { key: "log_format", default: "text" },
     Definition { key: "log_slow", default: "off" },
@@ -59,6 +62,8 @@ pub const CONFIG_VARIABLE: &str = "TABLEGATE_CONFIG";
 
 /// Name of the users file in the data folder.
 pub const USERS_FILE: &str = "users.toml";
+/// Name of the accounts file in the data folder.
+pub const ACCOUNTS_FILE: &str = "accounts.toml";
 /// How long running statements may take to end after SIGTERM.
 pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -121,6 +126,29 @@ pub fn metrics(text: &str) -> Result<Option<SocketAddr>, Reason> {
         return Ok(None);
     }
     address(text).map(Some).map_err(|_| "off, or an IP address and a port, such as 127.0.0.1:9187".to_owned())
+}
+
+/// Where the Azure SDKs connect; `None` for nowhere.
+///
+/// # Errors
+/// When it is not an address with a port.
+pub fn rest(text: &str) -> Result<Option<SocketAddr>, Reason> {
+    if text == "off" {
+        return Ok(None);
+    }
+    address(text).map(Some).map_err(|_| "off, or an IP address and a port, such as 127.0.0.1:10002".to_owned())
+}
+
+/// Whether the service's scalability targets are limits.
+///
+/// # Errors
+/// When it is another word.
+pub fn rest_limits(text: &str) -> Result<bool, Reason> {
+    match text {
+        "off" => Ok(false),
+        "service" => Ok(true),
+        _ => Err("off or service".to_owned()),
+    }
 }
 
 /// # Errors

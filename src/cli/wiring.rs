@@ -7,7 +7,8 @@ use tablegate_backends::azure::{AzureAccount, AzureOptions, AzureStore};
 use tablegate_backends::deferred::DeferredStore;
 use tablegate_backends::embedded::{EmbeddedOptions, EmbeddedStore, Fsync, SegmentOptions};
 use tablegate_backends::memory::MemoryStore;
-use tablegate_pg::{AuthConfig, FileAccounts, PgConfig, Tls, TlsError};
+use tablegate_pg::{AuthConfig, FileAccounts, PgConfig, Tls, TlsError, server_config};
+use tablegate_rest::RestConfig;
 use tablegate_sql::session::Accounts;
 use tablegate_sql::{Engine, EngineConfig, MountName, MountedStore, ScratchStore};
 use tablegate_store::model::{Clock, SystemClock};
@@ -16,9 +17,9 @@ use tablegate_types::error::SqlError;
 use tempfile::TempDir;
 use thiserror::Error;
 
-use super::account::{AccountUse, OpenAccountError};
 use super::config::{Config, MountConfig, SegmentConfig, StoreConfig};
 use super::settings::{self, FsyncWhen};
+use super::store_account::{AccountUse, OpenAccountError};
 
 /// The folder of temporary tables, in the data folder.
 const SCRATCH_FOLDER: &str = "temp";
@@ -229,6 +230,26 @@ pub fn front_end(config: &Config) -> Result<PgConfig, TlsError> {
     })
 }
 
+/// The name of the protocol among those that TLS clients may ask for (ALPN).
+const HTTP: &[u8] = b"http/1.1";
+
+/// The door for the Azure SDKs.
+///
+/// # Errors
+/// When the certificate or its key cannot be used.
+pub fn rest(config: &Config) -> Result<RestConfig, TlsError> {
+    let load = |files: &super::config::TlsFiles| server_config(&files.certificate, &files.key, HTTP);
+    let tls = config.tls.as_ref().map(load).transpose()?;
+    Ok(RestConfig {
+        accounts: config.rest_accounts.clone(),
+        tls: tls.map(|(tls, _)| Arc::new(tls)),
+        insecure: config.insecure,
+        throttles: config.rest_limits,
+        drain_timeout: settings::DRAIN_TIMEOUT,
+        ..RestConfig::default()
+    })
+}
+
 /// Whether there is nothing at this place, or a folder with nothing in it but users.
 fn is_new(folder: &Path) -> std::io::Result<bool> {
     match std::fs::read_dir(folder) {
@@ -238,9 +259,10 @@ fn is_new(folder: &Path) -> std::io::Result<bool> {
     }
 }
 
-/// The users file, or its lock.
+/// The users file or that of the accounts, or a lock of one of them.
 fn is_of_users(name: &std::ffi::OsStr) -> bool {
-    name.to_str().is_some_and(|name| name.starts_with(settings::USERS_FILE))
+    let files = [settings::USERS_FILE, settings::ACCOUNTS_FILE];
+    name.to_str().is_some_and(|name| files.iter().any(|file| name.starts_with(file)))
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ pub use self::auth::{
 };
 pub use self::counters::Counters;
 pub use self::server::serve;
-pub use self::tls::{Tls, TlsError};
+pub use self::tls::{Tls, TlsError, server_config};
 pub use tablegate_sql::session::Role;
 
 /// What the front-end is told.

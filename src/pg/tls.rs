@@ -41,27 +41,7 @@ impl Tls {
     /// # Errors
     /// Names the file that cannot be used.
     pub fn load(certificate: &Path, key: &Path) -> Result<Self, TlsError> {
-        let unreadable = |file: &Path, reason: &dyn fmt::Display| TlsError::File {
-            file: file.to_owned(),
-            reason: reason.to_string(),
-        };
-        let pem = std::fs::read(certificate).map_err(|error| unreadable(certificate, &error))?;
-        let chain: Vec<_> = CertificateDer::pem_slice_iter(&pem)
-            .collect::<Result<_, _>>()
-            .map_err(|error| unreadable(certificate, &error))?;
-        if chain.is_empty() {
-            return Err(TlsError::NoCertificate(certificate.to_owned()));
-        }
-        let private = PrivateKeyDer::from_pem_file(key).map_err(|error| unreadable(key, &error))?;
-        let mut config = ServerConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, private))
-            .map_err(|error| TlsError::Unusable {
-                certificate: certificate.to_owned(),
-                key: key.to_owned(),
-                reason: error.to_string(),
-            })?;
-        config.alpn_protocols = vec![PROTOCOL.to_vec()];
+        let (config, pem) = server_config(certificate, key, PROTOCOL)?;
         // A certificate signed in a way that has no hash to bind to is served without channel binding.
         let mut scram = ScramServerAuth::new();
         let scram = scram.configure_certificate(&pem).is_ok().then_some(scram);
@@ -76,6 +56,33 @@ impl Tls {
     pub(super) fn bound_scram(&self) -> Option<&ScramServerAuth> {
         self.scram.as_ref()
     }
+}
+
+/// The server's side of TLS for one protocol (its name in ALPN), and the text of the certificate.
+///
+/// # Errors
+/// Names the file that cannot be used.
+pub fn server_config(certificate: &Path, key: &Path, protocol: &[u8]) -> Result<(ServerConfig, Vec<u8>), TlsError> {
+    let unreadable =
+        |file: &Path, reason: &dyn fmt::Display| TlsError::File { file: file.to_owned(), reason: reason.to_string() };
+    let pem = std::fs::read(certificate).map_err(|error| unreadable(certificate, &error))?;
+    let chain: Vec<_> = CertificateDer::pem_slice_iter(&pem)
+        .collect::<Result<_, _>>()
+        .map_err(|error| unreadable(certificate, &error))?;
+    if chain.is_empty() {
+        return Err(TlsError::NoCertificate(certificate.to_owned()));
+    }
+    let private = PrivateKeyDer::from_pem_file(key).map_err(|error| unreadable(key, &error))?;
+    let mut config = ServerConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, private))
+        .map_err(|error| TlsError::Unusable {
+            certificate: certificate.to_owned(),
+            key: key.to_owned(),
+            reason: error.to_string(),
+        })?;
+    config.alpn_protocols = vec![protocol.to_vec()];
+    Ok((config, pem))
 }
 
 impl fmt::Debug for Tls {

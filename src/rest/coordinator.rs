@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use tablegate_store::model::{EntityKey, TableName};
 use tablegate_store::table::{BatchError, StoreError, TableStore};
 use thiserror::Error;
+use tokio_util::sync::CancellationToken;
 
 /// Why the others do not let something happen.
 #[derive(Debug, Error)]
@@ -29,29 +30,30 @@ pub type Locked = Box<dyn Send>;
 /// A request, for those who watch.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<'a> {
-    pub peer: SocketAddr,
     pub account: &'a str,
     /// As the client says of itself.
     pub user_agent: &'a str,
-    /// The operation, as `QueryEntities`.
-    pub operation: &'static str,
     /// What it comes to without its constants: `GET Orders(point)`.
     pub shape: &'a str,
+    pub is_write: bool,
 }
 
 /// What a request came to.
 #[derive(Debug, Clone, Copy)]
 pub struct Ended {
-    pub status: u16,
+    pub time: Duration,
+    pub failed: bool,
     /// Entities that were returned or written.
     pub entities: u64,
     /// Entities that were looked at.
     pub scanned: u64,
 }
 
-/// A request under way, seen by those who watch until it is dropped.
-pub trait Watched: Send {
-    fn end(&mut self, ended: Ended);
+/// A connection, seen by those who watch until it is dropped. Its requests come one after the other.
+pub trait Client: Send + Sync {
+    fn begin(&self, call: Call<'_>);
+
+    fn end(&self, call: Call<'_>, ended: Ended);
 }
 
 /// Who else uses the store.
@@ -79,9 +81,9 @@ pub trait Coordinator: Send + Sync + 'static {
         patience: Duration,
     ) -> Result<Option<Locked>, Objection>;
 
-    /// A request begins.
-    fn watch(&self, call: Call<'_>) -> Option<Box<dyn Watched>> {
-        let _ = call;
+    /// A client has connected; cancelling `end` ends its connection.
+    fn connected(&self, peer: SocketAddr, end: CancellationToken) -> Option<Box<dyn Client>> {
+        let _ = (peer, end);
         None
     }
 

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::address::Resource;
 use crate::answer::Answer;
 use crate::auth::{Access, Circumstances, EntityAction, Need, authorize};
-use crate::coordinator::{Call, Ended};
+use crate::coordinator::{Call, Client, Ended};
 use crate::counters::Operation;
 use crate::door::{Door, patience};
 use crate::entity::{self, Asked, Write};
@@ -25,10 +25,12 @@ use crate::{acl, batch, cors, query, service, tables};
 const DEFAULT_VERSION: &str = "2019-02-02";
 
 /// Where a request comes from.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Way {
+#[derive(Clone, Copy)]
+pub(crate) struct Way<'a> {
     pub peer: SocketAddr,
     pub is_encrypted: bool,
+    /// Where somebody watches.
+    pub client: Option<&'a dyn Client>,
 }
 
 /// A request as it came in.
@@ -48,7 +50,7 @@ struct Known {
 }
 
 /// Answers a request. Nothing that it says makes this fail.
-pub(crate) async fn answer(door: &Door, way: Way, received: Received) -> Response<Full<Bytes>> {
+pub(crate) async fn answer(door: &Door, way: Way<'_>, received: Received) -> Response<Full<Bytes>> {
     let (began, id) = (Instant::now(), Uuid::new_v4());
     let Received { method, uri, headers, body } = received;
     let bytes_received = body.as_ref().map_or(0, Bytes::len);
@@ -86,7 +88,7 @@ pub(crate) async fn answer(door: &Door, way: Way, received: Received) -> Respons
 async fn carry_out(
     door: &Door,
     head: &Head,
-    way: Way,
+    way: Way<'_>,
     body: RestResult<Bytes>,
     known: &mut Known,
 ) -> RestResult<Answer> {
@@ -113,20 +115,22 @@ async fn carry_out(
         return Err(Refusal::ReadOnly);
     }
     let call = Call {
-        peer: way.peer,
         account: &head.account,
         user_agent: head.header(USER_AGENT.as_str()).unwrap_or_default(),
-        operation: task.operation().name(),
         shape: &known.shape,
+        is_write: !task.is_read(),
     };
-    let mut watched = door.coordinator.watch(call);
+    let began = Instant::now();
+    if let Some(client) = way.client {
+        client.begin(call);
+    }
     let done = request.run(task, call).await;
-    if let Some(watched) = &mut watched {
-        let (status, entities, scanned) = match &done {
-            Ok(answer) => (answer.status, answer.entities, answer.scanned),
-            Err(refusal) => (refusal.code().0, 0, 0),
+    if let Some(client) = way.client {
+        let (failed, entities, scanned) = match &done {
+            Ok(answer) => (false, answer.entities, answer.scanned),
+            Err(_) => (true, 0, 0),
         };
-        watched.end(Ended { status: status.as_u16(), entities, scanned });
+        client.end(call, Ended { time: began.elapsed(), failed, entities, scanned });
     }
     done
 }

@@ -66,7 +66,7 @@ impl Head {
     ) -> RestResult<Self> {
         let host = headers.get(HOST).and_then(|host| host.to_str().ok());
         let host = host.or_else(|| uri.authority().map(|authority| authority.as_str())).unwrap_or_default();
-        let path = uri.path().to_owned();
+        let mut path = uri.path().to_owned();
         let query = Query::parse(uri.query().unwrap_or_default())?;
         let scheme = if is_encrypted { "https" } else { "http" };
         let first_label = host.split(['.', ':']).next().unwrap_or_default();
@@ -79,7 +79,12 @@ impl Head {
             (account, below, format!("{scheme}://{host}/{account}"))
         };
         let (account, is_secondary) = without_secondary(named);
-        let (account, below) = (account.to_owned(), decode(below, false)?);
+        let (account, mut below) = (account.to_owned(), decode(below, false)?);
+        // The Python SDK names the account again behind its second place, and signs the path that is without that place.
+        if is_secondary && let Some(again) = below.strip_prefix(&account).and_then(|rest| rest.strip_prefix('/')) {
+            below = again.to_owned();
+            path = path.replacen(&format!("/{named}"), "", 1);
+        }
         Ok(Self { method, path, query, headers, account, is_secondary, below, base })
     }
 

@@ -84,17 +84,27 @@ impl Server {
         let _open = Open::new(Arc::clone(&self.door));
         // Answers are sent in whole pieces already.
         let _ = stream.set_nodelay(true);
+        let end = CancellationToken::new();
+        let client = self.door.coordinator.connected(peer, end.clone());
+        let way = Way { peer, is_encrypted: self.tls.is_some(), client: client.as_deref() };
+        let talk = self.greet(stream, way, stop);
+        // Who watches may end it.
+        let _ = end.run_until_cancelled(talk).await;
+    }
+
+    async fn greet(&self, stream: TcpStream, way: Way<'_>, stop: CancellationToken) {
+        let peer = way.peer;
         match &self.tls {
-            None => self.talk(stream, Way { peer, is_encrypted: false }, stop).await,
+            None => self.talk(stream, way, stop).await,
             Some(acceptor) => match tokio::time::timeout(HANDSHAKE_TIME, acceptor.accept(stream)).await {
-                Ok(Ok(stream)) => self.talk(stream, Way { peer, is_encrypted: true }, stop).await,
+                Ok(Ok(stream)) => self.talk(stream, way, stop).await,
                 Ok(Err(error)) => tracing::info!(%peer, %error, "no TLS handshake"),
                 Err(_) => tracing::info!(%peer, "no TLS handshake in time"),
             },
         }
     }
 
-    async fn talk(&self, stream: impl AsyncRead + AsyncWrite + Unpin, way: Way, stop: CancellationToken) {
+    async fn talk(&self, stream: impl AsyncRead + AsyncWrite + Unpin, way: Way<'_>, stop: CancellationToken) {
         let answer = service_fn(|request: Request<Incoming>| async move {
             let (parts, body) = request.into_parts();
             let body = read_body(body).await;

@@ -18,6 +18,7 @@ mod expr;
 mod findings;
 mod functions;
 mod grouping;
+mod guest;
 mod handles;
 mod in_turn;
 pub mod key_range;
@@ -52,5 +53,6 @@ mod views;
 mod workers;
 
 pub use engine::{Engine, EngineConfig, ScratchStore};
+pub use guest::{Guest, GuestCost, GuestLocks, Guests};
 pub use mount::{MountName, MountNameError, MountedStore};
 pub use settings::EgtMode;

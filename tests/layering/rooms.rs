@@ -42,6 +42,7 @@ const ROOMS: &[&str] = &[
     "sequence",
     "tuning",
     "engine",
+    "guest",
     "handles",
     "functions",
     "nesting",

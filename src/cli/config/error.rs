@@ -50,6 +50,8 @@ pub enum ConfigError {
     NoTls { at: Origin },
     #[error("{at}: metrics need an address of their own, {address} is where clients connect")]
     SharedAddress { at: Origin, address: SocketAddr },
+    #[error("{at}: the Azure SDKs need an address of their own, {address} is taken by another option")]
+    RestAddress { at: Origin, address: SocketAddr },
     #[error("{at}: \"{value}\" is not valid, it must be {reason}")]
     Value { at: Origin, value: String, reason: Reason },
 }

@@ -9,8 +9,8 @@ use std::path::Path;
 use tablegate_sql::MountName;
 
 use super::{ConfigError, Layer, Origin, account, account_use, checked, names_account, text_of};
-use crate::cli::account::{AccountConfig, AccountUse};
 use crate::cli::settings::{self, VARIABLE_PREFIX};
+use crate::cli::store_account::{AccountConfig, AccountUse};
 
 /// The mount that is no other store.
 const PUBLIC: &str = "public";

@@ -9,12 +9,13 @@ use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 use tablegate_pg::Counters;
+use tablegate_rest::OperationFigures;
 use tablegate_sql::Engine;
 use tablegate_sql::statistics::{Figures, LockFigures, Memory, StatementFigures};
 use tablegate_store::model::EdmDateTime;
 use tablegate_store::table::StoreFigures;
 
-use super::process;
+use super::{Monitored, process};
 
 /// What the text is.
 pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -25,9 +26,10 @@ pub(super) struct Source {
 }
 
 impl Source {
-    pub fn new(engine: Arc<Engine>, counters: Arc<Counters>, max_connections: usize, started: EdmDateTime) -> Self {
+    pub fn new(monitored: Monitored) -> Self {
+        let Monitored { engine, counters, rest, max_connections, started, draining: _ } = monitored;
         let mut registry = Registry::default();
-        registry.register_collector(Box::new(Server { engine, counters, max_connections, started }));
+        registry.register_collector(Box::new(Server { engine, counters, rest, max_connections, started }));
         Self { registry }
     }
 
@@ -45,6 +47,7 @@ impl Source {
 struct Server {
     engine: Arc<Engine>,
     counters: Arc<Counters>,
+    rest: Option<Arc<tablegate_rest::Counters>>,
     max_connections: usize,
     started: EdmDateTime,
 }
@@ -66,7 +69,8 @@ impl Collector for Server {
         write_transactions(&mut out, &figures)?;
         write_locks(&mut out, figures.locks)?;
         write_memory(&mut out, &figures)?;
-        write_store(&mut out, figures.store)
+        write_store(&mut out, figures.store)?;
+        self.rest.as_ref().map_or(Ok(()), |rest| write_rest(&mut out, rest))
     }
 }
 
@@ -143,6 +147,27 @@ fn write_memory(out: &mut Writer<'_>, figures: &Figures) -> fmt::Result {
     let Memory { used, limit } = figures.write_memory;
     out.bytes("tablegate_transaction_memory", "Memory that writes of open transactions hold", used)?;
     out.bytes("tablegate_transaction_memory_limit", "Memory that writes of open transactions may hold", limit)
+}
+
+/// The door for the Azure SDKs.
+fn write_rest(out: &mut Writer<'_>, rest: &tablegate_rest::Counters) -> fmt::Result {
+    let operations: Vec<OperationFigures> = rest.operations().collect();
+    out.rest_requests(
+        "tablegate_rest_requests",
+        "Requests of the REST protocol, by operation and class of status",
+        &operations,
+    )?;
+    out.rest_times("tablegate_rest_request_duration", "Time from the head of requests to their answers", &operations)?;
+    let (entities, scanned) = rest.entities();
+    out.counter("tablegate_rest_entities", "Entities that these returned or wrote", entities)?;
+    out.counter("tablegate_rest_entities_scanned", "Entities that these looked at", scanned)?;
+    let (received, sent) = rest.bytes();
+    out.bytes_total("tablegate_rest_received", "Bodies of these requests", received)?;
+    out.bytes_total("tablegate_rest_sent", "Bodies of their answers", sent)?;
+    let (accepted, refused, open) = rest.connections();
+    out.counter("tablegate_rest_connections_accepted", "Connections of the REST protocol", accepted)?;
+    out.counter("tablegate_rest_connections_refused", "Those that were one too many", refused)?;
+    out.gauge("tablegate_rest_connections", "Those that are open", open)
 }
 
 /// What the store does not tell is left out.
@@ -252,6 +277,28 @@ impl Writer<'_> {
                 let labels = [("kind", statement.kind), ("outcome", outcome)];
                 family.encode_family(&labels)?.encode_counter::<NoLabelSet, _, f64>(&count, None)?;
             }
+        }
+        Ok(())
+    }
+
+    fn rest_requests(&mut self, name: &str, help: &str, operations: &[OperationFigures]) -> fmt::Result {
+        const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
+        let mut family = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
+        for operation in operations {
+            for (class, count) in CLASSES.into_iter().zip(operation.by_class).filter(|(_, count)| *count > 0) {
+                let labels = [("operation", operation.name), ("status", class)];
+                family.encode_family(&labels)?.encode_counter::<NoLabelSet, _, f64>(&count, None)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn rest_times(&mut self, name: &str, help: &str, operations: &[OperationFigures]) -> fmt::Result {
+        let mut family = self.0.encode_descriptor(name, help, Some(&Unit::Seconds), MetricType::Histogram)?;
+        for OperationFigures { name, by_class, time, spans } in operations {
+            let labels = [("operation", *name)];
+            let mut histogram = family.encode_family(&labels)?;
+            histogram.encode_histogram::<NoLabelSet>(time.as_secs_f64(), by_class.iter().sum(), spans, None)?;
         }
         Ok(())
     }

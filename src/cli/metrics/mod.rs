@@ -41,6 +41,8 @@ const FAREWELL: Duration = Duration::from_secs(1);
 pub struct Monitored {
     pub engine: Arc<Engine>,
     pub counters: Arc<Counters>,
+    /// Of the door for the Azure SDKs, where it is open.
+    pub rest: Option<Arc<tablegate_rest::Counters>>,
     pub max_connections: usize,
     pub started: EdmDateTime,
     /// The server takes no new clients any more.
@@ -49,10 +51,7 @@ pub struct Monitored {
 
 /// Answers until `stop`: longer than the server takes clients, so that its end can be watched.
 pub async fn serve(listener: TcpListener, monitored: Monitored, stop: CancellationToken) {
-    let endpoint = Arc::new(Endpoint {
-        draining: monitored.draining.clone(),
-        source: Source::new(monitored.engine, monitored.counters, monitored.max_connections, monitored.started),
-    });
+    let endpoint = Arc::new(Endpoint { draining: monitored.draining.clone(), source: Source::new(monitored) });
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {

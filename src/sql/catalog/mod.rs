@@ -190,6 +190,26 @@ impl Catalog {
         self.common.claims.take(name).await
     }
 
+    /// Whether a table of the server's own store is on its way in or out.
+    pub(crate) fn is_doomed(&self, table: &TableName) -> bool {
+        let public = &self.parts.public;
+        public.state().doomed.contains(&public.stored_as(table))
+    }
+
+    /// The number that locks of a table of the server's own store are known by, declared or found.
+    pub(crate) fn oid_of_stored(&self, table: &TableName) -> u32 {
+        let public = &self.parts.public;
+        let stored = public.stored_as(table);
+        public.state().owner_of(&stored).map_or_else(|| found::found_oid(&stored), |owner| owner.relation.oid)
+    }
+
+    /// The SQL name of a table of the server's own store, declared or found.
+    pub(crate) fn name_of_stored(&self, table: &TableName) -> String {
+        let public = &self.parts.public;
+        let owner = public.state().owner_of(&public.stored_as(table)).map(|owner| owner.relation.name.clone());
+        owner.unwrap_or_else(|| table.as_str().to_owned())
+    }
+
     /// An OID that nothing had before, and all of the block behind it.
     pub(crate) fn next_oid(&self, place: Place) -> u32 {
         match self.parts.at(place) {

@@ -10,7 +10,7 @@ use tablegate_store::model::{ETag, EntityKey, StoredEntity};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::locks::{HeldLocks, LockError, LockWait, Locks, Mark, TableMode};
-use crate::place::{Place, Stores};
+use crate::place::{Place, StoredTable, Stores};
 use crate::relation::Relation;
 use crate::syntax::RowStrength;
 
@@ -109,6 +109,31 @@ impl Claims {
         strength: RowStrength,
     ) -> bool {
         self.held.lock_rows(&relation.stored, keys, strength)
+    }
+
+    /// Locks rows of a table for a client that is of no session, and the table as a statement that writes does.
+    ///
+    /// # Errors
+    /// 55P03 when it takes longer than this, 40P01 when it would never end.
+    pub async fn lock_as_guest(
+        &mut self,
+        table: &StoredTable,
+        oid: u32,
+        keys: &[&EntityKey],
+        strength: RowStrength,
+        patience: Duration,
+    ) -> SqlResult<()> {
+        let wait = LockWait::AtMost(None);
+        let held = &mut self.held;
+        let all = async {
+            held.lock_table(oid, TableMode::RowExclusive, wait).await?;
+            for key in keys {
+                held.lock_row(table, key, strength, wait).await?;
+            }
+            Ok(())
+        };
+        let locked = tokio::time::timeout(patience, all).await.unwrap_or(Err(LockError::Timeout));
+        locked.map_err(|error| error.for_guest(table))
     }
 
     /// Locks a row if no other transaction has it locked; fails instead of waiting (NOWAIT).

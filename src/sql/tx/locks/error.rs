@@ -1,6 +1,6 @@
 //! Why a lock was not granted, and the error that clients get.
 
-use tablegate_store::model::EntityKey;
+use tablegate_store::model::{EntityKey, TableName};
 use tablegate_types::error::{ErrorKind, SqlError};
 
 use crate::relation::Relation;
@@ -38,6 +38,12 @@ impl LockError {
     /// It is the error: 55P03, 40P01 or 53200.
     pub fn for_table(self, relation: &Relation) -> Box<SqlError> {
         self.into_error(&format!("relation \"{}\"", relation.name))
+    }
+
+    /// # Errors
+    /// It is the error: 55P03, 40P01 or 53200.
+    pub fn for_guest(self, table: &TableName) -> Box<SqlError> {
+        self.into_error(&format!("a row of table \"{table}\""))
     }
 
     pub(super) fn into_error(self, what: &str) -> Box<SqlError> {
