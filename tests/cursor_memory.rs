@@ -10,7 +10,7 @@ use tablegate::sql::outcome::Outcome;
 use tablegate::sql::session::{Position, Session, SessionOptions};
 use tablegate::sql::{Engine, EngineConfig};
 use tablegate::store::model::SystemClock;
-use tablegate::types::error::SqlResult;
+use tablegate::types::error::{ErrorKind, SqlResult};
 
 const ROWS: usize = 60_000;
 /// What queries may hold. The table has some 17 MB: each column of a batch that reserved its file would be too much.
@@ -111,4 +111,18 @@ async fn what_operators_reserve_is_what_their_rows_take() {
     let inside = "WITH w AS MATERIALIZED (SELECT id, n FROM flights), d AS (DELETE FROM flights WHERE part = 0 AND id = 1 RETURNING id) \
                   SELECT count(*) FROM w a JOIN w b USING (id), d";
     assert_eq!(run(&mut session, inside).await, [format!("|{ROWS}")]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_functions_make_has_room_in_the_memory_or_is_not_made() {
+    let (mut session, _folder) = session().await;
+    let repeated = |times: u32| format!("SELECT count(*) FROM flights WHERE repeat(a, {times}) <> b");
+    assert_eq!(run(&mut session, &repeated(10)).await, [format!("|{ROWS}")]);
+    for sql in [repeated(1000), "SELECT max(lpad(a, 100000000)) FROM flights".to_owned()] {
+        let refused = try_run(&mut session, &sql).await.unwrap_err();
+        assert_eq!((refused.kind, refused.hint.is_some()), (ErrorKind::OutOfMemory, true), "{sql}: {refused:?}");
+    }
+    let refused = try_run(&mut session, "SELECT repeat(a, 20000000) FROM flights WHERE part = 0").await.unwrap_err();
+    assert_eq!(refused.kind, ErrorKind::LimitExceeded, "{refused:?}");
+    assert_eq!(run(&mut session, &repeated(10)).await, [format!("|{ROWS}")]);
 }

@@ -30,6 +30,9 @@ const SCRATCH_RESERVE_BYTES: u64 = 256 << 20;
 const SCRATCH_CACHE_BYTES: u64 = 32 << 20;
 const SCRATCH_MEMTABLE_BYTES: u64 = 16 << 20;
 
+/// Which part of the memory of queries messages may take that have not arrived yet.
+const PART_OF_MESSAGES: usize = 4;
+
 /// Why the parts could not be put together.
 #[derive(Debug, Error)]
 pub enum WiringError {
@@ -220,6 +223,7 @@ pub fn front_end(config: &Config) -> Result<PgConfig, TlsError> {
     Ok(PgConfig {
         max_connections: config.max_connections,
         max_connections_per_user: config.max_connections_per_user,
+        message_memory: config.query_memory / PART_OF_MESSAGES,
         startup_timeout: config.authentication_timeout,
         drain_timeout: settings::DRAIN_TIMEOUT,
         auth: AuthConfig { method: config.auth, trust_loopback: config.trust_loopback, users: config.users.clone() },

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use bytes::{Buf, Bytes, BytesMut};
 use futures::FutureExt;
+use tablegate_types::error::{ErrorKind, SqlError};
 use tokio::io::{AsyncReadExt, ReadHalf};
 
+use super::arrivals::{Arrivals, Arrived};
 use super::counters::Counters;
 use super::error::Failure;
 use super::halt::Halt;
@@ -41,13 +43,16 @@ pub(super) struct FrameReader {
     buffer: BytesMut,
     /// Bytes left of the CopyData message being read.
     copy_left: usize,
+    /// What the buffer takes of what long messages may take.
+    arrived: Arrived,
     gone: bool,
     counters: Arc<Counters>,
 }
 
 impl FrameReader {
-    pub fn new(half: ReadHalf<Stream>, counters: Arc<Counters>) -> Self {
-        Self { half, buffer: BytesMut::new(), copy_left: 0, gone: false, counters }
+    pub fn new(half: ReadHalf<Stream>, arrivals: Arc<Arrivals>, counters: Arc<Counters>) -> Self {
+        let arrived = Arrived::nothing(arrivals);
+        Self { half, buffer: BytesMut::new(), copy_left: 0, arrived, gone: false, counters }
     }
 
     /// The next message. Can be dropped and called again without losing anything.
@@ -125,7 +130,10 @@ impl FrameReader {
             return Ok(None);
         }
         self.buffer.advance(HEADER);
-        Ok(Some(Frame::Message { tag, body: self.buffer.split_to(body).freeze() }))
+        let body = self.buffer.split_to(body).freeze();
+        // What a statement takes is counted by its pieces. Less than before there is always room for.
+        let _ = self.arrived.hold(self.buffer.len());
+        Ok(Some(Frame::Message { tag, body }))
     }
 
     /// Reads what has arrived. Memory grows with what is received, not with what a length promises.
@@ -136,8 +144,9 @@ impl FrameReader {
         self.buffer.reserve(READ_SIZE);
         match self.half.read_buf(&mut self.buffer).await {
             Ok(read) if read > 0 => {
+                let has_room = self.arrived.hold(self.buffer.len());
                 self.counters.bytes_received.add(read as u64);
-                Ok(())
+                if has_room { Ok(()) } else { Err(Halt::Fatal(no_room())) }
             }
             _ => {
                 self.gone = true;
@@ -145,6 +154,14 @@ impl FrameReader {
             }
         }
     }
+}
+
+/// There is no room for a long message: it was cut off, so the stream cannot be followed any more.
+fn no_room() -> Failure {
+    Failure::Sql(
+        SqlError::new(ErrorKind::OutOfMemory, "too many long messages are arriving")
+            .with_hint("Send rows by COPY or in shorter statements, or raise the limit with --query-memory."),
+    )
 }
 
 /// The longest a message of this type may be. A type that is not one means that the stream cannot be followed any more.

@@ -6,6 +6,7 @@
 
 #![warn(clippy::panic, clippy::unwrap_used)]
 
+mod arrivals;
 mod auth;
 mod binary;
 mod body;
@@ -45,6 +46,8 @@ pub struct PgConfig {
     pub max_connections: usize,
     /// Sessions of one user at once.
     pub max_connections_per_user: Option<usize>,
+    /// Bytes that long messages of all clients may have before they are complete.
+    pub message_memory: usize,
     /// Time from the connection to the end of its start-up: handshake, password and all.
     pub startup_timeout: Duration,
     /// How long running statements may go on after a shutdown was asked for.
@@ -66,6 +69,7 @@ impl Default for PgConfig {
         Self {
             max_connections: 100,
             max_connections_per_user: None,
+            message_memory: 256 << 20,
             startup_timeout: Duration::from_secs(60),
             drain_timeout: Duration::from_secs(10),
             auth: AuthConfig::default(),

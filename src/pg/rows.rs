@@ -23,7 +23,7 @@ use super::params::Format;
 /// Most columns of a result, as in PostgreSQL.
 const MAX_COLUMNS: usize = 1664;
 /// How long rows are written without a pause for other clients: one that reads as fast as they come keeps the thread.
-const TURN: Duration = Duration::from_millis(2);
+const TURN: Duration = Duration::from_millis(1);
 
 /// Appends what describes a result: RowDescription, or NoData for none. Columns without a format are text.
 ///

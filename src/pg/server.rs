@@ -14,6 +14,7 @@ use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::arrivals::Arrivals;
 use super::auth::Gate;
 use super::cancel::{CancelRegistry, Stop};
 use super::connection::Connection;
@@ -51,6 +52,7 @@ pub async fn serve(
         seats: Seats::new(config.max_connections, config.max_connections_per_user),
         gate: Gate::new(&config.auth, config.tls.clone(), config.require_tls),
         cancels: Arc::default(),
+        arrivals: Arrivals::within(config.message_memory),
         kill: CancellationToken::new(),
         shutdown,
         config,
@@ -68,6 +70,8 @@ struct Server {
     seats: Arc<Seats>,
     gate: Gate,
     cancels: Arc<CancelRegistry>,
+    /// Room for messages that have not arrived whole.
+    arrivals: Arc<Arrivals>,
     shutdown: CancellationToken,
     kill: CancellationToken,
 }
@@ -187,7 +191,7 @@ impl Server {
         let kill = self.kill.child_token();
         session.appear(Some(peer), Arc::new(Stop { running: registration.running.clone(), kill: kill.clone() }));
         let interrupts = Interrupts::new(registration.running.clone(), kill, counters.clone());
-        let reader = FrameReader::new(read_half, counters.clone());
+        let reader = FrameReader::new(read_half, self.arrivals.clone(), counters.clone());
         Connection::new(session, reader, outbox, interrupts, self.shutdown.clone()).run().await;
         tracing::info!(%peer, ?user, after = ?began.elapsed(), "disconnected");
     }

@@ -91,8 +91,11 @@ async fn a_cursor_that_is_closed_ends_its_query() {
     client.query("BEGIN").await;
     client.query(&format!("DECLARE c CURSOR FOR SELECT c0 FROM {}", many_rows(9))).await;
     assert_eq!(column(&client.query("FETCH 2 FROM c").await).len(), 2);
-    assert_eq!(error_code(&client.query("SELECT 1 / 0").await), "22012");
+    client.query("CLOSE c").await;
     server.until_idle().await;
+    client.query("DECLARE d CURSOR FOR SELECT a.oid FROM pg_class a, pg_class b, pg_class c, pg_class d").await;
+    assert_eq!(error_code(&client.query("SELECT 1 / 0").await), "22012");
     client.query("ROLLBACK").await;
+    server.until_idle().await;
     server.stop().await;
 }

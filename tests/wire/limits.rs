@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tablegate::pg::{Method, PgConfig};
 
-use crate::wire::harness::{Client, Message, VERSION_3_0, column, query, startup, tags};
+use crate::wire::harness::{Client, Message, VERSION_3_0, column, error, error_code, query, startup, tags};
 use crate::wire::logins::{Door, serve};
 
 /// The FATAL that ends the connection.
@@ -101,5 +101,49 @@ async fn a_silent_client_does_not_keep_its_locks() {
     failed.query("SET idle_in_transaction_session_timeout = '50ms'").await;
     failed.query("BEGIN; SELECT nothing").await;
     assert_eq!(last_words(&mut failed).await.code(), "25P03");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_text_of_many_pieces_is_refused_before_it_is_read() {
+    let server = serve(PgConfig::default()).await;
+    let mut client = server.client().await;
+    let many = 2 << 20;
+    for text in [";".repeat(2 * many), " ".repeat(3 * many), format!("SELECT 1 IN ({}1)", "1,".repeat(many))] {
+        let messages = client.query(&text).await;
+        assert_eq!(error_code(&messages), "53200");
+        let hint = error(&messages).field('H').unwrap();
+        assert!(hint.contains("COPY") && hint.contains("--query-memory"), "{hint}");
+    }
+    // Nothing of it is left, and a long text is not many pieces.
+    let long = format!("SELECT length('{}')", "x".repeat(many));
+    assert_eq!(column(&client.query(&long).await), [many.to_string()]);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn messages_that_do_not_end_share_what_there_is() {
+    const MIB: usize = 1 << 20;
+    let config = PgConfig { message_memory: 8 * MIB, ..PgConfig::default() };
+    let counters = config.counters.clone();
+    let server = serve(config).await;
+    // A message that promises more than there comes of it, and it is read before the next one.
+    let send_half = async |client: &mut Client, bytes: usize| {
+        let mut half = [&b"Q"[..], &(32_i32 << 20).to_be_bytes()].concat();
+        half.resize(bytes, b' ');
+        let before = counters.bytes_received.get();
+        client.write(&half).await;
+        while counters.bytes_received.get() < before + half.len() as u64 {
+            tokio::task::yield_now().await;
+        }
+    };
+    let (mut first, mut second) = (server.client().await, server.client().await);
+    send_half(&mut first, 5 * MIB).await;
+    send_half(&mut second, 3 * MIB).await;
+    second.write(b" ").await;
+    assert_eq!(last_words(&mut second).await.code(), "53200");
+    let mut other = server.client().await;
+    assert_eq!(column(&other.query("SELECT 1").await), ["1"]);
+    drop(first);
     server.stop().await;
 }

@@ -21,7 +21,6 @@ pub(crate) struct StatementMoments {
 }
 
 impl StatementMoments {
-
     fn of(options: &ConfigOptions) -> Option<&Self> {
         options.extensions.get::<Self>()
     }

@@ -15,7 +15,9 @@ use datafusion::logical_expr::{
 };
 use tablegate_types::edm::assign;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
-use tablegate_types::functions::{self, allowance, Argument, Arguments, Asked, Call, Overload, Resolved, Type, Volatility};
+use tablegate_types::functions::{
+    self, Argument, Arguments, Asked, Call, Overload, Resolved, Type, Volatility, allowance,
+};
 use tablegate_types::sql_type::{SqlType, TYPE_KEY};
 
 use super::held::{held, left};

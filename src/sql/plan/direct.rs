@@ -31,6 +31,16 @@ use crate::outcome::RowStream;
 use crate::reads::Reads;
 use crate::scan::{DirectScan, RelationProvider};
 
+/// Handing so many rows, and fewer, to other threads would take longer than it keeps one from others.
+const SHORT_ROWS: usize = 2_000;
+
+/// How many rows a read may give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Length {
+    Short,
+    Long,
+}
+
 /// A query that is one scan, and expressions over its rows.
 #[derive(Debug)]
 pub(super) struct DirectRead {
@@ -78,11 +88,11 @@ impl DirectRead {
         Ok(Shape::of(&optimized).map(|shape| shape.read(receivers, state)).transpose()?.flatten())
     }
 
-    /// The rows with these parameters; `None` when their keys do not say all about which ones.
+    /// The rows with these parameters, and whether they may be many; `None` when their keys do not say all about which ones.
     ///
     /// # Errors
     /// None are expected from the call itself. The stream ends with an error when the store or an expression fails.
-    pub fn rows(&self, parameters: &[ScalarValue], reads: &Arc<Reads>) -> SqlResult<Option<RowStream>> {
+    pub fn rows(&self, parameters: &[ScalarValue], reads: &Arc<Reads>) -> SqlResult<Option<(RowStream, Length)>> {
         let outputs = match &self.outputs {
             None => None,
             Some(outputs) => match outputs.ready(parameters)? {
@@ -91,7 +101,7 @@ impl DirectRead {
             },
         };
         if let Some(row) = self.row(parameters, reads)? {
-            return Ok(Some(with_outputs(row, outputs)));
+            return Ok(Some((with_outputs(row, outputs), Length::Short)));
         }
         let Some(plan) = self.keys(parameters)? else { return Ok(None) };
         let direction = if self.order.is_empty() {
@@ -100,8 +110,21 @@ impl DirectRead {
             let Some(direction) = self.scan.direction(&plan, &self.order)? else { return Ok(None) };
             direction
         };
+        let length = self.length(&plan, reads);
         let rows = self.scan.rows(plan, direction, self.fetch, Arc::clone(reads), self.batch_rows);
-        Ok(Some(with_outputs(rows, outputs)))
+        Ok(Some((with_outputs(rows, outputs), length)))
+    }
+
+    /// A partition is taken to be short: it is what is read for a page or a list.
+    fn length(&self, plan: &KeyPlan, reads: &Reads) -> Length {
+        let is_cut = self.fetch.is_some_and(|fetch| fetch <= SHORT_ROWS);
+        if is_cut || plan.ranges().all(|range| range.partitions.as_point().is_some()) {
+            return Length::Short;
+        }
+        match reads.readers.size_of(&self.scan.relation.stored) {
+            Some(size) if size.entities <= SHORT_ROWS as u64 => Length::Short,
+            Some(_) | None => Length::Long,
+        }
     }
 
     /// Whether [`DirectRead::single`] may give a row.

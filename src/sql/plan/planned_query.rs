@@ -11,7 +11,7 @@ use tablegate_types::sql_type::SqlType;
 use tablegate_types::style::Style;
 
 use super::assigned::{Receiver, check_constants, check_types};
-use super::direct::DirectRead;
+use super::direct::{DirectRead, Length};
 use crate::catalog::{CatalogView, View};
 use crate::engine::Engine;
 use crate::outcome::{ResultColumn, RowStream};
@@ -99,7 +99,11 @@ impl PlannedQuery {
         }
         let Some(read) = self.direct(engine)? else { return Ok(None) };
         check_constants(&self.plan, &self.receivers, self.style)?;
-        read.rows(parameters, reads)
+        let rows = read.rows(parameters, reads)?;
+        Ok(rows.map(|(rows, length)| match length {
+            Length::Short => rows,
+            Length::Long => engine.workers().read(rows),
+        }))
     }
 
     /// Whether it may be a read of one row by its key, with nothing computed: that depends on its parameters too.

@@ -1,15 +1,18 @@
 //! The threads that run plans: others than those that serve clients, and behind them, so that a client is heard however much
 //! is computed for others.
 //!
-//! Reads by key and writes of single rows are no plans; they are done where they are asked for.
+//! Reads by key and writes of single rows are no plans; they are done where they are asked for. A scan of a large table is read here
+//! too, though it needs no plan.
 
 mod given;
 mod priority;
 
 use std::future::Future;
+use std::pin::pin;
 
+use arrow::record_batch::RecordBatch;
 use datafusion::execution::SendableRecordBatchStream;
-use futures::StreamExt;
+use futures::{Stream, StreamExt, stream};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::interrupt::Interrupt;
 use tokio::runtime::{Builder, Runtime};
@@ -62,18 +65,12 @@ impl Workers {
         let (tell, told) = oneshot::channel();
         let (give, given) = mpsc::channel(READY_BATCHES);
         let task = runtime.spawn(async move {
-            let mut rows = match plan.await {
+            let rows = match plan.await {
                 Ok(rows) => rows,
                 Err(error) => return drop(tell.send(Err(error))),
             };
-            if tell.send(Ok(())).is_err() {
-                return;
-            }
-            while let Some(batch) = rows.next().await {
-                let failed = batch.is_err();
-                if give.send(batch.map_err(Into::into)).await.is_err() || failed {
-                    return;
-                }
+            if tell.send(Ok(())).is_ok() {
+                give_all(rows.map(|batch| batch.map_err(Into::into)), give).await;
             }
         });
         let mut rows = Given::new(given, task, interrupt);
@@ -85,9 +82,32 @@ impl Workers {
         Ok(Box::pin(Turns::new(rows)))
     }
 
+    /// Rows of a long scan, read on these threads from when they are first asked for.
+    pub fn read(&self, rows: RowStream) -> RowStream {
+        let Some(runtime) = &self.runtime else { return rows };
+        let runtime = runtime.handle().clone();
+        let begun = async move {
+            let (give, given) = mpsc::channel(READY_BATCHES);
+            let task = runtime.spawn(give_all(rows, give));
+            Given::new(given, task, Interrupt::default())
+        };
+        Box::pin(Turns::new(Box::pin(stream::once(begun).flatten())))
+    }
+
     /// How many tasks are left: none when nothing runs.
     pub fn tasks(&self) -> usize {
         self.runtime.as_ref().map_or(0, |runtime| runtime.metrics().num_alive_tasks())
+    }
+}
+
+/// Hands rows over as they are taken, up to the first error.
+async fn give_all(rows: impl Stream<Item = SqlResult<RecordBatch>>, give: mpsc::Sender<SqlResult<RecordBatch>>) {
+    let mut rows = pin!(rows);
+    while let Some(batch) = rows.next().await {
+        let failed = batch.is_err();
+        if give.send(batch).await.is_err() || failed {
+            return;
+        }
     }
 }
 

@@ -262,7 +262,8 @@ impl Call {
         &self,
         mut value: impl FnMut(usize) -> SqlResult<Option<T::Native>>,
     ) -> SqlResult<ArrayRef> {
-        let values = self.each_row().map(|row| row.and_then(|row| if self.is_null(row) { Ok(None) } else { value(row) }));
+        let values =
+            self.each_row().map(|row| row.and_then(|row| if self.is_null(row) { Ok(None) } else { value(row) }));
         self.primitive_result(values.collect::<SqlResult<PrimitiveArray<T>>>()?)
     }
 
