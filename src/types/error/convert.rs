@@ -100,9 +100,16 @@ impl From<ArrowError> for Box<SqlError> {
             ArrowError::ArithmeticOverflow(text) => SqlError::new(ErrorKind::NumericOutOfRange, text),
             ArrowError::CastError(text) | ArrowError::ParseError(text) => cast_error(text),
             ArrowError::NotYetImplemented(text) => SqlError::new(ErrorKind::FeatureNotSupported, text),
+            ArrowError::OffsetOverflowError(_) => too_long(),
             other => SqlError::new(ErrorKind::Internal, other.to_string()),
         }
     }
+}
+
+/// The texts of a batch are as long together as no column can be.
+fn too_long() -> Box<SqlError> {
+    SqlError::new(ErrorKind::LimitExceeded, "requested length too large")
+        .with_hint("Make shorter values, or put together fewer rows at a time.")
 }
 
 /// Arrow says only in words what kind of cast failed.
