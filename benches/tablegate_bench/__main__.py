@@ -11,6 +11,7 @@ from statistics import median
 import duckdb
 
 import analytics
+import beside
 import entities
 import keys
 import pages
@@ -36,7 +37,7 @@ class Size:
 
 FULL = Size(1_000_000, 10_000_000, 100_000, (0.1, 1.0), 6, 3)
 QUICK = Size(100_000, 300_000, 20_000, (0.01,), 3, 1)
-PARTS = ("keys", "scans", "many", "tpch", "pages")
+PARTS = ("keys", "scans", "beside", "many", "tpch", "pages")
 
 
 class Bench:
@@ -93,6 +94,9 @@ class Bench:
         analytics.all_rows(self.report, self.ours, self.postgres, "kv", self.size.runs)
         analytics.dirty(self.report, self.ours, "kv", found, self.size.runs)
 
+    def beside(self):
+        beside.measure(self.report, self.ours, self.postgres, self.size.entities // 1000, self.size.seconds)
+
     def many(self):
         size, table = self.size, "many"
         self.load("few", size.few_entities)
@@ -145,7 +149,7 @@ def main():
         bench = Bench(work, QUICK if arguments.quick else FULL)
         try:
             bench.idle()
-            if "keys" in parts or "scans" in parts:
+            if {"keys", "scans", "beside"} & set(parts):
                 bench.copy()
             for part in PARTS:
                 if part in parts:

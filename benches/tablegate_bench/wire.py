@@ -21,7 +21,7 @@ class Connection:
     def __init__(self, port: int, database: str, user: str = "bench"):
         self.socket = socket.create_connection(("127.0.0.1", port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.buffer = bytearray()
+        self.port, self.buffer, self.key = port, bytearray(), b""
         parameters = f"user\0{user}\0database\0{database}\0\0".encode()
         self.socket.sendall(struct.pack("!ii", len(parameters) + 8, 196608) + parameters)
         self._until_ready()
@@ -29,6 +29,12 @@ class Connection:
     def close(self):
         self.socket.sendall(b"X\0\0\0\4")
         self.socket.close()
+
+    def cancel(self):
+        """Asks the server to end what this session is doing; comes back when it has been told."""
+        with socket.create_connection(("127.0.0.1", self.port)) as other:
+            other.sendall(struct.pack("!ii", 16, 80877102) + self.key)
+            other.recv(1)
 
     def query(self, sql: str) -> list:
         """The rows of the last statement, cells as text or None."""
@@ -94,6 +100,8 @@ class Connection:
                 return rows
             if kind == b"E":
                 self._fail(kind, body)
+            if kind == b"K":
+                self.key = body
             if kind == b"T":
                 rows = []
             if kind == b"C":
