@@ -234,7 +234,7 @@ async fn compare(store: &Store, scan: Scan, expected: &[(&EntityKey, &Held)]) {
 }
 
 fn row(key: &EntityKey, properties: &BTreeMap<String, EdmValue>, etag: &ETag) -> Vec<Option<EdmValue>> {
-    let mut row = [key.partition.as_str(), key.row.as_str(), etag.as_str()].map(|cell| Some(text(cell))).to_vec();
+    let mut row = [key.partition.as_str(), key.row.as_str(), &etag.text()].map(|cell| Some(text(cell))).to_vec();
     for property_name in ["x", "y", "z"] {
         let value = properties.get(property_name);
         row.push(value.map(|value| text(&value.as_ref().to_string())));

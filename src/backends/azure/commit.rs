@@ -181,7 +181,8 @@ fn written(operation: &Operation, part: &Part) -> Result<Written, StoreError> {
 
 /// The service derives its ETags from the Timestamp. Only what clients are shown relies on that.
 fn timestamp_of(etag: &ETag) -> Option<EdmDateTime> {
-    let (_, text) = etag.as_str().split_once("datetime'")?;
+    let text = etag.text();
+    let (_, text) = text.split_once("datetime'")?;
     EdmDateTime::parse(&text.split_once('\'')?.0.replace("%3A", ":").replace("%3a", ":"))
 }
 

@@ -49,7 +49,7 @@ impl Entries {
     ) -> SqlResult<Option<BTreeMap<EntityKey, StoredEntity>>> {
         let mut now = BTreeMap::new();
         for (key, version) in versions(reader, table).await? {
-            let known = self.known.get(&key).filter(|entry| entry.etag.as_str() == version).cloned();
+            let known = self.known.get(&key).filter(|entry| entry.etag.text() == version).cloned();
             let entry = match known {
                 Some(entry) => entry,
                 None => match reader.get(table, &key).await? {

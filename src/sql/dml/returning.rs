@@ -182,17 +182,17 @@ impl Returning {
         let written: Vec<_> = keys
             .iter()
             .map(|key| match versions.get(key) {
-                Some(Written::Entity { etag, timestamp }) => Some((etag.as_str(), timestamp.unix_micros())),
+                Some(Written::Entity { etag, timestamp }) => Some((etag.text(), timestamp.unix_micros())),
                 Some(Written::Deleted) | None => None,
             })
             .collect();
         let mut columns = batch.columns().to_vec();
         if let Some(etag) = index(&ColumnSource::ETag) {
-            let etags: StringArray = written.iter().map(|w| w.map(|(etag, _)| etag)).collect();
+            let etags: StringArray = written.iter().map(|w| w.as_ref().map(|(etag, _)| etag)).collect();
             columns[etag] = keep_unknown(&columns[etag], Arc::new(etags))?;
         }
         if let Some(timestamp) = index(&ColumnSource::Timestamp) {
-            let at: TimestampMicrosecondArray = written.iter().map(|w| w.map(|(_, at)| at)).collect();
+            let at: TimestampMicrosecondArray = written.iter().map(|w| w.as_ref().map(|(_, at)| *at)).collect();
             columns[timestamp] = keep_unknown(&columns[timestamp], Arc::new(at.with_timezone("UTC")))?;
         }
         Ok(RecordBatch::try_new(batch.schema(), columns)?)

@@ -77,17 +77,48 @@ impl EdmDateTime {
         let at = self.naive();
         let (year, month, day) = (at.year(), at.month(), at.day());
         let (hour, minute, second) = (at.hour(), at.minute(), at.second());
-        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}{colon}{minute:02}{colon}{second:02}")?;
-        let mut fraction = self.0.rem_euclid(TICKS_PER_SECOND);
+        // Written for each row of some scans, so without the formatter.
+        let mut text = Digits { bytes: [0; 48], length: 0 };
+        text.put(year.unsigned_abs(), 4).mark("-").put(month, 2).mark("-").put(day, 2).mark("T");
+        text.put(hour, 2).mark(colon).put(minute, 2).mark(colon).put(second, 2);
+        let mut fraction = u32::try_from(self.0.rem_euclid(TICKS_PER_SECOND)).unwrap_or_default();
         if fraction != 0 {
             let mut width = 7;
-            while fraction % 10 == 0 {
+            while fraction.is_multiple_of(10) {
                 fraction /= 10;
                 width -= 1;
             }
-            write!(f, ".{fraction:0width$}")?;
+            text.mark(".").put(fraction, width);
         }
-        f.write_str("Z")
+        f.write_str(text.mark("Z").as_str())
+    }
+}
+
+/// A short text of numbers and what is between them.
+struct Digits {
+    bytes: [u8; 48],
+    length: usize,
+}
+
+impl Digits {
+    /// Appends a number with zeros in front.
+    fn put(&mut self, mut number: u32, width: usize) -> &mut Self {
+        for digit in self.bytes[self.length..self.length + width].iter_mut().rev() {
+            *digit = b'0' + u8::try_from(number % 10).unwrap_or_default();
+            number /= 10;
+        }
+        self.length += width;
+        self
+    }
+
+    fn mark(&mut self, mark: &str) -> &mut Self {
+        self.bytes[self.length..self.length + mark.len()].copy_from_slice(mark.as_bytes());
+        self.length += mark.len();
+        self
+    }
+
+    fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..self.length]).unwrap_or_default()
     }
 }
 

@@ -1,5 +1,6 @@
 //! ETags: opaque version marks of stored entities.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -9,7 +10,14 @@ use super::EdmDateTime;
 
 /// An entity's version as the store printed it. Opaque: only equality has a meaning.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct ETag(Arc<str>);
+pub struct ETag(Version);
+
+/// A text that is exactly what [`ETag::of_timestamp`] prints is kept as that Timestamp, and no other one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Version {
+    Of(EdmDateTime),
+    Text(Arc<str>),
+}
 
 /// The text is not an ETag: RFC 9110 allows `"..."` and `W/"..."` of visible characters.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -26,14 +34,16 @@ impl ETag {
             && opaque.ends_with('"')
             && opaque.bytes().all(|b| b > b' ' && b != 0x7f)
             && opaque.bytes().filter(|b| *b == b'"').count() == 2;
-        if legal { Ok(Self(raw.into())) } else { Err(ETagError(raw.to_owned())) }
+        if !legal {
+            return Err(ETagError(raw.to_owned()));
+        }
+        let of_timestamp = timestamp_in(raw).map(Self::of_timestamp).filter(|etag| etag.text() == raw);
+        Ok(of_timestamp.unwrap_or_else(|| Self(Version::Text(raw.into()))))
     }
 
     /// The service's form: the entity's Timestamp with `:` percent-encoded.
     pub fn of_timestamp(timestamp: EdmDateTime) -> Self {
-        let mut text = String::with_capacity(48);
-        Self::write_of_timestamp(timestamp, &mut text).expect("writing into a String cannot fail");
-        Self(text.into())
+        Self(Version::Of(timestamp))
     }
 
     /// Appends what [`ETag::of_timestamp`] would hold, without making an `ETag`: for building columns.
@@ -43,14 +53,26 @@ impl ETag {
         out.write_str("'\"")
     }
 
-    pub fn as_str(&self) -> &str {
-        &self.0
+    pub fn text(&self) -> Cow<'_, str> {
+        match &self.0 {
+            Version::Of(timestamp) => {
+                let mut text = String::with_capacity(48);
+                Self::write_of_timestamp(*timestamp, &mut text).expect("writing into a String cannot fail");
+                Cow::Owned(text)
+            }
+            Version::Text(text) => Cow::Borrowed(text),
+        }
     }
+}
+
+fn timestamp_in(raw: &str) -> Option<EdmDateTime> {
+    let quoted = raw.strip_prefix("W/\"datetime'")?.strip_suffix("'\"")?;
+    EdmDateTime::parse(&quoted.replace("%3A", ":"))
 }
 
 impl fmt::Display for ETag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.text())
     }
 }
 
@@ -62,11 +84,23 @@ mod tests {
     fn has_the_services_form() {
         let at = EdmDateTime::parse("2021-09-21T00:54:03.1536324Z").unwrap();
         let etag = ETag::of_timestamp(at);
-        assert_eq!(etag.as_str(), "W/\"datetime'2021-09-21T00%3A54%3A03.1536324Z'\"");
-        assert_eq!(ETag::parse(etag.as_str()), Ok(etag.clone()));
+        assert_eq!(etag.text(), "W/\"datetime'2021-09-21T00%3A54%3A03.1536324Z'\"");
+        assert_eq!(ETag::parse(&etag.text()), Ok(etag.clone()));
         let mut column = String::new();
         ETag::write_of_timestamp(at, &mut column).unwrap();
-        assert_eq!(column, etag.as_str());
+        assert_eq!(column, etag.text());
+    }
+
+    #[test]
+    fn two_are_equal_when_their_texts_are() {
+        let at = EdmDateTime::parse("2021-09-21T00:54:03.15Z").unwrap();
+        let etag = ETag::of_timestamp(at);
+        for other in ["2021-09-21T00%3A54%3A03.1500000Z", "2021-09-21T00%3a54%3a03.15Z", "2021-09-21T00:54:03.15Z"] {
+            let text = format!("W/\"datetime'{other}'\"");
+            let other = ETag::parse(&text).unwrap();
+            assert_eq!(other.text(), text);
+            assert_ne!(other, etag);
+        }
     }
 
     #[test]

@@ -123,7 +123,7 @@ impl EntityColumns {
     /// [`Unfit`], as [`EntityColumns::set`].
     pub fn push(&mut self, stored: &StoredEntity) -> Result<(), Unfit> {
         let key = &stored.entity.key;
-        self.start(key.partition.as_str(), key.row.as_str(), stored.timestamp, RowETag::Text(stored.etag.as_str()));
+        self.start(key.partition.as_str(), key.row.as_str(), stored.timestamp, RowETag::Text(&stored.etag.text()));
         let columns = Arc::clone(&self.columns);
         for (index, name) in columns.properties() {
             if let Some(value) = stored.entity.properties.get(name.as_str()) {

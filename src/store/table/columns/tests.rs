@@ -42,7 +42,7 @@ fn system_columns_come_from_the_entity() {
     builder.finish_row();
     let batch = builder.take().unwrap().unwrap();
     let text = |i: usize| -> Vec<_> { batch.column(i).as_string::<i32>().iter().flatten().collect() };
-    assert_eq!(text(0), [entity.etag.as_str(); 2]);
+    assert_eq!(text(0), [&*entity.etag.text(); 2]);
     assert_eq!(text(1), ["r", "s"]);
     assert_eq!(text(3), ["p", "p"]);
     // The 100 ns digit is rounded down.

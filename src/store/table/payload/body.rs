@@ -43,7 +43,7 @@ pub fn operation_bytes_at_most(table: &TableName, operation: &Operation) -> usiz
     let version = match operation {
         Operation::Merge(_, IfMatch::ETag(etag))
         | Operation::Replace(_, IfMatch::ETag(etag))
-        | Operation::Delete(_, IfMatch::ETag(etag)) => etag.as_str().len(),
+        | Operation::Delete(_, IfMatch::ETag(etag)) => etag.text().len(),
         _ => 0,
     };
     let frame = FRAME_BYTES_MAX + table.as_str().len() + version + keys;
