@@ -134,11 +134,23 @@ pub fn writers() {
         let mut tasks = tokio::task::JoinSet::new();
         for writer in 0..WRITERS {
             let store = Arc::clone(&store);
+            // Half of them hand over one batch after the other, the others windows: in most of these their rewritten rows
+            // occur several times.
             tasks.spawn(async move {
-                for batch in 0.. {
-                    let mark = Mark { round, writer, batch };
-                    store.commit(mark.to_batch()).await.unwrap();
-                    child::say([format!("{round} {writer} {batch}")]);
+                let mut next = 0;
+                loop {
+                    let many = if writer % 2 == 0 { 1 } else { 1 + (next * 7 + writer) % 25 };
+                    let marks = (next..next + many).map(|batch| Mark { round, writer, batch });
+                    if many == 1 {
+                        for mark in marks.clone() {
+                            store.commit(mark.to_batch()).await.unwrap();
+                        }
+                    } else {
+                        let outcome = store.commit_window(marks.clone().map(Mark::to_batch).collect()).await;
+                        assert!(outcome.iter().all(Result::is_ok), "{outcome:?}");
+                    }
+                    child::say(marks.map(|mark| format!("{round} {writer} {}", mark.batch)));
+                    next += many;
                 }
             });
         }

@@ -35,7 +35,7 @@ pub(super) const QUEUE: usize = 256;
 /// Most rows of a dropped table that are removed at a time, with commits waiting behind.
 const REMOVED_AT_ONCE: usize = 500;
 /// A round that has got so many operations takes no further job: those who came since wait for its sync, and no longer.
-const ROUND_OPERATIONS: usize = 4_000;
+const ROUND_OPERATIONS: usize = 2_000;
 /// With less room than this, in bytes, a disk is full: the engine writes its files in pieces of up to this size.
 const FULL: u64 = 64 * 1024 * 1024;
 

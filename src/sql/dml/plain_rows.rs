@@ -125,6 +125,7 @@ impl PlainRows {
 pub(crate) async fn insert_all(rows: Vec<Entity>, writes: &mut Writes<'_>) -> SqlResult<Changed> {
     let count = rows.len() as u64;
     for entity in rows {
+        entity.check()?;
         writes.insert(entity).await?;
     }
     writes.finish().await?;

@@ -131,6 +131,8 @@ impl RowUpdate {
         change.removed.iter().for_each(|name| properties.remove(name.as_str()));
         properties.merge(change.set);
         writes.delete(key.clone(), etag).await?;
-        writes.insert(tablegate_store::model::Entity::new(new_key, properties)).await
+        let entity = tablegate_store::model::Entity::new(new_key, properties);
+        entity.check()?;
+        writes.insert(entity).await
     }
 }

@@ -200,12 +200,11 @@ impl<'a> Writes<'a> {
         Ok(current)
     }
 
-    /// Adds an entity that must not be there.
+    /// Adds an entity that must not be there. The caller has checked its limits ([`Entity::check`]).
     ///
     /// # Errors
     /// 23505 when it is known to be there, 0A000 or 54000 when a block would break a rule of EGTs.
     pub async fn insert(&mut self, entity: Entity) -> SqlResult<()> {
-        entity.check()?;
         let is_there = match self.learns_of_keys_at_commit() {
             true => self.own_image(&entity.key)?.flatten().is_some(),
             false => self.lock_current(&entity.key).await?.is_some(),
@@ -216,12 +215,11 @@ impl<'a> Writes<'a> {
         self.put_insertion(entity).await
     }
 
-    /// Adds an entity that was looked for and not found.
+    /// Adds an entity that was looked for and not found. The caller has checked its limits.
     ///
     /// # Errors
     /// As [`Writes::insert`].
     pub async fn insert_absent(&mut self, entity: Entity) -> SqlResult<()> {
-        entity.check()?;
         self.put_insertion(entity).await
     }
 

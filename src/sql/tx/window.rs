@@ -21,8 +21,8 @@ pub(super) const BYTES_MAX: usize = 16 * 1024 * 1024;
 pub(super) struct Window {
     /// In the order they came, each with its position in the statement's input.
     operations: Vec<(u64, Operation)>,
-    /// Each one's place among them, by its key.
-    places: HashTable<usize>,
+    /// Each one's place among them, by its key: once they do not come in ascending order any more.
+    places: Option<HashTable<usize>>,
     key_hash: SeededHash,
     bytes: usize,
 }
@@ -30,8 +30,18 @@ pub(super) struct Window {
 impl Window {
     /// What is to be done to this key.
     pub fn get(&self, key: &EntityKey) -> Option<&Operation> {
-        let is_it = |place: &usize| self.operations[*place].1.key() == key;
-        self.places.find(self.key_hash.of(key), is_it).map(|place| &self.operations[*place].1)
+        match &self.places {
+            Some(places) => {
+                let is_it = |place: &usize| self.operations[*place].1.key() == key;
+                places.find(self.key_hash.of(key), is_it).map(|place| &self.operations[*place].1)
+            }
+            // Most rows come behind all that are here.
+            None if self.operations.last().is_none_or(|(_, last)| last.key() < key) => None,
+            None => {
+                let found = self.operations.binary_search_by(|(_, known)| known.key().cmp(key));
+                found.ok().map(|place| &self.operations[place].1)
+            }
+        }
     }
 
     pub fn is_full(&self) -> bool {
@@ -41,9 +51,18 @@ impl Window {
     /// Takes an operation on a key that is not here yet; positions ascend.
     pub fn push(&mut self, position: u64, operation: Operation) {
         self.bytes += operation.entity().map_or(0, Entity::stored_size);
-        let (hash, place) = (self.key_hash.of(operation.key()), self.operations.len());
+        let ascends = self.operations.last().is_none_or(|(_, last)| last.key() < operation.key());
         self.operations.push((position, operation));
-        self.places.insert_unique(hash, place, |place| self.key_hash.of(self.operations[*place].1.key()));
+        let known = match &mut self.places {
+            None if ascends => return,
+            Some(_) => self.operations.len() - 1,
+            None => 0,
+        };
+        let hash_of = |place: usize| self.key_hash.of(self.operations[place].1.key());
+        let places = self.places.get_or_insert_default();
+        for place in known..self.operations.len() {
+            places.insert_unique(hash_of(place), place, |place| hash_of(*place));
+        }
     }
 
     /// Gives out all that is collected as entity group transactions, in the order of their first rows.
@@ -52,7 +71,7 @@ impl Window {
     /// When an entity breaks a limit.
     pub fn take(&mut self, table: &TableName) -> SqlResult<Vec<Egt>> {
         self.bytes = 0;
-        self.places.clear();
+        self.places = None;
         let mut operations = std::mem::take(&mut self.operations);
         // Stable: in a partition they stay in the order they came.
         operations.sort_by(|(_, one), (_, other)| one.key().partition.cmp(&other.key().partition));

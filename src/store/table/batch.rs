@@ -179,6 +179,10 @@ impl BatchBuilder {
             Ok(length) => {
                 (self.bytes_at_most, self.counted) = (length.at_most, length.counted);
                 self.note_row(&operation.key().row);
+                if self.operations.is_empty() {
+                    // Where each row is a partition of its own there is no second one.
+                    self.operations.reserve_exact(1);
+                }
                 self.operations.push(operation);
                 Ok(())
             }

@@ -76,6 +76,95 @@ async fn a_holder_goes_ahead_of_those_who_wait_for_it() {
     assert!(lock(&mut a, 1, RowStrength::Update, LockWait::No).await.unwrap());
 }
 
+fn lock_many(held: &mut HeldLocks, rows: std::ops::Range<usize>, strength: RowStrength) -> bool {
+    let keys: Vec<EntityKey> = rows.map(key).collect();
+    held.lock_rows(&table(), keys.iter(), strength)
+}
+
+#[tokio::test]
+async fn many_rows_are_locked_at_once_and_each_keeps_others_out() {
+    let locks = Arc::new(Locks::default());
+    let [mut a, mut b, mut c] = [1, 2, 3].map(|process| HeldLocks::new(locks.clone(), process));
+    let mark = a.mark();
+    assert!(lock_many(&mut a, 0..1000, RowStrength::Update));
+    assert!(a.holds_rows());
+    // What the transaction has it has under any name.
+    assert!(lock(&mut a, 7, RowStrength::Update, LockWait::No).await.unwrap());
+    assert_eq!(lock(&mut b, 8, RowStrength::KeyShare, LockWait::No).await, Err(LockError::Busy));
+    lock(&mut b, 1000, RowStrength::Update, LockWait::No).await.unwrap();
+    let (mut one, mut other) = (
+        Box::pin(lock(&mut b, 9, RowStrength::Update, FOREVER)),
+        Box::pin(lock(&mut c, 9, RowStrength::Update, FOREVER)),
+    );
+    assert_waits!(one);
+    assert_waits!(other);
+    a.release_to(mark);
+    assert!(!one.await.unwrap());
+    assert_waits!(other);
+    drop(b);
+    other.await.unwrap();
+    drop((a, c));
+    assert!(locks.is_unused());
+}
+
+#[tokio::test]
+async fn many_rows_are_not_locked_at_once_where_others_have_one() {
+    let locks = Arc::new(Locks::default());
+    let [mut a, mut b, mut c] = [1, 2, 3].map(|process| HeldLocks::new(locks.clone(), process));
+    lock(&mut a, 500, RowStrength::KeyShare, FOREVER).await.unwrap();
+    assert!(!lock_many(&mut b, 0..1000, RowStrength::Update));
+    assert!(!b.holds_rows() && b.is_empty());
+    assert!(lock_many(&mut b, 0..500, RowStrength::Update));
+    assert!(!lock_many(&mut b, 600..700, RowStrength::Update), "one note for each transaction");
+    assert!(!lock_many(&mut c, 499..510, RowStrength::Update), "the first of them is noted");
+    assert!(lock_many(&mut c, 501..510, RowStrength::Update));
+    drop((a, b, c));
+    assert!(locks.is_unused());
+}
+
+#[tokio::test]
+async fn a_circle_of_many_rows_and_one_is_found() {
+    let locks = Arc::new(Locks::default());
+    let [mut a, mut b] = [1, 2].map(|process| HeldLocks::new(locks.clone(), process));
+    lock(&mut b, 2000, RowStrength::Update, FOREVER).await.unwrap();
+    assert!(lock_many(&mut a, 0..100, RowStrength::NoKeyUpdate));
+    let mut wait = Box::pin(lock(&mut b, 5, RowStrength::Update, FOREVER));
+    assert_waits!(wait);
+    let circle = lock(&mut a, 2000, RowStrength::Update, FOREVER).await;
+    assert!(matches!(circle, Err(LockError::Deadlock(_))), "{circle:?}");
+    drop(a);
+    wait.await.unwrap();
+    drop(b);
+    assert!(locks.is_unused());
+}
+
+/// However the two meet, never do both have the row.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_rows_and_single_ones_exclude_each_other() {
+    let locks = Arc::new(Locks::default());
+    let holders = Arc::new(AtomicI64::new(0));
+    let tasks = (0..4).map(|process| {
+        let (locks, holders) = (locks.clone(), holders.clone());
+        tokio::spawn(async move {
+            for round in 0..300_usize {
+                let mut held = HeldLocks::new(locks.clone(), process);
+                let has_all = process % 2 == 0 && lock_many(&mut held, 0..40, RowStrength::Update);
+                if !has_all {
+                    lock(&mut held, (round * 7) % 3 + 1, RowStrength::Update, FOREVER).await.unwrap();
+                    lock(&mut held, 10, RowStrength::Update, FOREVER).await.unwrap();
+                }
+                assert_eq!(holders.fetch_add(1, Ordering::SeqCst), 0, "one at a time has row 10");
+                tokio::task::yield_now().await;
+                holders.fetch_sub(1, Ordering::SeqCst);
+            }
+        })
+    });
+    for done in join_all(tasks).await {
+        done.unwrap();
+    }
+    assert!(locks.is_unused());
+}
+
 #[tokio::test]
 async fn a_wait_ends_when_its_time_is_over() {
     let locks = Arc::new(Locks::default());
