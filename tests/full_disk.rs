@@ -44,6 +44,10 @@ pub async fn a_failed_write_is_repaired_in_place() {
     on_a_small_disk("full_disk::repaired_in_place");
 }
 
+pub async fn a_disk_that_fills_up_within_a_load_keeps_what_it_says() {
+    on_a_small_disk("full_disk::full_within_a_load");
+}
+
 /// A file that takes room.
 struct Ballast(PathBuf);
 
@@ -148,4 +152,33 @@ pub fn repaired_in_place() {
         assert!((0..=1).contains(&unknown), "{acknowledged} rows were acknowledged, {rows} are there");
         insert(&client, 1_000_003).await.unwrap();
     });
+}
+
+/// One statement of many windows: the disk is full somewhere among them.
+pub fn full_within_a_load() {
+    child::run(async {
+        let disk = disk();
+        let client = server(&disk, 0).await;
+        let ballast = Ballast::new(&disk, 20 * MIB);
+        let load = "INSERT INTO t SELECT 'p' || n, n, repeat('x', 2000) FROM generate_series(1, 60000) n";
+        let error = client.batch_execute(load).await.unwrap_err();
+        let error = error.as_db_error().expect("an answer of the server").clone();
+        assert!([OUTCOME_UNKNOWN, DISK_FULL].contains(&error.code().code()), "{error:?}");
+        let told = error.detail().and_then(committed_rows).unwrap_or_default();
+        ballast.remove();
+        while let Err(refused) = insert(&client, 1_000_002).await {
+            assert_eq!(refused, DISK_FULL);
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        let rows = count(&client).await - 1;
+        // What was not answered may be there: at most the pieces that were under way.
+        assert!((told..=told + 5_000).contains(&rows), "{told} rows were acknowledged, {rows} are there");
+        client.batch_execute("INSERT INTO t SELECT 'q' || n, n, 'x' FROM generate_series(1, 5000) n").await.unwrap();
+        assert_eq!(count(&client).await, rows + 5_001);
+    });
+}
+
+/// How many rows an error says were committed.
+fn committed_rows(detail: &str) -> Option<i64> {
+    detail.split(" with ").nth(1)?.split(' ').next()?.parse().ok()
 }

@@ -32,10 +32,12 @@ macro_rules! tests {
 /// What this program does where another one starts it for that.
 const ROLES: &[(&str, fn())] = roles! {
     crash::alterations::alterations,
+    crash::loads::loads,
     crash::sequences::counters,
     crash::writers::writers,
     crash_observe::writers,
     full_disk::refused_before_writing,
+    full_disk::full_within_a_load,
     full_disk::repaired_in_place,
 };
 
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
     let tests = tests! {
         crash::acknowledged_batches_survive_a_kill_whole,
         crash::alterations::a_kill_leaves_the_old_table_or_the_new_one,
+        crash::loads::a_kill_leaves_all_of_a_loaded_table_or_nothing,
         crash::power_loss::a_store_that_does_not_sync_is_found_out,
         crash::power_loss::acknowledged_batches_survive_a_loss_of_power_whole,
         crash::power_loss::columns_are_those_of_the_rows_after_a_loss_of_power,
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
         crash::sequences::no_value_is_given_out_twice_across_kills,
         crash_observe::transactions_and_their_violations_survive_together,
         full_disk::a_failed_write_is_repaired_in_place,
+        full_disk::a_disk_that_fills_up_within_a_load_keeps_what_it_says,
         full_disk::a_full_disk_is_refused_before_writing,
     };
     libtest_mimic::run(&Arguments::from_args(), tests).exit_code()

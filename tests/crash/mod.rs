@@ -4,6 +4,7 @@
 //! at a random moment. A folder stays for several rounds, so files are flushed and merged under the writers too.
 
 pub mod alterations;
+pub mod loads;
 pub mod power_loss;
 pub mod segments;
 pub mod sequences;

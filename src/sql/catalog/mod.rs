@@ -75,6 +75,7 @@ pub use sequence::{Sequence, SequenceOptions, SequenceOwner, SequenceState};
 pub(crate) use sequence_names::{called, default_as_kept, default_as_shown, name_of, next_call, sequence_in};
 pub use session::{Search, SessionCatalog};
 pub use staged::StagedCatalog;
+pub(crate) use stored::MadeTable;
 pub use view::{CatalogMoment, CatalogView};
 pub(crate) use view_renaming::{label, rename_relation};
 pub(crate) use view_text::{ident, query_of, text_of};

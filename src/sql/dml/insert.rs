@@ -127,6 +127,18 @@ impl PreparedInsert {
         matches!(self.source, Source::Values(_))
     }
 
+    /// How many rows it adds where it does nothing else; `None` where it may change rows that are there, or leave some out.
+    /// Those of a query count as very many.
+    pub fn rows_only_added(&self) -> Option<usize> {
+        if !matches!(self.conflict, OnConflict::Refuse) {
+            return None;
+        }
+        Some(match &self.source {
+            Source::Query { .. } => usize::MAX,
+            Source::Values(values) => values.rows().len(),
+        })
+    }
+
     /// Whether ON CONFLICT may change the keys of rows.
     pub fn assigns_key(&self) -> bool {
         self.conflict.assigns_key()

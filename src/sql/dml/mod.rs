@@ -231,6 +231,14 @@ impl PreparedDml {
         }
     }
 
+    /// How many rows it adds to one table, where it does nothing else: see [`PreparedInsert::rows_only_added`].
+    pub fn rows_only_added(&self) -> Option<usize> {
+        match self {
+            PreparedDml::Insert(insert) => insert.rows_only_added(),
+            PreparedDml::Update(_) | PreparedDml::Delete(_) | PreparedDml::Merge(_) | PreparedDml::With(_) => None,
+        }
+    }
+
     /// Whether it may delete a row under one key and insert it under another.
     pub fn moves_rows(&self) -> bool {
         match self {

@@ -28,6 +28,10 @@ use crate::tx::{Claims, EgtCount, EgtWriter, TableMode};
 /// How often a change is run before the client learns of the conflicts (40001).
 const RUNS_MAX: usize = 100;
 
+/// A statement that adds so many rows to a table that nobody else sees writes them at once. Those of smaller ones are
+/// collected, since each write waits for the disk.
+const WRITTEN_AT_ONCE: usize = 500;
+
 /// A change, and what it was planned from.
 pub(super) struct Change<'a> {
     pub dml: &'a PreparedDml,
@@ -65,7 +69,7 @@ enum Way<'e> {
 
 /// Whose transaction a change belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unit {
+pub(super) enum Unit {
     Block,
     /// Its own, committed as one EGT.
     OneEgt,
@@ -73,6 +77,8 @@ enum Unit {
     Implicit,
     /// Its own, committed as it goes.
     Direct,
+    /// That of a block or of several statements, which has made the table: written as it goes, and seen with it.
+    Unseen,
 }
 
 impl Session {
@@ -84,6 +90,9 @@ impl Session {
         position: Position,
     ) -> SqlResult<Changed> {
         let unit = self.unit(change.dml, position);
+        if self.transaction.writes().unseen_operations() > 0 {
+            Box::pin(self.make_room(change.dml, unit)).await?;
+        }
         let mut claims = None;
         self.lock_target(change.dml, unit, &mut claims).await?;
         if let Some(statement) = change.around {
@@ -145,6 +154,9 @@ impl Session {
         let is_temporary = dml.targets().iter().any(|relation| !relation.place().has_rules());
         let together = moves || is_temporary || dml.has_several_changes();
         let collects = together || self.modes().isolation == Isolation::Serializable;
+        if dml.rows_only_added().is_some_and(|rows| rows >= WRITTEN_AT_ONCE) && self.may_write_at_once(dml.relation()) {
+            return Unit::Unseen;
+        }
         if self.transaction.in_block() {
             Unit::Block
         } else if self.settings.autocommit() == Autocommit::Strict {
@@ -160,7 +172,7 @@ impl Session {
     async fn lock_target(&mut self, dml: &PreparedDml, unit: Unit, claims: &mut Option<Claims>) -> SqlResult<()> {
         let claims = match unit {
             Unit::Direct => claims.get_or_insert_with(|| self.transaction.take_claims()),
-            Unit::Block | Unit::OneEgt | Unit::Implicit => self.transaction.claims_mut(),
+            Unit::Block | Unit::OneEgt | Unit::Implicit | Unit::Unseen => self.transaction.claims_mut(),
         };
         for relation in dml.targets() {
             self.engine.stores().check_writable(relation.place())?;
@@ -245,6 +257,7 @@ impl Session {
                 let writer = self.direct_writer(dml.relation(), dml.verb())?;
                 WriteMode::Direct(Box::new(writer.with_claims(claims)))
             }
+            Unit::Unseen => WriteMode::Direct(Box::new(self.unseen_writer(dml.relation(), dml.verb())?)),
         };
         let writes = Writes::new(&engine, dml.relation().clone(), reads, mode);
         let mut writes = writes.locking_early(run.locks_early);
@@ -260,7 +273,9 @@ impl Session {
         let claims = writes.into_claims();
         self.transaction.end_statement();
         self.record_direct(footprint.as_ref(), committed, result.is_err());
-        self.tell_about_split(committed);
+        if unit == Unit::Direct {
+            self.tell_about_split(committed);
+        }
         let can_repeat =
             unit == Unit::Direct && committed == EgtCount::default() && !self.modes().isolation.keeps_snapshot();
         match result {

@@ -24,14 +24,15 @@ impl Session {
     }
 
     /// Everything that is committed together: the writes, the changes of the catalogue, and the record of the rules that
-    /// the writes break.
+    /// the writes break. Before that comes what nobody sees without it.
     async fn commit_group(
         &mut self,
-        writes: WriteSet,
+        mut writes: WriteSet,
         catalog: StagedCatalog,
         observed: &Observed,
         footprint: &Footprint,
     ) -> SqlResult<()> {
+        Box::pin(self.write_unseen(&mut writes)).await?;
         let mut group = CommitGroup::default();
         group.add_writes(writes)?;
         if !observed.breaches().is_empty() {
@@ -81,7 +82,11 @@ impl Session {
     }
 }
 
-async fn write_all(writer: &mut EgtWriter, operations: impl Iterator<Item = SqlResult<Operation>>) -> SqlResult<()> {
+/// Commits operations as the entity group transactions they fit into.
+pub(super) async fn write_all(
+    writer: &mut EgtWriter,
+    operations: impl Iterator<Item = SqlResult<Operation>>,
+) -> SqlResult<()> {
     for operation in operations {
         writer.push(operation?).await?;
     }

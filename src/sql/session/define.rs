@@ -75,8 +75,8 @@ impl Session {
         declaration.oid = catalog.next_oid(place);
         let table = declaration.oid;
         let owner = self.rights.user().to_owned();
+        self.transaction.keep(fresh);
         let staged = self.transaction.catalog_mut();
-        staged.keep(fresh);
         staged.put_access(place, Access::made_by(&owner, table));
         staged.put(declaration)?;
         for mut sequence in sequences {
@@ -203,8 +203,8 @@ impl Session {
         let mut declaration = reads.catalog.declaration_of(relation, false);
         let fresh = self.engine.catalog().make_next(&mut declaration).await?;
         self.transaction.writes_mut().forget(&relation.stored);
+        self.transaction.keep(fresh);
         let staged = self.transaction.catalog_mut();
-        staged.keep(fresh);
         if relation.kind == RelationKind::Found {
             staged.give_up(relation.stored.clone());
         }

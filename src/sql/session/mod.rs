@@ -34,6 +34,7 @@ mod set_config;
 mod show;
 mod statements;
 mod temporary;
+mod unseen;
 mod utility;
 mod views;
 

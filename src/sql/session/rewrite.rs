@@ -50,8 +50,8 @@ impl Session {
         loader.finish().await.map_err(|error| copy.told(error))?;
         drop(planner);
         self.transaction.writes_mut().forget(&before.stored);
+        self.transaction.keep(fresh);
         let staged = self.transaction.catalog_mut();
-        staged.keep(fresh);
         if before.kind == RelationKind::Found {
             staged.give_up(before.stored.clone());
         }

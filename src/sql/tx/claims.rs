@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tablegate_store::model::{ETag, EntityKey, StoredEntity};
+use tablegate_store::table::{AtOnce, ScanColumns};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::locks::{HeldLocks, LockError, LockWait, Locks, Mark, TableMode};
@@ -172,6 +173,30 @@ impl Claims {
             Some(now) if now.etag == *version => Found::Unchanged,
             Some(_) => Found::Changed,
         })
+    }
+
+    /// The first of some rows that is not any more what it was found to be, and what has become of it.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn first_changed<'k>(
+        &self,
+        relation: &Relation,
+        found: impl Iterator<Item = (&'k EntityKey, &'k ETag)>,
+    ) -> SqlResult<Option<(&'k EntityKey, Found)>> {
+        let reader = self.stores.at(relation.place())?.reader();
+        let no_columns = ScanColumns::new(Vec::new());
+        for (key, version) in found {
+            let at_once = reader.get_at_once(&relation.stored, key.as_pair(), &no_columns, &mut |_, _| true)?;
+            if matches!(at_once, AtOnce::Entity(timestamp) if ETag::of_timestamp(timestamp) == *version) {
+                continue;
+            }
+            let found = self.compare(relation, key, version).await?;
+            if found != Found::Unchanged {
+                return Ok(Some((key, found)));
+            }
+        }
+        Ok(None)
     }
 
     /// The row as it is in the store now.

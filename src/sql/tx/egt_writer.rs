@@ -2,17 +2,17 @@
 //!
 //! Used outside blocks: what fits one EGT is atomic, what does not becomes several, each atomic, many of them under way
 //! at once while the statement goes on ([`InFlight`]). How many were committed is counted for the NOTICE and, when the
-//! statement fails, for the error's DETAIL. With [`Claims`], the rows are locked in key order just before they are
-//! committed, and free again when they are.
+//! statement fails, for the error's DETAIL. With [`Claims`], the rows are locked just before they are committed, at once or
+//! in key order, and free again when they are.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tablegate_store::model::EntityKey;
+use tablegate_store::model::{ETag, EntityKey};
 use tablegate_store::table::{CommitError, IfMatch, Operation, Rejection, StoreError, TableStore, Written, payload};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
-use super::claims::{Claims, Found, changed_since_snapshot};
+use super::claims::{Claims, changed_since_snapshot};
 use super::in_flight::{Egt, Failure, InFlight};
 use super::locks::Mark;
 use super::window::Window;
@@ -20,6 +20,9 @@ use crate::observe::Footprint;
 use crate::progress::{Report, Shown};
 use crate::relation::Relation;
 use crate::syntax::RowStrength;
+
+/// So many rows are locked at once, fewer one by one.
+const LOCKED_TOGETHER: usize = 16;
 
 /// What was committed so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -39,6 +42,8 @@ pub(crate) struct EgtWriter {
     failed_at: Option<u64>,
     /// An error was given out that says what is committed.
     has_told: bool,
+    /// Nobody sees the table before the transaction commits: no error says what is in it.
+    is_unseen: bool,
     /// What the statement writes, kept only for observe mode.
     footprint: Option<Footprint>,
     report: Option<Report>,
@@ -58,6 +63,7 @@ impl EgtWriter {
             position: 0,
             failed_at: None,
             has_told: false,
+            is_unseen: false,
             footprint: None,
             report: None,
             shown: None,
@@ -71,6 +77,13 @@ impl EgtWriter {
     pub fn with_claims(mut self, claims: Claims) -> Self {
         self.outset = claims.mark();
         self.claims = Some(claims);
+        self
+    }
+
+    /// For a table that nobody else sees yet: what is written goes with it, unless it is committed.
+    #[must_use]
+    pub fn unseen(mut self) -> Self {
+        self.is_unseen = true;
         self
     }
 
@@ -169,7 +182,7 @@ impl EgtWriter {
             Ok(()) => {
                 self.has_told = true;
                 self.failed_at = told_of;
-                with_committed(error, self.committed())
+                self.with_committed(error)
             }
         }
     }
@@ -254,7 +267,11 @@ impl EgtWriter {
     fn told(&mut self, failure: Failure) -> Box<SqlError> {
         self.has_told = true;
         self.failed_at = failure.position;
-        with_committed(commit_error(&self.relation, failure.error), self.committed())
+        self.with_committed(commit_error(&self.relation, failure.error))
+    }
+
+    fn with_committed(&self, error: Box<SqlError>) -> Box<SqlError> {
+        if self.is_unseen { error } else { with_committed(error, self.committed()) }
     }
 
     fn show(&mut self) {
@@ -263,35 +280,55 @@ impl EgtWriter {
         }
     }
 
-    /// Locks the rows of these operations in key order.
+    /// Locks the rows of these operations: at once if nobody has one of them, else one after the other in key order.
     ///
     /// # Errors
     /// When one cannot be locked; 40001 when one of several has changed since it was read.
     async fn lock(&self, claims: &mut Claims, egts: &[Egt]) -> SqlResult<()> {
-        let mut unsure = Vec::new();
         let mut operations: Vec<&Operation> = egts.iter().flat_map(|egt| egt.batch.operations()).collect();
-        operations.sort_unstable_by(|one, other| one.key().cmp(other.key()));
-        for operation in operations {
-            let (strength, version) = match operation {
-                Operation::Merge(_, IfMatch::ETag(version)) | Operation::Replace(_, IfMatch::ETag(version)) => {
-                    (RowStrength::NoKeyUpdate, Some(version))
+        let mut unsure = Vec::new();
+        if operations.len() >= LOCKED_TOGETHER && self.lock_together(claims, &operations) {
+            unsure.extend(operations.into_iter().filter_map(|operation| Some((operation.key(), version(operation)?))));
+        } else {
+            operations.sort_unstable_by(|one, other| one.key().cmp(other.key()));
+            for operation in operations {
+                let unchanged = claims.lock(&self.relation, operation.key(), strength(operation)).await?;
+                if let Some(version) = version(operation).filter(|_| !unchanged) {
+                    unsure.push((operation.key(), version));
                 }
-                Operation::Delete(_, IfMatch::ETag(version)) => (RowStrength::Update, Some(version)),
-                _ => (RowStrength::Update, None),
-            };
-            let unchanged = claims.lock(&self.relation, operation.key(), strength).await?;
-            if let Some(version) = version.filter(|_| !unchanged) {
-                unsure.push((operation.key(), version));
             }
         }
         // A single one that has to fail does so before anything is committed. Of several, some would be.
-        for (key, version) in unsure.into_iter().filter(|_| egts.len() > 1) {
-            let found = claims.compare(&self.relation, key, version).await?;
-            if found != Found::Unchanged {
-                return Err(changed_since_snapshot(&self.relation, key, found));
-            }
+        let checked = unsure.into_iter().filter(|_| egts.len() > 1);
+        match claims.first_changed(&self.relation, checked).await? {
+            Some((key, found)) => Err(changed_since_snapshot(&self.relation, key, found)),
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Locks all of the rows at once, where no other transaction has one of them.
+    fn lock_together(&self, claims: &mut Claims, operations: &[&Operation]) -> bool {
+        let Some(strongest) = operations.iter().map(|operation| strength(operation)).max() else { return true };
+        // A row that is locked already would be locked a second time under another name.
+        !claims.holds_rows() && claims.lock_rows(&self.relation, operations.iter().map(|o| o.key()), strongest)
+    }
+}
+
+/// How strongly the row of an operation is locked.
+fn strength(operation: &Operation) -> RowStrength {
+    match operation {
+        Operation::Merge(_, IfMatch::ETag(_)) | Operation::Replace(_, IfMatch::ETag(_)) => RowStrength::NoKeyUpdate,
+        _ => RowStrength::Update,
+    }
+}
+
+/// The version that the row was read in.
+fn version(operation: &Operation) -> Option<&ETag> {
+    match operation {
+        Operation::Merge(_, IfMatch::ETag(version))
+        | Operation::Replace(_, IfMatch::ETag(version))
+        | Operation::Delete(_, IfMatch::ETag(version)) => Some(version),
+        _ => None,
     }
 }
 

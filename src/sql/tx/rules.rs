@@ -92,7 +92,7 @@ fn refusal(rule: Rule, writes: &WriteSet, what: Unit) -> Box<SqlError> {
             format!("{what} cannot write more than {EGT_MAX_OPERATIONS} entities"),
         )
         .with_detail(holds(writes))
-        .with_hint(what.way_out(&format!("Commit after at most {EGT_MAX_OPERATIONS} rows"))),
+        .with_hint(what.way_out_of_many()),
         Rule::TooLarge => SqlError::new(ErrorKind::LimitExceeded, format!("{what} cannot carry 4 MiB or more"))
             .with_detail(format!(
                 "Its payload would be {} bytes; it must be smaller than {EGT_MAX_BYTES}.",
@@ -115,6 +115,19 @@ impl Unit {
         match self {
             Unit::Block => format!("{advice}."),
             Unit::Statement => format!("{advice}, or SET egt.autocommit = split to run the statement as several."),
+        }
+    }
+}
+
+impl Unit {
+    fn way_out_of_many(self) -> String {
+        let advice = format!("Commit after at most {EGT_MAX_OPERATIONS} rows");
+        match self {
+            Unit::Block => format!(
+                "{advice}; or write outside a transaction block (AUTOCOMMIT), where one INSERT or COPY takes any number of rows; \
+                 or make the table in the same block; or SET egt.mode = observe."
+            ),
+            Unit::Statement => self.way_out(&advice),
         }
     }
 }

@@ -10,9 +10,9 @@ use super::rules::{self, Unit};
 use super::serial::{CommitTurn, SerialTransaction};
 use super::write_set::Mark;
 use super::{WriteSet, WriteSpace, locks};
-use crate::catalog::{CatalogMoment, StagedCatalog};
+use crate::catalog::{CatalogMoment, MadeTable, StagedCatalog};
 use crate::observe::{Footprint, Observed, Rule, SeenStatement};
-use crate::place::Place;
+use crate::place::{Place, StoredTable};
 use crate::relation::Relation;
 use crate::syntax::{NamedModes, TransactionModes};
 
@@ -42,6 +42,8 @@ pub(crate) struct Transaction {
     has_begun: bool,
     /// What all its statements read, where its isolation asks for that.
     snapshot: Option<Snapshot>,
+    /// How many savepoints were ever made: each has a number.
+    savepoints_made: u64,
 }
 
 /// What the statements of a transaction read.
@@ -73,6 +75,7 @@ struct Block {
 #[derive(Debug)]
 struct Savepoint {
     name: String,
+    number: u64,
     before: StatementMark,
     locks: locks::Mark,
     modes: TransactionModes,
@@ -99,6 +102,7 @@ impl Transaction {
             claims,
             has_begun: false,
             snapshot: None,
+            savepoints_made: 0,
         }
     }
 
@@ -293,6 +297,22 @@ impl Transaction {
         &mut self.collected().catalog
     }
 
+    /// Keeps a stored table that was made for it until it ends: nobody else sees that before the commit.
+    pub fn keep(&mut self, made: MadeTable) {
+        let savepoints = self.savepoints_made;
+        if let MadeTable::Fresh(fresh) = &made {
+            self.writes_mut().set_unseen(fresh.stored().clone(), savepoints);
+        }
+        self.catalog_mut().keep(made);
+    }
+
+    /// Whether what is written to this stored table goes when it does: the transaction has made it, and no savepoint is
+    /// between the two.
+    pub fn may_write_at_once(&self, table: &StoredTable) -> bool {
+        let Some(since) = self.writes().unseen_since(table) else { return false };
+        self.block.iter().flat_map(|block| &block.savepoints).all(|savepoint| savepoint.number <= since)
+    }
+
     /// After a row of a block: whether its writes are still one EGT.
     ///
     /// # Errors
@@ -363,10 +383,11 @@ impl Transaction {
     /// # Errors
     /// 25P01 outside a block.
     pub fn savepoint(&mut self, name: String) -> SqlResult<()> {
-        let locks = self.claims.mark();
+        let (locks, number) = (self.claims.mark(), self.savepoints_made + 1);
         let block = self.block_for("SAVEPOINT")?;
         let (before, modes) = (block.collected.mark(), block.modes);
-        block.savepoints.push(Savepoint { name, before, locks, modes });
+        block.savepoints.push(Savepoint { name, number, before, locks, modes });
+        self.savepoints_made = number;
         Ok(())
     }
 

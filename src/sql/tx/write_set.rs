@@ -27,6 +27,19 @@ pub(crate) struct WriteSet {
     tables: BTreeMap<StoredTable, TableWrites<Layers<Arc<NetWrite>>>>,
     totals: Totals,
     keeper: Keeper,
+    /// Stored tables that the transaction made, each with the number of its last savepoint then.
+    unseen: BTreeMap<StoredTable, u64>,
+}
+
+/// What holds for writes to a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rules {
+    /// Those of entity group transactions.
+    Egt,
+    /// None: only that all of it is committed, or nothing.
+    None,
+    /// None at all: nobody sees the table before the commit, so they are written before.
+    Unseen,
 }
 
 /// The collected writes to one table.
@@ -56,17 +69,26 @@ struct Totals {
     at_home: usize,
     other_tables: usize,
     other_partitions: usize,
-    /// Those of the other tables.
+    /// Those of tables of which all is committed, or nothing.
     free_operations: usize,
     free_bytes: usize,
+    /// Those of tables that nobody sees before the commit.
+    unseen_operations: usize,
 }
 
 impl Totals {
-    fn add(&mut self, table: &StoredTable, partition: &PartitionKey, bytes: usize) {
-        if !table.place.has_rules() {
-            self.free_operations += 1;
-            self.free_bytes += bytes;
-            return;
+    fn add(&mut self, rules: Rules, table: &StoredTable, partition: &PartitionKey, bytes: usize) {
+        match rules {
+            Rules::Egt => {}
+            Rules::None => {
+                self.free_operations += 1;
+                self.free_bytes += bytes;
+                return;
+            }
+            Rules::Unseen => {
+                self.unseen_operations += 1;
+                return;
+            }
         }
         let (home_table, home_partition) = self.home.get_or_insert_with(|| (table.clone(), partition.clone()));
         let (other_table, other_partition) = (home_table != table, home_partition != partition);
@@ -77,11 +99,18 @@ impl Totals {
         self.at_home += usize::from(!other_table && !other_partition);
     }
 
-    fn remove(&mut self, table: &StoredTable, partition: &PartitionKey, bytes: usize) {
-        if !table.place.has_rules() {
-            self.free_operations -= 1;
-            self.free_bytes -= bytes;
-            return;
+    fn remove(&mut self, rules: Rules, table: &StoredTable, partition: &PartitionKey, bytes: usize) {
+        match rules {
+            Rules::Egt => {}
+            Rules::None => {
+                self.free_operations -= 1;
+                self.free_bytes -= bytes;
+                return;
+            }
+            Rules::Unseen => {
+                self.unseen_operations -= 1;
+                return;
+            }
         }
         let Some((home_table, home_partition)) = &self.home else { return };
         let (other_table, other_partition) = (home_table != table, home_partition != partition);
@@ -98,11 +127,42 @@ impl Totals {
 
 impl WriteSet {
     pub fn new(space: Arc<WriteSpace>) -> Self {
-        Self { tables: BTreeMap::new(), totals: Totals::default(), keeper: Keeper::new(space) }
+        let (tables, totals, unseen) = (BTreeMap::new(), Totals::default(), BTreeMap::new());
+        Self { tables, totals, keeper: Keeper::new(space), unseen }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.totals.operations + self.totals.free_operations == 0
+        self.totals.operations + self.totals.free_operations + self.totals.unseen_operations == 0
+    }
+
+    /// The transaction has made this stored table, after so many savepoints: nobody else sees it before the commit.
+    pub fn set_unseen(&mut self, table: StoredTable, savepoints: u64) {
+        self.unseen.insert(table, savepoints);
+    }
+
+    /// How many savepoints there were when the transaction made the stored table; `None` when others made it.
+    pub fn unseen_since(&self, table: &StoredTable) -> Option<u64> {
+        self.unseen.get(table).copied()
+    }
+
+    /// How many operations are collected on tables that nobody else sees.
+    pub fn unseen_operations(&self) -> usize {
+        self.totals.unseen_operations
+    }
+
+    /// The tables that nobody else sees, as far as something is collected for them.
+    pub fn unseen_tables(&self) -> Vec<StoredTable> {
+        let is_written = |table: &&StoredTable| self.tables.contains_key(*table);
+        self.unseen.keys().filter(is_written).cloned().collect()
+    }
+
+    fn rules(&self, table: &StoredTable) -> Rules {
+        match table.place.has_rules() {
+            false => Rules::None,
+            // Nearly always there is none.
+            true if !self.unseen.is_empty() && self.unseen.contains_key(table) => Rules::Unseen,
+            true => Rules::Egt,
+        }
     }
 
     /// Whether nothing was ever collected.
@@ -138,14 +198,14 @@ impl WriteSet {
         }
         let mut totals = Totals::default();
         for (relation, key, write) in self.entries() {
-            totals.add(&relation.stored, &key.partition, write.bytes);
+            totals.add(self.rules(&relation.stored), &relation.stored, &key.partition, write.bytes);
         }
         self.totals = totals;
     }
 
     /// The tables with rules that are written, by their stored names.
     pub fn tables(&self) -> impl Iterator<Item = &Arc<Relation>> {
-        let is_bound = |table: &TableWrites<Layers<_>>| table.relation.place().has_rules();
+        let is_bound = |table: &TableWrites<Layers<_>>| self.rules(&table.relation.stored) == Rules::Egt;
         let is_there = |table: &TableWrites<Layers<_>>| !table.writes.is_empty();
         let written = move |table: &&TableWrites<Layers<_>>| is_bound(table) && is_there(table);
         self.tables.values().filter(written).map(|table| &table.relation)
@@ -185,7 +245,8 @@ impl WriteSet {
     /// The extent of what would be committed of tables with rules.
     pub fn footprint(&self) -> Footprint {
         let mut footprint = Footprint::new();
-        for (relation, key, write) in self.entries().filter(|(relation, ..)| relation.place().has_rules()) {
+        for (relation, key, write) in self.entries().filter(|(relation, ..)| self.rules(&relation.stored) == Rules::Egt)
+        {
             footprint.add(relation, &key.partition, 1, write.bytes);
         }
         footprint
@@ -269,11 +330,25 @@ impl WriteSet {
 
     /// Drops the writes to a table that the transaction drops or empties.
     pub fn forget(&mut self, table: &StoredTable) {
-        let Some(forgotten) = self.tables.remove(table) else { return };
-        for (key, write) in forgotten.writes.moment().iter() {
-            self.totals.remove(table, &key.partition, write.bytes);
+        self.remove_table(table);
+    }
+
+    /// Takes out what is collected for a table: the operations that write it, in key order.
+    pub fn take(
+        &mut self,
+        table: &StoredTable,
+    ) -> Option<(Arc<Relation>, impl Iterator<Item = SqlResult<Operation>> + use<>)> {
+        self.remove_table(table).map(into_operations)
+    }
+
+    fn remove_table(&mut self, table: &StoredTable) -> Option<TableWrites<Layers<Arc<NetWrite>>>> {
+        let removed = self.tables.remove(table)?;
+        let rules = self.rules(table);
+        for (key, write) in removed.writes.moment().iter() {
+            self.totals.remove(rules, table, &key.partition, write.bytes);
         }
         self.recount();
+        Some(removed)
     }
 
     /// The entity as the transaction left it: `None` when it did not touch it, `Some(None)` when it deleted it.
@@ -297,10 +372,7 @@ impl WriteSet {
 
     /// The operations that commit it, by table, in key order.
     pub fn into_operations(self) -> impl Iterator<Item = (Arc<Relation>, impl Iterator<Item = SqlResult<Operation>>)> {
-        self.tables.into_values().map(|table| {
-            let writes = table.writes.into_entries();
-            (table.relation, writes.map(|(key, write)| NetWrite::into_operation(write, key)))
-        })
+        self.tables.into_values().map(into_operations)
     }
 
     fn get(&self, table: &StoredTable, key: &EntityKey) -> Option<&NetWrite> {
@@ -338,7 +410,8 @@ impl WriteSet {
             }
         };
         let most = self.keeper.space().transaction_max();
-        if self.totals.payload_bytes + self.totals.free_bytes + bytes > most {
+        let rules = self.rules(name);
+        if rules != Rules::Unseen && self.totals.payload_bytes + self.totals.free_bytes + bytes > most {
             return Err(too_large(most));
         }
         let fresh =
@@ -349,16 +422,23 @@ impl WriteSet {
         }
         let kept = values.map(|values| self.keeper.keep(values)).transpose()?;
         if let Some(before) = writes.get(&key) {
-            self.totals.remove(name, &key.partition, before.bytes);
+            self.totals.remove(rules, name, &key.partition, before.bytes);
         }
         if is_nothing {
             writes.remove(&key);
         } else {
-            self.totals.add(name, &key.partition, bytes);
+            self.totals.add(rules, name, &key.partition, bytes);
             writes.insert(key, Arc::new(NetWrite { base, kept, written: now, bytes }));
         }
         Ok(())
     }
+}
+
+fn into_operations(
+    table: TableWrites<Layers<Arc<NetWrite>>>,
+) -> (Arc<Relation>, impl Iterator<Item = SqlResult<Operation>>) {
+    let writes = table.writes.into_entries();
+    (table.relation, writes.map(|(key, write)| NetWrite::into_operation(write, key)))
 }
 
 fn too_large(most: usize) -> Box<SqlError> {

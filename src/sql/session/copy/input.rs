@@ -36,6 +36,8 @@ pub(in crate::session) struct CopyInProgress {
     encoding: Encoding,
     /// Where rows are committed as they come; `None` when the open transaction collects them.
     direct: Option<DirectRows>,
+    /// The open transaction has made the table: rows are written as they come, and seen when it commits.
+    is_unseen: bool,
     rows: u64,
     progress: CopyProgress,
     written: Written,
@@ -71,10 +73,15 @@ impl Session {
             Format::Text | Format::Csv => Some(CopyReader::new(&relation, &typed, options, planner.reading())?),
         };
         // Of temporary tables all of it is committed, or nothing: no rule divides it.
+        let is_unseen = self.may_write_at_once(&relation);
         let collects = self.transaction.is_open()
             || self.modes().isolation == Isolation::Serializable
             || !relation.place().has_rules();
-        let direct = if collects {
+        let direct = if is_unseen {
+            self.write_collected(&relation.stored).await?;
+            let mode = WriteMode::Direct(Box::new(self.unseen_writer(&relation, "COPY FROM")?));
+            Some(DirectRows::new(Writes::new(&self.engine, relation.clone(), self.reads(), mode)))
+        } else if collects {
             None
         } else {
             let claims = self.transaction.take_claims();
@@ -96,6 +103,7 @@ impl Session {
             reader,
             encoding,
             direct,
+            is_unseen,
             rows: 0,
             progress,
             written: Written::by_copy(columns),
@@ -202,13 +210,14 @@ impl Session {
             let rows = reader.last_batch()?;
             self.write_copied(copy, rows).await?;
         }
-        match &mut copy.direct {
-            Some(direct) => {
-                let committed = direct.finish().await?;
+        if let Some(direct) = &mut copy.direct {
+            let committed = direct.finish().await?;
+            if !copy.is_unseen {
                 self.tell_about_split(committed);
             }
-            None if position == Position::Last => self.finish_implicit().await?,
-            None => {}
+        }
+        if (copy.direct.is_none() || copy.is_unseen) && position == Position::Last {
+            self.finish_implicit().await?;
         }
         self.tell_about_copied_timestamp(copy);
         Ok(CommandTag::Counted("COPY", copy.rows))

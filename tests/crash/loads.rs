@@ -1,0 +1,81 @@
+//! A table that a block makes and fills, whose process was killed: it is there with all of its rows, or not at all.
+
+use std::path::Path;
+
+use tablegate::backends::embedded::Fsync;
+use tablegate::store::table::TableStore;
+
+use crate::crash::next_random;
+use crate::crash::sessions::{engine, run_and_kill, say, session, values};
+use crate::crash::writers::open;
+use crate::support::child;
+
+const ROUNDS: usize = 12;
+/// Rows of a table: those of its three statements.
+const ROWS: [i64; 3] = [2500, 3, 900];
+const SEED: u64 = 0x3c6e_f372_fe94_f82b;
+/// The process that loads finds its folder here.
+const FOLDER: &str = "TABLEGATE_CRASH_LOAD";
+
+fn block(number: i64) -> String {
+    let [many, few, more] = ROWS;
+    let (first, last) = (many + 1, many + few);
+    format!(
+        "BEGIN; CREATE TABLE load_{number} (id bigint PRIMARY KEY, load bigint); \
+         INSERT INTO load_{number} SELECT n, {number} FROM generate_series(1, {many}) n; \
+         INSERT INTO load_{number} SELECT n, {number} FROM generate_series({first}, {last}) n ON CONFLICT DO NOTHING; \
+         INSERT INTO load_{number} SELECT {last} + n, {number} FROM generate_series(1, {more}) n; COMMIT"
+    )
+}
+
+/// The process that is killed.
+pub fn loads() {
+    let folder = std::env::var(FOLDER).expect("it is told");
+    child::run(async {
+        let engine = engine(Path::new(&folder)).await;
+        let mut session = session(&engine);
+        let last = "SELECT coalesce(max(substr(relname, 6)::bigint), 0) FROM pg_class WHERE relname ~ '^load_[0-9]+$'";
+        let first = values(&mut session, last).await[0] + 1;
+        for number in first.. {
+            values(&mut session, &block(number)).await;
+            say("load", &[number]);
+        }
+    });
+}
+
+pub async fn a_kill_leaves_all_of_a_loaded_table_or_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    // It begins with one, so that there is always something to look at.
+    values(&mut session(&engine(folder.path()).await), &block(1)).await;
+    let mut random = SEED;
+    let mut acknowledged = 1;
+    for round in 0..ROUNDS {
+        random = next_random(random);
+        let said = run_and_kill("crash::loads::loads", FOLDER, folder.path(), random % 4, random);
+        let told = said.last().and_then(|line| line.strip_prefix("load ")?.parse().ok());
+        acknowledged = told.unwrap_or(acknowledged);
+        let engine = engine(folder.path()).await;
+        let mut session = session(&engine);
+        let names = "SELECT substr(relname, 6)::bigint FROM pg_class WHERE relname ~ '^load_[0-9]+$' ORDER BY 1";
+        let tables = values(&mut session, names).await;
+        assert!(tables.iter().copied().eq(1..=tables.len() as i64), "round {round}: {tables:?}");
+        assert!(tables.len() as i64 >= acknowledged, "round {round}: load {acknowledged} was acknowledged: {tables:?}");
+        for number in &tables {
+            let sum = format!("SELECT count(*) FROM load_{number} WHERE load = {number}");
+            assert_eq!(values(&mut session, &sum).await, [ROWS.iter().sum::<i64>()], "round {round}, load {number}");
+        }
+        drop(session);
+        engine.flush().await;
+        drop(engine);
+        let left = stored_tables(folder.path()).await;
+        assert_eq!(left, tables.len(), "round {round}: nothing is left of a load that was not committed");
+    }
+    assert!(acknowledged > 5, "only {acknowledged} loads were made");
+}
+
+/// How many stored tables there are of loads.
+async fn stored_tables(folder: &Path) -> usize {
+    let store = open(folder, Fsync::Always).unwrap();
+    let tables = store.reader().list_tables().await.unwrap();
+    tables.iter().filter(|table| table.as_str().to_lowercase().starts_with("load")).count()
+}
