@@ -23,7 +23,7 @@ use super::activity::Sessions;
 use super::catalog::Catalog;
 use super::copies::Copies;
 use super::grouping::GroupByDictionary;
-use super::in_turn::CallsInOrder;
+use super::in_turn::{CallsInOrder, SortedUnions};
 use super::login::{Account, Accounts, Role};
 use super::mount::MountedStore;
 use super::notify::Hub;
@@ -352,6 +352,8 @@ impl Engine {
 fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> = vec![Arc::new(CallsInOrder)];
     rules.extend(with_run_time_filters(PhysicalOptimizer::new().rules));
+    // The engine's last rule checks the plan.
+    rules.insert(rules.len() - 1, Arc::new(SortedUnions));
     rules.push(Arc::new(GroupByDictionary));
     rules
 }

@@ -56,6 +56,8 @@ pub struct Shown {
     pub plan: Option<Arc<dyn ExecutionPlan>>,
     /// What it would read from.
     pub reads: Option<Arc<Reads>>,
+    /// How many entity group transactions its rows were committed in, and to how many partitions.
+    pub committed: Option<(u64, usize)>,
     /// Parts with their titles.
     pub parts: Vec<(String, Shown)>,
     /// It is to be said that it is run without the optimizer: the plan says what is read, and nothing around it is made.
@@ -76,6 +78,10 @@ impl Shown {
         };
         let part =
             |(title, part): (String, Shown)| Node { title, children: vec![part.node(options)], ..Node::default() };
+        if let Some((egts, partitions)) = self.committed {
+            root.properties.push(("Entity Group Transactions", json!(egts)));
+            root.properties.push(("Partitions", json!(partitions)));
+        }
         if self.is_direct {
             root.properties.push(("Direct", json!(true)));
         }

@@ -30,6 +30,8 @@ pub struct Reads {
     pushes_filters: bool,
     /// What stands in the place of the tables whose rows are locked, when rows are looked at again.
     newest: Option<Arc<NewestRows>>,
+    /// Of these tables whose rows are locked, only rows that it locks count as read (SKIP LOCKED).
+    skipping: Arc<[TargetNumber]>,
 }
 
 impl Reads {
@@ -39,7 +41,17 @@ impl Reads {
         own: BTreeMap<StoredTable, OwnWrites>,
         moments: Moments,
     ) -> Self {
-        Self { readers, catalog, moments, own, log: None, meter: None, pushes_filters: true, newest: None }
+        Self {
+            readers,
+            catalog,
+            moments,
+            own,
+            log: None,
+            meter: None,
+            pushes_filters: true,
+            newest: None,
+            skipping: Arc::new([]),
+        }
     }
 
     /// Notes where it is read, for a serializable transaction.
@@ -73,6 +85,13 @@ impl Reads {
         Self { newest: Some(Arc::new(newest)), ..self.clone() }
     }
 
+    /// The same view, of which scans of these tables do not count as read: who locks rows of them and skips others notes the
+    /// ones it locks.
+    #[must_use]
+    pub fn skipping(&self, tables: impl IntoIterator<Item = TargetNumber>) -> Self {
+        Self { skipping: tables.into_iter().collect(), ..self.clone() }
+    }
+
     /// What is read instead of a table whose rows are locked, when rows are looked at again.
     pub fn newest_rows(&self, target: Option<TargetNumber>) -> Option<(TargetNumber, &Arc<NewestRows>)> {
         target.zip(self.newest.as_ref())
@@ -86,8 +105,9 @@ impl Reads {
     }
 
     /// These ranges are about to be scanned.
-    pub fn note_scan(&self, table: &StoredTable, ranges: &Arc<[KeyRange]>) {
-        if let Some(log) = self.log.as_ref().filter(|_| !table.place.is_temporary()) {
+    pub fn note_scan(&self, table: &StoredTable, target: Option<TargetNumber>, ranges: &Arc<[KeyRange]>) {
+        let is_noted = !table.place.is_temporary() && target.is_none_or(|target| !self.skipping.contains(&target));
+        if let Some(log) = self.log.as_ref().filter(|_| is_noted) {
             log.add_ranges(table, ranges);
         }
     }

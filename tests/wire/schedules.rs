@@ -28,9 +28,6 @@ const DIFFERENT: &[(&str, &str)] = &[
     ("a delete behind a row deleted and inserted again", REPLACED),
     ("locking behind a row deleted and inserted again", REPLACED),
     ("a row whose key changed is found by another condition", "a row under another key is another entity"),
-    ("serializable: a queue", "FIXME: rows that are skipped count as read"),
-    ("serializable: a queue whose rows are deleted", "FIXME: rows that are skipped count as read"),
-    ("serializable: a queue in statements on their own", "FIXME: rows that are skipped count as read"),
 ];
 
 const REPLACED: &str = "an entity that is inserted under a deleted one's key in the same commit replaces it";

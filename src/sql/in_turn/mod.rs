@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!     union      queries under UNION ALL, whose rows come in their order
+//!     sorted_union   the same, where each query is sorted
 //!     rule       functions that wait are called in the order of the rows
 //!     exec       the plan node that calls them
 //!     outputs    what is computed of their results
@@ -10,7 +11,9 @@
 mod exec;
 mod outputs;
 mod rule;
+mod sorted_union;
 mod union;
 
 pub(super) use self::rule::CallsInOrder;
+pub(super) use self::sorted_union::SortedUnions;
 pub(super) use self::union::keep_order;

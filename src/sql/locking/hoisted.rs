@@ -9,15 +9,16 @@ use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
+use datafusion::common::ScalarValue;
 use datafusion::datasource::MemTable;
-use sqlparser::ast::{Expr, Query, Value, Visitor, VisitorMut};
+use sqlparser::ast::{Expr, ObjectNamePart, Query, SetExpr, TableFactor, TableWithJoins, Value, Visitor, VisitorMut};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
 use super::query::LockingQuery;
 use crate::expr::parameter_number;
 use crate::plan::{Planner, TableEntry, Tables};
-use crate::syntax::{Command, parse, walk, walk_mut};
+use crate::syntax::{Command, parse, parse_expression, walk, walk_mut};
 
 /// The locking sub-queries of a statement.
 pub(crate) struct LockingSubQueries {
@@ -58,6 +59,32 @@ impl LockingSubQueries {
     /// None are expected: the rows have the columns of their sub-query.
     pub fn empty_tables(&self) -> SqlResult<Tables> {
         self.tables(self.queries.iter().map(|_| Vec::new()).collect())
+    }
+
+    /// The statement with the value of each sub-query that stands where one is wanted, and gave no more than one, in its
+    /// place: a key that is compared with it can be looked up then, as in the next job of a queue.
+    ///
+    /// # Errors
+    /// None are expected: what takes the places is written here.
+    pub fn with_values(&self, command: &Command, rows: &[Vec<RecordBatch>]) -> SqlResult<Command> {
+        let mut values = Vec::with_capacity(rows.len());
+        for (query, rows) in self.queries.iter().zip(rows) {
+            values.push(value_of(query, rows)?);
+        }
+        if values.iter().all(Option::is_none) {
+            return Ok(command.clone());
+        }
+        let mut command = command.clone();
+        let mut placed = Values { names: &self.names, values };
+        let _ = match &mut command {
+            Command::Query(query) => walk_mut(query, &mut placed),
+            Command::Insert(insert) => walk_mut(&mut insert.insert, &mut placed),
+            Command::Update(update) => walk_mut(update, &mut placed),
+            Command::Delete(delete) => walk_mut(delete, &mut placed),
+            Command::Merge(merge) => walk_mut(merge, &mut placed),
+            _ => ControlFlow::Continue(()),
+        };
+        Ok(command)
     }
 
     /// The rows of each sub-query, in order, as tables for the statement around them.
@@ -170,6 +197,61 @@ impl VisitorMut for Taker {
 
     fn post_visit_query(&mut self, _query: &mut Query) -> ControlFlow<Self::Break> {
         self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+}
+
+/// What a sub-query of one column gave, if that was at most one row, and of a type that keys mostly have.
+fn value_of(query: &LockingQuery, rows: &[RecordBatch]) -> SqlResult<Option<Expr>> {
+    let [column] = &*query.columns else { return Ok(None) };
+    let mut found = rows.iter().filter(|batch| batch.num_rows() > 0);
+    let (first, others) = (found.next(), found.next());
+    let text = match (first, others) {
+        (None, _) => None,
+        (Some(batch), None) if batch.num_rows() == 1 => match ScalarValue::try_from_array(batch.column(0), 0)? {
+            value if value.is_null() => None,
+            ScalarValue::Utf8(Some(text)) => Some(text),
+            value @ (ScalarValue::Int16(_) | ScalarValue::Int32(_) | ScalarValue::Int64(_)) => Some(value.to_string()),
+            _ => return Ok(None),
+        },
+        _ => return Ok(None),
+    };
+    if !matches!(column.sql_type, SqlType::Int2 | SqlType::Int4 | SqlType::Int8 | SqlType::Text) {
+        return Ok(None);
+    }
+    let literal = text.map_or_else(|| "NULL".to_owned(), |text| format!("'{}'", text.replace('\'', "''")));
+    parse_expression(&format!("CAST({literal} AS {})", column.sql_type)).map(Some)
+}
+
+/// Puts values in the places of sub-queries that something is compared with. Elsewhere one may be what a column is named
+/// after.
+struct Values<'v> {
+    names: &'v [String],
+    values: Vec<Option<Expr>>,
+}
+
+impl Values<'_> {
+    fn place(&self, expr: &mut Expr) {
+        if let Expr::Subquery(query) = &*expr
+            && let SetExpr::Select(select) = &*query.body
+            && let [TableWithJoins { relation: TableFactor::Table { name, .. }, .. }] = select.from.as_slice()
+            && let [ObjectNamePart::Identifier(name)] = name.0.as_slice()
+            && let Some(at) = self.names.iter().position(|known| *known == name.value)
+            && let Some(Some(value)) = self.values.get(at)
+        {
+            *expr = Expr::Nested(Box::new(value.clone()));
+        }
+    }
+}
+
+impl VisitorMut for Values<'_> {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::BinaryOp { left, right, .. } = expr {
+            self.place(left);
+            self.place(right);
+        }
         ControlFlow::Continue(())
     }
 }

@@ -115,6 +115,12 @@ impl LockingQuery {
         self.targets.iter().any(|target| target.relation.oid == relation.oid)
     }
 
+    /// The tables of which rows are skipped that others have locked.
+    pub(super) fn skipped(&self) -> impl Iterator<Item = TargetNumber> {
+        let targets = self.targets.iter().enumerate();
+        targets.filter(|(_, target)| target.busy == Busy::Skip).map(|(number, _)| TargetNumber(number))
+    }
+
     /// What PostgreSQL calls it.
     pub fn command(&self) -> &'static str {
         match self.targets.iter().map(|target| target.strength).max() {

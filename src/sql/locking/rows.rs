@@ -78,6 +78,7 @@ impl LockingQuery {
         parameters: &[ScalarValue],
         claims: &mut Claims,
     ) -> SqlResult<Vec<RecordBatch>> {
+        let planner = &planner.skipping(self.skipped());
         if let Some(rows) = self.run(planner, parameters, &self.form, self.ends_at_changes(), claims).await? {
             return Ok(rows);
         }
@@ -207,6 +208,7 @@ async fn lock_row(
                     claims.held().release_to(mark);
                     return Ok(Row::Without { is_gone: false });
                 }
+                reads.note_key(&relation.stored, key);
             }
         }
         let (now, is_own) = newest_of(relation, key, reads, claims).await?;

@@ -15,6 +15,7 @@ mod earliest;
 mod edm_types;
 mod forms;
 mod frames;
+mod guarded_calls;
 mod joins;
 mod list_order;
 mod multisets;

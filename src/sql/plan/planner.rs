@@ -28,7 +28,8 @@ use super::system::SystemRelations;
 use super::tables::{Mentions, TableEntry, Tables, schema_and_table};
 use super::views::ViewQueries;
 use super::{
-    changes, earliest, edm_types, frames, joins, list_order, multisets, names, origins, settings_in_turn, unnest,
+    changes, earliest, edm_types, frames, guarded_calls, joins, list_order, multisets, names, origins,
+    settings_in_turn, unnest,
 };
 use crate::calls::interrupt_of;
 use crate::catalog::{Sequence, View};
@@ -95,6 +96,11 @@ impl<'a> Planner<'a> {
         Self { reads: Arc::new(self.reads.looking_again(newest)), ..self.clone() }
     }
 
+    /// The same, for a statement that skips rows of these tables that others have locked.
+    pub fn skipping(&self, tables: impl IntoIterator<Item = TargetNumber>) -> Self {
+        Self { reads: Arc::new(self.reads.skipping(tables)), ..self.clone() }
+    }
+
     /// The same planner with these tables before any others.
     #[must_use]
     pub fn with(self, given: Tables) -> Self {
@@ -139,8 +145,9 @@ impl Planner<'_> {
     /// 42P01 for a table that does not exist, or that must not be named; what else is wrong with the names in the
     /// query.
     pub async fn sources(&self, query: &Query, unreachable: &str) -> SqlResult<Vec<Source>> {
-        let query = self.around.over(query)?;
+        let mut query = self.around.over(query)?.into_owned();
         let tables = self.tables_with(&Mentions::of(&query), &Tables::default()).await?;
+        self.prepare_names(&mut query)?;
         names::sources(&query, &tables, self.engine.state(), unreachable)
     }
 
@@ -198,6 +205,7 @@ impl Planner<'_> {
     fn type_resolved(&self, mut query: Query, tables: &Tables, declared: &[SqlType]) -> SqlResult<TypedPlan> {
         let state = self.engine.state();
         settings_in_turn::asked(&mut query);
+        guarded_calls::guard(&mut query);
         expr::lower(&mut query)?;
         let statement = Statement::Query(Box::new(query));
         let parameters_of = |given| {

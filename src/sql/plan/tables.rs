@@ -118,6 +118,11 @@ impl Tables {
         self.entries.values().filter_map(|e| e.view.as_ref()).map(|view| &view.view)
     }
 
+    /// The names of all columns.
+    pub fn columns(&self) -> impl Iterator<Item = &str> {
+        self.entries.values().flat_map(|e| e.visible.iter().chain(&e.hidden)).map(String::as_str)
+    }
+
     pub fn relations(&self) -> impl Iterator<Item = &Arc<Relation>> {
         self.entries.values().filter_map(|e| e.relation.as_ref())
     }

@@ -90,7 +90,7 @@ impl DirectScan {
             return Ok(None);
         }
         let ranges: Arc<[KeyRange]> = [PointPredicate::range(key)].into();
-        reads.note_scan(&self.relation.stored, &ranges);
+        reads.note_scan(&self.relation.stored, self.target, &ranges);
         let request = ScanRequest {
             table: self.relation.stored.name.clone(),
             ranges,

@@ -172,7 +172,7 @@ impl ScanRun {
             let rows = newest::batches(rows, layout.scan_columns(), self.batch_rows);
             return Ok((Arc::new(layout), rows));
         }
-        self.reads.note_scan(&self.relation.stored, &group.ranges);
+        self.reads.note_scan(&self.relation.stored, self.target, &group.ranges);
         let Asked { request, layout, own } = self.ask(group);
         let scan = self.reader()?.scan(request).map_err(external)?;
         let scan = match own {

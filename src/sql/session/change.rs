@@ -12,7 +12,7 @@ use tablegate_store::model::Entity;
 use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult, Topic};
 use tablegate_types::sql_type::SqlType;
 
-use super::locking::LockingStatement;
+use super::locking::{Given, LockingStatement};
 use super::prepare::{Plan, plan};
 use super::{Position, Session};
 use crate::dml::{Changed, PreparedDml, WriteMode, Writes, insert_all};
@@ -54,10 +54,16 @@ enum Pass {
 struct Run {
     /// What it reads: one snapshot, unless that is of no use any more.
     reads: Arc<Reads>,
-    /// The rows of its locking sub-queries.
-    given: Tables,
+    /// By its locking sub-queries, if it has some.
+    given: Option<Given>,
     /// Rows are locked as they are found: some have changed since the snapshot, or may have.
     locks_early: bool,
+}
+
+impl Run {
+    fn tables(&self) -> Tables {
+        self.given.as_ref().map(|given| given.tables.clone()).unwrap_or_default()
+    }
 }
 
 /// How a change is run.
@@ -99,10 +105,10 @@ impl Session {
             self.lock_tables_of_sub_queries(statement, claims.as_mut()).await?;
         }
         let reads = self.newest_reads(change.dml).await?;
-        let mut run = Run { reads, given: Tables::default(), locks_early: change.around.is_some() };
+        let mut run = Run { reads, given: None, locks_early: change.around.is_some() };
         if let Some(statement) = change.around {
             let locked = self.lock_sub_queries(statement, parameters, &run.reads, claims.as_mut());
-            run.given = Box::pin(locked).await?;
+            run.given = Some(Box::pin(locked).await?);
         }
         for _ in 0..RUNS_MAX {
             let fresh = Box::pin(self.refreshed(change, &run)).await?;
@@ -206,7 +212,8 @@ impl Session {
         if around.is_none() && current_in.is_some_and(|current_in| current_in.is(self.catalog_version())) {
             return Ok(None);
         }
-        let planner = self.planner_on(run.reads.clone()).with(run.given.clone());
+        let planner = self.planner_on(run.reads.clone()).with(run.tables());
+        let command = run.given.as_ref().map_or(*command, |given| &given.command);
         let mut is_current = around.is_none();
         for target in dml.targets() {
             is_current = is_current && planner.is_unchanged(target).await?;
@@ -246,7 +253,7 @@ impl Session {
         let way = match plain {
             Some(rows) => Way::Rows(rows),
             // RETURNING, ON CONFLICT and the parts of WITH are planned again over their rows.
-            None => Way::Planned(Box::new(self.planner_of(&engine, reads.clone()).with(run.given.clone()))),
+            None => Way::Planned(Box::new(self.planner_of(&engine, reads.clone()).with(run.tables()))),
         };
         let mode = match unit {
             Unit::Block => WriteMode::Block(&mut self.transaction),
@@ -272,6 +279,7 @@ impl Session {
         let (committed, footprint) = (writes.committed(), writes.take_footprint());
         let claims = writes.into_claims();
         self.transaction.end_statement();
+        self.note_extent(committed, footprint.as_ref());
         self.record_direct(footprint.as_ref(), committed, result.is_err());
         if unit == Unit::Direct {
             self.tell_about_split(committed);
@@ -291,7 +299,8 @@ impl Session {
     pub(super) fn direct_writer(&self, relation: &Arc<Relation>, command: &'static str) -> SqlResult<EgtWriter> {
         let store = self.engine.stores().at(relation.place())?.clone();
         let mut writer = EgtWriter::new(store, relation.clone()).with_report(self.report(relation, command));
-        if self.transaction.observed_statement().is_some() && relation.place() == Place::Public {
+        let is_observed = self.transaction.observed_statement().is_some() && relation.place() == Place::Public;
+        if is_observed || self.extent.is_some() {
             writer.keep_footprint();
         }
         Ok(writer)

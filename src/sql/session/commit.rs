@@ -14,11 +14,14 @@ impl Session {
         let footprint = collected.footprint();
         let Collected { writes, catalog, observed } = collected;
         let writes_something = writes.operations() > 0;
+        let written = self.extent.is_some().then(|| writes.footprint());
         let committed = self.commit_group(writes, catalog, &observed, &footprint).await;
         let outcome = if committed.is_ok() { Outcome::Committed } else { Outcome::RolledBack };
         self.record(&observed, &footprint, outcome);
         committed?;
-        self.meter.add_egts(u64::from(writes_something));
+        let egts = u64::from(writes_something);
+        self.note_extent(EgtCount { egts, ..EgtCount::default() }, written.as_ref());
+        self.meter.add_egts(egts);
         self.tell_about_breaches(&observed);
         Ok(())
     }
@@ -66,9 +69,13 @@ impl Session {
             let store = self.engine.stores().at(relation.place())?.clone();
             let report = self.report(&relation, "COMMIT");
             let mut writer = EgtWriter::new(store, relation).with_report(report);
+            if self.extent.is_some() {
+                writer.keep_footprint();
+            }
             if let Err(error) = write_all(&mut writer, operations).await {
                 return Err(writer.give_up(error).await);
             }
+            self.note_extent(writer.committed(), writer.take_footprint().as_ref());
             total.egts += writer.committed().egts;
             total.rows += writer.committed().rows;
         }

@@ -10,6 +10,7 @@ use tablegate_types::error::{ErrorKind, Notice, SqlError, SqlResult};
 use tablegate_types::sql_type::SqlType;
 
 use super::change::Change;
+use super::measure::Extent;
 use super::prepare::{Plan, plan};
 use super::show::{text_column, text_rows};
 use super::{Position, Session};
@@ -188,12 +189,19 @@ impl Session {
         position: Position,
         options: &ExplainOptions,
     ) -> SqlResult<Vec<String>> {
-        let shown = self.shown(dml.outline(), parameters).await?;
+        let mut shown = self.shown(dml.outline(), parameters).await?;
         let mut elapsed = None;
         if options.analyze {
             let started = Instant::now();
-            self.explain_change(dml, statement, declared, parameters, position).await?;
+            self.extent = Some(Extent::default());
+            let done = self.explain_change(dml, statement, declared, parameters, position).await;
+            let extent = self.extent.take().unwrap_or_default();
+            done?;
             elapsed = Some(started.elapsed());
+            // What a block writes is committed with all of it.
+            if !self.transaction.is_open() {
+                shown.committed = Some((extent.egts, extent.partitions));
+            }
         }
         Ok(render(shown, elapsed, &not_analyzed(options)))
     }

@@ -28,6 +28,14 @@ pub(super) struct LockingStatement {
     pub declared: Vec<SqlType>,
 }
 
+/// What a statement is given by its locking sub-queries.
+pub(super) struct Given {
+    /// Their rows.
+    pub tables: Tables,
+    /// The statement, with values in the places of those that one is wanted of.
+    pub command: Command,
+}
+
 impl LockingStatement {
     /// `None` when there are no such sub-queries.
     ///
@@ -73,8 +81,8 @@ impl Session {
                 self.lock_tables_of_sub_queries(statement, None).await?;
                 let reads = self.reads();
                 let given = self.lock_sub_queries(statement, parameters, &reads, None).await?;
-                let planner = self.planner_on(reads).with(given);
-                let Plan::Query(fresh) = plan(&planner, &statement.command, &statement.declared).await? else {
+                let planner = self.planner_on(reads).with(given.tables);
+                let Plan::Query(fresh) = plan(&planner, &given.command, &statement.declared).await? else {
                     return Err(not_a_query());
                 };
                 super::run::check_same_shape(described, &fresh)?;
@@ -88,7 +96,7 @@ impl Session {
                 self.lock_tables_of_sub_queries(statement, None).await?;
                 let reads = self.reads();
                 let given = self.lock_sub_queries(statement, parameters, &reads, None).await?;
-                self.lock_rows(query, text, &statement.declared, parameters, reads, given).await
+                self.lock_rows(query, text, &statement.declared, parameters, reads, given.tables).await
             }
             Plan::LockingStatement(_) | Plan::Declare(_) | Plan::Utility => Err(not_a_query()),
         }
@@ -145,7 +153,7 @@ impl Session {
         parameters: &[ScalarValue],
         reads: &Arc<Reads>,
         own: Option<&mut Claims>,
-    ) -> SqlResult<Tables> {
+    ) -> SqlResult<Given> {
         let engine = self.engine.clone();
         let planner = self.planner_of(&engine, reads.clone());
         let claims = own.unwrap_or_else(|| self.transaction.claims_mut());
@@ -158,7 +166,8 @@ impl Session {
             }
             rows.push(query.lock(&planner, parameters, claims).await?);
         }
-        statement.sub_queries.tables(rows)
+        let command = statement.sub_queries.with_values(&statement.command, &rows)?;
+        Ok(Given { tables: statement.sub_queries.tables(rows)?, command })
     }
 }
 

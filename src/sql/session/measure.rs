@@ -4,8 +4,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{Prepared, Session};
+use crate::observe::Footprint;
 use crate::outcome::CommandTag;
 use crate::statistics::{Cost, Kind, Measure};
+use crate::tx::EgtCount;
+
+/// In how many entity group transactions something was committed, and to how many partitions.
+#[derive(Debug, Default)]
+pub(super) struct Extent {
+    pub egts: u64,
+    pub partitions: usize,
+}
 
 impl Session {
     /// A statement begins to run. One that a statement of SQL runs, as EXECUTE does, is a part of it.
@@ -27,6 +36,14 @@ impl Session {
         self.engine.statistics().add(self.login.process, &self.user, &text, &cost);
         self.engine.counters().add_statement(kind, &cost);
         self.log_if_slow(&text, &cost);
+    }
+
+    /// This was committed, if it is being counted.
+    pub(super) fn note_extent(&mut self, committed: EgtCount, footprint: Option<&Footprint>) {
+        if let Some(extent) = &mut self.extent {
+            extent.egts += committed.egts;
+            extent.partitions += footprint.map_or(0, Footprint::partition_count);
+        }
     }
 
     /// The session does something that ends with a transaction, be it a statement's own.

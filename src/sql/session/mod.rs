@@ -49,6 +49,7 @@ use tablegate_types::style::{Reading, Style};
 
 pub use self::copy::CopiedRows;
 use self::copy::CopyInProgress;
+use self::measure::Extent;
 use self::prepare::Known;
 pub use self::prepare::Prepared;
 pub use self::repeated::Repeated;
@@ -116,6 +117,8 @@ pub struct Session {
     presence: Option<Presence>,
     meter: Arc<Meter>,
     measure: Option<Measure>,
+    /// What is committed is counted, for EXPLAIN ANALYZE.
+    extent: Option<Extent>,
     /// Something was done that the end of its transaction counts.
     is_transacting: bool,
     transaction: Transaction,
@@ -177,6 +180,7 @@ impl Session {
             handles,
             presence: None,
             meter: Arc::default(),
+            extent: None,
             measure: None,
             is_transacting: false,
             transaction,

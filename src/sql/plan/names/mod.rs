@@ -8,6 +8,7 @@
 //! refused here, in its words: [`scope`] columns and tables, [`select`] clauses, [`grouping`] what is not grouped. The name of a table where a value
 //! stands is its whole row ([`whole_row`]).
 
+mod aliases;
 mod expr;
 mod from;
 mod grouping;
@@ -44,7 +45,9 @@ pub(super) fn resolve(
 ) -> SqlResult<Option<Box<SqlError>>> {
     let mut resolver = Resolver::new(tables, functions);
     resolver.query(query)?;
-    Ok(resolver.refused)
+    let refused = resolver.refused;
+    aliases::tell_apart(query, tables);
+    Ok(refused)
 }
 
 /// The tables of a query's FROM clause. From nowhere in the query may the table `unreachable` be named, although it is

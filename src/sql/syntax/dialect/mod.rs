@@ -22,6 +22,7 @@ pub(crate) mod cursor;
 pub(crate) mod explain;
 pub(crate) mod fetch_first;
 pub(crate) mod grant;
+mod grouped_queries;
 pub(crate) mod like;
 pub(crate) mod names;
 pub(crate) mod not_done;

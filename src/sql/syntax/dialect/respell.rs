@@ -7,6 +7,7 @@ use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 use tablegate_types::error::{SqlError, SqlResult};
 
+use super::grouped_queries::with_grouped_queries;
 use super::names::is_reserved;
 use crate::syntax::{is_significant, keyword};
 
@@ -25,7 +26,7 @@ pub(crate) const SYMMETRIC: &str = "symmetric#";
 /// for.
 pub(crate) fn respell(tokens: Vec<TokenWithSpan>) -> SqlResult<Vec<TokenWithSpan>> {
     let first = tokens.iter().find(|t| is_significant(t)).and_then(keyword);
-    let tokens = with_array_brackets(tokens);
+    let tokens = with_grouped_queries(with_array_brackets(tokens));
     let is_query = matches!(
         first,
         None | Some(Keyword::SELECT | Keyword::WITH | Keyword::TABLE | Keyword::VALUES | Keyword::EXPLAIN)
