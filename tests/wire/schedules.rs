@@ -23,14 +23,8 @@ const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/wire/schedules.tx
 const LOOKS: usize = 300;
 
 /// Schedules whose answers here are others, with the reason; COMPAT.md has them too.
-const DIFFERENT: &[(&str, &str)] = &[
-    ("an update behind a row deleted and inserted again", REPLACED),
-    ("a delete behind a row deleted and inserted again", REPLACED),
-    ("locking behind a row deleted and inserted again", REPLACED),
-    ("a row whose key changed is found by another condition", "a row under another key is another entity"),
-];
-
-const REPLACED: &str = "an entity that is inserted under a deleted one's key in the same commit replaces it";
+const DIFFERENT: &[(&str, &str)] =
+    &[("a row whose key changed is found by another condition", "a row under another key is another entity")];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn schedules_have_the_answers_of_postgresql_in_memory() {

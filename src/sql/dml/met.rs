@@ -53,8 +53,8 @@ impl Writes<'_> {
         let keys = keys_of_batch(&batch)?;
         let mut is_kept = vec![true; keys.len()];
         for (row, key) in keys.into_iter().enumerate() {
-            let Some(now) = self.lock_and_see(&key, strength).await? else { continue };
             let version = etag_at(&batch, row)?;
+            let Some(now) = self.lock_and_see(&key, &version, strength).await? else { continue };
             is_kept[row] = now.as_ref().is_some_and(|now| now.etag == version);
             if is_kept[row] {
                 continue;

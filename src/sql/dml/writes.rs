@@ -332,7 +332,7 @@ impl<'a> Writes<'a> {
         }
     }
 
-    /// Locks a row, and gives what it is then: outer `None` for one that the transaction has written, and so locked before
+    /// Locks a row that was found in this version, and gives what it is then: outer `None` for one that the transaction has written, and so locked before
     /// it was read, or where locks do not bind everybody.
     ///
     /// # Errors
@@ -341,6 +341,7 @@ impl<'a> Writes<'a> {
     pub async fn lock_and_see(
         &mut self,
         key: &EntityKey,
+        version: &ETag,
         strength: RowStrength,
     ) -> SqlResult<Option<Option<StoredEntity>>> {
         let relation = self.relation.clone();
@@ -350,7 +351,7 @@ impl<'a> Writes<'a> {
             return Ok(None);
         }
         match self.claims() {
-            Some(claims) => claims.now(&relation, key).await.map(Some),
+            Some(claims) => claims.newest_of(&relation, key, version).await.map(Some),
             None => Ok(None),
         }
     }

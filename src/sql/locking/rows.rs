@@ -211,7 +211,7 @@ async fn lock_row(
                 reads.note_key(&relation.stored, key);
             }
         }
-        let (now, is_own) = newest_of(relation, key, reads, claims).await?;
+        let (now, is_own) = newest_of(relation, key, version, reads, claims).await?;
         let change = match &now {
             None => Found::Gone,
             Some(now) if !is_own && now.etag != *version => Found::Changed,
@@ -234,13 +234,14 @@ async fn lock_row(
 async fn newest_of(
     relation: &Relation,
     key: &EntityKey,
+    version: &ETag,
     reads: &Reads,
     claims: &Claims,
 ) -> SqlResult<(Option<StoredEntity>, bool)> {
     let own = reads.own_writes(&relation.stored).map(|own| own.get(key)).transpose()?.flatten();
     match own {
         Some(image) => Ok((image, true)),
-        None => Ok((claims.now(relation, key).await?, false)),
+        None => Ok((claims.newest_of(relation, key, version).await?, false)),
     }
 }
 

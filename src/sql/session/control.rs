@@ -77,7 +77,11 @@ impl Session {
 
     /// Commits what a block or an implicit transaction has collected, and ends it.
     pub(super) async fn commit_and_finish(&mut self, collected: Collected, is_block: bool) -> SqlResult<()> {
+        let replaced = collected.writes.replaced();
         let committed = self.commit_collected(collected, is_block).await;
+        if committed.is_ok() {
+            self.transaction.claims().note_replaced(replaced);
+        }
         self.finish_transaction(committed.is_ok());
         committed
     }

@@ -199,6 +199,28 @@ impl Claims {
         Ok(None)
     }
 
+    /// A locked row that was found in this version, as it is in the store now: `None` when it is gone, be it that another row is
+    /// in its place.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn newest_of(
+        &self,
+        relation: &Relation,
+        key: &EntityKey,
+        version: &ETag,
+    ) -> SqlResult<Option<StoredEntity>> {
+        let now = self.now(relation, key).await?;
+        Ok(now.filter(|now| now.etag == *version || !self.held.is_replaced(&relation.stored, key, version)))
+    }
+
+    /// These rows were committed in the places of others.
+    pub fn note_replaced(&self, rows: Vec<(StoredTable, EntityKey, ETag)>) {
+        for (table, key, version) in rows {
+            self.held.note_replaced(&table, &key, version);
+        }
+    }
+
     /// The row as it is in the store now.
     ///
     /// # Errors

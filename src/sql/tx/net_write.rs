@@ -19,6 +19,8 @@ pub(crate) struct NetWrite {
     pub(super) written: EdmDateTime,
     /// What its operation takes in the `$batch` body.
     pub(super) bytes: usize,
+    /// The stored entity was deleted, and this one inserted in its place: another row.
+    pub(super) replaces: bool,
 }
 
 impl NetWrite {

@@ -29,6 +29,8 @@ pub(crate) struct WriteSet {
     keeper: Keeper,
     /// Stored tables that the transaction made, each with the number of its last savepoint then.
     unseen: BTreeMap<StoredTable, u64>,
+    /// Whether one of the writes may be a row in the place of another.
+    may_replace: bool,
 }
 
 /// What holds for writes to a table.
@@ -128,7 +130,7 @@ impl Totals {
 impl WriteSet {
     pub fn new(space: Arc<WriteSpace>) -> Self {
         let (tables, totals, unseen) = (BTreeMap::new(), Totals::default(), BTreeMap::new());
-        Self { tables, totals, keeper: Keeper::new(space), unseen }
+        Self { tables, totals, keeper: Keeper::new(space), unseen, may_replace: false }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -218,6 +220,19 @@ impl WriteSet {
         shared.map(|(name, table)| (name.clone(), keys(table))).collect()
     }
 
+    /// Stored rows in whose places other rows are inserted, with the versions they had.
+    pub fn replaced(&self) -> Vec<(StoredTable, EntityKey, ETag)> {
+        if !self.may_replace {
+            return Vec::new();
+        }
+        let in_table = |(name, table): (&StoredTable, &TableWrites<Layers<Arc<NetWrite>>>)| {
+            let name = name.clone();
+            let replacing = table.writes.moment().iter().filter(|(_, write)| write.replaces);
+            replacing.filter_map(move |(key, write)| Some((name.clone(), key, write.base.clone()?)))
+        };
+        self.tables.iter().flat_map(in_table).collect()
+    }
+
     /// The found tables that are written.
     pub fn found_tables(&self) -> Vec<StoredTable> {
         let found = self.tables.values().map(|table| &table.relation).filter(|r| r.kind == RelationKind::Found);
@@ -286,7 +301,9 @@ impl WriteSet {
     pub fn insert(&mut self, relation: &Arc<Relation>, entity: Entity, now: EdmDateTime) -> SqlResult<()> {
         let base = self.get(&relation.stored, &entity.key).and_then(|before| before.base.clone());
         let values = Values { after: entity.properties, patch: None };
-        self.put(relation, entity.key, base, Some(values), now)
+        let replaces = base.is_some();
+        self.may_replace |= replaces;
+        self.put(relation, entity.key, base, Some(values), replaces, now)
     }
 
     /// Gives an entity read with `base` its new properties. `patch` are those that changed, when none was removed.
@@ -302,18 +319,18 @@ impl WriteSet {
         now: EdmDateTime,
     ) -> SqlResult<()> {
         let key = base.entity.key.clone();
-        let (base, patch) = match self.get(&relation.stored, &key) {
-            None => (Some(base.etag.clone()), patch),
+        let (base, patch, replaces) = match self.get(&relation.stored, &key) {
+            None => (Some(base.etag.clone()), patch, false),
             Some(before) => {
                 let earlier = before.kept.as_ref().map(Kept::values).transpose()?.and_then(|values| values.patch);
                 let both = earlier.zip(patch).map(|(mut both, patch)| {
                     both.merge(patch);
                     both
                 });
-                (before.base.clone(), both)
+                (before.base.clone(), both, before.replaces)
             }
         };
-        self.put(relation, key, base, Some(Values { after, patch }), now)
+        self.put(relation, key, base, Some(Values { after, patch }), replaces, now)
     }
 
     /// Removes an entity read with this version.
@@ -325,7 +342,7 @@ impl WriteSet {
             Some(before) => before.base.clone(),
             None => Some(base.clone()),
         };
-        self.put(relation, key, base, None, now)
+        self.put(relation, key, base, None, false, now)
     }
 
     /// Drops the writes to a table that the transaction drops or empties.
@@ -391,6 +408,7 @@ impl WriteSet {
         key: EntityKey,
         base: Option<ETag>,
         values: Option<Values>,
+        replaces: bool,
         now: EdmDateTime,
     ) -> SqlResult<()> {
         let name = &relation.stored;
@@ -428,7 +446,7 @@ impl WriteSet {
             writes.remove(&key);
         } else {
             self.totals.add(rules, name, &key.partition, bytes);
-            writes.insert(key, Arc::new(NetWrite { base, kept, written: now, bytes }));
+            writes.insert(key, Arc::new(NetWrite { base, kept, written: now, bytes, replaces }));
         }
         Ok(())
     }

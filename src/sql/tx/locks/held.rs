@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use smallvec::SmallVec;
-use tablegate_store::model::EntityKey;
+use tablegate_store::model::{ETag, EntityKey};
 use tokio::sync::oneshot;
 
 use super::deadlock;
@@ -100,6 +100,16 @@ impl HeldLocks {
     /// As [`HeldLocks::lock_row`].
     pub async fn lock_table(&mut self, oid: u32, mode: TableMode, wait: LockWait) -> Result<(), LockError> {
         self.lock(Target::Table(oid), Mode::Table(mode), wait).await.map(|_| ())
+    }
+
+    /// A row was committed in the place of the one that had this version, and is locked still.
+    pub fn note_replaced(&self, table: &StoredTable, key: &EntityKey, version: ETag) {
+        self.locks.note_replaced(&Target::Row(table.clone(), key.clone()), version);
+    }
+
+    /// Whether the row that had this version is gone, and another one in its place, as far as those know who waited for it.
+    pub fn is_replaced(&self, table: &StoredTable, key: &EntityKey, version: &ETag) -> bool {
+        self.locks.is_replaced(&Target::Row(table.clone(), key.clone()), version)
     }
 
     pub fn holds_rows(&self) -> bool {

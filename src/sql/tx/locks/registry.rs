@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use smallvec::{SmallVec, smallvec};
-use tablegate_store::model::EntityKey;
+use tablegate_store::model::{ETag, EntityKey};
 use tablegate_store::table::SeededHash;
 use tokio::sync::oneshot;
 
@@ -117,6 +117,9 @@ pub(super) enum Request {
 struct Lock {
     holders: SmallVec<[Holder; 1]>,
     queue: VecDeque<Waiter>,
+    /// The version of a row in whose place another row was committed under this lock: those who waited for it learn so that it is
+    /// gone.
+    replaced: Option<ETag>,
 }
 
 struct Holder {
@@ -232,7 +235,7 @@ impl Locks {
             Entry::Occupied(entry) => &mut entry.into_mut().1,
             Entry::Vacant(entry) => {
                 let holder = Holder { owner, modes: Modes::NONE.with(mode) };
-                entry.insert((target.clone(), Lock { holders: smallvec![holder], queue: VecDeque::new() }));
+                entry.insert((target.clone(), Lock { holders: smallvec![holder], ..Lock::default() }));
                 return Request::Granted(Modes::NONE);
             }
         };
@@ -291,6 +294,22 @@ impl Locks {
         if lock.is_unused() {
             entry.remove();
         }
+    }
+
+    /// A row was committed in the place of the one that had this version.
+    pub(super) fn note_replaced(&self, target: &Target, version: ETag) {
+        let (mut shard, hash) = self.shard(target);
+        if let Some((_, lock)) = shard.find_mut(hash, |(locked, _)| locked == target) {
+            lock.replaced = Some(version);
+        }
+    }
+
+    /// Whether that was done while somebody waited.
+    pub(super) fn is_replaced(&self, target: &Target, version: &ETag) -> bool {
+        let (shard, hash) = self.shard(target);
+        shard
+            .find(hash, |(locked, _)| locked == target)
+            .is_some_and(|(_, lock)| lock.replaced.as_ref() == Some(version))
     }
 
     /// The transactions that must end, or give up, before this one gets what it waits for.
