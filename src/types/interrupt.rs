@@ -1,60 +1,130 @@
-//! Tells work that runs without a pause that nobody waits for it any longer.
+//! Ends work that keeps its thread: reading, planning and optimizing a statement, a function of many rows, the condition of a
+//! join. A future that is dropped ends between two of its polls; what computes for long within one asks here from time to time.
 //!
-//! A future that is dropped ends between two of its polls. What computes for long within one (a function of many rows, the
-//! condition of a join) asks here from time to time, and fails when it is to end.
+//! Whoever starts work says how it learns that it is to stop ([`Watch`], or an [`Interrupt`] that somebody raises), and does it
+//! within [`scope`] or [`within`]. The work calls [`check`] at each of its steps, and gives up with the error that it gets. A
+//! future that is spawned elsewhere takes its watch along in a scope of its own.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
 
 use crate::error::{ErrorKind, SqlError, SqlResult};
 
+/// How work learns that it is to stop.
+pub trait Watch: Send + Sync {
+    /// Why it is to stop; `None` as long as it may go on. Asked often.
+    fn reason(&self) -> Option<Box<SqlError>>;
+}
+
+/// So many steps pass between two looks at the clock and the flags.
+const STEPS: u32 = 8;
+
 thread_local! {
     /// That of the work which this thread is doing.
-    static OF_THIS_THREAD: RefCell<Option<Interrupt>> = const { RefCell::new(None) };
+    static CURRENT: RefCell<Option<Arc<dyn Watch>>> = const { RefCell::new(None) };
+    static STEP: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Whether the work of this thread may go on. Cheap, for steps that are short.
+///
+/// # Errors
+/// 57014 and its like, once it is to stop.
+pub fn check() -> SqlResult<()> {
+    let step = STEP.get().wrapping_add(1);
+    STEP.set(step);
+    if step.is_multiple_of(STEPS) { check_now() } else { Ok(()) }
+}
+
+/// As [`check`], for steps that may take a millisecond or longer.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_now() -> SqlResult<()> {
+    let reason = CURRENT.with_borrow(|current| current.as_ref().and_then(|watch| watch.reason()));
+    reason.map_or(Ok(()), Err)
+}
+
+/// Does work that this watch can end.
+pub fn within<T>(watch: &Arc<dyn Watch>, work: impl FnOnce() -> T) -> T {
+    let _entered = Entered::new(watch);
+    work()
+}
+
+/// A future whose work this watch can end.
+pub fn scope<F: Future + Unpin>(watch: Arc<dyn Watch>, work: F) -> Scoped<F> {
+    Scoped { watch, work }
+}
+
+/// What [`scope`] gives.
+pub struct Scoped<F> {
+    watch: Arc<dyn Watch>,
+    work: F,
+}
+
+impl<F: Future + Unpin> Future for Scoped<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        let this = &mut *self;
+        let _entered = Entered::new(&this.watch);
+        Pin::new(&mut this.work).poll(context)
+    }
+}
+
+/// While it lives, the work of this thread has the watch; then that of what is around it again, after a panic too.
+struct Entered(Option<Arc<dyn Watch>>);
+
+impl Entered {
+    fn new(watch: &Arc<dyn Watch>) -> Self {
+        Self(CURRENT.replace(Some(watch.clone())))
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        CURRENT.set(self.0.take());
+    }
 }
 
 /// Raised once, and then for good; all copies are one.
 #[derive(Debug, Clone, Default)]
-pub struct Interrupt(Arc<AtomicBool>);
+pub struct Interrupt(Arc<Raised>);
+
+#[derive(Debug, Default)]
+struct Raised(AtomicBool);
 
 impl Interrupt {
     /// The work is to end.
     pub fn raise(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.0.store(true, Ordering::Relaxed);
     }
 
     /// # Errors
     /// 57014 when the work is to end.
     pub fn check(&self) -> SqlResult<()> {
-        match self.0.load(Ordering::Relaxed) {
-            false => Ok(()),
-            true => Err(SqlError::new(ErrorKind::QueryCanceled, "canceling statement due to user request")),
-        }
+        self.0.reason().map_or(Ok(()), Err)
     }
 
-    /// Does work on this thread that may ask [`check`] meanwhile.
+    /// Work that the interrupt can end watches this.
+    pub fn watch(&self) -> Arc<dyn Watch> {
+        self.0.clone()
+    }
+
+    /// Does work on this thread that the interrupt can end.
     pub fn during<T>(&self, work: impl FnOnce() -> T) -> T {
-        let _before = Before(OF_THIS_THREAD.replace(Some(self.clone())));
-        work()
+        within(&self.watch(), work)
     }
 }
 
-/// Puts back what was before, after a panic too.
-struct Before(Option<Interrupt>);
-
-impl Drop for Before {
-    fn drop(&mut self) {
-        OF_THIS_THREAD.set(self.0.take());
+impl Watch for Raised {
+    fn reason(&self) -> Option<Box<SqlError>> {
+        let is_raised = self.0.load(Ordering::Relaxed);
+        is_raised.then(|| SqlError::new(ErrorKind::QueryCanceled, "canceling statement due to user request"))
     }
-}
-
-/// Whether this thread may go on with what it does. To be asked every millisecond or so.
-///
-/// # Errors
-/// 57014 when its work is to end.
-pub fn check() -> SqlResult<()> {
-    OF_THIS_THREAD.with_borrow(|interrupt| interrupt.as_ref().map_or(Ok(()), Interrupt::check))
 }
 
 #[cfg(test)]
@@ -66,12 +136,23 @@ mod tests {
         let (outer, inner) = (Interrupt::default(), Interrupt::default());
         outer.during(|| {
             inner.raise();
-            assert!(check().is_ok());
-            assert_eq!(inner.during(check).unwrap_err().kind, ErrorKind::QueryCanceled);
-            assert!(check().is_ok());
+            assert!(check_now().is_ok());
+            assert_eq!(inner.during(check_now).unwrap_err().kind, ErrorKind::QueryCanceled);
+            assert!(check_now().is_ok());
             outer.raise();
-            assert!(check().is_err());
+            assert!(check_now().is_err());
+            assert!((0..STEPS).any(|_| check().is_err()));
         });
-        assert!(check().is_ok());
+        assert!(check_now().is_ok());
+    }
+
+    #[test]
+    fn a_future_takes_its_watch_along() {
+        let interrupt = Interrupt::default();
+        interrupt.raise();
+        let mut work = scope(interrupt.watch(), Box::pin(async { check_now() }));
+        let polled = Pin::new(&mut work).poll(&mut Context::from_waker(std::task::Waker::noop()));
+        assert!(matches!(polled, Poll::Ready(Err(_))));
+        assert!(check_now().is_ok());
     }
 }

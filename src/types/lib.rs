@@ -23,6 +23,7 @@ pub mod privileges;
 pub mod quoting;
 pub mod single_row;
 pub mod sql_type;
+pub mod stack;
 pub mod style;
 
 /// One value in Arrow's layouts, with its type: a parameter, a constant.

@@ -72,6 +72,8 @@ const CRATES: &[(&str, &[&str])] = &[
     // Files without a name, for what collected writes do not keep in memory; files that replace others; a folder of
     // temporary tables.
     ("tempfile", &["sql/cursor", "sql/tx", "pg/auth", "cli/wiring"]),
+    // More stack for functions that call themselves.
+    ("stacker", &["types/stack"]),
     ("strsim", &["sql"]),
     ("thiserror", &["store", "backends", "types", "sql", "pg", "cli"]),
     // One allocator for the program; who uses the library has their own.

@@ -196,7 +196,7 @@ impl Call {
 
     /// The rows one after the other, for as long as somebody waits for their values.
     fn each_row(&self) -> impl Iterator<Item = SqlResult<usize>> {
-        (0..self.rows).map(|row| if row % ROWS_UNASKED == 0 { interrupt::check().map(|()| row) } else { Ok(row) })
+        (0..self.rows).map(|row| if row % ROWS_UNASKED == 0 { interrupt::check_now().map(|()| row) } else { Ok(row) })
     }
 
     /// A text for each row.

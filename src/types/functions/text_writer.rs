@@ -36,7 +36,7 @@ impl TextWriter {
     pub fn push_str(&mut self, text: &str) {
         let before = self.bytes;
         self.bytes = before.saturating_add(text.len());
-        if before / BYTES_UNASKED != self.bytes / BYTES_UNASKED && interrupt::check().is_err() {
+        if before / BYTES_UNASKED != self.bytes / BYTES_UNASKED && interrupt::check_now().is_err() {
             // Nothing more of it is written; who asks next meets the error.
             self.bytes = usize::MAX;
         }
@@ -54,7 +54,7 @@ impl TextWriter {
     /// 54000 or 53200 when the values are too long together, 57014 when nobody waits for them.
     pub fn finish_value(&mut self) -> SqlResult<()> {
         if self.bytes == usize::MAX {
-            interrupt::check()?;
+            interrupt::check_now()?;
         }
         self.reserve(0)?;
         self.builder.append_value("");

@@ -5,6 +5,7 @@ mod column;
 mod datetime;
 mod decimal;
 mod json;
+mod jsonb;
 mod list;
 mod number;
 mod text;
@@ -16,7 +17,8 @@ use datafusion_common::ScalarValue;
 
 pub use self::column::ColumnParser;
 pub use self::decimal::Digits;
-pub use self::json::{canonical as canonical_json, write_string as write_json_string};
+pub use self::json::{MAX_JSON_DEPTH, write_string as write_json_string};
+pub use self::jsonb::canonical as canonical_json;
 pub use self::text::{TextRule, shortened_name};
 use super::error::{ErrorKind, SqlError, SqlResult};
 use super::sql_type::{CatalogType, IntervalFields, SqlType};

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::json;
+use super::{json, jsonb};
 use crate::error::{ErrorKind, SqlError, SqlResult};
 use crate::sql_type::SqlType;
 
@@ -68,7 +68,7 @@ impl TextRule {
                 json::check(text)?;
                 Cow::Borrowed(text)
             }
-            TextRule::Jsonb => Cow::Owned(json::canonical(text)?),
+            TextRule::Jsonb => Cow::Owned(jsonb::canonical(text)?),
         })
     }
 }

@@ -83,7 +83,7 @@ impl<T: ArrowPrimitiveType> Series<T> {
                     .with_hint("In FROM, a series of integers between constants may be as long as it wants."));
             }
             if self.values.len() % VALUES_UNASKED == 0 {
-                interrupt::check()?;
+                interrupt::check_now()?;
             }
             self.values.push(current);
             value = next(current)?;

@@ -11,6 +11,7 @@ use crate::functions::call::Call;
 use crate::functions::signature::Overload;
 use crate::functions::signature::Type::{self, Bool, Int4, Jsonb, Text};
 use crate::input::write_json_string;
+use crate::stack::deeper;
 
 const TEXTS: Type = Type::ArrayOf(&Text);
 
@@ -108,8 +109,8 @@ fn change_at(json: Json<'_>, path: &StringArray, level: usize, change: Change<'_
         return Err(SqlError::new(ErrorKind::NullValueNotAllowed, message));
     }
     match json.kind() {
-        Kind::Object => change_member(json, path, level, change, out),
-        Kind::Array => change_item(json, path, level, change, out),
+        Kind::Object => deeper(|| change_member(json, path, level, change, out)),
+        Kind::Array => deeper(|| change_item(json, path, level, change, out)),
         _ => {
             out.push_str(json.text());
             Ok(())

@@ -7,6 +7,7 @@ use crate::error::SqlResult;
 use crate::functions::call::Call;
 use crate::functions::signature::Overload;
 use crate::functions::signature::Type::{self, Bool, Jsonb, Text};
+use crate::stack::deeper;
 
 const TEXTS: Type = Type::ArrayOf(&Text);
 
@@ -51,6 +52,10 @@ fn exists(json: Json<'_>, key: &str) -> bool {
 
 /// Whether all of `inner` is found in `outer` at the same places; those of arrays do not count.
 fn contains(outer: Json<'_>, inner: Json<'_>, is_top: bool) -> bool {
+    deeper(|| contains_parts(outer, inner, is_top))
+}
+
+fn contains_parts(outer: Json<'_>, inner: Json<'_>, is_top: bool) -> bool {
     match (outer.kind(), inner.kind()) {
         (Kind::Object, Kind::Object) => inner.members().all(|(key, value)| {
             let found = outer.member(&key.content());

@@ -8,6 +8,7 @@ use crate::functions::call::Call;
 use crate::functions::signature::Overload;
 use crate::functions::signature::Type::{Json as JsonType, Jsonb, Text};
 use crate::input::write_json_string;
+use crate::stack::deeper;
 
 pub(super) const FUNCTIONS: &[Overload] = &[
     Overload::new("json_strip_nulls", &[JsonType], JsonType, |call| {
@@ -42,7 +43,7 @@ fn strip_nulls(json: Json<'_>, separators: [&str; 2], out: &mut String) {
                 }
                 write_json_string(out, &key.content());
                 out.push_str(separators[1]);
-                strip_nulls(value, separators, out);
+                deeper(|| strip_nulls(value, separators, out));
             }
             out.push('}');
         }
@@ -52,7 +53,7 @@ fn strip_nulls(json: Json<'_>, separators: [&str; 2], out: &mut String) {
                 if index > 0 {
                     out.push_str(separators[0]);
                 }
-                strip_nulls(item, separators, out);
+                deeper(|| strip_nulls(item, separators, out));
             }
             out.push(']');
         }
@@ -77,7 +78,7 @@ fn pretty(json: Json<'_>, depth: usize, out: &mut String) {
                 indent(depth + 1, out);
                 out.push_str(key.text());
                 out.push_str(": ");
-                pretty(value, depth + 1, out);
+                deeper(|| pretty(value, depth + 1, out));
             }
             indent(depth, out);
             out.push('}');
@@ -89,7 +90,7 @@ fn pretty(json: Json<'_>, depth: usize, out: &mut String) {
                     out.push(',');
                 }
                 indent(depth + 1, out);
-                pretty(item, depth + 1, out);
+                deeper(|| pretty(item, depth + 1, out));
             }
             indent(depth, out);
             out.push(']');

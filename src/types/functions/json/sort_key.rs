@@ -5,6 +5,7 @@
 //! An empty array that is the whole value is less than anything else: so it has always been in PostgreSQL.
 
 use super::cursor::{Json, Kind};
+use crate::stack::deeper;
 
 /// The kind of a whole value. PostgreSQL treats a scalar as an array of one item that sorts before real arrays.
 const EMPTY: u8 = 0;
@@ -60,7 +61,7 @@ fn value(json: Json<'_>, out: &mut Vec<u8>) {
 
 fn items(array: Json<'_>, out: &mut Vec<u8>) {
     count(array.items().count(), out);
-    array.items().for_each(|item| value(item, out));
+    array.items().for_each(|item| deeper(|| value(item, out)));
 }
 
 /// Keys are in the order they are stored in, shorter ones first: they are compared one after the other all the same.
@@ -68,7 +69,7 @@ fn members(object: Json<'_>, out: &mut Vec<u8>) {
     count(object.members().count(), out);
     for (key, member) in object.members() {
         content(key, out);
-        value(member, out);
+        deeper(|| value(member, out));
     }
 }
 
