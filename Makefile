@@ -28,8 +28,8 @@ azurite: ## Install the emulator that tests of remote stores start, outside the 
 differential: ## Compare 20,000 generated statements with PostgreSQL 15 (DIFFERENTIAL_SEED=n for others)
 	DIFFERENTIAL_STATEMENTS=$${DIFFERENTIAL_STATEMENTS:-20000} cargo test --test outside differential:: -- --nocapture
 
-fuzz: ## Send damaged conversations for ten minutes (FUZZ_SECONDS, FUZZ_SEED)
-	FUZZ_SECONDS=$${FUZZ_SECONDS:-600} cargo test --test outside fuzz:: -- --nocapture
+fuzz: ## Send damaged conversations, and all forms nested to 1 MB, for ten minutes each (FUZZ_SECONDS, DEPTH_SECONDS, FUZZ_SEED)
+	FUZZ_SECONDS=$${FUZZ_SECONDS:-600} DEPTH_SECONDS=$${DEPTH_SECONDS:-600} cargo test --test outside fuzz:: -- --nocapture
 
 lint: ## Check formatting and lints; every warning is an error
 	cargo fmt --check

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tablegate_pg::{ListenRefused, Method, PgConfig, TlsError, UsersError, UsersFile, check_listen_address};
 use tablegate_rest::{EMULATOR_ACCOUNT, RestConfig};
 use tablegate_sql::Engine;
+use tablegate_sql::limits::STATEMENT_STACK;
 use tablegate_store::model::{Clock, EdmDateTime, SystemClock};
 use tablegate_types::error::SqlError;
 use thiserror::Error;
@@ -78,9 +79,6 @@ impl ServeError {
 /// Connections that the system takes before the server does.
 const BACKLOG: u32 = 1024;
 
-/// Query plans are trees that are walked by recursion, deeper than 2 MiB of stack allows in a debug build.
-const STACK_BYTES: usize = 8 << 20;
-
 /// How many steps of clients a thread takes before it looks for what has arrived: one that is sent many rows takes a millisecond.
 const STEPS_UNASKED: u32 = 8;
 
@@ -92,7 +90,7 @@ pub fn serve(config: &Config) -> Result<(), ServeError> {
     start_logging(config);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
-        .thread_stack_size(STACK_BYTES)
+        .thread_stack_size(STATEMENT_STACK)
         .event_interval(STEPS_UNASKED)
         .build()
         .map_err(ServeError::Start)?;

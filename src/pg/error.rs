@@ -6,6 +6,9 @@ use pgwire::messages::PgWireBackendMessage;
 use pgwire::messages::response::{ErrorResponse, NoticeResponse};
 use tablegate_types::error::{ErrorKind, Notice, Severity, SqlError};
 
+/// What a client is told whose connection the server ends.
+pub(super) const SHUTDOWN: &str = "terminating connection due to administrator command";
+
 /// An error of a statement, or of the protocol.
 #[derive(Debug)]
 pub(super) enum Failure {
@@ -45,7 +48,7 @@ impl Failure {
     }
 
     pub fn shutdown() -> Self {
-        Self::sql(ErrorKind::Shutdown, "terminating connection due to administrator command")
+        Self::sql(ErrorKind::Shutdown, SHUTDOWN)
     }
 
     /// The ErrorResponse.

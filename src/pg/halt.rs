@@ -3,18 +3,19 @@
 use std::future::Future;
 use std::io;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 use std::time::Duration;
 
 use futures::poll;
 use tablegate_types::error::{ErrorKind, SqlError};
+use tablegate_types::interrupt;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::cancel::Running;
 use super::counters::{Counters, Stopped};
-use super::error::Failure;
+use super::error::{Failure, SHUTDOWN};
 use super::frame::FrameReader;
 
 /// The end of a message's handling before its time.
@@ -107,18 +108,33 @@ impl Interrupts {
 
     /// Resolves when the statement is to stop.
     pub async fn stopped(&self) -> Halt {
-        tokio::select! {
+        let reason = tokio::select! {
             biased;
-            () = self.killed() => Halt::Fatal(Failure::shutdown()),
-            () = self.cancel.cancelled() => {
-                self.counters.add_stopped(Stopped::ByUser);
-                canceled("canceling statement due to user request")
-            }
-            () = at(self.deadline) => {
-                self.counters.add_stopped(Stopped::StatementTimeout);
-                canceled("canceling statement due to statement timeout")
-            }
-        }
+            () = self.killed() => return Halt::Fatal(Failure::shutdown()),
+            () = self.cancel.cancelled() => Reason::Cancelled,
+            () = at(self.deadline) => Reason::TimedOut,
+        };
+        self.counters.add_stopped(reason.counted());
+        Halt::Statement(Failure::Sql(reason.error()))
+    }
+
+    /// Does work that keeps the thread, and has to ask whether it may go on.
+    pub fn run<T>(&self, work: impl FnOnce() -> Result<T, Box<SqlError>>) -> Result<T, Halt> {
+        let watch = self.watch();
+        let asked: Arc<dyn interrupt::Watch> = watch.clone();
+        let done = interrupt::within(&asked, work);
+        watch.count(&self.counters);
+        Ok(done?)
+    }
+
+    /// What tells the statement's own work of the same.
+    fn watch(&self) -> Arc<Watch> {
+        Arc::new(Watch {
+            cancel: self.cancel.clone(),
+            kill: self.kill.clone(),
+            deadline: self.deadline,
+            told: OnceLock::new(),
+        })
     }
 
     /// Resolves when the connection is to end whatever it does.
@@ -133,18 +149,24 @@ impl Interrupts {
 
     /// Does the work, unless it is to stop or the client leaves meanwhile: then the work is dropped.
     pub async fn guard<F: Future>(&self, reader: &mut FrameReader, work: F) -> Result<F::Output, Halt> {
-        let mut work = pin!(work);
+        let watch = self.watch();
+        let work = pin!(work);
+        let mut work = interrupt::scope(watch.clone(), work);
         // Reads by key and the like are done at once: nothing has to be listened to meanwhile.
         if !self.is_to_stop()
-            && let Poll::Ready(output) = poll!(work.as_mut())
+            && let Poll::Ready(output) = poll!(&mut work)
         {
+            watch.count(&self.counters);
             return Ok(output);
         }
         tokio::select! {
             biased;
             halt = self.stopped() => Err(halt),
             () = reader.watch() => Err(Halt::Gone),
-            output = work => Ok(output),
+            output = &mut work => {
+                watch.count(&self.counters);
+                Ok(output)
+            }
         }
     }
 
@@ -154,8 +176,61 @@ impl Interrupts {
     }
 }
 
-fn canceled(message: &str) -> Halt {
-    Halt::Statement(Failure::sql(ErrorKind::QueryCanceled, message))
+/// Why a statement is to stop while its connection goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reason {
+    Cancelled,
+    TimedOut,
+}
+
+impl Reason {
+    fn error(self) -> Box<SqlError> {
+        let message = match self {
+            Reason::Cancelled => "canceling statement due to user request",
+            Reason::TimedOut => "canceling statement due to statement timeout",
+        };
+        SqlError::new(ErrorKind::QueryCanceled, message)
+    }
+
+    fn counted(self) -> Stopped {
+        match self {
+            Reason::Cancelled => Stopped::ByUser,
+            Reason::TimedOut => Stopped::StatementTimeout,
+        }
+    }
+}
+
+/// What a statement asks that plans, and keeps its thread meanwhile: then nobody sees that [`Interrupts::stopped`] resolves.
+struct Watch {
+    cancel: CancellationToken,
+    kill: CancellationToken,
+    deadline: Option<Instant>,
+    /// The reason that it was told, if any.
+    told: OnceLock<Reason>,
+}
+
+impl Watch {
+    /// Counts what ended the work, if that was told by this.
+    fn count(&self, counters: &Counters) {
+        if let Some(reason) = self.told.get() {
+            counters.add_stopped(reason.counted());
+        }
+    }
+}
+
+impl interrupt::Watch for Watch {
+    fn reason(&self) -> Option<Box<SqlError>> {
+        if self.kill.is_cancelled() {
+            return Some(SqlError::new(ErrorKind::Shutdown, SHUTDOWN));
+        }
+        let is_over = || self.deadline.is_some_and(|deadline| deadline <= Instant::now());
+        let reason = match () {
+            () if self.cancel.is_cancelled() => Reason::Cancelled,
+            () if is_over() => Reason::TimedOut,
+            () => return None,
+        };
+        Some(self.told.get_or_init(|| reason).error())
+    }
 }
 
 async fn at(deadline: Option<Instant>) {

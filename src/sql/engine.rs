@@ -9,7 +9,7 @@ use datafusion::execution::SessionState;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::execution_props::ExecutionProps;
-use datafusion::optimizer::Optimizer;
+use datafusion::optimizer::{Analyzer, Optimizer};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use tablegate_store::model::{Clock, EdmDateTime};
@@ -36,9 +36,9 @@ use super::scan::with_run_time_filters;
 use super::sequence::Sequences;
 use super::settings::EgtMode;
 use super::statistics::{Commits, CountedStore, Counters, Memory, Statistics};
-use super::tuning;
 use super::tx::{Claims, Locks, Serial, WriteSpace};
 use super::workers::Workers;
+use super::{stoppable, tuning};
 use crate::calls::StatementMoments;
 
 /// What the server is told about itself.
@@ -138,7 +138,8 @@ impl Engine {
             .with_config(tuning::session_config(config.query_threads))
             .with_runtime_env(tuning::runtime_env(config.query_memory)?)
             .with_default_features()
-            .with_optimizer_rules(tuning::without_written_order(Optimizer::new().rules))
+            .with_analyzer_rules(stoppable::analyses(tuning::with_own_coercion(Analyzer::new().rules)))
+            .with_optimizer_rules(stoppable::rules(tuning::without_written_order(Optimizer::new().rules)))
             .with_physical_optimizer_rules(physical_rules())
             .build();
         let recorder = Recorder::new(store.clone());
@@ -355,5 +356,5 @@ fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     // The engine's last rule checks the plan.
     rules.insert(rules.len() - 1, Arc::new(SortedUnions));
     rules.push(Arc::new(GroupByDictionary));
-    rules
+    stoppable::physical(rules)
 }

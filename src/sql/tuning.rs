@@ -5,9 +5,11 @@ use std::sync::Arc;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
-use datafusion::optimizer::OptimizerRule;
+use datafusion::optimizer::{AnalyzerRule, OptimizerRule};
 use datafusion::prelude::SessionConfig;
 use tablegate_types::error::SqlResult;
+
+use super::coercion::{self, Coercion};
 
 /// Most bytes that queries spill to temporary files, all together.
 const SPILL_BYTES_MAX: u64 = 10 * 1024 * 1024 * 1024;
@@ -58,4 +60,15 @@ pub(crate) fn without_written_order(
     rules: Vec<Arc<dyn OptimizerRule + Send + Sync>>,
 ) -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     rules.into_iter().filter(|rule| rule.name() != RULE_OF_WRITTEN_ORDER).collect()
+}
+
+/// The engine's analysis, with our rule in the place of its own for casts.
+pub(crate) fn with_own_coercion(
+    rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>>,
+) -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
+    let own = |rule: Arc<dyn AnalyzerRule + Send + Sync>| match rule.name() {
+        coercion::RULE => Arc::new(Coercion) as _,
+        _ => rule,
+    };
+    rules.into_iter().map(own).collect()
 }

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, LazyLock};
 
 use tablegate::pg::{self, PgConfig};
+use tablegate::sql::limits::STATEMENT_STACK;
 use tablegate::sql::{Engine, EngineConfig};
 use tablegate::store::model::SystemClock;
 use tablegate::store::table::TableStore;
@@ -17,7 +18,7 @@ use crate::support::azurite;
 /// The threads of all gateways, with the stack that the program gives its own.
 static GATEWAYS: LazyLock<Runtime> = LazyLock::new(|| {
     let mut threads = tokio::runtime::Builder::new_multi_thread();
-    threads.worker_threads(4).thread_stack_size(8 << 20).enable_all().build().unwrap()
+    threads.worker_threads(4).thread_stack_size(STATEMENT_STACK).enable_all().build().unwrap()
 });
 
 /// A gateway over the account, for as long as the tests run.

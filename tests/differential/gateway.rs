@@ -5,14 +5,12 @@ use std::sync::Arc;
 
 use tablegate::backends::memory::MemoryStore;
 use tablegate::pg::{self, PgConfig};
+use tablegate::sql::limits::STATEMENT_STACK;
 use tablegate::sql::{Engine, EngineConfig, ScratchStore};
 use tablegate::store::model::SystemClock;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
-
-/// As the server's own threads have it.
-const STACK_BYTES: usize = 8 << 20;
 
 #[derive(Debug)]
 pub struct Gateway {
@@ -25,7 +23,7 @@ impl Gateway {
     pub fn start() -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
-            .thread_stack_size(STACK_BYTES)
+            .thread_stack_size(STATEMENT_STACK)
             .enable_all()
             .build()
             .expect("a runtime starts");

@@ -6,6 +6,8 @@
 
 mod conversation;
 mod damage;
+mod depth;
+mod productions;
 mod witness;
 
 use std::env;

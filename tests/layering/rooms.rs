@@ -6,6 +6,9 @@ use super::{is_inside, sources};
 
 /// The folders and files of `src/sql`, lowest first.
 const ROOMS: &[&str] = &[
+    "limits",
+    "stoppable",
+    "coercion",
     "own_rows",
     "mount",
     "place",

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sqllogictest::{DefaultColumnType, MakeConnection, Runner};
+use tablegate::sql::limits::STATEMENT_STACK;
 
 use crate::support::PATIENCE;
 use client::Client;
@@ -31,8 +32,6 @@ const NOT_ON_AZURE: &[&str] = &[
     "tx/queue",
     "tx/repeatable_read",
 ];
-/// As the server's own threads have it.
-const STACK_BYTES: usize = 8 << 20;
 
 /// Settings with which nothing is read or planned in a short way, and with which all is that can be: the answers are the
 /// same.
@@ -98,7 +97,7 @@ fn run_all(backend: Backend, options: &'static str) {
 fn run_file(backend: Backend, options: &'static str, file: &Path) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
-        .thread_stack_size(STACK_BYTES)
+        .thread_stack_size(STATEMENT_STACK)
         .enable_all()
         .build()
         .expect("a runtime starts");

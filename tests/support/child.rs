@@ -5,6 +5,8 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Instant;
 
+use tablegate::sql::limits::STATEMENT_STACK;
+
 use super::PATIENCE;
 
 /// Says which role it is.
@@ -25,7 +27,7 @@ pub fn command(role: &str) -> Command {
 /// Runs what a test or a role does, with the stack that the server gives its threads.
 pub fn run(work: impl Future<Output = ()>) {
     let mut threads = tokio::runtime::Builder::new_multi_thread();
-    let runtime = threads.worker_threads(2).thread_stack_size(8 << 20).enable_all().build();
+    let runtime = threads.worker_threads(2).thread_stack_size(STATEMENT_STACK).enable_all().build();
     runtime.expect("a runtime starts").block_on(work);
 }
 

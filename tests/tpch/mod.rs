@@ -14,6 +14,7 @@ use std::path::PathBuf;
 
 use bytes::Bytes;
 use futures::{SinkExt, stream};
+use tablegate::sql::limits::STATEMENT_STACK;
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
 use crate::support::postgres::{self, Postgres};
@@ -26,7 +27,7 @@ const SCALE: f64 = 0.01;
 fn every_query_gives_postgresqls_answer() {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
-        .thread_stack_size(8 << 20)
+        .thread_stack_size(STATEMENT_STACK)
         .enable_all()
         .build()
         .expect("a runtime starts");

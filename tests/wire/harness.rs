@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 use tablegate::backends::embedded::{EmbeddedOptions, EmbeddedStore, Fsync};
 use tablegate::backends::memory::MemoryStore;
 use tablegate::pg::{self, FileAccounts, PgConfig};
+use tablegate::sql::limits::STATEMENT_STACK;
 use tablegate::sql::session::Accounts;
 use tablegate::sql::{Engine, EngineConfig, MountName, MountedStore, ScratchStore};
 use tablegate::store::model::{Clock, SystemClock};
@@ -17,9 +18,6 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 pub use crate::support::PATIENCE;
-
-/// As the server's own threads have it: planning a change within a change is deep.
-const STACK_BYTES: usize = 8 << 20;
 
 pub struct Server {
     pub address: SocketAddr,
@@ -108,7 +106,7 @@ impl Server {
         };
         let run = move || {
             let mut threads = tokio::runtime::Builder::new_multi_thread();
-            threads.worker_threads(2).thread_stack_size(STACK_BYTES).enable_all();
+            threads.worker_threads(2).thread_stack_size(STATEMENT_STACK).enable_all();
             // What they log goes where the test's own goes, to their end.
             threads.on_thread_start(move || std::mem::forget(tracing::dispatcher::set_default(&log)));
             let runtime = threads.build().unwrap();

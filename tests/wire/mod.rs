@@ -23,6 +23,7 @@ mod malformed;
 mod modifiers;
 mod mounts;
 mod notify;
+mod planning;
 mod portals;
 mod positions;
 mod privileges;

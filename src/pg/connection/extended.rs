@@ -37,7 +37,7 @@ pub(super) async fn parse(connection: &mut Connection, body: Bytes) -> Result<()
     } else {
         connection.session.statements().check_free(&name)?;
     }
-    let mut statements = connection.session.parse(&message.query)?.into_iter();
+    let mut statements = connection.interrupts.run(|| connection.session.parse(&message.query))?.into_iter();
     let statement = statements.next();
     if statements.next().is_some() {
         let text = "cannot insert multiple commands into a prepared statement";

@@ -22,7 +22,7 @@ pub(super) async fn query(connection: &mut Connection, body: Bytes) -> Result<()
     if run_repeated(connection, &text).await? {
         return Ok(());
     }
-    let statements = connection.session.parse(&text)?;
+    let statements = connection.interrupts.run(|| connection.session.parse(&text))?;
     if statements.is_empty() {
         connection.outbox.send(&PgWireBackendMessage::EmptyQueryResponse(EmptyQueryResponse::new()));
         return Ok(());

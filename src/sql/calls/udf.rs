@@ -22,7 +22,9 @@ use tablegate_types::sql_type::{SqlType, TYPE_KEY};
 
 use super::held::{held, left};
 use super::moments::{interrupt_of, memory_of, moments_of};
+use super::names::name_as_function;
 use super::simplify::simplified;
+use crate::stoppable;
 
 /// A call before its arguments are what the function asks for.
 pub(crate) struct Choice {
@@ -139,7 +141,20 @@ struct Function {
     signature: Signature,
 }
 
+/// What a function of PostgreSQL's gives; `None` for another function.
+pub(crate) fn field_of(function: &ScalarUDF) -> Option<Field> {
+    function.inner().downcast_ref::<Function>().map(Function::field)
+}
+
 impl Function {
+    fn field(&self) -> Field {
+        let field = Field::new(self.overload.name, self.returns.arrow(), true);
+        if SqlType::of_arrow(field.data_type()) == self.shown {
+            return field;
+        }
+        field.with_metadata([(TYPE_KEY.to_owned(), self.shown.tag())].into())
+    }
+
     fn evaluate(&self, args: &ScalarFunctionArgs) -> SqlResult<ColumnarValue> {
         let overload = self.overload;
         let is_constant = |value: &ColumnarValue| matches!(value, ColumnarValue::Scalar(_));
@@ -222,12 +237,13 @@ impl ScalarUDFImpl for Function {
         internal_err!("the type of {} is a field", self.overload.name)
     }
 
+    fn schema_name(&self, args: &[Expr]) -> Result<String> {
+        name_as_function(self.overload.name, args)
+    }
+
     fn return_field_from_args(&self, _args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        let field = Field::new(self.overload.name, self.returns.arrow(), true);
-        if SqlType::of_arrow(field.data_type()) == self.shown {
-            return Ok(Arc::new(field));
-        }
-        Ok(Arc::new(field.with_metadata([(TYPE_KEY.to_owned(), self.shown.tag())].into())))
+        stoppable::check()?;
+        Ok(Arc::new(self.field()))
     }
 
     fn simplify(&self, args: Vec<Expr>, _info: &SimplifyContext) -> Result<ExprSimplifyResult> {

@@ -2,16 +2,17 @@
 
 use datafusion::common::{DFSchema, ExprSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::Placeholder;
-use datafusion::logical_expr::{Cast, Expr, ExprSchemable};
+use datafusion::logical_expr::{Cast, Expr, ExprSchemable, Operator};
 use tablegate_types::conversion::{is_same, is_text};
 use tablegate_types::error::SqlResult;
 use tablegate_types::sql_type::SqlType;
 use tablegate_types::style::{Reading, Style};
 
-use super::kernels::{Computation, RELABEL};
+use super::kernels::{self, Computation, RELABEL};
 use super::parameters::Parameters;
 use super::typed::{Shape, ValueType};
-use super::{literal, references};
+use super::{comparison, literal, references};
+use crate::calls;
 
 /// An expression whose own parts have their final types.
 #[derive(Debug, Clone)]
@@ -186,11 +187,41 @@ pub(super) fn relabelled(expr: Expr, to: &ValueType) -> Expr {
     Computation::call(&RELABEL, None, to.clone(), vec![expr])
 }
 
+/// What the engine says of an expression's type, without asking all that is in it where the outermost part tells: it is asked
+/// at every level.
 fn type_of(expr: &Expr, schema: &dyn ExprSchema) -> Result<ValueType> {
     if is_untyped(expr) {
         return Ok(ValueType::of(SqlType::Unknown));
     }
-    Ok(ValueType::of_field(&expr.to_field(schema)?.1))
+    let field = match expr {
+        Expr::Column(column) => return Ok(ValueType::of_field(schema.field_from_column(column)?)),
+        Expr::Alias(alias) if alias.metadata.is_none() => return type_of(&alias.expr, schema),
+        Expr::Not(_)
+        | Expr::IsNull(_)
+        | Expr::IsNotNull(_)
+        | Expr::IsTrue(_)
+        | Expr::IsFalse(_)
+        | Expr::IsUnknown(_)
+        | Expr::IsNotTrue(_)
+        | Expr::IsNotFalse(_)
+        | Expr::IsNotUnknown(_)
+        | Expr::Between(_)
+        | Expr::InList(_)
+        | Expr::Like(_)
+        | Expr::Exists(_)
+        | Expr::InSubquery(_)
+        | Expr::SetComparison(_) => return Ok(ValueType::boolean()),
+        Expr::BinaryExpr(binary) if matches!(binary.op, Operator::And | Operator::Or) => {
+            return Ok(ValueType::boolean());
+        }
+        Expr::BinaryExpr(binary) if comparison::symbol(binary.op).is_some() => return Ok(ValueType::boolean()),
+        Expr::ScalarFunction(call) => kernels::field_of(&call.func).or_else(|| calls::field_of(&call.func)),
+        _ => None,
+    };
+    match field {
+        Some(field) => Ok(ValueType::of_field(&field)),
+        None => Ok(ValueType::of_field(&expr.to_field(schema)?.1)),
+    }
 }
 
 /// Whether the expression has no type yet.

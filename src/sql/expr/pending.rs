@@ -21,6 +21,8 @@ use super::operation::{likely_prefix_type, likely_type};
 use super::record::{self, RowLayout};
 use super::typed::{Shape, ValueType};
 use super::{function, literal};
+use crate::calls::name_as_function;
+use crate::stoppable;
 
 /// What a call will become.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -250,6 +252,8 @@ impl Pending {
         let name = match &meaning {
             Meaning::Coalesce | Meaning::NullIf | Meaning::Greatest | Meaning::Least => meaning.name().to_lowercase(),
             Meaning::Average => AVERAGE.to_owned(),
+            // The planner gives a function that it finds under another name an alias, and asks the type of that twice.
+            Meaning::Array => ARRAY.to_owned(),
             Meaning::Value => VALUE.to_owned(),
             Meaning::Prefix(operator) => prefix_function(operator),
             Meaning::Any(operator) => any_function(operator),
@@ -259,12 +263,9 @@ impl Pending {
             Meaning::Truth(clause) => truth_function(clause),
             Meaning::Row(layout) => row_function(layout),
             Meaning::Field(name) => field_function(name),
-            Meaning::Missing(_)
-            | Meaning::Binary(_)
-            | Meaning::Array
-            | Meaning::TypeOf
-            | Meaning::Function(_)
-            | Meaning::Cast(..) => meaning.name().to_owned(),
+            Meaning::Missing(_) | Meaning::Binary(_) | Meaning::TypeOf | Meaning::Function(_) | Meaning::Cast(..) => {
+                meaning.name().to_owned()
+            }
         };
         let anything = TypeSignature::OneOf(vec![TypeSignature::VariadicAny, TypeSignature::Nullary]);
         let signature = Signature::new(anything, Volatility::Immutable);
@@ -360,6 +361,10 @@ impl ScalarUDFImpl for Pending {
         &self.name
     }
 
+    fn schema_name(&self, args: &[Expr]) -> Result<String> {
+        name_as_function(&self.name, args)
+    }
+
     fn signature(&self) -> &Signature {
         &self.signature
     }
@@ -369,6 +374,7 @@ impl ScalarUDFImpl for Pending {
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        stoppable::check()?;
         let constants = args.scalar_arguments.iter().copied();
         let operands: Vec<Operand> =
             args.arg_fields.iter().zip(constants).map(|(field, constant)| likely_operand(field, constant)).collect();

@@ -16,6 +16,7 @@ use tablegate_types::sql_type::{SqlType, TYPE_KEY};
 use super::literal;
 use super::pending::{Meaning, Pending, find};
 use super::typed::ValueType;
+use crate::stoppable;
 use crate::syntax::sql_type;
 
 /// Plans operators as calls that wait for their types.
@@ -24,6 +25,7 @@ pub(crate) struct Operations;
 
 impl ExprPlanner for Operations {
     fn plan_binary_op(&self, expr: RawBinaryExpr, _schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
+        stoppable::check()?;
         let name = match &expr.op {
             BinaryOperator::And | BinaryOperator::Or => return Ok(PlannerResult::Original(expr)),
             // `OPERATOR(pg_catalog.+)`

@@ -339,7 +339,8 @@ impl<'p> Shape<'p> {
                 let exprs = if exprs.iter().any(|expr| has_parameters(expr).unwrap_or(true)) {
                     OutputExprs::WithParameters(exprs.to_vec(), Arc::clone(self.read))
                 } else {
-                    let exprs = exprs.iter().map(|expr| state.create_physical_expr(expr.clone(), self.read));
+                    let (props, planning) = (state.execution_props(), PhysicalPlanningContext::default());
+                    let exprs = exprs.iter().map(|expr| create_physical_expr(expr, self.read, props, &planning));
                     OutputExprs::Ready(exprs.collect::<Result<_>>()?)
                 };
                 Some(Outputs { exprs, schema: Arc::clone(self.plan.schema().inner()) })

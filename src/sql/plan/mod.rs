@@ -26,6 +26,7 @@ mod planned_query;
 mod planner;
 mod row_value;
 mod settings_in_turn;
+mod size;
 mod system;
 mod tables;
 mod unnest;

@@ -29,7 +29,7 @@ use super::tables::{Mentions, TableEntry, Tables, schema_and_table};
 use super::views::ViewQueries;
 use super::{
     changes, earliest, edm_types, frames, guarded_calls, joins, list_order, multisets, names, origins,
-    settings_in_turn, unnest,
+    settings_in_turn, size, unnest,
 };
 use crate::calls::interrupt_of;
 use crate::catalog::{Sequence, View};
@@ -474,6 +474,7 @@ impl Planner<'_> {
         }
         let planner = SqlToRel::new_with_options(&context, options);
         let plan = planner.sql_statement_to_plan_with_context(statement, &mut planner_context)?;
+        size::check(&plan)?;
         let plan = expr::type_plan(plan, types)?;
         list_order::kept(multisets::counted(frames::in_groups(plan)?)?)
     }

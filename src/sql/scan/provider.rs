@@ -14,6 +14,7 @@ use super::exec::EntityScanExec;
 use crate::key_range::KeyPlan;
 use crate::newest::TargetNumber;
 use crate::relation::Relation;
+use crate::stoppable;
 
 #[derive(Debug, Clone)]
 pub(crate) struct RelationProvider {
@@ -112,6 +113,7 @@ impl TableProvider for RelationProvider {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        stoppable::check()?;
         let plan = KeyPlan::from_filters(&self.relation, filters);
         let all = || (0..self.relation.columns.len()).collect();
         let projection = projection.cloned().unwrap_or_else(all);

@@ -8,6 +8,7 @@ use sqlparser::ast::{
 };
 use sqlparser::tokenizer::Span;
 
+use super::depth::SHORT_ROW;
 use super::fold;
 
 /// An identifier that means exactly this.
@@ -52,13 +53,30 @@ pub(crate) fn not(expr: Expr) -> Expr {
 /// All of the conditions; true when there are none.
 pub(crate) fn all(conditions: impl IntoIterator<Item = Expr>) -> Expr {
     let and = |left, right| binary(left, BinaryOperator::And, right);
-    conditions.into_iter().reduce(and).unwrap_or_else(|| boolean(true))
+    balanced(conditions.into_iter().collect(), and).unwrap_or_else(|| boolean(true))
 }
 
 /// Any of the conditions; false when there are none.
 pub(crate) fn any(conditions: impl IntoIterator<Item = Expr>) -> Expr {
     let or = |left, right| binary(left, BinaryOperator::Or, right);
-    conditions.into_iter().reduce(or).unwrap_or_else(|| boolean(false))
+    balanced(conditions.into_iter().collect(), or).unwrap_or_else(|| boolean(false))
+}
+
+/// Joins operands by an operator for which it makes no difference how they are grouped: a few from the left to the right,
+/// more of them as a balanced tree, which is not deep. They stay in their order. `None` when there are none.
+pub(crate) fn balanced<T>(mut operands: Vec<T>, join: impl Fn(T, T) -> T) -> Option<T> {
+    while operands.len() > SHORT_ROW {
+        let mut pairs = Vec::with_capacity(operands.len().div_ceil(2));
+        let mut rest = operands.into_iter();
+        while let Some(left) = rest.next() {
+            pairs.push(match rest.next() {
+                Some(right) => join(left, right),
+                None => left,
+            });
+        }
+        operands = pairs;
+    }
+    operands.into_iter().reduce(join)
 }
 
 /// `name(arguments)`

@@ -9,6 +9,7 @@
 //!     command        the kinds
 //!     dialect        what sqlparser does not read of PostgreSQL's
 //!     lifted         a text without its constants: what it was planned as before
+//!     depth, bounded how deep a statement may be, and how long its parse may take
 //!     source         the text that statements come from: where in it an error is
 //!     syntax_error   what is wrong with a text, as PostgreSQL says it
 //!     build, visit   making pieces of syntax, and walking through them
@@ -21,9 +22,11 @@
 //!     with           changes of rows inside of queries
 //! ```
 
+mod bounded;
 mod build;
 mod classify;
 mod command;
+mod depth;
 pub(super) mod dialect;
 #[cfg(test)]
 mod grammar;
@@ -45,8 +48,8 @@ use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 pub(super) use self::build::{
-    all, any, binary, boolean, call, column, derived, from, is_row_call, item, name_of_column, nested, not, number,
-    order_by, over, query, query_of, quoted, select, table_alias, take, value,
+    all, any, balanced, binary, boolean, call, column, derived, from, is_row_call, item, name_of_column, nested, not,
+    number, order_by, over, query, query_of, quoted, select, table_alias, take, value,
 };
 pub(super) use self::command::{
     AlterCommand, Command, CopyCommand, CreateTableCommand, DropObjects, ExecuteCommand, ExplainCommand, InsertCommand,

@@ -11,6 +11,7 @@ use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
+use super::bounded::BoundedDialect;
 use super::classify::{classify, classify_sequence, refuse_unparsed_commands};
 use super::dialect::alter::without_storage_actions;
 use super::dialect::create_as::CreateAs;
@@ -29,11 +30,11 @@ use super::dialect::{
 };
 use super::source::SourceText;
 use super::syntax_error::{syntax_error, unexpected_token};
-use super::{Command, ExplainCommand, Statement, is_significant, keyword};
+use super::{Command, ExplainCommand, Statement, depth, is_significant, keyword};
+use crate::limits::MAX_NESTING;
 
-/// Deepest nesting of expressions and sub-queries that is parsed: sqlparser's own default, which its author chose to
-/// stay clear of a 2 MiB stack.
-pub(super) const MAX_NESTING: usize = 50;
+/// Most statements around another one: EXPLAIN DECLARE, and what is refused.
+const MOST_AROUND: usize = 3;
 
 /// Splits a query text into its statements and parses each. All of it parses, or nothing runs: as in PostgreSQL.
 pub(crate) fn parse(sql: &str) -> SqlResult<Vec<Statement>> {
@@ -46,10 +47,7 @@ pub(crate) fn parse_held(sql: &str, held: Arc<dyn Any + Send + Sync>) -> SqlResu
 }
 
 fn parse_source(sql: &SourceText) -> SqlResult<Vec<Statement>> {
-    let dialect = PostgreSqlDialect {};
-    let tokens = Tokenizer::new(&dialect, sql)
-        .tokenize_with_location()
-        .map_err(|e| SqlError::new(ErrorKind::Syntax, e.message).at(sql.position(e.location)))?;
+    let tokens = tokens_of(sql)?;
     let mut depth = 0_usize;
     let ends = |token: &TokenWithSpan| {
         match token.token {
@@ -60,7 +58,26 @@ fn parse_source(sql: &SourceText) -> SqlResult<Vec<Statement>> {
         // Inside of parentheses it parts the commands of a rule.
         depth == 0 && token.token == Token::SemiColon
     };
-    tokens.split(ends).filter(|chunk| chunk.iter().any(is_significant)).map(|chunk| parse_one(sql, chunk)).collect()
+    let statements = tokens.split(ends).filter(|chunk| chunk.iter().any(is_significant));
+    statements.map(|chunk| depth::check(chunk).and_then(|_links| parse_one(sql, chunk, MOST_AROUND))).collect()
+}
+
+fn tokens_of(sql: &SourceText) -> SqlResult<Vec<TokenWithSpan>> {
+    Tokenizer::new(&PostgreSqlDialect {}, sql)
+        .tokenize_with_location()
+        .map_err(|e| SqlError::new(ErrorKind::Syntax, e.message).at(sql.position(e.location)))
+}
+
+/// The bounds of a parse of these tokens.
+///
+/// # Errors
+/// 54001 when what they are would be too deep.
+fn bounds_of(tokens: &[TokenWithSpan]) -> SqlResult<BoundedDialect> {
+    Ok(BoundedDialect::new(tokens.len(), depth::check(tokens)?))
+}
+
+fn parser(bounds: &BoundedDialect) -> Parser<'_> {
+    Parser::new(bounds).with_recursion_limit(MAX_NESTING)
 }
 
 /// One expression on its own, as declarations keep it.
@@ -68,11 +85,11 @@ fn parse_source(sql: &SourceText) -> SqlResult<Vec<Statement>> {
 /// # Errors
 /// 42601.
 pub(crate) fn parse_expression(text: &str) -> SqlResult<ast::Expr> {
-    let parsed = Parser::new(&PostgreSqlDialect {})
-        .with_recursion_limit(MAX_NESTING)
-        .try_with_sql(text)
-        .and_then(|mut parser| parser.parse_expr());
-    parsed.map_err(|error| syntax_error(&SourceText::new(text), Location { line: 1, column: 1 }, &error))
+    let (source, start) = (&SourceText::new(text), Location { line: 1, column: 1 });
+    let tokens = tokens_of(source)?;
+    let bounds = bounds_of(&tokens)?;
+    let parsed = parser(&bounds).with_tokens_with_locations(tokens).parse_expr();
+    parsed.map_err(|error| bounds.gave_up().unwrap_or_else(|| syntax_error(source, start, &error)))
 }
 
 /// One expression, in tokens that were taken off a statement.
@@ -80,24 +97,31 @@ pub(crate) fn parse_expression(text: &str) -> SqlResult<ast::Expr> {
 /// # Errors
 /// 42601.
 pub(crate) fn parse_tokens_of_expression(tokens: Vec<Token>) -> SqlResult<ast::Expr> {
-    let mut parser = Parser::new(&PostgreSqlDialect {}).with_recursion_limit(MAX_NESTING).with_tokens(tokens);
+    let tokens: Vec<TokenWithSpan> = tokens.into_iter().map(TokenWithSpan::wrap).collect();
+    let bounds = bounds_of(&tokens)?;
+    let mut parser = parser(&bounds).with_tokens_with_locations(tokens);
     let parsed = parser.parse_expr().and_then(|expr| match parser.peek_token().token {
         Token::EOF => Ok(expr),
         _ => parser.expected("end of statement", parser.peek_token()),
     });
     parsed.map_err(|error| {
+        if let Some(stopped) = bounds.gave_up() {
+            return stopped;
+        }
         let error = syntax_error(&SourceText::default(), Location { line: 1, column: 1 }, &error);
         Box::new(SqlError { position: None, ..*error })
     })
 }
 
-fn parse_one(sql: &SourceText, tokens: &[TokenWithSpan]) -> SqlResult<Statement> {
-    parse_as_written(sql, tokens).or_else(|error| {
+/// Parses a statement in which so many may be within each other.
+fn parse_one(sql: &SourceText, tokens: &[TokenWithSpan], around: usize) -> SqlResult<Statement> {
+    parse_as_written(sql, tokens, around).or_else(|error| {
         let place_of = |error: &SqlError| {
             let place = sql.line_and_column(error.position.filter(|_| error.kind == ErrorKind::Syntax)?);
             Some(tokens.partition_point(|token| (token.span.start.line, token.span.start.column) < place))
         };
-        let parsed = names::parsed(tokens, &error, |error| place_of(error), |tokens| parse_as_written(sql, tokens));
+        let parsed =
+            names::parsed(tokens, &error, |error| place_of(error), |tokens| parse_as_written(sql, tokens, around));
         parsed.ok_or_else(|| {
             let place = place_of(&error);
             not_done::of_join(tokens, place, error)
@@ -105,7 +129,7 @@ fn parse_one(sql: &SourceText, tokens: &[TokenWithSpan]) -> SqlResult<Statement>
     })
 }
 
-fn parse_as_written(sql: &SourceText, tokens: &[TokenWithSpan]) -> SqlResult<Statement> {
+fn parse_as_written(sql: &SourceText, tokens: &[TokenWithSpan], around: usize) -> SqlResult<Statement> {
     let text = text_of(sql, tokens);
     let significant: Vec<&TokenWithSpan> = tokens.iter().filter(|t| is_significant(t)).collect();
     if let Some(read) = transaction::read(&significant) {
@@ -128,7 +152,7 @@ fn parse_as_written(sql: &SourceText, tokens: &[TokenWithSpan]) -> SqlResult<Sta
         let command = read.map_err(|unexpected| unexpected_token(sql, unexpected.0, &significant))?;
         return Ok(Statement { command: Command::Utility(command), text, source: sql.clone() });
     }
-    if let Some(command) = parse_around(sql, tokens, &significant)? {
+    if let Some(command) = parse_around(sql, tokens, &significant, around)? {
         return Ok(Statement { command, text, source: sql.clone() });
     }
     if let Some(read) = comment::read(&significant) {
@@ -143,14 +167,15 @@ fn parse_as_written(sql: &SourceText, tokens: &[TokenWithSpan]) -> SqlResult<Sta
     let copy_options = split_copy_options(&mut tokens);
     let overriding = Overriding::take(&mut tokens);
     let end = tokens.last().map_or(Location { line: 1, column: 1 }, |t| t.span.end);
-    let told = |error: ParserError| syntax_error(sql, end, &error);
+    let bounds = bounds_of(&tokens)?;
+    let told = |error: ParserError| bounds.gave_up().unwrap_or_else(|| syntax_error(sql, end, &error));
     let identities = take_identity_options(&mut tokens).map_err(told)?;
     let likes =
         like::take(&mut tokens).map_err(|unexpected| unexpected_token(sql, unexpected.as_ref(), &significant))?;
     let of_view = take_alter_view(&mut tokens);
     let create_as = CreateAs::take(&mut tokens)?;
     let (tokens, taken) = without_storage_actions(tokens)?;
-    let mut command = match parse_tokens(tokens).map_err(told)? {
+    let mut command = match parse_tokens(tokens, &bounds).map_err(told)? {
         Parsed::Statement(statement) => classify(*statement)?,
         Parsed::Sequence(command) => classify_sequence(*command)?,
     };
@@ -176,12 +201,16 @@ fn parse_around(
     sql: &SourceText,
     tokens: &[TokenWithSpan],
     significant: &[&TokenWithSpan],
+    around: usize,
 ) -> SqlResult<Option<Command>> {
     let told = |unexpected: Unexpected<'_>| unexpected_token(sql, unexpected.0, significant);
     let inner = |part: &[&TokenWithSpan]| {
         let is_first = |token: &TokenWithSpan| part.first().is_some_and(|first| std::ptr::eq(*first, token));
         let start = tokens.iter().position(is_first).unwrap_or(tokens.len());
-        parse_one(sql, &tokens[start..])
+        match around.checked_sub(1) {
+            Some(around) => parse_one(sql, &tokens[start..], around),
+            None => Err(unexpected_token(sql, part.first().copied(), significant)),
+        }
     };
     if let Some(read) = cursor::read(significant) {
         let command = match read.map_err(told)? {
@@ -243,9 +272,8 @@ enum Parsed {
     Sequence(Box<SequenceCommand>),
 }
 
-fn parse_tokens(tokens: Vec<TokenWithSpan>) -> Result<Parsed, ParserError> {
-    let mut parser =
-        Parser::new(&PostgreSqlDialect {}).with_recursion_limit(MAX_NESTING).with_tokens_with_locations(tokens);
+fn parse_tokens(tokens: Vec<TokenWithSpan>, bounds: &BoundedDialect) -> Result<Parsed, ParserError> {
+    let mut parser = parser(bounds).with_tokens_with_locations(tokens);
     let parsed = match sequence::parse_command(&mut parser)? {
         Some(command) => Parsed::Sequence(Box::new(command)),
         None => Parsed::Statement(Box::new(parser.parse_statement()?)),
@@ -279,8 +307,7 @@ fn text_of(sql: &SourceText, tokens: &[TokenWithSpan]) -> String {
     let mut significant = tokens.iter().filter(|t| is_significant(t));
     let Some(first) = significant.next() else { return String::new() };
     let last = significant.next_back().unwrap_or(first);
-    let (from, to) = (sql.position(first.span.start) - 1, sql.position(last.span.end) - 1);
-    sql.chars().skip(from).take(to.saturating_sub(from)).collect()
+    sql.between(sql.position(first.span.start), sql.position(last.span.end)).to_owned()
 }
 
 /// Takes what follows STDIN or STDOUT off a COPY.

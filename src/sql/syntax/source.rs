@@ -12,21 +12,63 @@ use tablegate_types::error::{ErrorKind, Location, SqlError};
 use crate::syntax::location;
 
 /// A query text, as the client sent it.
-#[derive(Clone, Default)]
-pub(crate) struct SourceText {
-    text: Arc<str>,
-    /// What reading it takes, where that is much.
+#[derive(Clone)]
+pub(crate) struct SourceText(Arc<Text>);
+
+struct Text {
+    text: Box<str>,
+    /// For each line the character that it begins with.
+    lines: Vec<usize>,
+    /// Where some characters begin, each [`STRIDE`] behind the one before; none when all of them are of one byte.
+    strides: Vec<usize>,
+    /// What reading it takes of the memory, where that is much.
     _held: Option<Arc<dyn Any + Send + Sync>>,
 }
 
+/// Characters from one whose place in the text is known to the next one.
+const STRIDE: usize = 256;
+
 impl SourceText {
     pub fn new(text: &str) -> Self {
-        Self { text: text.into(), _held: None }
+        Self::with(text, None)
     }
 
     /// Holds something as long as there are statements of it.
     pub fn holding(text: &str, held: Arc<dyn Any + Send + Sync>) -> Self {
-        Self { _held: Some(held), ..Self::new(text) }
+        Self::with(text, Some(held))
+    }
+
+    fn with(text: &str, held: Option<Arc<dyn Any + Send + Sync>>) -> Self {
+        let (mut lines, mut strides) = (vec![0], Vec::new());
+        if text.is_ascii() {
+            lines.extend(text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(place, _)| place + 1));
+        } else {
+            for (count, (place, character)) in text.char_indices().enumerate() {
+                if count.is_multiple_of(STRIDE) {
+                    strides.push(place);
+                }
+                if character == '\n' {
+                    lines.push(count + 1);
+                }
+            }
+        }
+        Self(Arc::new(Text { text: text.into(), lines, strides, _held: held }))
+    }
+
+    /// The text between two character positions, from 1.
+    pub fn between(&self, from: usize, to: usize) -> &str {
+        self.get(self.place(from)..self.place(to)).unwrap_or_default()
+    }
+
+    /// Where a character, by its position from 1, begins in the text.
+    fn place(&self, position: usize) -> usize {
+        let character = position.saturating_sub(1);
+        if self.0.strides.is_empty() {
+            return character.min(self.len());
+        }
+        let Some(start) = self.0.strides.get(character / STRIDE).copied() else { return self.len() };
+        let mut rest = self[start..].char_indices();
+        rest.nth(character % STRIDE).map_or(self.len(), |(place, _)| start + place)
     }
 
     /// The character position, from 1, of a line and column of the text.
@@ -36,23 +78,18 @@ impl SourceText {
 
     /// The line and the column of a character position, both from 1.
     pub fn line_and_column(&self, position: usize) -> (u64, u64) {
-        let (mut line, mut column) = (1, position.max(1));
-        for text in self.text.split_inclusive('\n') {
-            let length = text.chars().count();
-            if column <= length || !text.ends_with('\n') {
-                break;
-            }
-            (line, column) = (line + 1, column - length);
-        }
-        (line, u64::try_from(column).unwrap_or(u64::MAX))
+        let character = position.saturating_sub(1);
+        let line = self.0.lines.partition_point(|start| *start <= character).max(1);
+        let column = character - self.0.lines.get(line - 1).copied().unwrap_or(0) + 1;
+        (u64::try_from(line).unwrap_or(u64::MAX), u64::try_from(column).unwrap_or(u64::MAX))
     }
 
     fn position_of(&self, location: Location) -> usize {
         if location.line == 0 {
             return 1;
         }
-        let lines_before = usize::try_from(location.line - 1).unwrap_or(usize::MAX);
-        let before: usize = self.text.split_inclusive('\n').take(lines_before).map(|line| line.chars().count()).sum();
+        let line = usize::try_from(location.line - 1).unwrap_or(usize::MAX);
+        let before = self.0.lines.get(line).copied().unwrap_or_else(|| self.chars().count());
         before + usize::try_from(location.column).unwrap_or(usize::MAX).max(1)
     }
 
@@ -89,7 +126,7 @@ impl SourceText {
 /// Not the text: it may have a password in it.
 impl fmt::Debug for SourceText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SourceText({} bytes)", self.text.len())
+        write!(f, "SourceText({} bytes)", self.len())
     }
 }
 
@@ -97,7 +134,13 @@ impl Deref for SourceText {
     type Target = str;
 
     fn deref(&self) -> &str {
-        &self.text
+        &self.0.text
+    }
+}
+
+impl Default for SourceText {
+    fn default() -> Self {
+        Self::new("")
     }
 }
 
@@ -107,6 +150,23 @@ mod tests {
 
     fn position(text: &str, message: &str) -> Option<usize> {
         SourceText::new(text).located(SqlError::new(ErrorKind::UndefinedFunction, message)).position
+    }
+
+    #[test]
+    fn places_are_positions_and_back() {
+        let long = "é".repeat(3 * STRIDE);
+        for text in ["", "a", "ab\n\ncd", "é\nüx\n", "\n", &format!("x{long}\n{long}y")] {
+            let source = SourceText::new(text);
+            let (mut line, mut column) = (1, 1);
+            for (index, character) in text.chars().enumerate() {
+                let position = index + 1;
+                assert_eq!(source.line_and_column(position), (line, column), "{text:?} {position}");
+                assert_eq!(source.position(tokenizer::Location { line, column }), position);
+                assert_eq!(source.between(position, position + 1), character.to_string());
+                (line, column) = if character == '\n' { (line + 1, 1) } else { (line, column + 1) };
+            }
+            assert_eq!(source.between(1, text.chars().count() + 1), text);
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use sqlparser::parser::ParserError;
 use sqlparser::tokenizer::{Location, TokenWithSpan};
 use tablegate_types::error::{ErrorKind, SqlError};
 
-use super::parse::MAX_NESTING;
+use super::depth::nested_too_deeply;
 use super::source::SourceText;
 
 /// A token that makes no sense where it is; `None` stands for the end of the statement.
@@ -25,10 +25,7 @@ pub(super) fn unexpected_token(
 pub(super) fn syntax_error(sql: &SourceText, end: Location, error: &ParserError) -> Box<SqlError> {
     let text = match error {
         ParserError::TokenizerError(text) | ParserError::ParserError(text) => text.as_str(),
-        ParserError::RecursionLimitExceeded => {
-            return SqlError::new(ErrorKind::TooComplex, "the statement is nested too deeply")
-                .with_detail(format!("At most {MAX_NESTING} levels of parentheses and sub-queries are parsed."));
-        }
+        ParserError::RecursionLimitExceeded => return nested_too_deeply(),
     };
     let (what, location) = split_location(text);
     let position = sql.position(location.unwrap_or(end));

@@ -44,14 +44,27 @@ pub(crate) fn sql_type(data_type: &DataType) -> SqlResult<SqlType> {
                 .ok_or_else(|| SqlError::not_supported(format!("type interval {fields}")))?;
             SqlType::Limited(TimeLimits::interval(known, *precision))
         }
-        DataType::Array(
-            ArrayElemTypeDef::SquareBracket(item, _)
-            | ArrayElemTypeDef::AngleBracket(item)
-            | ArrayElemTypeDef::Parenthesis(item),
-        ) => SqlType::Array(Box::new(sql_type(item)?)),
+        DataType::Array(items) => SqlType::Array(Box::new(item_type(items)?)),
         DataType::Custom(name, arguments) => custom(name, arguments)?,
         other => return Err(SqlError::not_supported(format!("type {other}"))),
     })
+}
+
+/// The type of an array's items. How many dimensions are written makes no difference: `int[][]` is `int[]`.
+fn item_type(items: &ArrayElemTypeDef) -> SqlResult<SqlType> {
+    let mut items = items;
+    loop {
+        let (ArrayElemTypeDef::SquareBracket(item, _)
+        | ArrayElemTypeDef::AngleBracket(item)
+        | ArrayElemTypeDef::Parenthesis(item)) = items
+        else {
+            return Err(SqlError::not_supported("an array without a type of its items"));
+        };
+        match &**item {
+            DataType::Array(inner) => items = inner,
+            item => return sql_type(item),
+        }
+    }
 }
 
 /// The integer type of a column declared `serial` or the like.

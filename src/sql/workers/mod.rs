@@ -14,16 +14,15 @@ use arrow::record_batch::RecordBatch;
 use datafusion::execution::SendableRecordBatchStream;
 use futures::{Stream, StreamExt, stream};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
-use tablegate_types::interrupt::Interrupt;
+use tablegate_types::interrupt::{Interrupt, scope};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, oneshot};
 
 use self::given::{Given, ended};
+use crate::limits::STATEMENT_STACK;
 use crate::outcome::RowStream;
 use crate::turns::Turns;
 
-/// Query plans are trees that are walked by recursion, deeper than 2 MiB of stack allows in a debug build.
-const STACK_BYTES: usize = 8 << 20;
 /// Batches that are ready and not yet taken: enough that the next is computed while one is sent.
 const READY_BATCHES: usize = 1;
 
@@ -42,7 +41,7 @@ impl Workers {
         let runtime = Builder::new_multi_thread()
             .worker_threads(threads.max(1))
             .thread_name("tablegate-query")
-            .thread_stack_size(STACK_BYTES)
+            .thread_stack_size(STATEMENT_STACK)
             .on_thread_start(priority::lower)
             .enable_all()
             .build();
@@ -64,8 +63,9 @@ impl Workers {
         let Some(runtime) = &self.runtime else { return Err(ended()) };
         let (tell, told) = oneshot::channel();
         let (give, given) = mpsc::channel(READY_BATCHES);
+        let watch = interrupt.watch();
         let task = runtime.spawn(async move {
-            let rows = match plan.await {
+            let rows = match scope(watch, Box::pin(plan)).await {
                 Ok(rows) => rows,
                 Err(error) => return drop(tell.send(Err(error))),
             };

@@ -18,6 +18,7 @@ use tablegate_types::error::{ErrorKind, SqlError};
 
 use super::foldable::{is_coalesce, is_computable, is_constant, is_constant_null, is_null};
 use super::{Columns, Fold};
+use crate::stoppable;
 
 impl Fold<'_> {
     pub(super) fn expression(&self, expr: Expr, columns: &Columns) -> Result<Expr> {
@@ -27,6 +28,7 @@ impl Fold<'_> {
 
     /// Before the parts of an expression: those that are not looked at are left out.
     fn entered(&self, expr: Expr, columns: &Columns) -> Result<Transformed<Expr>> {
+        stoppable::check()?;
         let done = |expr| Ok(Transformed::new(expr, true, TreeNodeRecursion::Jump));
         match expr {
             Expr::BinaryExpr(binary) if matches!(binary.op, Operator::And | Operator::Or) => {

@@ -23,7 +23,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, new_empty_array};
-use arrow::datatypes::{DataType, FieldRef};
+use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::{DataFusionError, Result, ScalarValue, internal_err};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
@@ -61,6 +61,8 @@ pub(super) use self::sorted_set::{MODE, PERCENTILE_CONT, PERCENTILE_DISC, PERCEN
 pub(super) use self::text::{BYTEA_CONCATENATE, ILIKE_UNENDED, LIKE_UNENDED, STARTS_WITH};
 use super::fold::is_immutable_cast;
 use super::typed::ValueType;
+use crate::calls::name_of_call;
+use crate::stoppable;
 
 /// Computes the values of one batch; their Arrow type is the one given.
 pub(super) type Evaluate = fn(&Operands<'_>, &DataType) -> SqlResult<ArrayRef>;
@@ -122,6 +124,13 @@ impl Computation {
         Self { kernel: &RELABEL, symbol: None, result, is_declared: true, signature }.on(vec![operand])
     }
 
+    fn field(&self, nullable: bool) -> Field {
+        match self.is_declared {
+            true => self.result.sql_type.field(self.kernel.name, nullable),
+            false => self.result.field(self.kernel.name, nullable),
+        }
+    }
+
     fn on(self, operands: Vec<Expr>) -> Expr {
         Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(ScalarUDF::new_from_impl(self)), operands))
     }
@@ -143,6 +152,11 @@ pub(super) fn kernel_of(function: &ScalarUDF) -> Option<&'static Kernel> {
 /// The type that a function gives that is a computation.
 pub(super) fn result_of(function: &ScalarUDF) -> Option<&ValueType> {
     function.inner().downcast_ref::<Computation>().map(|computation| &computation.result)
+}
+
+/// What a function gives that is a computation.
+pub(super) fn field_of(function: &ScalarUDF) -> Option<Field> {
+    function.inner().downcast_ref::<Computation>().map(|computation| computation.field(true))
 }
 
 /// Whether days are counted, which are as long as they are in the session's time zone: plans that serve every session must
@@ -190,7 +204,7 @@ impl ScalarUDFImpl for Computation {
     }
 
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
-        Ok(self.shown(&args.iter().map(|a| a.schema_name().to_string()).collect::<Vec<_>>()))
+        name_of_call(args, || Ok(self.shown(&args.iter().map(|a| a.schema_name().to_string()).collect::<Vec<_>>())))
     }
 
     fn signature(&self) -> &Signature {
@@ -206,12 +220,9 @@ impl ScalarUDFImpl for Computation {
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        stoppable::check()?;
         let nullable = args.arg_fields.iter().any(|field| field.is_nullable());
-        let name = self.kernel.name;
-        Ok(Arc::new(match self.is_declared {
-            true => self.result.sql_type.field(name, nullable),
-            false => self.result.field(name, nullable),
-        }))
+        Ok(Arc::new(self.field(nullable)))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

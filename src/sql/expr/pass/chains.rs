@@ -17,6 +17,7 @@ use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{BinaryExpr, Case, Expr, Operator, lit};
 
 use super::predicate::{Truth, may_fail};
+use crate::syntax::balanced;
 
 /// The expression with guards before all parts that may fail.
 pub(super) fn guarded(expr: Expr) -> Result<Expr> {
@@ -80,7 +81,7 @@ fn chained(parts: Vec<Expr>, op: Operator) -> Expr {
 }
 
 pub(super) fn joined(parts: Vec<Expr>, op: Operator) -> Option<Expr> {
-    parts.into_iter().reduce(|left, right| pair(left, op, right))
+    balanced(parts, |left, right| pair(left, op, right))
 }
 
 fn pair(left: Expr, op: Operator, right: Expr) -> Expr {

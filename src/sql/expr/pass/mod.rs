@@ -33,6 +33,7 @@ use tablegate_types::error::{SqlError, SqlResult};
 
 use super::operand::Operand;
 use super::parameters::Parameters;
+use crate::stoppable;
 
 /// Gives every expression of a plan its type.
 ///
@@ -79,6 +80,7 @@ impl Pass<'_> {
     }
 
     fn node(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
+        stoppable::check()?;
         let plan = match plan {
             LogicalPlan::Join(join) => LogicalPlan::Join(self.lateral(join)?),
             other => other,
@@ -119,7 +121,11 @@ impl Pass<'_> {
     }
 
     fn parts_typed(&self, expr: Expr, schema: &DFSchema) -> Result<Expr> {
-        Ok(expr.transform_up(|expr| self.typed(expr, schema).map(Transformed::yes))?.data)
+        let typed = |expr: Expr| {
+            stoppable::check()?;
+            self.typed(expr, schema).map(Transformed::yes)
+        };
+        Ok(expr.transform_up(typed)?.data)
     }
 
     /// Types what stands in a lateral sub-query, now that the other side is typed.

@@ -9,7 +9,7 @@ use tablegate_types::conversion::{Category, category, is_text, name};
 use tablegate_types::error::{ErrorKind, SqlError};
 use tablegate_types::sql_type::SqlType;
 
-use super::{Pass, raised};
+use super::{Pass, chains, raised};
 use crate::expr::operand::Operand;
 use crate::expr::operators::missing;
 use crate::expr::typed::ValueType;
@@ -81,10 +81,7 @@ impl Pass<'_> {
         let compared = subjects.into_iter().zip(items).map(|(left, right)| {
             Expr::BinaryExpr(BinaryExpr { left: Box::new(left), op: operator, right: Box::new(right) })
         });
-        let joined = compared.reduce(|left, right| {
-            Expr::BinaryExpr(BinaryExpr { left: Box::new(left), op: joined_by, right: Box::new(right) })
-        });
-        Ok(joined.unwrap_or_else(|| lit(negated)))
+        Ok(chains::joined(compared.collect(), joined_by).unwrap_or_else(|| lit(negated)))
     }
 
     pub(super) fn like(&self, like: Like, schema: &DFSchema) -> Result<Expr> {

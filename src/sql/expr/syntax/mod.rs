@@ -19,6 +19,7 @@ use sqlparser::ast::{
     Interval, ObjectName, ObjectNamePart, Query, Select, UnaryOperator, Value, ValueWithSpan, VisitorMut,
 };
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::interrupt;
 use tablegate_types::sql_type::{IntervalFields, SqlType, TimeLimits};
 
 use self::subqueries::Subqueries;
@@ -55,6 +56,9 @@ impl VisitorMut for Lowering {
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        if let Err(stopped) = interrupt::check() {
+            return ControlFlow::Break(stopped);
+        }
         precedence::set_right(expr);
         match numbers::fit(expr) {
             Ok(()) => ControlFlow::Continue(()),

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{Expr, Function, Query, SetExpr, Visitor, VisitorMut, WindowType};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::interrupt;
 
 use super::scope::Found;
 use super::select::find_window;
@@ -113,6 +114,9 @@ impl VisitorMut for Names<'_, '_> {
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
         if self.nesting.is_inside() {
             return ControlFlow::Continue(());
+        }
+        if let Err(stopped) = interrupt::check() {
+            return ControlFlow::Break(stopped);
         }
         symmetric::expand(expr);
         self.resolver.plain_column(expr);

@@ -43,6 +43,7 @@ impl Resolver<'_> {
     }
 
     fn table_factor(&mut self, factor: &mut TableFactor, before: &[Item]) -> SqlResult<Item> {
+        self.count_relation()?;
         match factor {
             TableFactor::Table { sample: Some(_), .. } | TableFactor::Derived { sample: Some(_), .. } => {
                 Err(SqlError::not_supported("TABLESAMPLE"))

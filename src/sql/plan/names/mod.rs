@@ -26,10 +26,13 @@ use std::sync::Arc;
 use datafusion::execution::SessionState;
 use sqlparser::ast::{Ident, Query};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::interrupt;
 
 use self::scope::Scope;
 pub(crate) use self::sources::Source;
+use super::size::too_complex;
 use super::tables::Tables;
+use crate::limits::MAX_RELATIONS;
 use crate::syntax::{fold, quoted};
 
 /// Rewrites the query in place. Gives what it is refused for if no function, operator or type is wrong in it: PostgreSQL looks
@@ -128,13 +131,15 @@ struct Resolver<'a> {
     ctes: Vec<Vec<(String, Columns)>>,
     /// Tables named here so far.
     aliases: usize,
+    /// What FROM and WITH brought into sight so far.
+    relations: usize,
     /// The first column that is not grouped.
     refused: Option<Box<SqlError>>,
 }
 
 impl<'a> Resolver<'a> {
     fn new(tables: &'a Tables, functions: &'a SessionState) -> Self {
-        Self { tables, functions, scopes: Vec::new(), ctes: Vec::new(), aliases: 0, refused: None }
+        Self { tables, functions, scopes: Vec::new(), ctes: Vec::new(), aliases: 0, relations: 0, refused: None }
     }
 
     /// Does something with one more scope in sight.
@@ -143,6 +148,22 @@ impl<'a> Resolver<'a> {
         let done = act(self);
         let scope = self.scopes.pop().unwrap_or_default();
         done.map(|value| (scope, value))
+    }
+
+    /// One more table, sub-query or WITH query.
+    ///
+    /// # Errors
+    /// 54001 when there are too many of them.
+    fn count_relation(&mut self) -> SqlResult<()> {
+        interrupt::check_now()?;
+        self.relations += 1;
+        if self.relations > MAX_RELATIONS {
+            let detail = format!(
+                "It has more than {MAX_RELATIONS} tables and sub-queries, those of the views that it reads among them."
+            );
+            return Err(too_complex(detail));
+        }
+        Ok(())
     }
 
     /// A name for a table that the query does not name itself.

@@ -104,6 +104,7 @@ impl Resolver<'_> {
 
     fn with(&mut self, with: &mut With) -> SqlResult<()> {
         for cte in &mut with.cte_tables {
+            self.count_relation()?;
             let name = fold(&cte.alias.name);
             if self.ctes.last().is_some_and(|frame| frame.iter().any(|(known, _)| *known == name)) {
                 let message = format!("WITH query name \"{name}\" specified more than once");

@@ -16,6 +16,9 @@ use crate::syntax::{is_significant, keyword};
 /// Most words of one statement that are read as names so: each costs a parse or two.
 const NAMES_MAX: usize = 20;
 
+/// Tokens that are parsed again at most, all attempts together: a text as long as this is parsed once more.
+const TOKENS_MAX: usize = 500_000;
+
 /// How many words before the one where a parse stops may have been taken for keywords: `FROM a asof JOIN b ON ...`.
 const LOOK_BACK: usize = 6;
 
@@ -30,6 +33,7 @@ pub(crate) fn parsed<T, E>(
 ) -> Option<T> {
     let mut stopped = place_of(error)?;
     let mut tokens = tokens.to_vec();
+    let mut left = TOKENS_MAX.div_ceil(tokens.len().max(1));
     for _ in 0..NAMES_MAX {
         let before = (0..stopped.min(tokens.len())).rev().filter(|at| is_significant(&tokens[*at])).take(LOOK_BACK);
         let candidates: Vec<usize> =
@@ -38,6 +42,7 @@ pub(crate) fn parsed<T, E>(
         let attempts = candidates.iter().map(std::slice::from_ref).chain([candidates.as_slice()]);
         let mut further = None;
         for names in attempts {
+            left = left.checked_sub(1)?;
             let mut attempt = tokens.clone();
             names.iter().for_each(|at| as_name(&mut attempt[*at]));
             match parse(&attempt) {

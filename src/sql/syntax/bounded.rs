@@ -1,0 +1,157 @@
+//! The parser's PostgreSQL dialect with bounds: how long a parse may go on, and how deep a row of ANDs or ORs becomes.
+//!
+//! The parser asks its dialect before it reads an operand or an operator, so this is where it can be stopped: it tries some
+//! forms one after the other and takes each attempt's inner parts again, which for a text that is nested and wrong doubles
+//! with every level. And here a long row of ANDs or ORs is read as a whole: it becomes a balanced tree.
+
+use std::any::TypeId;
+use std::cell::{Cell, RefCell};
+use std::fmt;
+
+use sqlparser::ast::{BinaryOperator, Expr};
+use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::Token;
+use tablegate_types::error::{ErrorKind, SqlError};
+use tablegate_types::interrupt;
+
+use super::build::balanced;
+use super::depth::SHORT_ROW;
+
+/// So many operands are read for each token, and so many for any text: forms that are tried in turn read some again.
+const OPERANDS_OF_TOKEN: usize = 32;
+const OPERANDS: usize = 10_000;
+
+/// PostgreSQL's dialect for the parse of one text.
+pub(super) struct BoundedDialect {
+    /// How many operands may still be read.
+    left: Cell<usize>,
+    has_long_rows: bool,
+    gave_up: RefCell<Option<Box<SqlError>>>,
+}
+
+impl BoundedDialect {
+    /// For so many tokens, with so many ANDs and ORs in a row.
+    pub fn new(tokens: usize, links: usize) -> Self {
+        Self {
+            left: Cell::new(OPERANDS.saturating_add(tokens.saturating_mul(OPERANDS_OF_TOKEN))),
+            has_long_rows: links > SHORT_ROW,
+            gave_up: RefCell::default(),
+        }
+    }
+
+    /// Why the parse was stopped, if it was: what the parser says then is of no use.
+    pub fn gave_up(&self) -> Option<Box<SqlError>> {
+        self.gave_up.take()
+    }
+
+    /// An error once the parse is to stop.
+    fn stop(&self) -> Option<ParserError> {
+        let left = self.left.get();
+        let stopped = match left.checked_sub(1) {
+            None => Err(SqlError::new(ErrorKind::TooComplex, "the statement is too complex")
+                .with_detail("It can be read in too many ways.")
+                .with_hint("Part it into several statements, or look for a mistake where it is nested deepest.")),
+            Some(less) => {
+                self.left.set(less);
+                interrupt::check()
+            }
+        };
+        let error = stopped.err()?;
+        self.left.set(0);
+        self.gave_up.borrow_mut().get_or_insert(error);
+        // The one error that the parser does not take for a reason to try another form.
+        Some(ParserError::RecursionLimitExceeded)
+    }
+}
+
+impl fmt::Debug for BoundedDialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("BoundedDialect")
+    }
+}
+
+/// All that PostgreSQL's dialect says otherwise than others.
+macro_rules! as_postgresql {
+    ($($method:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
+        $(fn $method(&self, $($argument: $type),*) -> $result {
+            PostgreSqlDialect {}.$method($($argument),*)
+        })*
+    };
+}
+
+impl Dialect for BoundedDialect {
+    /// The parser asks in places whether it has that dialect.
+    fn dialect(&self) -> TypeId {
+        TypeId::of::<PostgreSqlDialect>()
+    }
+
+    fn parse_prefix(&self, _parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+        self.stop().map(Err)
+    }
+
+    fn parse_infix(&self, parser: &mut Parser, expr: &Expr, precedence: u8) -> Option<Result<Expr, ParserError>> {
+        if let Some(stopped) = self.stop() {
+            return Some(Err(stopped));
+        }
+        if !self.has_long_rows {
+            return None;
+        }
+        let link = match &parser.peek_token_ref().token {
+            Token::Word(word) if matches!(word.keyword, Keyword::AND | Keyword::OR) => word.keyword,
+            _ => return None,
+        };
+        let mut operands = vec![expr.clone()];
+        while parser.parse_keyword(link) {
+            match parser.parse_subexpr(precedence) {
+                Ok(operand) => operands.push(operand),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        let op = if link == Keyword::AND { BinaryOperator::And } else { BinaryOperator::Or };
+        let joined = |left, right| Expr::BinaryOp { left: Box::new(left), op: op.clone(), right: Box::new(right) };
+        balanced(operands, joined).map(Ok)
+    }
+
+    as_postgresql! {
+        identifier_quote_style(identifier: &str) -> Option<char>;
+        is_delimited_identifier_start(ch: char) -> bool;
+        is_identifier_start(ch: char) -> bool;
+        is_identifier_part(ch: char) -> bool;
+        supports_unicode_string_literal() -> bool;
+        is_reserved_for_identifier(word: Keyword) -> bool;
+        is_custom_operator_part(ch: char) -> bool;
+        get_next_precedence(parser: &Parser) -> Option<Result<u8, ParserError>>;
+        supports_filter_during_aggregation() -> bool;
+        supports_group_by_expr() -> bool;
+        prec_value(precedence: Precedence) -> u8;
+        allow_extract_custom() -> bool;
+        allow_extract_single_quotes() -> bool;
+        supports_create_index_with_clause() -> bool;
+        supports_explain_with_utility_options() -> bool;
+        supports_listen_notify() -> bool;
+        supports_factorial_operator() -> bool;
+        supports_bitwise_shift_operators() -> bool;
+        supports_comment_on() -> bool;
+        supports_load_extension() -> bool;
+        supports_named_fn_args_with_colon_operator() -> bool;
+        supports_named_fn_args_with_expr_name() -> bool;
+        supports_empty_projections() -> bool;
+        supports_nested_comments() -> bool;
+        supports_string_escape_constant() -> bool;
+        supports_numeric_literal_underscores() -> bool;
+        supports_array_typedef_with_brackets() -> bool;
+        supports_geometric_types() -> bool;
+        supports_set_names() -> bool;
+        supports_alter_column_type_using() -> bool;
+        supports_notnull_operator() -> bool;
+        supports_interval_options() -> bool;
+        supports_insert_table_alias() -> bool;
+        supports_create_table_like_parenthesized() -> bool;
+        supports_select_wildcard_with_alias() -> bool;
+        supports_comma_separated_trim() -> bool;
+        supports_xml_expressions() -> bool;
+        supports_comment_optimizer_hint() -> bool;
+    }
+}
