@@ -10,5 +10,6 @@ mod differential;
 mod dump;
 mod fuzz;
 mod readme;
+mod rest;
 mod support;
 mod tpch;

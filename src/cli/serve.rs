@@ -118,6 +118,8 @@ async fn run(config: &Config) -> Result<(), ServeError> {
     if with_sample {
         sample::create(&engine).await.map_err(ServeError::Sample)?;
     }
+    let counters = rest.as_ref().map(|(_, rest)| rest.counters.clone());
+    let rest = rest.map(|(listener, rest)| serve_rest(listener, rest, &engine, &stop));
     warn_of_lost_commits(config);
     warn_of_closed_door(config, user.as_deref());
     let listener = door.open()?;
@@ -127,9 +129,7 @@ async fn run(config: &Config) -> Result<(), ServeError> {
         None => None,
     };
     greet(address, &place, &psql, with_sample);
-    let counters = rest.as_ref().map(|(_, rest)| rest.counters.clone());
     let metrics = metrics.map(|listener| show_metrics(listener, &engine, &front_end, counters, started, &stop));
-    let rest = rest.map(|(listener, rest)| serve_rest(listener, rest, &engine, &stop));
     let served = tablegate_pg::serve(listener, engine.clone(), front_end, stop.clone()).await;
     // Where one door cannot go on, neither does the other.
     stop.cancel();

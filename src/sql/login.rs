@@ -19,6 +19,13 @@ pub enum Role {
     Granted,
 }
 
+impl Role {
+    /// Whether it sees what the sessions of others do.
+    pub(crate) fn sees_others(self) -> bool {
+        matches!(self, Role::Admin | Role::ReadWrite)
+    }
+}
+
 /// A user as others know it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {

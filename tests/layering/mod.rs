@@ -21,18 +21,19 @@ const MEMBERS: &[(&str, &[&str])] = &[
     ("types", &["store"]),
     ("sql", &["store", "types"]),
     ("pg", &["types", "sql"]),
+    ("rest", &["store", "types"]),
 ];
 
 /// Every dependency, and the parts of `src/` that may use it. A dependency that is not listed is refused.
 const CRATES: &[(&str, &[&str])] = &[
     ("arrow", &["store", "backends", "types", "sql", "pg"]),
-    ("async_trait", &["store", "backends", "sql", "pg"]),
+    ("async_trait", &["store", "backends", "sql", "pg", "rest", "cli/doors"]),
     // Tokens of Entra ID, with the feature `entra` alone.
     ("azure_core", &["backends/azure/entra"]),
     ("azure_identity", &["backends/azure/entra"]),
-    ("base64", &["store", "backends", "types", "pg"]),
-    ("bytes", &["backends", "types", "sql", "pg", "cli/metrics"]),
-    ("chrono", &["store", "backends", "types", "sql"]),
+    ("base64", &["store", "backends", "types", "pg", "rest"]),
+    ("bytes", &["backends", "types", "sql", "pg", "rest", "cli/metrics"]),
+    ("chrono", &["store", "backends", "types", "sql", "rest"]),
     ("chrono_tz", &["types"]),
     ("clap", &["cli"]),
     ("datafusion", &["sql"]),
@@ -42,50 +43,49 @@ const CRATES: &[(&str, &[&str])] = &[
     ("futures", &["store", "backends", "sql", "pg", "cli"]),
     // Tables that are looked up by keys which lie elsewhere.
     ("hashbrown", &["store/table/columns", "backends/embedded", "sql/tx"]),
-    ("http_body_util", &["cli/metrics"]),
-    ("hyper", &["cli/metrics"]),
-    ("hyper_util", &["cli/metrics"]),
-    // The priority of threads.
-    ("libc", &["sql/workers"]),
+    ("http_body_util", &["rest", "cli/metrics"]),
+    ("hyper", &["rest", "cli/metrics"]),
+    ("hyper_util", &["rest", "cli/metrics"]),
+    // The priority of threads; who may read new files.
+    ("libc", &["sql/workers", "cli/private"]),
     ("md5", &["types"]),
     // Files of columns are read where they lie, without copies.
     ("memmap2", &["backends/embedded"]),
-    ("libc", &["cli"]),
     ("num_bigint", &["types", "sql"]),
     ("pgwire", &["pg"]),
     ("prometheus_client", &["cli/metrics"]),
     ("regex_automata", &["types"]),
     ("reqwest", &["backends/azure"]),
     // Random bytes, HMAC and SHA-256: of passwords, of requests.
-    ("ring", &["backends/azure", "pg/auth"]),
+    ("ring", &["backends/azure", "pg/auth", "rest/accounts"]),
     ("rustls_platform_verifier", &["backends/azure"]),
     ("rpassword", &["cli"]),
     ("rustix", &["backends/embedded"]),
     // The shortest digits of a double.
     ("ryu", &["types"]),
-    ("serde", &["backends", "types", "sql", "pg/auth"]),
-    ("serde_json", &["backends", "types", "sql"]),
+    ("serde", &["backends", "types", "sql", "pg/auth", "rest"]),
+    ("serde_json", &["backends", "types", "sql", "rest"]),
     ("sha2", &["types"]),
     ("sqlparser", &["sql"]),
     // Locks have one holder nearly always.
     ("smallvec", &["sql/tx"]),
     // Files without a name, for what collected writes do not keep in memory; files that replace others; a folder of
     // temporary tables.
-    ("tempfile", &["sql/cursor", "sql/tx", "pg/auth", "cli/wiring"]),
     // More stack for functions that call themselves.
     ("stacker", &["types/stack"]),
+    ("tempfile", &["sql/cursor", "sql/tx", "pg/auth", "rest/accounts", "cli/wiring"]),
     ("strsim", &["sql"]),
-    ("thiserror", &["store", "backends", "types", "sql", "pg", "cli"]),
+    ("thiserror", &["store", "backends", "types", "sql", "pg", "rest", "cli"]),
     // One allocator for the program; who uses the library has their own.
     ("tikv_jemallocator", &["main"]),
-    ("tokio", &["backends", "sql", "pg", "cli"]),
-    ("tokio_rustls", &["backends/azure", "pg"]),
-    ("tokio_util", &["pg", "cli"]),
-    ("toml", &["pg/auth", "cli"]),
-    ("tracing", &["backends", "sql", "pg", "cli"]),
+    ("tokio", &["backends", "sql", "pg", "rest", "cli"]),
+    ("tokio_rustls", &["backends/azure", "pg", "rest"]),
+    ("tokio_util", &["pg", "rest", "cli"]),
+    ("toml", &["pg/auth", "rest/accounts", "cli"]),
+    ("tracing", &["backends", "sql", "pg", "rest", "cli"]),
     ("tracing_subscriber", &["cli"]),
     ("unicode_normalization", &["types"]),
-    ("uuid", &["store", "backends", "types", "sql", "pg"]),
+    ("uuid", &["store", "backends", "types", "sql", "pg", "rest"]),
     ("xxhash_rust", &["store/table/seeded_hash", "backends", "types", "sql"]),
 ];
 

@@ -19,6 +19,7 @@ const ADDED: &[&str] = &[
     "metric",
     "backend",
     "wire message",
+    "operation of the REST door",
     "error",
     "golden file",
     "limit",

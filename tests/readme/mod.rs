@@ -38,7 +38,7 @@ struct Reader {
 
 impl Reader {
     fn new() -> Self {
-        let server = Server::start_with_sample(&[]);
+        let server = Server::start_with_sample(&["--rest", "127.0.0.1:0"]);
         let folder = tempfile::tempdir().expect("there is room for temporary files");
         let reader = Self { server, folder };
         let data = reader.server.data();
@@ -57,6 +57,7 @@ impl Reader {
     /// README's server is the test's.
     fn here(&self, text: &str) -> String {
         let port = self.server.port;
+        let text = text.replace("127.0.0.1:10002", &crate::rest::address(&self.server).to_string());
         let text = text.replace("127.0.0.1:5433", &format!("127.0.0.1:{port}"));
         text.replace("-p 5433", &format!("-p {port}")).replace("port=5433", &format!("port={port}"))
     }
@@ -84,7 +85,7 @@ impl Reader {
                 let ran = self.run("psql", &["-X", "-q", "-v", "VERBOSITY=default"], &block.text);
                 assert_eq!(blocks::errors(&text(&ran.stderr)), block.errors(), "{block}");
             }
-            Kind::Python => succeeds(block, &self.run(Installed::find().python(), &["-"], &block.text)),
+            Kind::Python => succeeds(block, &self.run(Installed::find().python(), &["-"], &self.here(&block.text))),
         }
     }
 

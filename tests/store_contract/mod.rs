@@ -20,6 +20,7 @@ mod segments;
 mod sizes;
 mod tables;
 mod values;
+mod walks;
 mod windows;
 
 /// One test per listed function: each gets a new, empty store of this backend. The compiler reports a function that is
@@ -46,6 +47,12 @@ macro_rules! contract {
                 what_is_not_there_is_missing,
                 a_dropped_table_takes_its_data_with_it,
                 a_recreated_table_has_its_new_spelling,
+            }
+            walks {
+                a_walk_shows_entities_whole_in_key_order,
+                a_walk_goes_on_behind_where_it_stopped,
+                a_walk_stays_in_its_ranges,
+                a_missing_table_is_not_walked_through,
             }
             commits {
                 insert_of_a_new_key_is_stored,
@@ -262,4 +269,8 @@ mod columns {
 
 mod azure {
     contract!(crate::store_contract::backends::Azure);
+}
+
+mod our_door {
+    contract!(crate::store_contract::backends::OurDoor);
 }

@@ -2,11 +2,12 @@
 //!
 //! URLs never get into an error: a shared access signature is part of them.
 
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use chrono::Utc;
-use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue, RETRY_AFTER};
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue, RETRY_AFTER, SERVER};
 use reqwest::{Method, Url};
 use tablegate_store::model::TableName;
 use tablegate_store::table::{ScanStats, StoreError};
@@ -14,6 +15,7 @@ use tablegate_store::table::{ScanStats, StoreError};
 use super::AzureOptions;
 use super::account::{AzureAccount, Credential};
 use super::gate::Gate;
+use super::property_filter::Dialect;
 use super::reply::{Refusal, Reply};
 use super::retry::{Backoff, RetryPolicy};
 use super::secret::Secret;
@@ -115,7 +117,16 @@ pub(super) struct Client {
     bearer: Option<Bearer>,
     gate: Gate,
     retry: RetryPolicy,
+    /// As the last answer said.
+    answered_by: AtomicU8,
 }
+
+/// Who answers where the path names the account: nobody has yet, an emulator, or another gateway's own door.
+const NOBODY: u8 = 0;
+const EMULATOR: u8 = 1;
+const GATEWAY: u8 = 2;
+/// What a gateway says that it is.
+const GATEWAY_NAME: &str = "tablegate/";
 
 impl Client {
     /// # Errors
@@ -128,11 +139,21 @@ impl Client {
             Credential::Key(_) | Credential::Sas(_) => None,
         };
         let gate = Gate::new(options.requests_per_account, options.requests_per_partition);
-        Ok(Self { http, account, bearer, gate, retry: options.retry.clone() })
+        Ok(Self { http, account, bearer, gate, retry: options.retry.clone(), answered_by: AtomicU8::new(NOBODY) })
     }
 
     pub fn account(&self) -> &AzureAccount {
         &self.account
+    }
+
+    /// By whose rules filters are evaluated; `None` while that is not known.
+    pub fn dialect(&self) -> Option<Dialect> {
+        match self.answered_by.load(Ordering::Relaxed) {
+            _ if !self.account.is_emulated() => Some(Dialect::Service),
+            GATEWAY => Some(Dialect::Service),
+            EMULATOR => Some(Dialect::Emulator),
+            _ => None,
+        }
     }
 
     pub fn backoff(&self) -> Backoff<'_> {
@@ -249,6 +270,9 @@ impl Client {
         let response = builder.headers(headers).body(request.body.clone()).send().await?;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let body = response.bytes().await?;
+        let server = headers.get(SERVER).and_then(|server| server.to_str().ok()).unwrap_or_default();
+        let answered_by = if server.starts_with(GATEWAY_NAME) { GATEWAY } else { EMULATOR };
+        self.answered_by.store(answered_by, Ordering::Relaxed);
         Ok(Reply { status, headers, body })
     }
 

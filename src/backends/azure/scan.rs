@@ -18,7 +18,7 @@ use super::entity::{Decoder, RawEntity};
 use super::filter::Step;
 use super::json::Json;
 use super::page::{Page, PageTask, Query, Shape};
-use super::property_filter::{Dialect, PropertyFilter};
+use super::property_filter::PropertyFilter;
 use super::reorder::Reorder;
 
 /// Most entities in one page.
@@ -234,12 +234,11 @@ pub(super) fn describe(core: &Core, request: &ScanRequest) -> ScanPlan {
     plan
 }
 
-/// What the service is asked of the values: it, and the emulator. Cosmos compares by rules of its own.
+/// What the service is asked of the values: it, and the emulator once it has answered. Cosmos compares by rules of its own.
 fn values(core: &Core, request: &ScanRequest) -> PropertyFilter {
     let account = core.client.account();
-    let dialect = if account.is_emulated() { Dialect::Emulator } else { Dialect::Service };
-    match &request.predicate {
-        Some(predicate) if account.kind() == ServiceKind::Storage => {
+    match (&request.predicate, core.client.dialect()) {
+        (Some(predicate), Some(dialect)) if account.kind() == ServiceKind::Storage => {
             PropertyFilter::new(predicate, dialect, &|name| core.observed.types(&request.table, name))
         }
         _ => PropertyFilter::default(),

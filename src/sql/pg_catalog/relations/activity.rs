@@ -2,7 +2,6 @@
 
 use super::Rows;
 use crate::catalog::DATABASE;
-use crate::login::Role;
 use crate::pg_catalog::cells::Cell;
 use crate::pg_catalog::functions::FunctionContext;
 use crate::pg_catalog::objects::OWNER;
@@ -12,7 +11,7 @@ pub(super) fn sessions(context: &FunctionContext, rows: &mut Rows) {
     let waits = context.handles.locks.waits();
     for activity in context.handles.sessions.all() {
         let now = activity.now();
-        let is_seen = activity.user == *context.user || context.login.role == Role::ReadWrite;
+        let is_seen = activity.user == *context.user || context.login.role.sees_others();
         let wait = waits.get(&activity.process).copied();
         // Who waits for its client does.
         let (kind, event) = match (wait, now.doing) {

@@ -1,7 +1,6 @@
 //! `statement_statistics`: what statements cost, with the names that `pg_stat_statements` has for the same.
 
 use super::Rows;
-use crate::login::Role;
 use crate::pg_catalog::cells::Cell;
 use crate::pg_catalog::functions::FunctionContext;
 use crate::statistics::Entry;
@@ -9,7 +8,7 @@ use crate::statistics::Entry;
 pub(super) fn statements(context: &FunctionContext, rows: &mut Rows) {
     let mut entries = context.handles.statistics.all();
     entries.sort_by(|one, other| other.sums.total.total_cmp(&one.sums.total));
-    let is_seen = |entry: &Entry| *entry.user == *context.user || context.login.role == Role::ReadWrite;
+    let is_seen = |entry: &Entry| *entry.user == *context.user || context.login.role.sees_others();
     for entry in entries {
         rows.push([
             ("usename", (*entry.user).into()),

@@ -1,0 +1,54 @@
+//! The door for the Azure SDKs: the SDKs of Python and JavaScript as their users use them, and both doors at once.
+
+mod both_doors;
+
+use std::net::SocketAddr;
+use std::process::{Command, Stdio};
+
+use crate::clients::Installed;
+use crate::support::server::Server;
+use crate::support::tables::connection_string;
+
+/// A server with both doors open, and where the one for the SDKs is.
+fn server(arguments: &[&str]) -> (Server, SocketAddr) {
+    let server = Server::start(&[&["--rest", "127.0.0.1:0"], arguments].concat());
+    let address = address(&server);
+    (server, address)
+}
+
+/// Where the door for the SDKs of a server is.
+pub fn address(server: &Server) -> SocketAddr {
+    let log = server.log();
+    let (_, behind) = log.split_once("the Azure SDKs are served").expect("it says so before it greets");
+    let (_, address) = behind.split_once("127.0.0.1:").expect("it says where");
+    let port: String = address.chars().take_while(char::is_ascii_digit).collect();
+    let port: u16 = port.parse().expect("it is a port");
+    ([127, 0, 0, 1], port).into()
+}
+
+/// Runs an SDK's checks: it ends with 0, and says that it ran some.
+fn passes(mut client: Command) {
+    for segments in [["--segment-rows", "off"], ["--segment-rows", "1"]] {
+        let (server, address) = server(&segments);
+        client.env("TABLES_CONNECTION_STRING", connection_string(address)).stdin(Stdio::null());
+        let ended = client.output().unwrap_or_else(|error| panic!("{client:?}: {error}"));
+        let (out, err) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
+        assert!(ended.status.success(), "{segments:?}: {out}\n{err}\nserver: {}", server.log());
+        assert!(out.lines().filter(|line| line.starts_with("ok ")).count() >= 7, "few checks: {out}\n{err}");
+    }
+}
+
+#[test]
+fn python_with_azure_data_tables() {
+    let mut client = Command::new(Installed::find().python());
+    client.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/rest/python/check.py"));
+    passes(client);
+}
+
+#[test]
+fn node_with_azure_data_tables() {
+    let mut client = Command::new("node");
+    client.env("NODE_PATH", Installed::find().node_modules());
+    client.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/rest/node/check.js"));
+    passes(client);
+}

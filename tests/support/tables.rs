@@ -1,0 +1,116 @@
+//! A client of the Table service's protocol that sends what it is told and nothing else, but for a signature.
+
+use std::net::SocketAddr;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use tablegate::rest::{EMULATOR_ACCOUNT, EMULATOR_KEY};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    method: String,
+    path: String,
+    pub headers: Vec<(String, String)>,
+    pub body: String,
+}
+
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    headers: Vec<(String, String)>,
+    pub body: String,
+}
+
+impl Request {
+    pub fn new(method: &str, path: &str) -> Self {
+        Self { method: method.to_owned(), path: path.to_owned(), ..Self::default() }
+    }
+
+    pub fn with_header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    pub fn with_body(self, body: &str) -> Self {
+        Self { body: body.to_owned(), ..self }
+    }
+
+    /// The same with a text in the place of another one in its headers and body.
+    pub fn with(&self, from: &str, to: &str) -> Self {
+        let headers = self.headers.iter().map(|(name, value)| (name.clone(), value.replace(from, to))).collect();
+        Self { headers, body: self.body.replace(from, to), ..self.clone() }
+    }
+}
+
+impl Answer {
+    fn parse(bytes: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(bytes);
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+        let mut lines = head.lines();
+        let status = lines.next().and_then(|line| line.split(' ').nth(1)?.parse().ok()).unwrap_or_default();
+        let header = |line: &str| line.split_once(": ").map(|(name, value)| (name.to_lowercase(), value.to_owned()));
+        Self { status, headers: lines.filter_map(header).collect(), body: body.to_owned() }
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| *known == name.to_lowercase()).map(|(_, value)| value.as_str())
+    }
+
+    /// The code of a refusal, in JSON or XML.
+    pub fn code(&self) -> Option<String> {
+        let (_, behind) = self.body.split_once("\"code\":\"").or_else(|| self.body.split_once("<m:code>"))?;
+        Some(behind.chars().take_while(char::is_ascii_alphanumeric).collect())
+    }
+}
+
+/// The address of the emulator's account.
+pub fn base(address: SocketAddr) -> String {
+    format!("http://{address}/{EMULATOR_ACCOUNT}")
+}
+
+/// As SDKs take it.
+pub fn connection_string(address: SocketAddr) -> String {
+    format!(
+        "DefaultEndpointsProtocol=http;AccountName={EMULATOR_ACCOUNT};AccountKey={EMULATOR_KEY};TableEndpoint={};",
+        base(address)
+    )
+}
+
+/// Sends a request to the emulator's account, signed unless it says otherwise itself.
+pub async fn send(address: SocketAddr, request: &Request) -> Answer {
+    let Request { method, path, headers, body } = request;
+    let path = format!("/{EMULATOR_ACCOUNT}{path}");
+    let named = |name: &str| headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
+    let date = chrono::Utc::now().format("%a, %d %b %Y %H:%M:%S GMT").to_string();
+    let mut head = format!("{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n");
+    let mut add = |name: &str, value: &str| head.push_str(&format!("{name}: {value}\r\n"));
+    if !named("authorization") && !path.contains("sig=") && method != "OPTIONS" {
+        add("x-ms-date", &date);
+        add("Authorization", &format!("SharedKeyLite {EMULATOR_ACCOUNT}:{}", signature(&path, &date)));
+    }
+    if !named("content-type") && !body.is_empty() {
+        add("Content-Type", "application/json");
+    }
+    if !named("accept") {
+        add("Accept", "application/json;odata=nometadata");
+    }
+    headers.iter().for_each(|(name, value)| add(name, value));
+    add("Content-Length", &body.len().to_string());
+    let mut stream = TcpStream::connect(address).await.expect("it listens");
+    stream.write_all(format!("{head}\r\n{body}").as_bytes()).await.expect("it is read");
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await.expect("it answers");
+    Answer::parse(&answer)
+}
+
+fn signature(path: &str, date: &str) -> String {
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    let component = query.split('&').find_map(|pair| pair.strip_prefix("comp="));
+    let component = component.map_or_else(String::new, |component| format!("?comp={component}"));
+    let text = format!("{date}\n/{EMULATOR_ACCOUNT}{path}{component}");
+    let key = STANDARD.decode(EMULATOR_KEY).expect("it is Base64");
+    let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &key);
+    STANDARD.encode(ring::hmac::sign(&key, text.as_bytes()))
+}
