@@ -33,6 +33,7 @@ macro_rules! tests {
 const ROLES: &[(&str, fn())] = roles! {
     crash::alterations::alterations,
     crash::loads::loads,
+    crash::requests::requesters,
     crash::sequences::counters,
     crash::writers::writers,
     crash_observe::writers,
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         crash::power_loss::a_store_that_does_not_sync_is_found_out,
         crash::power_loss::acknowledged_batches_survive_a_loss_of_power_whole,
         crash::power_loss::columns_are_those_of_the_rows_after_a_loss_of_power,
+        crash::requests::acknowledged_requests_survive_a_kill_and_no_batch_in_part,
         crash::segments::columns_are_those_of_the_rows_after_a_kill,
         crash::sequences::no_value_is_given_out_twice_across_kills,
         crash_observe::transactions_and_their_violations_survive_together,

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
-use tablegate_rest::{Call, Client, Coordinator, Ended, Locked, Objection};
+use tablegate_rest::{Broken, Call, Client, Coordinator, Ended, Locked, Objection, Rule};
 use tablegate_sql::activity::Stopper;
 use tablegate_sql::outcome::Outcome;
 use tablegate_sql::session::{Position, Session, SessionOptions};
-use tablegate_sql::{Engine, Guest, GuestCost, Guests};
+use tablegate_sql::{BrokenRule, Engine, Guest, GuestCost, Guests, RefusedChangeSet};
 use tablegate_store::model::{EntityKey, TableName};
 use tablegate_store::table::StoreError;
 use tablegate_types::error::{ErrorKind, SqlError};
@@ -29,6 +29,7 @@ impl BesideSql {
         let settings = vec![("lock_timeout".to_owned(), format!("{}ms", patience.as_millis().max(1)))];
         let options = SessionOptions { settings, ..SessionOptions::default() };
         let mut session = Session::new(self.0.engine().clone(), options)?;
+        session.set_process(self.0.next_process());
         for statement in session.parse(sql)? {
             let prepared = session.prepare(statement, &[]).await?;
             if let Outcome::Rows(mut rows) = session.execute(&prepared, Vec::new(), Position::Last).await? {
@@ -69,6 +70,26 @@ impl Coordinator for BesideSql {
 
     fn connected(&self, peer: SocketAddr, end: CancellationToken) -> Option<Box<dyn Client>> {
         Some(Box::new(Visitor(self.0.connected(peer, Arc::new(End(end))))))
+    }
+
+    fn refused(&self, call: Call<'_>, broken: &Broken) {
+        let rule = match broken.rule {
+            Rule::SecondTable => BrokenRule::SecondTable,
+            Rule::SecondPartition => BrokenRule::SecondPartition,
+            Rule::TooManyOperations => BrokenRule::TooManyEntities,
+            Rule::TooLarge => BrokenRule::TooLarge,
+        };
+        let partitions: Vec<&str> = broken.partitions.iter().map(|partition| partition.as_str()).collect();
+        self.0.refused(RefusedChangeSet {
+            rule,
+            request: call.shape,
+            user: call.account,
+            application: call.user_agent,
+            table: broken.table.as_str(),
+            partitions: &partitions,
+            entities: broken.operations,
+            bytes: broken.bytes,
+        });
     }
 }
 

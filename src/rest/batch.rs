@@ -6,7 +6,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, StatusCode, Uri};
-use tablegate_store::model::TableName;
 use tablegate_store::model::limits::EGT_MAX_OPERATIONS;
 use tablegate_store::table::{Batch, BatchError};
 use uuid::Uuid;
@@ -14,21 +13,22 @@ use uuid::Uuid;
 use crate::address::Resource;
 use crate::answer::{Answer, error_body};
 use crate::auth::{Access, Need};
+use crate::coordinator::{Broken, Rule};
 use crate::door::Door;
 use crate::entity::{self, Asked, Reply, Write};
 use crate::error::{Refusal, RestResult};
 use crate::head::{Head, Verb};
-use crate::multipart::{self, InnerRequest, Part, boundary, parts};
+use crate::multipart::{self, InnerRequest, Part, boundary, parts, parts_up_to};
 use crate::query;
 
 /// What the operations of a change set came to: all of them, or the one that it failed for.
 pub(crate) type Outcome = Result<Vec<Answer>, (usize, Refusal)>;
 
-/// What was asked for, for those who watch.
+/// An answer, and what those who watch are told.
 pub(crate) struct Sent {
     pub answer: Answer,
-    /// The table of the change set, and the rule that it breaks if it breaks one.
-    pub broken: Option<(TableName, BatchError)>,
+    /// The change set breaks a rule.
+    pub broken: Option<Broken>,
 }
 
 pub(crate) async fn run(
@@ -43,13 +43,13 @@ pub(crate) async fn run(
     let [part] = sent.as_slice() else { return Err(Refusal::InvalidInput) };
     let content_type = part.headers.get("content-type").unwrap_or_default();
     if content_type.to_ascii_lowercase().starts_with("multipart/") {
-        let operations = change_set(part, content_type);
         let mut broken = None;
-        let outcome = match operations {
+        let outcome = match change_set(part, content_type) {
             Ok(writes) => commit(door, head, writes, access, patience, &mut broken).await,
             Err(failed) => Err(failed),
         };
         let answer = Answer { entities: entities(&outcome), ..in_change_set(outcome) };
+        let broken = broken.map(|broken| Broken { bytes: body.len(), ..broken });
         return Ok(Sent { answer, broken });
     }
     let answer = single_get(door, head, part, access).await?;
@@ -60,15 +60,11 @@ fn entities(outcome: &Outcome) -> u64 {
     outcome.as_ref().map_or(0, |answers| answers.len() as u64)
 }
 
-/// Reads the writes of a change set, up to one more than there may be.
+/// Reads the writes of a change set, up to one more than there may be: who makes a transaction of them says that.
 fn change_set(part: &Part<'_>, content_type: &str) -> Result<Vec<Write>, (usize, Refusal)> {
     let whole = |refusal| (0, refusal);
     let inner = boundary(content_type).map_err(whole)?;
-    // One too many is refused with its place.
-    let parts = parts(part.body, inner, EGT_MAX_OPERATIONS).map_err(|refusal| match refusal {
-        Refusal::TooManyOperations => (EGT_MAX_OPERATIONS - 1, Refusal::TooManyOperations),
-        other => (0, other),
-    })?;
+    let parts = parts_up_to(part.body, inner, EGT_MAX_OPERATIONS + 1).map_err(whole)?;
     if parts.is_empty() {
         return Err((0, Refusal::InvalidInput));
     }
@@ -110,26 +106,38 @@ async fn commit(
     writes: Vec<Write>,
     access: &Access,
     patience: Duration,
-    broken: &mut Option<(TableName, BatchError)>,
+    broken: &mut Option<Broken>,
 ) -> Outcome {
-    let count = writes.len() as u64;
+    let count = writes.len();
     let Some(table) = writes.first().map(|write| write.table.clone()) else { return Err((0, Refusal::InvalidInput)) };
     let mut builder = Batch::builder(table.clone());
     let mut replies: Vec<Reply> = Vec::with_capacity(writes.len());
+    let breaks = |rule, partitions| Broken { rule, table: table.clone(), partitions, operations: count, bytes: 0 };
     for (index, write) in writes.into_iter().enumerate() {
         write.check(access).map_err(|refusal| (index, refusal))?;
         if write.table != table {
+            *broken = Some(breaks(Rule::SecondTable, vec![write.operation.key().partition.clone()]));
             return Err((index, Refusal::OtherPartition));
         }
+        let partition = write.operation.key().partition.clone();
         let (operation, reply) = write.split();
-        builder.push(operation).map_err(|(_, error)| {
-            *broken = Some((table.clone(), error.clone()));
-            (index, error.into())
-        })?;
+        if let Err((_, error)) = builder.push(operation) {
+            *broken = match &error {
+                BatchError::OtherPartition { held, asked } => {
+                    Some(breaks(Rule::SecondPartition, vec![held.clone(), asked.clone()]))
+                }
+                BatchError::TooManyOperations => Some(breaks(Rule::TooManyOperations, vec![partition])),
+                BatchError::TooLarge { .. } => Some(breaks(Rule::TooLarge, vec![partition])),
+                BatchError::DuplicateEntity(_) | BatchError::Entity { .. } | BatchError::Empty => None,
+            };
+            // The service names the last one that it would take.
+            let place = if error == BatchError::TooManyOperations { EGT_MAX_OPERATIONS - 1 } else { index };
+            return Err((place, error.into()));
+        }
         replies.push(reply);
     }
     let batch = builder.build().map_err(|error| (0, error.into()))?;
-    door.throttle(&table, Some(batch.partition().as_str()), count).map_err(|refusal| (0, refusal))?;
+    door.throttle(&table, Some(batch.partition().as_str()), count as u64).map_err(|refusal| (0, refusal))?;
     let written = door.commit(batch, patience).await?;
     let answers = replies.into_iter().zip(written).map(|(reply, written)| reply.answer(head, written));
     answers.collect::<RestResult<_>>().map_err(|refusal| (0, refusal))

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tablegate_store::model::{EntityKey, TableName};
-use tablegate_store::table::{BatchError, StoreError, TableStore};
+use tablegate_store::model::{EntityKey, PartitionKey, TableName};
+use tablegate_store::table::{StoreError, TableStore};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
@@ -49,6 +49,27 @@ pub struct Ended {
     pub scanned: u64,
 }
 
+/// A change set that is no legal entity group transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broken {
+    pub rule: Rule,
+    pub table: TableName,
+    /// Those that it names up to where it was refused.
+    pub partitions: Vec<PartitionKey>,
+    pub operations: usize,
+    /// Of its body, as it was sent.
+    pub bytes: usize,
+}
+
+/// The rule that it breaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rule {
+    SecondTable,
+    SecondPartition,
+    TooManyOperations,
+    TooLarge,
+}
+
 /// A connection, seen by those who watch until it is dropped. Its requests come one after the other.
 pub trait Client: Send + Sync {
     fn begin(&self, call: Call<'_>);
@@ -88,8 +109,8 @@ pub trait Coordinator: Send + Sync + 'static {
     }
 
     /// A change set was refused because it is no legal entity group transaction.
-    fn refused(&self, call: Call<'_>, table: &TableName, error: &BatchError) {
-        let _ = (call, table, error);
+    fn refused(&self, call: Call<'_>, broken: &Broken) {
+        let _ = (call, broken);
     }
 }
 

@@ -232,8 +232,8 @@ impl Request<'_> {
             Task::Write(write) => entity::write(door, head, *write, access, patience).await,
             Task::Batch => {
                 let sent = batch::run(door, head, body, access, patience).await?;
-                if let Some((table, error)) = &sent.broken {
-                    door.coordinator.refused(call, table, error);
+                if let Some(broken) = &sent.broken {
+                    door.coordinator.refused(call, broken);
                 }
                 Ok(sent.answer)
             }

@@ -59,7 +59,7 @@ use tokio_util::sync::CancellationToken;
 pub use self::accounts::{
     AccountKey, Accounts, AccountsError, AccountsFile, EMULATOR_ACCOUNT, EMULATOR_KEY, KeyNumber,
 };
-pub use self::coordinator::{Alone, Call, Client, Coordinator, Ended, Locked, Objection};
+pub use self::coordinator::{Alone, Broken, Call, Client, Coordinator, Ended, Locked, Objection, Rule};
 pub use self::counters::{Counters, Operation, OperationFigures};
 use self::door::{AccountBook, Door};
 use self::own::Own;

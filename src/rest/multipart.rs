@@ -55,6 +55,15 @@ pub(crate) fn boundary(content_type: &str) -> RestResult<&str> {
 /// # Errors
 /// For a body that does not begin and end with one, and for more parts than `most`.
 pub(crate) fn parts<'a>(body: &'a [u8], boundary: &str, most: usize) -> RestResult<Vec<Part<'a>>> {
+    let parts = parts_up_to(body, boundary, most + 1)?;
+    if parts.len() > most { Err(Refusal::InvalidInput) } else { Ok(parts) }
+}
+
+/// The first parts, at most so many; what is behind them is not looked at.
+///
+/// # Errors
+/// For a body that does not begin with a boundary, or ends before so many.
+pub(crate) fn parts_up_to<'a>(body: &'a [u8], boundary: &str, most: usize) -> RestResult<Vec<Part<'a>>> {
     let mut parts = Vec::new();
     let mut start: Option<usize> = None;
     let mut at = 0;
@@ -63,12 +72,9 @@ pub(crate) fn parts<'a>(body: &'a [u8], boundary: &str, most: usize) -> RestResu
         let delimiter = line.strip_prefix(b"--").and_then(|line| line.strip_prefix(boundary.as_bytes()));
         if let Some(end) = delimiter.map(<[u8]>::trim_ascii_end).filter(|end| matches!(*end, b"" | b"--")) {
             if let Some(start) = start {
-                if parts.len() == most {
-                    return Err(Refusal::TooManyOperations);
-                }
                 parts.push(part(without_line_end(&body[start..at]))?);
             }
-            if end == b"--" {
+            if end == b"--" || parts.len() == most {
                 return Ok(parts);
             }
             start = Some(next);
@@ -172,7 +178,8 @@ mod tests {
             assert_eq!(parts(text.as_bytes(), "b", 10), Err(Refusal::InvalidInput), "{text}");
         }
         let many = format!("{}--b--", "--b\n\nx\n".repeat(3));
-        assert_eq!(parts(many.as_bytes(), "b", 2), Err(Refusal::TooManyOperations));
+        assert_eq!(parts(many.as_bytes(), "b", 2), Err(Refusal::InvalidInput));
+        assert_eq!(parts_up_to(many.as_bytes(), "b", 2).map(|parts| parts.len()), Ok(2));
         for text in ["", "PUT /x", "PUT /x FTP/1", "PUT /x HTTP/1.1 y", "PUT /x HTTP/1.1\nbad"] {
             assert_eq!(request(text.as_bytes()), Err(Refusal::InvalidInput), "{text}");
         }

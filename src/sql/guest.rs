@@ -1,7 +1,7 @@
 //! Clients of another door to the same store: they wait for the rows that SQL has locked, and are seen where sessions are.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use tablegate_types::error::SqlResult;
 
 use super::activity::{Doing, Presence, Stopper, Visitor};
 use super::engine::Engine;
+use super::observe::{Client, Footprint, Observed, Outcome, Rule, SeenStatement};
 use super::place::{Place, StoredTable};
 use super::settings::Settings;
 use super::statistics::Cost;
@@ -24,7 +25,32 @@ const NAME_BYTES: usize = 63;
 /// The clients of one other door.
 pub struct Guests {
     engine: Arc<Engine>,
-    next: AtomicI32,
+    next: AtomicU32,
+}
+
+/// A change set that was refused because it is no legal entity group transaction.
+#[derive(Debug, Clone, Copy)]
+pub struct RefusedChangeSet<'a> {
+    pub rule: BrokenRule,
+    /// What was asked for, without constants.
+    pub request: &'a str,
+    pub user: &'a str,
+    /// As the client says of itself.
+    pub application: &'a str,
+    pub table: &'a str,
+    /// Those that it named up to where it was refused.
+    pub partitions: &'a [&'a str],
+    pub entities: usize,
+    pub bytes: usize,
+}
+
+/// Which rule such a change set breaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BrokenRule {
+    SecondTable,
+    SecondPartition,
+    TooManyEntities,
+    TooLarge,
 }
 
 /// Keeps rows locked until it is dropped.
@@ -53,11 +79,36 @@ pub struct GuestCost {
 
 impl Guests {
     pub fn new(engine: Arc<Engine>) -> Self {
-        Self { engine, next: AtomicI32::new(FIRST_PROCESS) }
+        Self { engine, next: AtomicU32::new(0) }
     }
 
     pub fn engine(&self) -> &Arc<Engine> {
         &self.engine
+    }
+
+    /// A number that nobody else in the process has: who waits for locks is told apart by it.
+    pub fn next_process(&self) -> i32 {
+        let count = self.next.fetch_add(1, Ordering::Relaxed) % FIRST_PROCESS.unsigned_abs();
+        FIRST_PROCESS + count.cast_signed()
+    }
+
+    /// Keeps what a client of the other door tried, beside what observe mode has seen of transactions.
+    pub fn refused(&self, refused: RefusedChangeSet<'_>) {
+        let rule = match refused.rule {
+            BrokenRule::SecondTable => Rule::SecondTable,
+            BrokenRule::SecondPartition => Rule::SecondPartition,
+            BrokenRule::TooManyEntities => Rule::TooManyEntities,
+            BrokenRule::TooLarge => Rule::TooLarge,
+        };
+        let statement = Arc::new(SeenStatement::new(refused.request));
+        let mut observed = Observed::default();
+        observed.see(&statement);
+        observed.broke(rule, &statement);
+        let client = Client::new(refused.application, refused.user);
+        let RefusedChangeSet { table, partitions, entities, bytes, .. } = refused;
+        let footprint = Footprint::of_change_set(table, partitions, entities, bytes);
+        let recorder = self.engine.recorder();
+        recorder.ended(&client, &observed, &footprint, Outcome::RolledBack, self.engine.now());
     }
 
     /// Whether a table of the store may be known of: not while a transaction makes it, nor once one has dropped it.
@@ -81,7 +132,7 @@ impl Guests {
         keys: &[&EntityKey],
         patience: Duration,
     ) -> SqlResult<Option<GuestLocks>> {
-        let mut claims = self.engine.new_claims(0);
+        let mut claims = self.engine.new_claims(self.next_process());
         if !claims.bind_everybody(Place::Public) {
             return Ok(None);
         }
@@ -95,7 +146,7 @@ impl Guests {
     pub fn connected(&self, address: SocketAddr, stopper: Arc<dyn Stopper>) -> Guest {
         Guest {
             engine: self.engine.clone(),
-            process: self.next.fetch_add(1, Ordering::Relaxed),
+            process: self.next_process(),
             address,
             settings: Settings::new(""),
             stopper,

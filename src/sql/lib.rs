@@ -56,6 +56,6 @@ mod views;
 mod workers;
 
 pub use engine::{Engine, EngineConfig, ScratchStore};
-pub use guest::{Guest, GuestCost, GuestLocks, Guests};
+pub use guest::{BrokenRule, Guest, GuestCost, GuestLocks, Guests, RefusedChangeSet};
 pub use mount::{MountName, MountNameError, MountedStore};
 pub use settings::EgtMode;

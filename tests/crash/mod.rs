@@ -6,6 +6,7 @@
 pub mod alterations;
 pub mod loads;
 pub mod power_loss;
+pub mod requests;
 pub mod segments;
 pub mod sequences;
 mod sessions;

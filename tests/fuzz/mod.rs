@@ -8,6 +8,7 @@ mod conversation;
 mod damage;
 mod depth;
 mod productions;
+mod requests;
 mod witness;
 
 use std::env;

@@ -163,3 +163,38 @@ async fn requests_are_seen_in_sql() {
     assert_eq!(both.ask(&format!("{counted}'GET orders(point)'")).await, "devstoreaccount1 3 3");
     assert_eq!(both.ask(&format!("{counted}'PUT orders(upsert)'")).await, "devstoreaccount1 1 1");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_writes_of_one_row_wait_for_each_other() {
+    let both = Both::open().await;
+    assert_eq!(both.send("POST", "/Tables", r#"{"TableName":"orders"}"#).await.status, 201);
+    let mut writers = tokio::task::JoinSet::new();
+    for writer in 0..8 {
+        let rest = both.rest;
+        writers.spawn(async move {
+            for n in 0..20 {
+                let body = format!("{{\"n{writer}\":{n}}}");
+                let answer = send(rest, &Request::new("PATCH", ORDER).with_body(&body)).await;
+                assert_eq!(answer.status, 204, "{answer:?}");
+            }
+        });
+    }
+    writers.join_all().await;
+    assert_eq!(both.ask("SELECT n0 + n1 + n2 + n3 + n4 + n5 + n6 + n7 FROM orders").await, "152");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn change_sets_that_break_a_rule_are_recorded() {
+    let both = Both::open().await;
+    assert_eq!(both.send("POST", "/Tables", r#"{"TableName":"orders"}"#).await.status, 201);
+    let put = |partition: &str| {
+        format!("--c\r\n\r\nPUT /orders(PartitionKey='{partition}',RowKey='1') HTTP/1.1\r\n\r\n{{}}\r\n")
+    };
+    let body =
+        format!("--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n{}{}--c--\r\n--b--\r\n", put("p"), put("q"));
+    let request = Request::new("POST", "/$batch").with_header("Content-Type", "multipart/mixed; boundary=b");
+    let answer = send(both.rest, &request.with_header("User-Agent", "shop/1.0").with_body(&body)).await;
+    assert_eq!(answer.code().as_deref(), Some("CommandsInBatchActOnDifferentPartitions"));
+    let row = "SELECT concat_ws(' | ', rule, application_name, user_name, partitions) FROM egt_violations";
+    assert_eq!(both.ask(row).await, "second partition | shop/1.0 | devstoreaccount1 | {orders/p,orders/q}");
+}

@@ -10,7 +10,7 @@ use crate::support::server::Server;
 use crate::support::tables::connection_string;
 
 /// A server with both doors open, and where the one for the SDKs is.
-fn server(arguments: &[&str]) -> (Server, SocketAddr) {
+pub fn server(arguments: &[&str]) -> (Server, SocketAddr) {
     let server = Server::start(&[&["--rest", "127.0.0.1:0"], arguments].concat());
     let address = address(&server);
     (server, address)

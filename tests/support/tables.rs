@@ -80,6 +80,15 @@ pub fn connection_string(address: SocketAddr) -> String {
 
 /// Sends a request to the emulator's account, signed unless it says otherwise itself.
 pub async fn send(address: SocketAddr, request: &Request) -> Answer {
+    let mut stream = TcpStream::connect(address).await.expect("it listens");
+    stream.write_all(signed(address, request).as_bytes()).await.expect("it is read");
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await.expect("it answers");
+    Answer::parse(&answer)
+}
+
+/// The bytes of a request, with its signature.
+pub fn signed(address: SocketAddr, request: &Request) -> String {
     let Request { method, path, headers, body } = request;
     let path = format!("/{EMULATOR_ACCOUNT}{path}");
     let named = |name: &str| headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
@@ -98,11 +107,7 @@ pub async fn send(address: SocketAddr, request: &Request) -> Answer {
     }
     headers.iter().for_each(|(name, value)| add(name, value));
     add("Content-Length", &body.len().to_string());
-    let mut stream = TcpStream::connect(address).await.expect("it listens");
-    stream.write_all(format!("{head}\r\n{body}").as_bytes()).await.expect("it is read");
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).await.expect("it answers");
-    Answer::parse(&answer)
+    format!("{head}\r\n{body}")
 }
 
 fn signature(path: &str, date: &str) -> String {

@@ -38,6 +38,18 @@ impl Footprint {
         Self { bytes: payload::ENVELOPE_BYTES, ..Self::default() }
     }
 
+    /// That of a change set of another door, which names no relation: its table, and one partition or two of it.
+    pub fn of_change_set(table: &str, partitions: &[&str], entities: usize, bytes: usize) -> Self {
+        let table = bounded(table, NAME_MAX_CHARS);
+        let mut footprint = Self { entities, bytes, ..Self::default() };
+        for partition in partitions {
+            footprint.seen.insert(xxh64(partition.as_bytes(), 0));
+            footprint.partitions.push(format!("{table}/{}", bounded(partition, NAME_MAX_CHARS)));
+        }
+        footprint.tables.push(table);
+        footprint
+    }
+
     /// Adds operations on entities of one partition, and what they take in the body.
     pub fn add(&mut self, relation: &Relation, partition: &PartitionKey, entities: usize, bytes: usize) {
         self.entities += entities;
