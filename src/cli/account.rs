@@ -36,8 +36,8 @@ pub fn run(command: &AccountCommand, config: &Config) -> Result<(), AccountError
         AccountCommand::Add { name } => shown(name, &file.change(|accounts| accounts.add(name))?),
         AccountCommand::Show { name } => {
             let accounts = file.current()?;
-            let [first, _] = accounts.keys(name).ok_or_else(|| AccountsError::Missing(name.clone()))?;
-            shown(name, first)
+            let keys = accounts.keys(name).ok_or_else(|| AccountsError::Missing(name.clone()))?;
+            shown(name, &keys[0])
         }
         AccountCommand::Rotate { name, key } => {
             let number = if *key == 1 { KeyNumber::First } else { KeyNumber::Second };

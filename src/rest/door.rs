@@ -1,6 +1,7 @@
 //! What all requests share: the store, the accounts, those that this door must agree with, and its bounds.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tablegate_store::model::{Clock, EntityKey, TableName, own_tables};
@@ -13,6 +14,7 @@ use crate::error::{Refusal, RestResult, of_commit};
 use crate::head::Head;
 use crate::own::{Document, Own};
 use crate::throttle::Throttle;
+use uuid::Uuid;
 
 /// The most that a client can ask to be waited for: as long as the service takes at most.
 const PATIENCE_MAX: Duration = Duration::from_secs(30);
@@ -25,26 +27,43 @@ pub(crate) struct Door {
     pub accounts: AccountBook,
     pub throttle: Option<Throttle>,
     pub counters: Arc<Counters>,
+    pub requests: RequestNumbers,
+}
+
+/// Numbers for requests: a random half, and one that counts. So they cost nothing, and no two servers have the same.
+pub(crate) struct RequestNumbers {
+    random: u64,
+    count: AtomicU64,
+}
+
+impl RequestNumbers {
+    pub fn new() -> Self {
+        Self { random: Uuid::new_v4().as_u64_pair().0, count: AtomicU64::new(1) }
+    }
+
+    pub fn next(&self) -> Uuid {
+        Uuid::from_u64_pair(self.random, self.count.fetch_add(1, Ordering::Relaxed))
+    }
 }
 
 /// The accounts that clients can be of.
 pub(crate) struct AccountBook {
     pub file: Option<AccountsFile>,
     /// The keys of the emulator's account, where it is let in.
-    pub emulator: Option<AccountKeys>,
+    pub emulator: Option<Arc<AccountKeys>>,
 }
 
 impl AccountBook {
     pub fn new(file: Option<AccountsFile>, with_emulator: bool) -> Self {
         let key = AccountKey::parse(EMULATOR_KEY).ok().filter(|_| with_emulator);
-        Self { file, emulator: key.map(|key| [key.clone(), key]) }
+        Self { file, emulator: key.map(|key| Arc::new([key.clone(), key])) }
     }
 
     /// The keys of an account; `None` for none.
     ///
     /// # Errors
     /// When the file cannot be read.
-    pub fn keys(&self, account: &str) -> RestResult<Option<AccountKeys>> {
+    pub fn keys(&self, account: &str) -> RestResult<Option<Arc<AccountKeys>>> {
         if account == EMULATOR_ACCOUNT {
             return Ok(self.emulator.clone());
         }

@@ -8,7 +8,6 @@ use http_body_util::Full;
 use hyper::header::USER_AGENT;
 use hyper::{HeaderMap, Method, Response, Uri};
 use tablegate_store::model::TableName;
-use uuid::Uuid;
 
 use crate::address::Resource;
 use crate::answer::Answer;
@@ -51,7 +50,7 @@ struct Known {
 
 /// Answers a request. Nothing that it says makes this fail.
 pub(crate) async fn answer(door: &Door, way: Way<'_>, received: Received) -> Response<Full<Bytes>> {
-    let (began, id) = (Instant::now(), Uuid::new_v4());
+    let (began, id) = (Instant::now(), door.requests.next());
     let Received { method, uri, headers, body } = received;
     let bytes_received = body.as_ref().map_or(0, Bytes::len);
     let client_request = headers.get("x-ms-client-request-id").cloned();
@@ -102,7 +101,7 @@ async fn carry_out(
         now: door.clock.now(),
         peer: way.peer,
         is_encrypted: way.is_encrypted,
-        keys: keys.as_ref(),
+        keys: keys.as_deref(),
         policies: &door.own,
     };
     let access = authorize(head, &circumstances).await?;

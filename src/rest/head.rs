@@ -70,7 +70,9 @@ impl Head {
         let query = Query::parse(uri.query().unwrap_or_default())?;
         let scheme = if is_encrypted { "https" } else { "http" };
         let first_label = host.split(['.', ':']).next().unwrap_or_default();
-        let is_of_account = host.contains('.') && is_account(without_secondary(first_label).0);
+        // An IP address is looked up nowhere.
+        let is_name = host.contains('.') && !first_label.bytes().all(|byte| byte.is_ascii_digit());
+        let is_of_account = is_name && is_account(without_secondary(first_label).0);
         let (named, below, base) = if is_of_account {
             (first_label, path.trim_start_matches('/'), format!("{scheme}://{host}"))
         } else {

@@ -61,7 +61,7 @@ pub use self::accounts::{
 };
 pub use self::coordinator::{Alone, Broken, Call, Client, Coordinator, Ended, Locked, Objection, Rule};
 pub use self::counters::{Counters, Operation, OperationFigures};
-use self::door::{AccountBook, Door};
+use self::door::{AccountBook, Door, RequestNumbers};
 use self::own::Own;
 use self::server::Server;
 use self::throttle::Throttle;
@@ -158,6 +158,7 @@ pub async fn serve(
         accounts: AccountBook::new(config.accounts.map(AccountsFile::new), is_loopback(address)),
         throttle: config.throttles.then(Throttle::default),
         counters: config.counters,
+        requests: RequestNumbers::new(),
     };
     let server = Server {
         door: Arc::new(door),
@@ -167,4 +168,25 @@ pub async fn serve(
     };
     server.run(listener, stop).await;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_others_reach_needs_accounts_and_tls() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("accounts.toml");
+        let (here, everywhere) = (([127, 0, 0, 1], 1).into(), ([0, 0, 0, 0], 1).into());
+        let mut config = RestConfig { accounts: Some(file.clone()), ..RestConfig::default() };
+        assert!(check_listen_address(here, &config).is_ok());
+        assert!(matches!(check_listen_address(everywhere, &config), Err(ListenRefused::NoAccounts(_))));
+        AccountsFile::new(&file).change(|accounts| accounts.add("shop")).unwrap();
+        assert!(matches!(check_listen_address(everywhere, &config), Err(ListenRefused::NoTls(_))));
+        config.insecure = true;
+        assert!(check_listen_address(everywhere, &config).is_ok());
+        std::fs::write(&file, "damaged").unwrap();
+        assert!(matches!(check_listen_address(here, &config), Err(ListenRefused::Accounts(_))));
+    }
 }

@@ -57,18 +57,18 @@ pub(crate) async fn query(door: &Door, head: &Head, table: &TableName, access: &
     let partition = partition.and_then(|range| range.partitions.as_point()).map(|partition| &**partition);
     door.throttle(table, partition, 1)?;
     let is_short = ranges.len() <= FEW_RANGES && ranges.iter().all(|range| range.partitions.as_point().is_some());
-    let page = Page::new(head, table, filter)?;
     let stats = Arc::<ScanStats>::default();
     let request = ScanRequest {
         table: table.clone(),
         ranges: ranges.clone().into(),
         columns: Arc::new(ScanColumns::new(Vec::new())),
-        predicate: None,
+        predicate: filter.as_ref().and_then(Filter::hint),
         direction: Direction::Forward,
         limit: None,
         batch_rows: PAGE_MAX,
         stats: Arc::clone(&stats),
     };
+    let page = Page::new(head, table, filter)?;
     let walk = walk(&door.reader(), request)?;
     let page = fill(walk, page, is_short).await?;
     let scanned = stats.entities_scanned();

@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 use super::{CLIENTS, CONVERSATIONS, GROWTH_BYTES, SECONDS, setting, todays_seed};
 use crate::support::PATIENCE;
 use crate::support::rng::Rng;
-use crate::support::tables::{Request, send, signed};
+use crate::support::tables::{Request, Target, send};
 
 const BATCH: &str = "--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n--c\r\n\r\nPUT /fuzzed(PartitionKey='p',RowKey='2') \
     HTTP/1.1\r\nContent-Type: application/json\r\n\r\n{\"n\":1}\r\n--c\r\n\r\nDELETE /fuzzed(PartitionKey='p',RowKey='3') HTTP/1.1\r\n\
@@ -120,7 +120,7 @@ async fn ask(address: SocketAddr, seed: u64, case: u64) {
     if body.starts_with("--") {
         request = request.with_header("Content-Type", "multipart/mixed; boundary=b");
     }
-    let mut bytes = signed(address, &request).into_bytes();
+    let mut bytes = Target::of_emulator(address).signed(&request).into_bytes();
     if rng.below(4) == 0 {
         let at = rng.below(bytes.len());
         bytes[at] = u8::try_from(rng.below(256)).unwrap_or_default();

@@ -1,6 +1,5 @@
-//! A door to an empty store.
+//! Whom the rules are asked of: a door to an empty store, and Azurite.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tablegate::backends::memory::MemoryStore;
@@ -9,30 +8,29 @@ use tablegate::store::model::SystemClock;
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::support::tables::{self, Answer, Request};
+use crate::support::azurite;
+use crate::support::tables::Target;
 
-pub struct Client {
-    address: SocketAddr,
-    _stop: DropGuard,
+/// Who answers, until it is dropped.
+pub struct Asked {
+    pub target: Target,
+    _stop: Option<DropGuard>,
 }
 
-impl Client {
-    pub async fn start() -> Self {
+impl Asked {
+    pub async fn our_door() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
-        let address = listener.local_addr().expect("it listens");
+        let target = Target::of_emulator(listener.local_addr().expect("it listens"));
         let stop = CancellationToken::new();
         let store = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
         let (alone, config) = (Arc::new(Alone(store.clone())), RestConfig::default());
         tokio::spawn(serve(listener, store, alone, Arc::new(SystemClock), config, stop.clone()));
-        Self { address, _stop: stop.drop_guard() }
+        Self { target, _stop: Some(stop.drop_guard()) }
     }
 
-    /// The address of the account.
-    pub fn base(&self) -> String {
-        tables::base(self.address)
-    }
-
-    pub async fn send(&self, request: &Request) -> Answer {
-        tables::send(self.address, request).await
+    /// An account of its own.
+    pub fn azurite() -> Self {
+        let (account, key) = (azurite::new_account(), azurite::KEY.to_owned());
+        Self { target: Target { address: azurite::address(), account, key }, _stop: None }
     }
 }

@@ -15,7 +15,7 @@ use tablegate::backends::azure::{AzureAccount, AzureOptions, AzureStore, Credent
 
 /// Stores that one program can have.
 const ACCOUNTS: usize = 2000;
-const KEY: &str = "a2V5IG9mIGEgdGVzdA==";
+pub const KEY: &str = "a2V5IG9mIGEgdGVzdA==";
 /// Starts the emulator, which ends when standard input does.
 const SCRIPT: &str = "process.stdin.on('end', () => process.exit()).resume(); require(process.env.AZURITE_MAIN)";
 

@@ -65,57 +65,77 @@ impl Answer {
     }
 }
 
-/// The address of the emulator's account.
-pub fn base(address: SocketAddr) -> String {
-    format!("http://{address}/{EMULATOR_ACCOUNT}")
+/// An account of a server of the protocol.
+#[derive(Debug, Clone)]
+pub struct Target {
+    pub address: SocketAddr,
+    pub account: String,
+    pub key: String,
+}
+
+impl Target {
+    /// The emulator's account.
+    pub fn of_emulator(address: SocketAddr) -> Self {
+        Self { address, account: EMULATOR_ACCOUNT.to_owned(), key: EMULATOR_KEY.to_owned() }
+    }
+
+    /// The address of the account.
+    pub fn base(&self) -> String {
+        format!("http://{}/{}", self.address, self.account)
+    }
+
+    /// Sends a request, signed unless it says otherwise itself.
+    pub async fn send(&self, request: &Request) -> Answer {
+        let mut stream = TcpStream::connect(self.address).await.expect("it listens");
+        stream.write_all(self.signed(request).as_bytes()).await.expect("it is read");
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await.expect("it answers");
+        Answer::parse(&answer)
+    }
+
+    /// The bytes of a request, with its signature.
+    pub fn signed(&self, request: &Request) -> String {
+        let Request { method, path, headers, body } = request;
+        let path = format!("/{}{path}", self.account);
+        let named = |name: &str| headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
+        let date = chrono::Utc::now().format("%a, %d %b %Y %H:%M:%S GMT").to_string();
+        let mut head = format!("{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n", self.address);
+        let mut add = |name: &str, value: &str| head.push_str(&format!("{name}: {value}\r\n"));
+        if !named("authorization") && !path.contains("sig=") && method != "OPTIONS" {
+            add("x-ms-date", &date);
+            add("Authorization", &format!("SharedKeyLite {}:{}", self.account, self.signature(&path, &date)));
+        }
+        if !named("content-type") && !body.is_empty() {
+            add("Content-Type", "application/json");
+        }
+        if !named("accept") {
+            add("Accept", "application/json;odata=nometadata");
+        }
+        headers.iter().for_each(|(name, value)| add(name, value));
+        add("Content-Length", &body.len().to_string());
+        format!("{head}\r\n{body}")
+    }
+
+    fn signature(&self, path: &str, date: &str) -> String {
+        let (path, query) = path.split_once('?').unwrap_or((path, ""));
+        let component = query.split('&').find_map(|pair| pair.strip_prefix("comp="));
+        let component = component.map_or_else(String::new, |component| format!("?comp={component}"));
+        let text = format!("{date}\n/{}{path}{component}", self.account);
+        let key = STANDARD.decode(&self.key).expect("it is Base64");
+        let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &key);
+        STANDARD.encode(ring::hmac::sign(&key, text.as_bytes()))
+    }
 }
 
 /// As SDKs take it.
 pub fn connection_string(address: SocketAddr) -> String {
     format!(
         "DefaultEndpointsProtocol=http;AccountName={EMULATOR_ACCOUNT};AccountKey={EMULATOR_KEY};TableEndpoint={};",
-        base(address)
+        Target::of_emulator(address).base()
     )
 }
 
-/// Sends a request to the emulator's account, signed unless it says otherwise itself.
+/// Sends a request to the emulator's account.
 pub async fn send(address: SocketAddr, request: &Request) -> Answer {
-    let mut stream = TcpStream::connect(address).await.expect("it listens");
-    stream.write_all(signed(address, request).as_bytes()).await.expect("it is read");
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).await.expect("it answers");
-    Answer::parse(&answer)
-}
-
-/// The bytes of a request, with its signature.
-pub fn signed(address: SocketAddr, request: &Request) -> String {
-    let Request { method, path, headers, body } = request;
-    let path = format!("/{EMULATOR_ACCOUNT}{path}");
-    let named = |name: &str| headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
-    let date = chrono::Utc::now().format("%a, %d %b %Y %H:%M:%S GMT").to_string();
-    let mut head = format!("{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n");
-    let mut add = |name: &str, value: &str| head.push_str(&format!("{name}: {value}\r\n"));
-    if !named("authorization") && !path.contains("sig=") && method != "OPTIONS" {
-        add("x-ms-date", &date);
-        add("Authorization", &format!("SharedKeyLite {EMULATOR_ACCOUNT}:{}", signature(&path, &date)));
-    }
-    if !named("content-type") && !body.is_empty() {
-        add("Content-Type", "application/json");
-    }
-    if !named("accept") {
-        add("Accept", "application/json;odata=nometadata");
-    }
-    headers.iter().for_each(|(name, value)| add(name, value));
-    add("Content-Length", &body.len().to_string());
-    format!("{head}\r\n{body}")
-}
-
-fn signature(path: &str, date: &str) -> String {
-    let (path, query) = path.split_once('?').unwrap_or((path, ""));
-    let component = query.split('&').find_map(|pair| pair.strip_prefix("comp="));
-    let component = component.map_or_else(String::new, |component| format!("?comp={component}"));
-    let text = format!("{date}\n/{EMULATOR_ACCOUNT}{path}{component}");
-    let key = STANDARD.decode(EMULATOR_KEY).expect("it is Base64");
-    let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &key);
-    STANDARD.encode(ring::hmac::sign(&key, text.as_bytes()))
+    Target::of_emulator(address).send(request).await
 }

@@ -153,12 +153,12 @@ impl AccountsFile {
 
 impl Form {
     fn of(accounts: &Accounts) -> Self {
-        let form = |[key1, key2]: &[AccountKey; 2]| KeysForm { key1: key1.to_base64(), key2: key2.to_base64() };
+        let form = |keys: &[AccountKey; 2]| KeysForm { key1: keys[0].to_base64(), key2: keys[1].to_base64() };
         Self { accounts: accounts.0.iter().map(|(name, keys)| (name.clone(), form(keys))).collect() }
     }
 
     fn into_accounts(self) -> Result<Accounts, AccountsError> {
-        let keys = |form: KeysForm| Ok([AccountKey::parse(&form.key1)?, AccountKey::parse(&form.key2)?]);
+        let keys = |form: KeysForm| Ok(Arc::new([AccountKey::parse(&form.key1)?, AccountKey::parse(&form.key2)?]));
         self.accounts.into_iter().map(|(name, form)| Ok((name, keys(form)?))).collect::<Result<_, _>>().map(Accounts)
     }
 }

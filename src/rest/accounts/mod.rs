@@ -6,6 +6,7 @@ mod file;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -24,15 +25,27 @@ pub const EMULATOR_KEY: &str =
 const KEY_BYTES: usize = 64;
 
 /// A key of an account. It is shown nowhere but where it is asked for.
-#[derive(Clone, PartialEq, Eq)]
-pub struct AccountKey(Vec<u8>);
+#[derive(Clone)]
+pub struct AccountKey {
+    bytes: Vec<u8>,
+    /// The same, made ready for signatures.
+    key: hmac::Key,
+}
+
+impl PartialEq for AccountKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes == other.bytes
+    }
+}
+
+impl Eq for AccountKey {}
 
 impl AccountKey {
     /// # Errors
     /// When the text is not Base64, or nothing.
     pub fn parse(text: &str) -> Result<Self, AccountsError> {
         let bytes = STANDARD.decode(text).map_err(|_| AccountsError::Key)?;
-        if bytes.is_empty() { Err(AccountsError::Key) } else { Ok(Self(bytes)) }
+        if bytes.is_empty() { Err(AccountsError::Key) } else { Ok(Self::of(bytes)) }
     }
 
     /// # Errors
@@ -40,17 +53,22 @@ impl AccountKey {
     pub fn generate() -> Result<Self, AccountsError> {
         let mut bytes = vec![0; KEY_BYTES];
         SystemRandom::new().fill(&mut bytes).map_err(|_| AccountsError::NoRandomness)?;
-        Ok(Self(bytes))
+        Ok(Self::of(bytes))
+    }
+
+    fn of(bytes: Vec<u8>) -> Self {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &bytes);
+        Self { bytes, key }
     }
 
     /// As connection strings have it.
     pub fn to_base64(&self) -> String {
-        STANDARD.encode(&self.0)
+        STANDARD.encode(&self.bytes)
     }
 
     /// Whether a text was signed with it, found out in a time that tells nothing.
     pub(crate) fn has_signed(&self, text: &str, signature: &[u8]) -> bool {
-        hmac::verify(&hmac::Key::new(hmac::HMAC_SHA256, &self.0), text.as_bytes(), signature).is_ok()
+        hmac::verify(&self.key, text.as_bytes(), signature).is_ok()
     }
 }
 
@@ -72,7 +90,7 @@ pub type AccountKeys = [AccountKey; 2];
 
 /// All accounts, by their names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Accounts(BTreeMap<String, AccountKeys>);
+pub struct Accounts(BTreeMap<String, Arc<AccountKeys>>);
 
 impl Accounts {
     pub fn is_empty(&self) -> bool {
@@ -83,7 +101,7 @@ impl Accounts {
         self.0.keys().map(String::as_str)
     }
 
-    pub fn keys(&self, name: &str) -> Option<&AccountKeys> {
+    pub fn keys(&self, name: &str) -> Option<&Arc<AccountKeys>> {
         self.0.get(name)
     }
 
@@ -100,7 +118,7 @@ impl Accounts {
         }
         let keys = [AccountKey::generate()?, AccountKey::generate()?];
         let first = keys[0].clone();
-        self.0.insert(name.to_owned(), keys);
+        self.0.insert(name.to_owned(), Arc::new(keys));
         Ok(first)
     }
 
@@ -111,7 +129,7 @@ impl Accounts {
     pub fn rotate(&mut self, name: &str, number: KeyNumber) -> Result<AccountKey, AccountsError> {
         let keys = self.0.get_mut(name).ok_or_else(|| AccountsError::Missing(name.to_owned()))?;
         let key = AccountKey::generate()?;
-        keys[number as usize] = key.clone();
+        Arc::make_mut(keys)[number as usize] = key.clone();
         Ok(key)
     }
 
@@ -137,7 +155,7 @@ mod tests {
         let first = accounts.add("shop").unwrap();
         assert_eq!(accounts.keys("shop").unwrap()[0], first);
         let second = accounts.rotate("shop", KeyNumber::Second).unwrap();
-        assert_eq!(accounts.keys("shop"), Some(&[first, second]));
+        assert_eq!(accounts.keys("shop").map(|keys| &**keys), Some(&[first, second]));
         assert!(matches!(accounts.add("shop"), Err(AccountsError::Exists(_))));
         for wrong in ["", "ab", "Shop", "a-b-c", EMULATOR_ACCOUNT, &"a".repeat(25)] {
             assert!(matches!(accounts.add(wrong), Err(AccountsError::Name(_))), "{wrong}");

@@ -9,9 +9,11 @@
 //! parser   tokens into a Filter, of bounded depth and at most 15 comparisons
 //! eval     whether it is true of an entity
 //! keys     in which ranges of keys it can be true
+//! hint     what a store may leave out
 //! ```
 
 mod eval;
+mod hint;
 mod keys;
 mod lexer;
 mod parser;

@@ -3,7 +3,8 @@
 use std::convert::Infallible;
 
 use proptest::prelude::*;
-use tablegate_store::model::{EdmDateTime, EdmRef, EdmValue, EntityKey};
+use tablegate_store::model::{EdmDateTime, EdmRef, EdmValue, EntityKey, PropertyName};
+use tablegate_store::table::predicate::StoredValue;
 
 use super::*;
 use crate::error::Refusal;
@@ -182,6 +183,11 @@ proptest! {
         for row in rows {
             let Ok(holds) = filter.holds(&row);
             prop_assert_eq!(holds, said.holds(&row), "{} of {:?}", text, row);
+            let mut value = |name: &PropertyName| {
+                row.get(name.as_str()).map_or(StoredValue::Absent, StoredValue::Value)
+            };
+            let may_hold = filter.hint().is_none_or(|hint| hint.may_hold(EdmDateTime::MIN, &mut value));
+            prop_assert!(!holds || may_hold, "{} hides {:?}", text, row);
             let key = EntityKey::parse(row.partition.as_str(), row.row.as_str()).unwrap();
             prop_assert!(!holds || ranges.iter().any(|range| range.contains(&key)), "{} misses {:?}", text, row);
         }
@@ -255,6 +261,22 @@ fn what_the_service_does_not_take_is_refused() {
     assert_eq!(Filter::parse(&many(16)), Err(Refusal::TooManyComparisons(16)));
     assert!(Filter::parse(&format!("{}a eq 1{}", "(".repeat(100), ")".repeat(100))).is_err());
     assert!(Filter::parse(&"not ".repeat(100_000)).is_err());
+}
+
+#[test]
+fn a_store_is_told_what_it_may_leave_out() {
+    let hint = |text| Filter::parse(text).unwrap().unwrap().hint().map(|hint| hint.to_string());
+    let told = [
+        ("a gt 5 and PartitionKey eq 'p' and not (b eq 1)", Some("a > 5")),
+        ("a gt 5 and b lt 'x'", Some("a > 5 AND b < 'x'")),
+        ("a eq 5L or b eq true", Some("a = 5 OR b = true")),
+        ("a eq 5 or b ne true", None),
+        ("Timestamp gt datetime'2024-01-01T00:00:00.0000001Z'", Some("Timestamp >= '2024-01-01T00:00:00.0000001Z'")),
+        ("a eq 9223372036854775807L", None),
+    ];
+    for (text, expected) in told {
+        assert_eq!(hint(text).as_deref(), expected, "{text}");
+    }
 }
 
 #[test]

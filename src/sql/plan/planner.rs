@@ -525,9 +525,8 @@ fn relation_entry(
         key: with_number(&format!("{}.{}", relation.schema_name, relation.name), number),
         visible: names(false),
         hidden: names(true),
-        provider: Arc::new(
-            RelationProvider::new(shown.clone(), size, promises).splits(splits).locked_as(number),
-        ) as Arc<dyn TableProvider>,
+        provider: Arc::new(RelationProvider::new(shown.clone(), size, promises).splits(splits).locked_as(number))
+            as Arc<dyn TableProvider>,
         relation: Some(relation.clone()),
         oid: Some(relation.oid),
         row_type: Some(table_row(relation)),
