@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, Float64Array, IntervalMonthDayNanoArray, ListArray, UInt32Array, make_comparator,
+    Array, ArrayRef, AsArray, DynComparator, Float64Array, IntervalMonthDayNanoArray, ListArray, UInt32Array,
+    make_comparator,
 };
 use arrow::buffer::OffsetBuffer;
 use arrow::compute::{SortOptions, take};
 use arrow::datatypes::{DataType, Float64Type, IntervalMonthDayNano, IntervalMonthDayNanoType};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
+use tablegate_types::interrupt;
 use tablegate_types::sql_type::SqlType;
 
 use super::interval::{by_part, scaled};
@@ -30,14 +32,38 @@ pub static PERCENTILES_DISC: Kernel =
 pub static PERCENTILES_CONT: Kernel =
     Kernel { name: "percentiles_cont", evaluate: |operands, t| percentiles_cont(operands, t) };
 
+/// The values of each list from the least to the greatest.
+pub static SORTED_VALUES: Kernel = Kernel { name: "sorted_values", evaluate: |operands, _| sorted_values(operands) };
+
+fn sorted_values(operands: &Operands<'_>) -> SqlResult<ArrayRef> {
+    let lists = operands.get(0)?;
+    let unsorted = Sorted::of(&lists.array)?;
+    let order = order_of(operands, &unsorted)?;
+    let mut places: Vec<usize> = (0..unsorted.values().len()).collect();
+    for row in 0..unsorted.lists.len() {
+        let (first, end) = unsorted.bounds(row);
+        interrupt::check()?;
+        places[first..end].sort_by(|one, other| order(*one, *other));
+    }
+    let values = unsorted.take(places.into_iter().map(Some).collect())?;
+    let DataType::List(item) = unsorted.lists.data_type() else { return Ok(lists.array.clone()) };
+    let (offsets, nulls) = (unsorted.lists.offsets().clone(), unsorted.lists.nulls().cloned());
+    Ok(Arc::new(ListArray::try_new(item.clone(), offsets, values, nulls)?))
+}
+
+/// The order of the values in all lists, by their places.
+fn order_of(operands: &Operands<'_>, lists: &Sorted<'_>) -> SqlResult<DynComparator> {
+    let keys = match operands.type_of(0) {
+        SqlType::Array(item) => comparable(lists.values(), &item)?,
+        _ => lists.values().clone(),
+    };
+    Ok(make_comparator(&keys, &keys, SortOptions::default())?)
+}
+
 fn mode(operands: &Operands<'_>) -> SqlResult<ArrayRef> {
     let lists = operands.get(0)?;
     let sorted = Sorted::of(&lists.array)?;
-    let keys = match operands.type_of(0) {
-        SqlType::Array(item) => comparable(sorted.values(), &item)?,
-        _ => sorted.values().clone(),
-    };
-    let order = make_comparator(&keys, &keys, SortOptions::default())?;
+    let order = order_of(operands, &sorted)?;
     let mut places = Vec::with_capacity(operands.rows());
     for row in 0..operands.rows() {
         let (first, end) = sorted.bounds(lists.place(row));

@@ -7,15 +7,20 @@ use tablegate_types::sql_type::SqlType;
 
 use super::Pass;
 use crate::expr::kernels::{
-    Computation, Kernel, MODE, PERCENTILE_CONT, PERCENTILE_DISC, PERCENTILES_CONT, PERCENTILES_DISC,
+    Computation, Kernel, MODE, PERCENTILE_CONT, PERCENTILE_DISC, PERCENTILES_CONT, PERCENTILES_DISC, SORTED_VALUES,
 };
 use crate::expr::operand::Operand;
-use crate::expr::pending::{SortedSet, array_of, sorted_set_type};
+use crate::expr::pending::{Collected, SortedSet, array_of, sorted_set_type};
 use crate::expr::typed::ValueType;
 
 impl Pass<'_> {
     /// The aggregate of the values in the first operand; the second is the fraction of a percentile.
-    pub(super) fn of_sorted(&self, set: SortedSet, mut operands: Vec<Operand>) -> SqlResult<Expr> {
+    pub(super) fn of_sorted(
+        &self,
+        set: SortedSet,
+        collected: Collected,
+        mut operands: Vec<Operand>,
+    ) -> SqlResult<Expr> {
         let refused = missing(set, &operands);
         let fraction = operands.get(1).cloned();
         operands.truncate(1);
@@ -34,6 +39,9 @@ impl Pass<'_> {
             let floats = ValueType::of(SqlType::Array(Box::new(SqlType::Float8)));
             let value_type = floats.clone();
             values = Operand { expr: values.converted_to(&floats, self.parameters())?, value_type };
+        }
+        if collected == Collected::AsTheyCame {
+            values.expr = Computation::call(&SORTED_VALUES, None, values.value_type.clone(), vec![values.expr]);
         }
         let mut arguments = vec![values.expr];
         if let Some(fraction) = fraction {

@@ -8,7 +8,7 @@ use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::{is_number, object_name};
 use crate::expr::aggregates::{NUMBERS_OF, SORTED_OF};
-use crate::expr::pending::{SortedSet, VALUE};
+use crate::expr::pending::{Collected, SortedSet, VALUE};
 use crate::syntax::{call, fold, take, value as value_of};
 
 /// A number in the order of an aggregate is a constant: the planner would take it for the place of a column.
@@ -53,7 +53,12 @@ pub(super) fn apart(function: &mut Function) -> SqlResult<Option<Expr>> {
     let is_there = Expr::IsNotNull(Box::new(Expr::Nested(Box::new(value.clone()))));
     let collecting = if set == SortedSet::PercentileCont { NUMBERS_OF } else { SORTED_OF };
     let fractions = std::mem::replace(&mut list.args, vec![FunctionArg::Unnamed(FunctionArgExpr::Expr(value))]);
-    list.clauses = vec![FunctionArgumentClause::OrderBy(order)];
+    // NULLs are left out, so there is one order upwards.
+    let collected = if sorted.options.asc == Some(false) { Collected::Sorted } else { Collected::AsTheyCame };
+    list.clauses = match collected {
+        Collected::Sorted => vec![FunctionArgumentClause::OrderBy(order)],
+        Collected::AsTheyCame => Vec::new(),
+    };
     function.name = object_name(collecting);
     function.filter = Some(Box::new(match function.filter.take() {
         None => is_there,
@@ -73,5 +78,5 @@ pub(super) fn apart(function: &mut Function) -> SqlResult<Option<Expr>> {
             arguments.push(fraction);
         }
     }
-    Ok(Some(call(set.function(), arguments)))
+    Ok(Some(call(set.function(collected), arguments)))
 }
