@@ -64,8 +64,8 @@ pub(crate) async fn get(door: &Door, head: &Head, table: &TableName, partition: 
     };
     let stored = door.reader().get(table, &key).await?.ok_or(Refusal::Missing)?;
     let body = body(head, table, &stored, metadata, &selection)?;
-    let etag = stored.etag.as_str();
-    Ok(Answer { scanned: 1, ..Answer::json(StatusCode::OK, metadata, body).with_etag(etag).with_entities(1) })
+    let etag = stored.etag.text();
+    Ok(Answer { scanned: 1, ..Answer::json(StatusCode::OK, metadata, body).with_etag(&etag).with_entities(1) })
 }
 
 /// One entity alone.
@@ -172,11 +172,11 @@ impl Reply {
             Written::Entity { etag, timestamp } => (etag, timestamp),
         };
         let Some((entity, prefer, metadata)) = self.inserted else {
-            return Ok(Answer::new(StatusCode::NO_CONTENT).with_etag(etag.as_str()).with_entities(1));
+            return Ok(Answer::new(StatusCode::NO_CONTENT).with_etag(&etag.text()).with_entities(1));
         };
         let address = Address { partition: entity.key.partition.as_str(), row: entity.key.row.as_str() };
         let location = format!("{}/{}{address}", head.base, self.table);
-        let text = etag.as_str().to_owned();
+        let text = etag.text().into_owned();
         let answer = if prefer == Prefer::NoContent {
             Answer::new(StatusCode::NO_CONTENT)
         } else {

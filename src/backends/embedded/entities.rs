@@ -32,7 +32,7 @@ impl Entities {
         let row = self.table.parse_row(value).map_err(|error| damaged_row(&self.table, key, error))?;
         let timestamp = row.timestamp;
         let properties = &RowProperties { row, key, table: &self.table };
-        visit(&EntityView { partition, row: row_key, timestamp, etag: RowETag::FromTimestamp, properties })
+        visit(&EntityView { partition, row: row_key, timestamp, etag: RowETag::Of(timestamp), properties })
     }
 }
 

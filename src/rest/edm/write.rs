@@ -108,12 +108,7 @@ impl EntityWriter<'_> {
         }
         match entity.etag {
             RowETag::Text(etag) => write_text(out, "odata.etag", etag),
-            RowETag::FromTimestamp => {
-                let mut etag = String::with_capacity(48);
-                // Writing into a String cannot fail.
-                let _ = ETag::write_of_timestamp(entity.timestamp, &mut etag);
-                write_text(out, "odata.etag", &etag);
-            }
+            RowETag::Of(timestamp) => write_text(out, "odata.etag", &ETag::of_timestamp(timestamp).text()),
         }
         if is_full {
             write_text(out, "odata.editLink", &format!("{}{address}", self.table));

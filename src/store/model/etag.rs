@@ -53,6 +53,14 @@ impl ETag {
         out.write_str("'\"")
     }
 
+    /// The Timestamp that it is the service's form of; else its text.
+    pub fn timestamp(&self) -> Result<EdmDateTime, &str> {
+        match &self.0 {
+            Version::Of(timestamp) => Ok(*timestamp),
+            Version::Text(text) => Err(text),
+        }
+    }
+
     pub fn text(&self) -> Cow<'_, str> {
         match &self.0 {
             Version::Of(timestamp) => {

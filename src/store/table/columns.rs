@@ -86,10 +86,19 @@ enum Builder {
 /// Where a row's ETag comes from.
 #[derive(Debug, Clone, Copy)]
 pub enum RowETag<'a> {
-    /// It is the service's form of the row's Timestamp.
-    FromTimestamp,
+    /// It is the service's form of this Timestamp, mostly the row's own.
+    Of(EdmDateTime),
     /// As the store printed it.
     Text(&'a str),
+}
+
+impl<'a> From<&'a ETag> for RowETag<'a> {
+    fn from(etag: &'a ETag) -> Self {
+        match etag.timestamp() {
+            Ok(timestamp) => RowETag::Of(timestamp),
+            Err(text) => RowETag::Text(text),
+        }
+    }
 }
 
 impl EntityColumns {
@@ -123,7 +132,7 @@ impl EntityColumns {
     /// [`Unfit`], as [`EntityColumns::set`].
     pub fn push(&mut self, stored: &StoredEntity) -> Result<(), Unfit> {
         let key = &stored.entity.key;
-        self.start(key.partition.as_str(), key.row.as_str(), stored.timestamp, RowETag::Text(&stored.etag.text()));
+        self.start(key.partition.as_str(), key.row.as_str(), stored.timestamp, RowETag::from(&stored.etag));
         let columns = Arc::clone(&self.columns);
         for (index, name) in columns.properties() {
             if let Some(value) = stored.entity.properties.get(name.as_str()) {
@@ -144,7 +153,7 @@ impl EntityColumns {
                 (ScanColumn::Timestamp, Builder::DateTime(b)) => b.append_value(timestamp.unix_micros()),
                 (ScanColumn::ETag, Builder::Text(b)) => match etag {
                     RowETag::Text(text) => b.append_value(text),
-                    RowETag::FromTimestamp => {
+                    RowETag::Of(timestamp) => {
                         // Writing into a builder cannot fail; the empty append ends the value.
                         let _ = ETag::write_of_timestamp(timestamp, b);
                         b.append_value("");

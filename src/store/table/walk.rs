@@ -54,7 +54,7 @@ impl<'a> From<&'a StoredEntity> for EntityView<'a> {
             partition: key.partition.as_str(),
             row: key.row.as_str(),
             timestamp: stored.timestamp,
-            etag: RowETag::Text(stored.etag.as_str()),
+            etag: RowETag::from(&stored.etag),
             properties: &stored.entity.properties,
         }
     }

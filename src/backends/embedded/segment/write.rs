@@ -121,7 +121,7 @@ impl Draft {
             place: format!("table \"{}\"", table.name),
             detail: "a row has a property that was never observed".to_owned(),
         })?;
-        self.rows.start(partition, row_key, row.timestamp, RowETag::FromTimestamp);
+        self.rows.start(partition, row_key, row.timestamp, RowETag::Of(row.timestamp));
         self.ticks.push(u8::try_from(row.timestamp.unix_ticks().rem_euclid(10)).unwrap_or_default());
         for (index, column) in plan.iter().enumerate() {
             let value = row.value(index).map_err(damaged)?;

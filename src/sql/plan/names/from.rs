@@ -223,13 +223,14 @@ fn function_source(alias: &mut Option<TableAlias>, function: &str, columns: Vec<
     let alias = alias.get_or_insert_with(|| syntax::table_alias(function));
     let table = fold(&alias.name);
     alias.name = quoted(&table);
+    if alias.columns.iter().any(|column| column.data_type.is_some()) {
+        return Err(SqlError::not_supported("a column definition list")
+            .with_hint("Take the fields of each element: SELECT e ->> 'name' FROM jsonb_array_elements(...) AS e."));
+    }
     if alias.columns.len() > columns.len() {
         let (has, given) = (columns.len(), alias.columns.len());
         let message = format!("table \"{table}\" has {has} columns available but {given} columns specified");
         return Err(SqlError::new(ErrorKind::InvalidColumnReference, message));
-    }
-    if alias.columns.iter().any(|column| column.data_type.is_some()) {
-        return Err(SqlError::not_supported("a column definition list"));
     }
     let given = alias.columns.iter().map(|column| fold(&column.name));
     let labels: Vec<String> = given.chain(columns.into_iter().skip(alias.columns.len())).collect();

@@ -8,7 +8,7 @@
 //!                    commands that are read so
 //!     alter, change, create_as, like, overriding, row_locks, storage
 //!                    parts of statements whose rest sqlparser reads
-//!     respell, fetch_first, operators, plain, set_forms
+//!     respell, fetch_first, grouped_queries, operators, plain, set_forms
 //!                    spellings for which it has others
 //!     names          words that it keeps from being names
 //!     not_done       forms for which nothing stands

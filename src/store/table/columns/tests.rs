@@ -38,7 +38,7 @@ fn system_columns_come_from_the_entity() {
     let mut builder = EntityColumns::new(Arc::new(ScanColumns::new(columns.to_vec())));
     let entity = stored("r", vec![]);
     builder.push(&entity).unwrap();
-    builder.start("p", "s", entity.timestamp, RowETag::FromTimestamp);
+    builder.start("p", "s", entity.timestamp, RowETag::Of(entity.timestamp));
     builder.finish_row();
     let batch = builder.take().unwrap().unwrap();
     let text = |i: usize| -> Vec<_> { batch.column(i).as_string::<i32>().iter().flatten().collect() };
