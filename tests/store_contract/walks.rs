@@ -70,7 +70,7 @@ pub async fn a_walk_shows_entities_whole_in_key_order(store: &Store) {
         let entity = entity(view.partition, view.row, pairs);
         let etag = match view.etag {
             RowETag::Text(text) => tablegate::store::model::ETag::parse(text).unwrap(),
-            RowETag::FromTimestamp => tablegate::store::model::ETag::of_timestamp(view.timestamp),
+            RowETag::Of(timestamp) => tablegate::store::model::ETag::of_timestamp(timestamp),
         };
         shown.push(StoredEntity { entity, timestamp: view.timestamp, etag });
         Ok(ControlFlow::Continue(()))

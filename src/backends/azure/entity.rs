@@ -219,8 +219,9 @@ impl Decoder {
     /// [`StoreError::Unfit`] for a value that its column cannot show; `Damaged` for one that is not what its type says.
     pub fn push(&mut self, entity: &RawEntity<'_>, into: &mut EntityColumns) -> Result<(), StoreError> {
         let etag = entity.etag.map(RawString::text);
-        let etag = etag.as_deref().map_or(RowETag::FromTimestamp, RowETag::Text);
-        into.start(&entity.partition, &entity.row, entity.timestamp()?, etag);
+        let timestamp = entity.timestamp()?;
+        let etag = etag.as_deref().map_or(RowETag::Of(timestamp), RowETag::Text);
+        into.start(&entity.partition, &entity.row, timestamp, etag);
         for (position, property) in entity.properties.iter().enumerate() {
             self.turn_to(position, &property.name);
             let mut scratch = std::mem::take(&mut self.scratch);

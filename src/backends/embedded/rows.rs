@@ -61,7 +61,7 @@ impl RowColumns {
         let damaged = |error| damaged_row(&self.table, key, error);
         let (partition, row_key) = key_bytes::parse(key).ok_or_else(|| damaged_key(&self.table, key))?;
         let row = self.table.parse_row(value).map_err(damaged)?;
-        self.columns.start(partition, row_key, row.timestamp, RowETag::FromTimestamp);
+        self.columns.start(partition, row_key, row.timestamp, RowETag::Of(row.timestamp));
         let plan = self.projection.plan(&row);
         for (column, property) in plan.iter().copied() {
             let value = row.value(property).map_err(damaged)?;
