@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """The door for the Azure SDKs beside Azurite: point GET, insert, entity group transactions and scans, over 1 and 16 connections.
 
     sdk_door.py [--seconds N] [--tablegate BINARY] [--azurite FOLDER]

@@ -2,9 +2,10 @@
 
 use std::net::SocketAddr;
 
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_postgres::{Client, NoTls};
 
-use super::server;
+use super::{address_behind, server};
 use crate::support::server::Server;
 use crate::support::tables::{Answer, Request, send};
 
@@ -197,4 +198,28 @@ async fn change_sets_that_break_a_rule_are_recorded() {
     assert_eq!(answer.code().as_deref(), Some("CommandsInBatchActOnDifferentPartitions"));
     let row = "SELECT concat_ws(' | ', rule, application_name, user_name, partitions) FROM egt_violations";
     assert_eq!(both.ask(row).await, "second partition | shop/1.0 | devstoreaccount1 | {orders/p,orders/q}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_are_counted() {
+    let (server, rest) = server(&["--metrics", "127.0.0.1:0"]);
+    assert_eq!(send(rest, &Request::new("GET", "/Tables")).await.status, 200);
+    assert_eq!(send(rest, &Request::new("GET", "/missing()")).await.status, 404);
+    // The line is written when the listener is handed on, which is behind the greeting.
+    while !server.log().contains("metrics are at /metrics") {
+        tokio::task::yield_now().await;
+    }
+    let metrics = address_behind(&server, "metrics are at /metrics");
+    let mut stream = tokio::net::TcpStream::connect(metrics).await.expect("it listens");
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").await.expect("it is read");
+    let mut told = String::new();
+    stream.read_to_string(&mut told).await.expect("it answers");
+    for line in [
+        "tablegate_rest_requests_total{operation=\"QueryTables\",status=\"2xx\"} 1",
+        "tablegate_rest_requests_total{operation=\"QueryEntities\",status=\"4xx\"} 1",
+        "tablegate_rest_request_duration_seconds_count{operation=\"QueryTables\"} 1",
+        "tablegate_rest_connections_accepted_total 2",
+    ] {
+        assert!(told.contains(line), "{line} is not in\n{told}");
+    }
 }

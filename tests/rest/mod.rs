@@ -18,8 +18,13 @@ pub fn server(arguments: &[&str]) -> (Server, SocketAddr) {
 
 /// Where the door for the SDKs of a server is.
 pub fn address(server: &Server) -> SocketAddr {
+    address_behind(server, "the Azure SDKs are served")
+}
+
+/// The address that the log names behind this.
+fn address_behind(server: &Server, words: &str) -> SocketAddr {
     let log = server.log();
-    let (_, behind) = log.split_once("the Azure SDKs are served").expect("it says so before it greets");
+    let (_, behind) = log.split_once(words).expect("it says so");
     let (_, address) = behind.split_once("127.0.0.1:").expect("it says where");
     let port: String = address.chars().take_while(char::is_ascii_digit).collect();
     let port: u16 = port.parse().expect("it is a port");
