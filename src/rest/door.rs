@@ -134,8 +134,15 @@ impl Door {
     /// # Errors
     /// With the operation that it is about.
     pub async fn commit(&self, batch: Batch, patience: Duration) -> Result<Vec<Written>, (usize, Refusal)> {
-        let _locked = self.lock(&batch, patience).await.map_err(|refusal| (0, refusal))?;
-        self.store.commit(batch).await.map_err(of_commit)
+        let locked = self.lock(&batch, patience).await.map_err(|refusal| (0, refusal))?;
+        let store = Arc::clone(&self.store);
+        // A commit runs to its end whether or not the client is still there, and its rows stay locked until then.
+        let committed = tokio::spawn(async move {
+            let written = store.commit(batch).await;
+            drop(locked);
+            written
+        });
+        committed.await.map_err(|_ended| (0, Refusal::Busy))?.map_err(of_commit)
     }
 
     async fn lock(&self, batch: &Batch, patience: Duration) -> RestResult<Option<Locked>> {
@@ -167,4 +174,102 @@ pub(crate) fn patience(head: &Head) -> RestResult<Duration> {
     let Some(text) = head.query.get("timeout") else { return Ok(PATIENCE_MAX) };
     let seconds: u64 = text.parse().map_err(|_| Refusal::InvalidQueryParameter)?;
     Ok(Duration::from_secs(seconds).min(PATIENCE_MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use async_trait::async_trait;
+    use tablegate_backends::memory::MemoryStore;
+    use tablegate_store::model::{Entity, Properties, SystemClock};
+    use tablegate_store::table::{CommitError, Operation, StoreLayer};
+    use tokio::sync::Notify;
+
+    use super::*;
+
+    /// A store whose commits wait until they are let go.
+    struct Slow {
+        store: MemoryStore,
+        has_begun: Notify,
+        may_go_on: Notify,
+    }
+
+    #[async_trait]
+    impl StoreLayer for Slow {
+        fn below(&self) -> &dyn TableStore {
+            &self.store
+        }
+
+        async fn commit(&self, batch: Batch) -> Result<Vec<Written>, CommitError> {
+            self.has_begun.notify_one();
+            self.may_go_on.notified().await;
+            self.store.commit(batch).await
+        }
+    }
+
+    /// Says when rows are locked no more.
+    struct Held(Arc<AtomicBool>, Arc<Notify>);
+
+    impl Drop for Held {
+        fn drop(&mut self) {
+            self.0.store(false, Ordering::SeqCst);
+            self.1.notify_one();
+        }
+    }
+
+    #[derive(Default)]
+    struct Locking {
+        is_locked: Arc<AtomicBool>,
+        unlocked: Arc<Notify>,
+    }
+
+    #[async_trait]
+    impl Coordinator for Locking {
+        fn is_visible(&self, _: &TableName) -> bool {
+            true
+        }
+
+        async fn create_table(&self, _: &TableName) -> Result<(), Objection> {
+            Ok(())
+        }
+
+        async fn drop_table(&self, _: &TableName, _: Duration) -> Result<(), Objection> {
+            Ok(())
+        }
+
+        async fn lock(&self, _: &TableName, _: &[&EntityKey], _: Duration) -> Result<Option<Locked>, Objection> {
+            self.is_locked.store(true, Ordering::SeqCst);
+            Ok(Some(Box::new(Held(Arc::clone(&self.is_locked), Arc::clone(&self.unlocked)))))
+        }
+    }
+
+    #[tokio::test]
+    async fn rows_stay_locked_until_they_are_written_though_the_client_is_gone() {
+        let store = MemoryStore::new(Arc::new(SystemClock));
+        let (table, key) = (TableName::parse("orders").unwrap(), EntityKey::parse("p", "r").unwrap());
+        store.create_table(&table).await.unwrap();
+        let slow = Arc::new(Slow { store, has_begun: Notify::new(), may_go_on: Notify::new() });
+        let locking = Arc::new(Locking::default());
+        let door = Door {
+            own: Own::new(slow.clone()),
+            store: slow.clone(),
+            coordinator: locking.clone(),
+            clock: Arc::new(SystemClock),
+            accounts: AccountBook::new(None, true),
+            throttle: None,
+            counters: Arc::default(),
+            requests: RequestNumbers::new(),
+        };
+        let entity = Entity::new(key.clone(), Properties::new());
+        let batch = Batch::single(table.clone(), Operation::Insert(entity)).unwrap();
+        tokio::select! {
+            _ = door.commit(batch, PATIENCE_MAX) => panic!("it waits"),
+            () = slow.has_begun.notified() => {}
+        }
+        assert!(locking.is_locked.load(Ordering::SeqCst));
+        slow.may_go_on.notify_one();
+        locking.unlocked.notified().await;
+        assert!(slow.store.reader().get(&table, &key).await.unwrap().is_some());
+    }
 }
