@@ -490,9 +490,13 @@ async fn optimized(state: &SessionState, plan: LogicalPlan) -> SqlResult<Arc<dyn
 /// What a plan runs with: batches of so many rows that they are not too long where the rows are.
 fn context_of(state: &SessionState, plan: &Arc<dyn ExecutionPlan>) -> Arc<TaskContext> {
     let context = TaskContext::from(state);
-    let config = context.session_config().clone();
-    let rows = batch_rows(plan, config.batch_size());
-    Arc::new(context.with_session_config(config.with_batch_size(rows)))
+    let usual = context.session_config().batch_size();
+    let rows = batch_rows(plan, usual);
+    if rows == usual {
+        return Arc::new(context);
+    }
+    let config = context.session_config().clone().with_batch_size(rows);
+    Arc::new(context.with_session_config(config))
 }
 
 /// Whether an error is about functions, operators and the types of their operands.

@@ -1,9 +1,9 @@
 //! The priority of threads that compute.
 
 /// How much nicer than the threads that serve clients: these get a processor at once when they have something to do, and
-/// still leave a tenth of it when they always have.
+/// still leave a third of it when they always have. Other programs of the machine come before queries too, so it is no more.
 #[cfg(target_os = "linux")]
-const NICE: libc::c_int = 10;
+const NICE: libc::c_int = 5;
 
 /// Puts the thread that calls it behind the others of this process.
 #[cfg(target_os = "linux")]
