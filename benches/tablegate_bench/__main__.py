@@ -14,6 +14,7 @@ import analytics
 import beside
 import entities
 import keys
+import loads
 import pages
 import pgbench
 import tpch
@@ -37,7 +38,7 @@ class Size:
 
 FULL = Size(1_000_000, 10_000_000, 100_000, (0.1, 1.0), 6, 3)
 QUICK = Size(100_000, 300_000, 20_000, (0.01,), 3, 1)
-PARTS = ("keys", "scans", "beside", "many", "tpch", "pages")
+PARTS = ("keys", "loads", "scans", "beside", "many", "tpch", "pages")
 
 
 class Bench:
@@ -87,6 +88,9 @@ class Bench:
     def keys(self):
         size = self.size
         keys.measure(self.report, self.ours, self.postgres, self.work, size.entities // 1000, size.seconds, size.runs)
+
+    def loads(self):
+        loads.measure(self.report, self.ours, self.postgres, self.work, self.size.entities, self.size.runs)
 
     def scans(self):
         told = f"{self.size.entities:,} entities"

@@ -1,0 +1,64 @@
+"""Loading tables as people have them: one key column, two, many columns; outside a block, and in the block that made them."""
+
+import time
+from pathlib import Path
+from statistics import median
+
+import duckdb
+
+WIDE = 60
+# The columns of the wide table take turns: a text, a whole number, a fraction.
+TYPES = ("text", "bigint", "double precision")
+VALUES = ("md5((n + {i})::text) || md5(n::text)", "hash(n + {i}) % 1000000", "(n % 1000) / ({i} + 1.0)")
+
+# Name: columns with their key, and the query that makes so many rows of them.
+TABLES = {
+    "one key column": (
+        "id bigint PRIMARY KEY, quantity int, note text, price numeric(10,2), made timestamp",
+        "n, hash(n) % 1000, 'note ' || md5(n::text), (hash(n + 2) % 100000) / 100.0, TIMESTAMP '2024-01-01' + to_seconds(n)",
+    ),
+    "key columns (order, line)": (
+        "\"order\" bigint, line int, note text, quantity int, price numeric(10,2), PRIMARY KEY (\"order\", line)",
+        "n // 4, n % 4, 'note ' || md5(n::text), hash(n) % 50, (hash(n + 2) % 100000) / 100.0",
+    ),
+    f"{WIDE} columns, one key column": (
+        "id bigint PRIMARY KEY, " + ", ".join(f"c{i} {TYPES[i % 3]}" for i in range(1, WIDE)),
+        "n, " + ", ".join(VALUES[i % 3].format(i=i) for i in range(1, WIDE)),
+    ),
+}
+
+
+def write_csv(path: Path, values: str, rows: int):
+    duckdb.sql(f"COPY (SELECT {values} FROM range({rows}) AS r(n)) TO '{path}' (FORMAT csv, HEADER false)")
+
+
+def load(server, columns: str, csv: Path, in_block: bool) -> float:
+    """Makes a table, fills it and drops it again. The seconds that COPY took, with COMMIT where it is in a block."""
+    connection = server.connect()
+    if in_block:
+        connection.query("BEGIN")
+    connection.query(f"CREATE TABLE loaded ({columns})")
+    begun = time.monotonic()
+    connection.copy_in("COPY loaded FROM STDIN WITH (FORMAT csv)", csv)
+    if in_block:
+        connection.query("COMMIT")
+    took = time.monotonic() - begun
+    connection.query("DROP TABLE loaded")
+    connection.close()
+    server.settle()
+    return took
+
+
+def measure(report, ours, postgres, work: Path, rows: int, runs: int):
+    """A line for each table, both ways: the servers take turns."""
+    for name, (columns, values) in TABLES.items():
+        csv = work / "loaded.csv"
+        write_csv(csv, values, rows)
+        for in_block in (False, True):
+            times = [[], []]
+            for _ in range(runs):
+                for server, found in zip((ours, postgres), times):
+                    found.append(load(server, columns, csv, in_block))
+            where = ", in the block that made the table" if in_block else ""
+            report.times(f"COPY FROM, {rows:,} rows, {name}{where}", *map(median, times), None, targets=(1.5, None))
+        csv.unlink()
