@@ -190,6 +190,30 @@ async fn of_many_batches_that_are_reset_together_none_is_lost_or_doubled() {
     assert_eq!(rows(&*direct).await.len(), usize::try_from(BATCHES * 20).unwrap());
 }
 
+/// Batches of many partitions, and several of each: answers get lost, and one of them meets a row of somebody else's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_window_that_is_reset_comes_to_what_it_would_otherwise() {
+    const PARTITIONS: usize = 20;
+    let (direct, behind, _proxy) = stores(|number| match number {
+        0..100 => RESETS[number % RESETS.len()],
+        _ => Fault::None,
+    })
+    .await;
+    direct.commit(single(Operation::Insert(entity("p07", "p07-0003", 7)))).await.unwrap();
+    let first = (0..PARTITIONS).map(|number| inserts(&format!("p{number:02}"), 5));
+    let row = |number: usize| entity(&format!("p{number:02}"), &format!("p{number:02}-0004"), -1);
+    let second = (0..PARTITIONS).map(|number| single(Operation::InsertOrReplace(row(number))));
+    let outcome = behind.commit_window(first.chain(second).collect()).await;
+    for (index, told) in outcome.iter().enumerate() {
+        let is_refused = matches!(told, Err(CommitError::Rejected { index: 3, reason: Rejection::EntityExists, .. }));
+        assert!(if index == 7 { is_refused } else { told.is_ok() }, "{index}: {told:?}");
+    }
+    let found = rows(&*direct).await;
+    // Of the refused one nothing is there, of what follows it in its partition all.
+    assert_eq!(found.len(), 5 * (PARTITIONS - 1) + 2);
+    assert_eq!(found.iter().filter(|(_, n)| *n == -1).count(), PARTITIONS, "the later one came later");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn how_much_the_other_side_bears_is_found_out() {
     const BEARS: usize = 6;

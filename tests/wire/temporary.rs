@@ -7,7 +7,9 @@ use async_trait::async_trait;
 use futures::SinkExt;
 use tablegate::backends::memory::MemoryStore;
 use tablegate::store::model::SystemClock;
-use tablegate::store::table::{Batch, CommitError, GroupError, StoreError, StoreLayer, TableStore, Written};
+use tablegate::store::table::{
+    Batch, CommitError, GroupError, StoreError, StoreLayer, TableStore, WindowOutcome, Written,
+};
 
 use crate::wire::harness::{PATIENCE, Server};
 
@@ -110,6 +112,13 @@ impl StoreLayer for Full {
     async fn commit(&self, batch: Batch) -> Result<Vec<Written>, CommitError> {
         self.check()?;
         self.store.commit(batch).await
+    }
+
+    async fn commit_window(&self, batches: Vec<Batch>) -> WindowOutcome {
+        match self.check() {
+            Ok(()) => self.store.commit_window(batches).await,
+            Err(error) => batches.iter().map(|_| Err(error.clone().into())).collect(),
+        }
     }
 
     async fn commit_group(&self, batches: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {

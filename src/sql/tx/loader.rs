@@ -1,15 +1,13 @@
 //! Fills a stored table that no other session can see yet.
 //!
 //! No statement's atomicity depends on which entities go together, so they are written as fast as the store takes them:
-//! many entity group transactions in one durable write where it promises groups, many at a time elsewhere.
+//! collected in key order and handed over in windows, one of which is written while the next one is collected.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use tablegate_store::model::{Entity, EntityKey, TableName};
-use tablegate_store::table::{Batch, CommitError, GroupError, Operation, Rejection, StoreError, TableStore};
+use tablegate_store::table::{Batch, CommitError, Operation, Rejection};
 use tablegate_types::error::{SqlError, SqlResult};
-use tokio::task::JoinHandle;
 
 use super::in_flight::{Egt, Failure, InFlight};
 use super::window::{BYTES_MAX, OPERATIONS_MAX};
@@ -19,13 +17,10 @@ use crate::progress::{Report, Shown};
 
 /// Writes entities into a new stored table.
 pub(crate) struct TableLoader {
-    store: Arc<dyn TableStore>,
     table: TableName,
     buffer: BTreeMap<EntityKey, Operation>,
     buffered_bytes: usize,
     in_flight: InFlight,
-    /// The group that is being written, while the next one is collected.
-    group: Option<JoinHandle<Result<(), GroupError>>>,
     report: Option<Report>,
     shown: Option<Shown>,
 }
@@ -49,14 +44,11 @@ impl TableLoader {
     /// # Errors
     /// 0A000 for a table of a place without a store.
     pub fn new(stores: &Stores, table: &StoredTable, report: Report) -> SqlResult<Self> {
-        let store = stores.at(table.place)?.clone();
         Ok(Self {
-            in_flight: InFlight::new(store.clone()),
-            store,
+            in_flight: InFlight::new(stores.at(table.place)?.clone()),
             table: table.name.clone(),
             buffer: BTreeMap::new(),
             buffered_bytes: 0,
-            group: None,
             report: Some(report),
             shown: None,
         })
@@ -85,7 +77,6 @@ impl TableLoader {
     /// As [`TableLoader::push`].
     pub async fn finish(mut self) -> Result<(), LoadError> {
         self.flush().await?;
-        self.group_written().await?;
         self.in_flight.drain().await.map_err(failed)
     }
 
@@ -100,28 +91,8 @@ impl TableLoader {
         {
             self.shown = Some(report.begin(self.in_flight.tally()));
         }
-        if self.store.promises().atomic_groups {
-            self.group_written().await?;
-            self.group = Some(self.write_group(batches));
-            return Ok(());
-        }
         self.in_flight.send(batches.into_iter().map(as_egt).collect()).await;
         if self.in_flight.has_stopped() { self.in_flight.drain().await.map_err(failed) } else { Ok(()) }
-    }
-
-    fn write_group(&self, batches: Vec<Batch>) -> JoinHandle<Result<(), GroupError>> {
-        let (store, tally) = (self.store.clone(), self.in_flight.tally().clone());
-        tokio::spawn(async move {
-            let written = store.commit_group(batches).await?;
-            written.iter().for_each(|batch| tally.add(batch.len()));
-            Ok(())
-        })
-    }
-
-    async fn group_written(&mut self) -> Result<(), LoadError> {
-        let Some(group) = self.group.take() else { return Ok(()) };
-        let ended_early = |_| Err(StoreError::OutcomeUnknown("the task that commits ended early".to_owned()).into());
-        group.await.unwrap_or_else(ended_early).map_err(refused)
     }
 }
 
@@ -131,13 +102,9 @@ fn as_egt(batch: Batch) -> Egt {
 }
 
 fn failed(failure: Failure) -> LoadError {
-    let error: CommitError = failure.error;
-    refused(error.in_group(0))
-}
-
-fn refused(error: GroupError) -> LoadError {
-    match error {
-        GroupError::Rejected { key, reason: Rejection::EntityExists, .. } => LoadError::Duplicate(key),
-        other => LoadError::Other(other.into()),
+    match failure.error {
+        CommitError::Rejected { key, reason: Rejection::EntityExists, .. } => LoadError::Duplicate(key),
+        // Where nobody else writes, an entity is refused for no other reason.
+        other => LoadError::Other(other.in_group(0).into()),
     }
 }
