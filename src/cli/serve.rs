@@ -118,14 +118,13 @@ async fn run(config: &Config) -> Result<(), ServeError> {
     if with_sample {
         sample::create(&engine).await.map_err(ServeError::Sample)?;
     }
-    let counters = rest.as_ref().map(|(_, rest)| rest.counters.clone());
-    let rest = rest.map(|(listener, rest)| serve_rest(listener, rest, &engine, &stop));
     warn_of_lost_commits(config);
     warn_of_closed_door(config, user.as_deref());
     let listener = door.open()?;
     let metrics = metrics_door.map(Door::open).transpose().map_err(ServeError::about_metrics)?;
+    let counters = rest_door.as_ref().map(|(_, rest)| rest.counters.clone());
     let rest = match rest_door {
-        Some((door, rest)) => Some((door.open().map_err(ServeError::about_rest)?, rest)),
+        Some((door, rest)) => Some(serve_rest(door.open().map_err(ServeError::about_rest)?, rest, &engine, &stop)),
         None => None,
     };
     greet(address, &place, &psql, with_sample);
