@@ -54,10 +54,11 @@ pub(super) fn binary(name: &str, left: Operand, right: Operand, parameters: &Par
     if is_array(&left) || is_array(&right) {
         return on_arrays(name, left, right, parameters);
     }
-    if name == "||"
-        && let Some(joined) = joined_texts(&left, &right, parameters)
-    {
-        return joined;
+    if name == "||" && joins_texts(&left, &right) {
+        let text = ValueType::of(SqlType::Text);
+        let (left, right) = (left.converted_to(&text, parameters)?, right.converted_to(&text, parameters)?);
+        let op = Operator::StringConcat;
+        return Ok(Expr::BinaryExpr(BinaryExpr { left: Box::new(left), op, right: Box::new(right) }));
     }
     let operator = operators::binary(name, left.sql_type(), right.sql_type())?;
     let asked = (operator.left.clone().unwrap_or_else(|| operator.right.clone()), operator.right.clone());
@@ -204,22 +205,16 @@ fn on_arrays(name: &str, left: Operand, right: Operand, parameters: &Parameters<
     function::call(function, vec![left, right], parameters)
 }
 
-/// `text || anything`; `None` when neither side is a text.
-fn joined_texts(left: &Operand, right: &Operand, parameters: &Parameters<'_>) -> Option<SqlResult<Expr>> {
+/// Whether it is `text || anything`: not when neither side is a text.
+fn joins_texts(left: &Operand, right: &Operand) -> bool {
     let known_text = |operand: &Operand| category(operand.sql_type()) == Category::Text;
     let other_type = |operand: &Operand| matches!(operand.sql_type(), SqlType::Bytea | SqlType::Jsonb);
-    let is_join = match (left.is_unknown(), right.is_unknown()) {
+    match (left.is_unknown(), right.is_unknown()) {
         (true, true) => true,
         (true, false) => !other_type(right),
         (false, true) => !other_type(left),
         (false, false) => known_text(left) || known_text(right),
-    };
-    is_join.then(|| {
-        let text = ValueType::of(SqlType::Text);
-        let (left, right) =
-            (left.clone().converted_to(&text, parameters)?, right.clone().converted_to(&text, parameters)?);
-        Ok(Expr::BinaryExpr(BinaryExpr { left: Box::new(left), op: Operator::StringConcat, right: Box::new(right) }))
-    })
+    }
 }
 
 fn function_name(name: &str, left: &SqlType, right: &SqlType) -> Option<&'static str> {

@@ -14,7 +14,7 @@ use super::{is_significant, keyword};
 use crate::limits::{MAX_DEPTH, MAX_LINKS, MAX_NESTING};
 
 /// A row of ANDs or ORs as long as this stays as it is written; a longer one becomes a balanced tree.
-pub(super) const SHORT_ROW: usize = 32;
+pub(crate) const SHORT_ROW: usize = 32;
 
 /// Refuses a statement whose tree would be too deep; gives how many ANDs and ORs it has at most in a row.
 ///

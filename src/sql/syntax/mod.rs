@@ -55,6 +55,7 @@ pub(super) use self::command::{
     AlterCommand, Command, CopyCommand, CreateTableCommand, DropObjects, ExecuteCommand, ExplainCommand, InsertCommand,
     NotifyCommand, Truncate,
 };
+pub(super) use self::depth::SHORT_ROW;
 pub(super) use self::dialect::alter::TakenActions;
 pub(super) use self::dialect::cursor::{CursorCommand, Declare, Direction, Fetch};
 pub(super) use self::dialect::grant::{GrantCommand, GrantPrivileges, Grantee, On, OwnerChange};

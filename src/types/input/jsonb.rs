@@ -199,7 +199,10 @@ fn write_number(out: &mut String, number: &str) {
     let digits = [whole, fraction].concat();
     let point = i64::try_from(whole.len()).unwrap_or(0) + exponent;
     let (before, behind) = match usize::try_from(point) {
-        Ok(point) if point >= digits.len() => (format!("{digits:0<point$}"), String::new()),
+        Ok(point) if point >= digits.len() => {
+            let zeros = "0".repeat(point - digits.len());
+            (digits.clone() + &zeros, String::new())
+        }
         Ok(point) => (digits[..point].to_owned(), digits[point..].to_owned()),
         Err(_) => (String::new(), "0".repeat(usize::try_from(-point).unwrap_or(0)) + &digits),
     };
@@ -221,6 +224,7 @@ mod tests {
 
     #[test]
     fn jsonb_has_postgresqls_form() {
+        let long = "7".repeat(100_000);
         for (text, expected) in [
             (
                 "{\"b\":1.10, \"aa\":[1,2,{\"x\":\"\\u0041\\n\"}],\"b\":1e2, \"z\":null, \"n\":-0, \"e\":1.5e-3}",
@@ -231,6 +235,7 @@ mod tests {
             ("1.10e1", "11.0"),
             ("-0.0", "0.0"),
             ("1E+2", "100"),
+            (&long, &long),
             ("\"a\\/b\\u0001\"", "\"a/b\\u0001\""),
         ] {
             assert_eq!(canonical(text).unwrap(), expected);

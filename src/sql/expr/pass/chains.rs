@@ -17,7 +17,7 @@ use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{BinaryExpr, Case, Expr, Operator, lit};
 
 use super::predicate::{Truth, may_fail};
-use crate::syntax::balanced;
+use crate::syntax::{SHORT_ROW, balanced};
 
 /// The expression with guards before all parts that may fail.
 pub(super) fn guarded(expr: Expr) -> Result<Expr> {
@@ -34,6 +34,37 @@ pub(super) fn guarded(expr: Expr) -> Result<Expr> {
         }
     })?;
     Ok(guarded.data)
+}
+
+/// The expression with each long row of `||` of texts as a balanced tree: it makes no difference to them how they are grouped.
+pub(super) fn texts_evenly(expr: Expr) -> Result<Expr> {
+    if !expr.exists(|part| Ok(is_long_row_of_texts(part)))? {
+        return Ok(expr);
+    }
+    let even = expr.transform_down(|part| {
+        if !is_long_row_of_texts(&part) {
+            return Ok(Transformed::no(part));
+        }
+        let mut parts = Vec::new();
+        flatten(part, Operator::StringConcat, &mut parts);
+        let joined = joined(parts, Operator::StringConcat);
+        Ok(Transformed::yes(joined.unwrap_or_else(|| lit(""))))
+    })?;
+    Ok(even.data)
+}
+
+/// Longer than a balanced tree of any row is deep.
+fn is_long_row_of_texts(expr: &Expr) -> bool {
+    const LONG: usize = 2 * SHORT_ROW;
+    let mut rest = expr;
+    let mut length = 0;
+    while let Expr::BinaryExpr(BinaryExpr { left, op: Operator::StringConcat, .. }) = rest
+        && length <= LONG
+    {
+        length += 1;
+        rest = left;
+    }
+    length > LONG
 }
 
 fn chain_of(expr: &Expr) -> Option<Operator> {
@@ -130,6 +161,29 @@ mod tests {
         let expr = guarded(col("a").and(cast("f")).and(col("b"))).unwrap();
         let expected = "a AND b AND CASE WHEN a IS NOT FALSE THEN CAST(cast(f) AS Int32) ELSE Int32(0) END = Int32(1)";
         assert_eq!(expr.to_string(), expected);
+    }
+
+    #[test]
+    fn long_rows_of_texts_are_not_deep() {
+        let row = |parts: usize| joined_as_written((0..parts).map(|n| col(format!("c{n}"))).collect());
+        let short = row(20);
+        assert_eq!(texts_evenly(short.clone()).unwrap(), short);
+        let even = texts_evenly(row(2_000)).unwrap();
+        let depth = |mut expr: &Expr| {
+            let mut depth = 0;
+            while let Expr::BinaryExpr(binary) = expr {
+                (depth, expr) = (depth + 1, &binary.left);
+            }
+            depth
+        };
+        assert!(depth(&even) < 50, "{}", depth(&even));
+        let mut parts = Vec::new();
+        flatten(even, Operator::StringConcat, &mut parts);
+        assert_eq!(parts, (0..2_000).map(|n| col(format!("c{n}"))).collect::<Vec<_>>());
+    }
+
+    fn joined_as_written(parts: Vec<Expr>) -> Expr {
+        parts.into_iter().reduce(|left, right| pair(left, Operator::StringConcat, right)).unwrap()
     }
 
     #[test]

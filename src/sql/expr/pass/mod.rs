@@ -125,7 +125,7 @@ impl Pass<'_> {
             stoppable::check()?;
             self.typed(expr, schema).map(Transformed::yes)
         };
-        Ok(expr.transform_up(typed)?.data)
+        chains::texts_evenly(expr.transform_up(typed)?.data)
     }
 
     /// Types what stands in a lateral sub-query, now that the other side is typed.

@@ -1,5 +1,6 @@
 //! FROM: tables, sub-queries, functions and joins, each with the columns that may be named.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use sqlparser::ast::{
@@ -107,6 +108,8 @@ impl Resolver<'_> {
         alias.name = quoted(&fold(&alias.name));
         let hides_name = alias.name.value != own_name;
         if let Some(columns) = self.cte(name) {
+            let within = self.within_ctes.get(&own_name).copied().unwrap_or_default();
+            self.count_relations(within)?;
             *name = ObjectName(vec![ObjectNamePart::Identifier(quoted(&own_name))]);
             let source = aliased(alias, columns)?;
             return Ok((Source { table: hides_name.then_some(own_name), ..source }, false));
@@ -270,11 +273,10 @@ fn joined_as(factor: &mut TableFactor, mut alias: TableAlias, item: &Item) -> Sq
 }
 
 fn check_aliases(scope: &Scope) -> SqlResult<()> {
-    let aliases: Vec<&str> = scope.aliases().collect();
-    let twice = aliases.iter().enumerate().find(|(i, alias)| aliases[..*i].contains(alias));
-    match twice {
+    let mut known = HashSet::new();
+    match scope.aliases().find(|alias| !known.insert(*alias)) {
         None => Ok(()),
-        Some((_, alias)) => {
+        Some(alias) => {
             let message = format!("table name \"{alias}\" specified more than once");
             Err(SqlError::new(ErrorKind::DuplicateAlias, message))
         }

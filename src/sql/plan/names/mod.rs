@@ -21,6 +21,7 @@ mod sources;
 mod suggestion;
 mod whole_row;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use datafusion::execution::SessionState;
@@ -131,15 +132,27 @@ struct Resolver<'a> {
     ctes: Vec<Vec<(String, Columns)>>,
     /// Tables named here so far.
     aliases: usize,
-    /// What FROM and WITH brought into sight so far.
+    /// What FROM and WITH brought into sight so far, with all that is in a WITH query wherever that is named: the planner puts
+    /// it there.
     relations: usize,
+    /// What is in the WITH queries of these names: in the larger one of two.
+    within_ctes: HashMap<String, usize>,
     /// The first column that is not grouped.
     refused: Option<Box<SqlError>>,
 }
 
 impl<'a> Resolver<'a> {
     fn new(tables: &'a Tables, functions: &'a SessionState) -> Self {
-        Self { tables, functions, scopes: Vec::new(), ctes: Vec::new(), aliases: 0, relations: 0, refused: None }
+        Self {
+            tables,
+            functions,
+            scopes: Vec::new(),
+            ctes: Vec::new(),
+            aliases: 0,
+            relations: 0,
+            within_ctes: HashMap::new(),
+            refused: None,
+        }
     }
 
     /// Does something with one more scope in sight.
@@ -155,11 +168,15 @@ impl<'a> Resolver<'a> {
     /// # Errors
     /// 54001 when there are too many of them.
     fn count_relation(&mut self) -> SqlResult<()> {
+        self.count_relations(1)
+    }
+
+    fn count_relations(&mut self, more: usize) -> SqlResult<()> {
         interrupt::check_now()?;
-        self.relations += 1;
+        self.relations = self.relations.saturating_add(more);
         if self.relations > MAX_RELATIONS {
             let detail = format!(
-                "It has more than {MAX_RELATIONS} tables and sub-queries, those of the views that it reads among them."
+                "It has more than {MAX_RELATIONS} tables and sub-queries, those of views and WITH queries wherever they are named among them."
             );
             return Err(too_complex(detail));
         }

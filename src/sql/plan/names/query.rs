@@ -110,10 +110,15 @@ impl Resolver<'_> {
                 let message = format!("WITH query name \"{name}\" specified more than once");
                 return Err(SqlError::new(ErrorKind::DuplicateAlias, message));
             }
+            let before = self.relations;
             let columns = match with.recursive {
                 true => self.recursive_cte(cte, &name)?,
                 false => self.query(&mut cte.query)?,
             };
+            // They count where it is named.
+            let own = std::mem::replace(&mut self.relations, before) - before;
+            let within = self.within_ctes.entry(name.clone()).or_default();
+            *within = own.max(*within);
             let columns = name_columns(&mut cte.alias, columns, &format!("WITH query \"{name}\""))?;
             cte.alias.name = quoted(&name);
             self.add_cte(name, columns);

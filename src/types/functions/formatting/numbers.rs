@@ -160,7 +160,23 @@ fn carry(digits: &mut [u8]) -> bool {
 
 fn with_point(digits: &str, behind: usize) -> String {
     let (first, rest) = digits.split_at(1);
-    if behind == 0 { first.to_owned() } else { format!("{first}.{rest:0<behind$}") }
+    if behind == 0 {
+        first.to_owned()
+    } else {
+        format!("{first}.{rest}{}", "0".repeat(behind.saturating_sub(rest.len())))
+    }
+}
+
+/// With an exponent and so many digits behind the point, however many: from some place on all of them are zeros.
+fn exponential(value: f64, behind: usize) -> String {
+    const MOST_DIGITS: usize = 1_100;
+    let text = format!("{value:.*e}", behind.min(MOST_DIGITS));
+    match text.split_once('e') {
+        Some((mantissa, exponent)) if behind > MOST_DIGITS => {
+            format!("{mantissa}{}e{exponent}", "0".repeat(behind - MOST_DIGITS))
+        }
+        _ => text,
+    }
 }
 
 /// Rust's `1.5e7` and `1.5e-7` as C writes them, a blank standing for the plus sign.
@@ -185,7 +201,7 @@ fn float(value: f64, significant: usize, template: &NumberTemplate, out: &mut St
     }
     if template.exponent {
         if value.is_finite() {
-            scientific(&format!("{value:.*e}", template.behind), out);
+            scientific(&exponential(value, template.behind), out);
         } else {
             // As wide as a number would be.
             let _ = write!(out, " {}.{}", "#".repeat(template.before), "#".repeat(template.behind + 4));
