@@ -235,7 +235,7 @@ mod tests {
             ("1.10e1", "11.0"),
             ("-0.0", "0.0"),
             ("1E+2", "100"),
-            (&long, &long),
+            (long.as_str(), long.as_str()),
             ("\"a\\/b\\u0001\"", "\"a/b\\u0001\""),
         ] {
             assert_eq!(canonical(text).unwrap(), expected);
