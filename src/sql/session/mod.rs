@@ -210,7 +210,7 @@ impl Session {
     /// 42601 with the position, or the refusal of a statement that is not done here; 53200 for a text that takes more of the
     /// memory of queries than is left.
     pub fn parse(&self, sql: &str) -> SqlResult<Vec<Statement>> {
-        let weight = weight(sql);
+        let weight = weight(sql, self.engine.config().query_memory);
         if weight == 0 {
             return parse(sql);
         }
@@ -509,7 +509,7 @@ impl Session {
 
 fn too_long(weight: usize) -> Box<SqlError> {
     SqlError::new(ErrorKind::OutOfMemory, "the text is too long for the memory of queries")
-        .with_detail(format!("Reading it takes about {} MB.", weight >> 20))
+        .with_detail(format!("Reading it takes {} MB or more.", weight >> 20))
         .with_hint(
             "Send rows by COPY, and a list as one array parameter (= ANY($1)), or raise the limit with --query-memory.",
         )

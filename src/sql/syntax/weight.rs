@@ -15,14 +15,16 @@ const BLANK_BYTES: usize = 200;
 const PIECE_BYTES: usize = 400;
 
 /// About how many bytes the text takes until its statements are planned; 0 for a short one. What is behind a quote that
-/// does not end is not read either.
-pub(crate) fn weight(text: &str) -> usize {
+/// does not end is not read either, and beyond `most` it is not looked how much more it is.
+pub(crate) fn weight(text: &str, most: usize) -> usize {
     if text.len() < SHORT_BYTES {
         return 0;
     }
     let mut bytes = COPIES * text.len();
     let mut lexemes = Lexemes::new(text);
-    while let Ok(Some((lexeme, piece))) = lexemes.take() {
+    while bytes <= most
+        && let Ok(Some((lexeme, piece))) = lexemes.take()
+    {
         let is_comment = piece.starts_with("--") || piece.starts_with("/*");
         bytes += match lexeme {
             Lexeme::Space if !is_comment => BLANK_BYTES * piece.len(),
@@ -39,12 +41,13 @@ mod tests {
 
     #[test]
     fn a_text_weighs_by_its_pieces() {
-        let of = |part: &str| weight(&part.repeat(1 << 20)) >> 20;
-        assert_eq!(weight("SELECT 1"), 0);
+        let of = |part: &str| weight(&part.repeat(1 << 20), usize::MAX) >> 20;
+        assert_eq!(weight("SELECT 1", usize::MAX), 0);
         assert!(of(";") >= 400);
         assert!(of(" ") >= 200);
         assert!(of("1234567,") >= 800);
+        assert!(weight(&";".repeat(1 << 20), 100 << 20) < 101 << 20);
         let long = format!("SELECT '{}' -- {}", "x".repeat(1 << 20), "y".repeat(1 << 20));
-        assert!(weight(&long) < 4 * long.len(), "a long text is not many pieces");
+        assert!(weight(&long, usize::MAX) < 4 * long.len(), "a long text is not many pieces");
     }
 }

@@ -18,6 +18,9 @@ pub(super) const FUNCTIONS: &[Overload] = &[
     Overload::new("replace", &[Text, Text, Text], Text, replace),
 ];
 
+/// How much is written at once of what is repeated.
+const PIECE_BYTES: usize = 4096;
+
 fn count(number: i32) -> usize {
     usize::try_from(number).unwrap_or(0)
 }
@@ -27,11 +30,23 @@ fn repeat(call: &Call) -> SqlResult<ArrayRef> {
     call.texts(|row, out| {
         let (text, count) = (texts.at(row), count(counts.at(row)));
         out.reserve(text.len().saturating_mul(count))?;
-        if !text.is_empty() {
-            (0..count).for_each(|_| out.push_str(text));
-        }
+        push_repeated(out, text, count);
         Ok(())
     })
+}
+
+/// A short text many times is written as a longer one not so many times.
+fn push_repeated(out: &mut TextWriter, text: &str, count: usize) {
+    if text.is_empty() {
+        return;
+    }
+    let at_once = (PIECE_BYTES / text.len()).clamp(1, count.max(1));
+    if at_once > 1 {
+        let piece = text.repeat(at_once);
+        (0..count / at_once).for_each(|_| out.push_str(&piece));
+    }
+    let rest = if at_once > 1 { count % at_once } else { count };
+    (0..rest).for_each(|_| out.push_str(text));
 }
 
 /// To so many characters: what is missing is filled in, what is too much is cut off at the end.
@@ -57,7 +72,9 @@ fn pad(call: &Call, left: bool) -> SqlResult<ArrayRef> {
 }
 
 fn push_fill(out: &mut TextWriter, fill: &str, characters: usize) {
-    fill.chars().cycle().take(characters).for_each(|c| out.push(c));
+    let length = fill.chars().count().max(1);
+    push_repeated(out, fill, characters / length);
+    fill.chars().take(characters % length).for_each(|c| out.push(c));
 }
 
 fn replace(call: &Call) -> SqlResult<ArrayRef> {
