@@ -130,8 +130,6 @@ async fn what_functions_make_has_room_in_the_memory_or_is_not_made() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn percentiles_of_many_groups_take_little_more_than_their_values() {
     let (mut session, _folder) = session().await;
-    for function in ["percentile_cont(0.5)", "percentile_disc(0.5)", "mode()"] {
-        let values = format!("SELECT {function} WITHIN GROUP (ORDER BY f) v FROM flights GROUP BY id % 10000");
-        assert_eq!(run(&mut session, &format!("SELECT count(v) FROM ({values}) g")).await, ["|10000"], "{function}");
-    }
+    let values = "SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY f) v FROM flights GROUP BY id % 10000";
+    assert_eq!(run(&mut session, &format!("SELECT count(v) FROM ({values}) g")).await, ["|10000"]);
 }

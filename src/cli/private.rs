@@ -92,7 +92,7 @@ mod tests {
         let (inner, file) = (folder.path().join("inner"), folder.path().join("inner/file"));
         fs::create_dir(&inner).unwrap();
         fs::write(&file, "rows").unwrap();
-        (set(folder.path(), 0o755), set(&inner, 0o755), set(&file, 0o644));
+        [(folder.path(), 0o755), (&inner, 0o755), (&file, 0o644)].into_iter().for_each(|(path, mode)| set(path, mode));
         close(folder.path(), false).unwrap();
         assert_eq!([mode(folder.path()), mode(&inner), mode(&file)], [0o700, 0o700, 0o600]);
     }
@@ -110,7 +110,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         fs::write(&file, "rows").unwrap();
-        (set(folder.path(), 0o750), set(&file, 0o600));
+        set(folder.path(), 0o750);
+        set(&file, 0o600);
         let refused = close(folder.path(), false).unwrap_err().to_string();
         let path = folder.path().display();
         assert_eq!(

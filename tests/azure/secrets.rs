@@ -169,6 +169,9 @@ async fn no_error_tells_a_shared_access_signature_or_a_token() {
     }
 }
 
+/// A level alone is for the program's own messages; here its libraries say all that they have to say too.
+const EVERYTHING: &str = "trace,hyper=trace,reqwest=trace,rustls=trace,azure=trace,tokio=trace,mio=trace,want=trace";
+
 /// The program itself, with everything logged that anybody logs.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_log_tells_a_shared_access_signature_or_a_key() {
@@ -182,7 +185,7 @@ async fn no_log_tells_a_shared_access_signature_or_a_key() {
         let connection = format!("{endpoint};{credential}");
         let log = tokio::task::spawn_blocking(move || {
             let mut program = Command::new(env!("CARGO_BIN_EXE_tablegate"))
-                .args(["--listen", "127.0.0.1:0", "--connection-string", "env:ACCOUNT", "--log", "trace"])
+                .args(["--listen", "127.0.0.1:0", "--connection-string", "env:ACCOUNT", "--log", EVERYTHING])
                 .args(["--retry-delays", "off"])
                 .env("ACCOUNT", connection)
                 .stdin(Stdio::null())

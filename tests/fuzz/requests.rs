@@ -169,7 +169,7 @@ async fn run(address: SocketAddr, seed: u64, from: u64, span: Duration) -> u64 {
                 let case = next.fetch_add(1, Ordering::Relaxed);
                 let asked = tokio::time::timeout(PATIENCE, ask(address, seed, case));
                 assert!(asked.await.is_ok(), "FUZZ_SEED={seed}: case {case} hangs");
-                if case % 64 == 0 {
+                if case.is_multiple_of(64) {
                     let path = "/witnessed(PartitionKey='witness',RowKey='here')";
                     let request = Request::new("PUT", path).with_body(&format!("{{\"n\":{case}}}"));
                     let answer = send(address, &request).await;

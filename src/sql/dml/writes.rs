@@ -337,7 +337,6 @@ impl<'a> Writes<'a> {
     ///
     /// # Errors
     /// 55P03, 40P01 when it cannot be locked; when the store fails.
-    #[expect(clippy::option_option, reason = "two different absences, told apart at the only caller")]
     pub async fn lock_and_see(
         &mut self,
         key: &EntityKey,

@@ -53,8 +53,13 @@ pub(super) fn apart(function: &mut Function) -> SqlResult<Option<Expr>> {
     let is_there = Expr::IsNotNull(Box::new(Expr::Nested(Box::new(value.clone()))));
     let collecting = if set == SortedSet::PercentileCont { NUMBERS_OF } else { SORTED_OF };
     let fractions = std::mem::replace(&mut list.args, vec![FunctionArg::Unnamed(FunctionArgExpr::Expr(value))]);
-    // NULLs are left out, so there is one order upwards.
-    let collected = if sorted.options.asc == Some(false) { Collected::Sorted } else { Collected::AsTheyCame };
+    // NULLs are left out, so there is one order upwards. That values of any type have an order is found where they are
+    // ordered; numbers and intervals have one.
+    let is_upwards = sorted.options.asc != Some(false);
+    let collected = match set {
+        SortedSet::PercentileCont if is_upwards => Collected::AsTheyCame,
+        _ => Collected::Sorted,
+    };
     list.clauses = match collected {
         Collected::Sorted => vec![FunctionArgumentClause::OrderBy(order)],
         Collected::AsTheyCame => Vec::new(),

@@ -82,7 +82,7 @@ impl<T: ArrowPrimitiveType> Series<T> {
                 return Err(SqlError::new(ErrorKind::LimitExceeded, format!("a series of more than {ROWS_MAX} rows"))
                     .with_hint("In FROM, a series of integers between constants may be as long as it wants."));
             }
-            if self.values.len() % VALUES_UNASKED == 0 {
+            if self.values.len().is_multiple_of(VALUES_UNASKED) {
                 interrupt::check_now()?;
             }
             self.values.push(current);
