@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::io;
 use std::pin::pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -59,11 +59,15 @@ pub(super) struct Interrupts {
     /// The server's patience with running statements is over.
     kill: CancellationToken,
     counters: Arc<Counters>,
+    /// What the statement's own work asks; made anew when one of these is another.
+    watch: Arc<Watch>,
 }
 
 impl Interrupts {
     pub fn new(running: Arc<Running>, kill: CancellationToken, counters: Arc<Counters>) -> Self {
-        Self { running, cancel: CancellationToken::new(), deadline: None, kill, counters }
+        let cancel = CancellationToken::new();
+        let watch = Arc::new(Watch::new(&cancel, &kill, None));
+        Self { running, cancel, deadline: None, kill, counters, watch }
     }
 
     /// A message is being handled: from now on a cancel request is for it.
@@ -71,6 +75,7 @@ impl Interrupts {
         // Between two messages no cancel request can reach the token, so one that was not used can be used again.
         if self.cancel.is_cancelled() {
             self.cancel = CancellationToken::new();
+            self.renew_watch();
         }
         self.running.set(Some(self.cancel.clone()));
     }
@@ -82,13 +87,22 @@ impl Interrupts {
 
     /// Starts the statement's time, unless it is running already.
     pub fn arm(&mut self, timeout: Option<Duration>) {
-        if self.deadline.is_none() {
-            self.deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        if self.deadline.is_none()
+            && let Some(timeout) = timeout
+        {
+            self.deadline = Instant::now().checked_add(timeout);
+            self.renew_watch();
         }
     }
 
     pub fn disarm(&mut self) {
-        self.deadline = None;
+        if self.deadline.take().is_some() {
+            self.renew_watch();
+        }
+    }
+
+    fn renew_watch(&mut self) {
+        self.watch = Arc::new(Watch::new(&self.cancel, &self.kill, self.deadline));
     }
 
     /// The client is told that a statement failed.
@@ -114,27 +128,18 @@ impl Interrupts {
             () = self.cancel.cancelled() => Reason::Cancelled,
             () = at(self.deadline) => Reason::TimedOut,
         };
+        // Counted here, whether or not the work was told of it too.
+        self.watch.told().take();
         self.counters.add_stopped(reason.counted());
         Halt::Statement(Failure::Sql(reason.error()))
     }
 
     /// Does work that keeps the thread, and has to ask whether it may go on.
     pub fn run<T>(&self, work: impl FnOnce() -> Result<T, Box<SqlError>>) -> Result<T, Halt> {
-        let watch = self.watch();
-        let asked: Arc<dyn interrupt::Watch> = watch.clone();
+        let asked: Arc<dyn interrupt::Watch> = self.watch.clone();
         let done = interrupt::within(&asked, work);
-        watch.count(&self.counters);
+        self.watch.count(&self.counters);
         Ok(done?)
-    }
-
-    /// What tells the statement's own work of the same.
-    fn watch(&self) -> Arc<Watch> {
-        Arc::new(Watch {
-            cancel: self.cancel.clone(),
-            kill: self.kill.clone(),
-            deadline: self.deadline,
-            told: OnceLock::new(),
-        })
     }
 
     /// Resolves when the connection is to end whatever it does.
@@ -149,14 +154,13 @@ impl Interrupts {
 
     /// Does the work, unless it is to stop or the client leaves meanwhile: then the work is dropped.
     pub async fn guard<F: Future>(&self, reader: &mut FrameReader, work: F) -> Result<F::Output, Halt> {
-        let watch = self.watch();
         let work = pin!(work);
-        let mut work = interrupt::scope(watch.clone(), work);
+        let mut work = interrupt::scope(self.watch.clone(), work);
         // Reads by key and the like are done at once: nothing has to be listened to meanwhile.
         if !self.is_to_stop()
             && let Poll::Ready(output) = poll!(&mut work)
         {
-            watch.count(&self.counters);
+            self.watch.count(&self.counters);
             return Ok(output);
         }
         tokio::select! {
@@ -164,7 +168,7 @@ impl Interrupts {
             halt = self.stopped() => Err(halt),
             () = reader.watch() => Err(Halt::Gone),
             output = &mut work => {
-                watch.count(&self.counters);
+                self.watch.count(&self.counters);
                 Ok(output)
             }
         }
@@ -205,16 +209,24 @@ struct Watch {
     cancel: CancellationToken,
     kill: CancellationToken,
     deadline: Option<Instant>,
-    /// The reason that it was told, if any.
-    told: OnceLock<Reason>,
+    /// The reason that it was told and is not counted yet, if any.
+    told: Mutex<Option<Reason>>,
 }
 
 impl Watch {
+    fn new(cancel: &CancellationToken, kill: &CancellationToken, deadline: Option<Instant>) -> Self {
+        Self { cancel: cancel.clone(), kill: kill.clone(), deadline, told: Mutex::default() }
+    }
+
     /// Counts what ended the work, if that was told by this.
     fn count(&self, counters: &Counters) {
-        if let Some(reason) = self.told.get() {
+        if let Some(reason) = self.told().take() {
             counters.add_stopped(reason.counted());
         }
+    }
+
+    fn told(&self) -> MutexGuard<'_, Option<Reason>> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -229,7 +241,7 @@ impl interrupt::Watch for Watch {
             () if is_over() => Reason::TimedOut,
             () => return None,
         };
-        Some(self.told.get_or_init(|| reason).error())
+        Some(self.told().get_or_insert(reason).error())
     }
 }
 
