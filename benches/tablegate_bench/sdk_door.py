@@ -154,6 +154,16 @@ def transaction(door: Door, worker: int, n: int):
     return batch(door, "written", f"t{worker}-{n}-{time.monotonic_ns()}", range(100)), 202, 100
 
 
+def rates(door: Door, run, done: list) -> tuple:
+    """What was done a second, and a second of the server's processor, by as many workers as there are counts."""
+    before, began = door.cpu_seconds(), time.monotonic()
+    threads = [threading.Thread(target=run, args=[worker]) for worker in range(len(done))]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    took, used = time.monotonic() - began, door.cpu_seconds() - before
+    return sum(done) / took, sum(done) / max(used, 0.01)
+
+
 def measure(door: Door, make, connections: int, seconds: float) -> tuple:
     """Things a second of the clock, and a second of the server's processor."""
     done = [0] * connections
@@ -169,12 +179,7 @@ def measure(door: Door, make, connections: int, seconds: float) -> tuple:
             assert found == status, found
             done[worker] += count
 
-    before, began = door.cpu_seconds(), time.monotonic()
-    threads = [threading.Thread(target=run, args=[worker]) for worker in range(connections)]
-    [thread.start() for thread in threads]
-    [thread.join() for thread in threads]
-    took, used = time.monotonic() - began, door.cpu_seconds() - before
-    return sum(done) / took, sum(done) / max(used, 0.01)
+    return rates(door, run, done)
 
 
 def scan(door: Door, _make, connections: int, seconds: float) -> tuple:
@@ -194,12 +199,7 @@ def scan(door: Door, _make, connections: int, seconds: float) -> tuple:
             names = {"nextpartitionkey": "NextPartitionKey", "nextrowkey": "NextRowKey"}
             query = "?" + urllib.parse.urlencode({names[name]: value for name, value in tokens.items()}) if tokens else ""
 
-    before, began = door.cpu_seconds(), time.monotonic()
-    threads = [threading.Thread(target=run, args=[worker]) for worker in range(connections)]
-    [thread.start() for thread in threads]
-    [thread.join() for thread in threads]
-    took, used = time.monotonic() - began, door.cpu_seconds() - before
-    return sum(done) / took, sum(done) / max(used, 0.01)
+    return rates(door, run, done)
 
 
 WORK = {

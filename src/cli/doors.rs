@@ -4,17 +4,17 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt;
 use tablegate_rest::{Broken, Call, Client, Coordinator, Ended, Locked, Objection, Rule};
 use tablegate_sql::activity::Stopper;
-use tablegate_sql::outcome::Outcome;
-use tablegate_sql::session::{Position, Session, SessionOptions};
+use tablegate_sql::session::{Session, SessionOptions};
 use tablegate_sql::{BrokenRule, Engine, Guest, GuestCost, Guests, RefusedChangeSet};
 use tablegate_store::model::{EntityKey, TableName};
 use tablegate_store::table::StoreError;
 use tablegate_types::error::{ErrorKind, SqlError};
 use tablegate_types::quoting::quote_ident;
 use tokio_util::sync::CancellationToken;
+
+use super::script;
 
 /// SQL, as the other door sees it.
 pub struct BesideSql(Guests);
@@ -30,15 +30,7 @@ impl BesideSql {
         let options = SessionOptions { settings, ..SessionOptions::default() };
         let mut session = Session::new(self.0.engine().clone(), options)?;
         session.set_process(self.0.next_process());
-        for statement in session.parse(sql)? {
-            let prepared = session.prepare(statement, &[]).await?;
-            if let Outcome::Rows(mut rows) = session.execute(&prepared, Vec::new(), Position::Last).await? {
-                while let Some(batch) = rows.stream.next().await {
-                    batch?;
-                }
-            }
-        }
-        Ok(())
+        script::run(&mut session, sql).await
     }
 }
 

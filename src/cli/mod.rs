@@ -11,6 +11,7 @@ mod metrics;
 #[cfg(unix)]
 mod private;
 mod sample;
+mod script;
 mod serve;
 mod settings;
 mod store_account;

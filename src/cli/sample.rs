@@ -5,11 +5,11 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use futures::StreamExt;
 use tablegate_sql::Engine;
-use tablegate_sql::outcome::Outcome;
-use tablegate_sql::session::{Position, Session, SessionOptions};
+use tablegate_sql::session::{Session, SessionOptions};
 use tablegate_types::error::{ErrorKind, SqlError};
+
+use super::script;
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
 
@@ -37,27 +37,15 @@ const ROWS_PER_INSERT: usize = 1000;
 /// When a name is taken, or the store refuses.
 pub async fn create(engine: &Arc<Engine>) -> Result<()> {
     let mut session = Session::new(engine.clone(), SessionOptions::default())?;
-    for script in SCRIPTS {
-        run(&mut session, script).await?;
+    for text in SCRIPTS {
+        script::run(&mut session, text).await?;
     }
     for (table, csv) in TABLES {
         for insert in inserts(table, csv)? {
-            run(&mut session, &insert).await?;
+            script::run(&mut session, &insert).await?;
         }
     }
     tracing::info!("created the sample tables");
-    Ok(())
-}
-
-async fn run(session: &mut Session, sql: &str) -> Result<()> {
-    for statement in session.parse(sql)? {
-        let prepared = session.prepare(statement, &[]).await?;
-        if let Outcome::Rows(mut rows) = session.execute(&prepared, Vec::new(), Position::Last).await? {
-            while let Some(batch) = rows.stream.next().await {
-                batch?;
-            }
-        }
-    }
     Ok(())
 }
 

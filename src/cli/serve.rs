@@ -61,16 +61,10 @@ impl ServeError {
         }
     }
 
-    fn about_rest(self) -> Self {
+    /// Says of an address in use what it is for.
+    fn about(self, in_use: fn(SocketAddr) -> Self) -> Self {
         match self {
-            Self::AddressInUse(address) => Self::RestAddressInUse(address),
-            other => other,
-        }
-    }
-
-    fn about_metrics(self) -> Self {
-        match self {
-            Self::AddressInUse(address) => Self::MetricsAddressInUse(address),
+            Self::AddressInUse(address) => in_use(address),
             other => other,
         }
     }
@@ -106,7 +100,8 @@ async fn run(config: &Config) -> Result<(), ServeError> {
     // The addresses come first, so that a port in use is found before anything is written; but nobody is let in, and waits
     // there, until the stores are open.
     let door = Door::reserve(config.listen)?;
-    let metrics_door = config.metrics.map(Door::reserve).transpose().map_err(ServeError::about_metrics)?;
+    let metrics_door =
+        config.metrics.map(Door::reserve).transpose().map_err(|error| error.about(ServeError::MetricsAddressInUse))?;
     let rest_door = config.rest.map(|address| reserve_for_rest(address, config)).transpose()?;
     let address = door.address()?;
     let Opened { store, scratch, is_new, place } = wiring::open_store(&config.store)?;
@@ -121,10 +116,16 @@ async fn run(config: &Config) -> Result<(), ServeError> {
     warn_of_lost_commits(config);
     warn_of_closed_door(config, user.as_deref());
     let listener = door.open()?;
-    let metrics = metrics_door.map(Door::open).transpose().map_err(ServeError::about_metrics)?;
+    let metrics =
+        metrics_door.map(Door::open).transpose().map_err(|error| error.about(ServeError::MetricsAddressInUse))?;
     let counters = rest_door.as_ref().map(|(_, rest)| rest.counters.clone());
     let rest = match rest_door {
-        Some((door, rest)) => Some(serve_rest(door.open().map_err(ServeError::about_rest)?, rest, &engine, &stop)),
+        Some((door, rest)) => Some(serve_rest(
+            door.open().map_err(|error| error.about(ServeError::RestAddressInUse))?,
+            rest,
+            &engine,
+            &stop,
+        )),
         None => None,
     };
     greet(address, &place, &psql, with_sample);
@@ -198,7 +199,7 @@ impl Door {
 fn reserve_for_rest(address: SocketAddr, config: &Config) -> Result<(Door, RestConfig), ServeError> {
     let rest = wiring::rest(config)?;
     tablegate_rest::check_listen_address(address, &rest)?;
-    Ok((Door::reserve(address).map_err(ServeError::about_rest)?, rest))
+    Ok((Door::reserve(address).map_err(|error| error.about(ServeError::RestAddressInUse))?, rest))
 }
 
 /// Serves the Azure SDKs until the token is cancelled.

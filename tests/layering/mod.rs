@@ -16,12 +16,13 @@ use source::Source;
 
 /// The crates of the workspace by their folders in `src/`, lowest first, and those that each may depend on.
 const MEMBERS: &[(&str, &[&str])] = &[
+    ("files", &[]),
     ("store", &[]),
     ("backends", &["store"]),
     ("types", &["store"]),
     ("sql", &["store", "types"]),
-    ("pg", &["types", "sql"]),
-    ("rest", &["store", "types"]),
+    ("pg", &["files", "types", "sql"]),
+    ("rest", &["files", "store", "types"]),
 ];
 
 /// Every dependency, and the parts of `src/` that may use it. A dependency that is not listed is refused.
@@ -73,7 +74,7 @@ const CRATES: &[(&str, &[&str])] = &[
     // temporary tables.
     // More stack for functions that call themselves.
     ("stacker", &["types/stack"]),
-    ("tempfile", &["sql/cursor", "sql/tx", "pg/auth", "rest/accounts", "cli/wiring"]),
+    ("tempfile", &["files", "sql/cursor", "sql/tx", "cli/wiring"]),
     ("strsim", &["sql"]),
     ("thiserror", &["store", "backends", "types", "sql", "pg", "rest", "cli"]),
     // One allocator for the program; who uses the library has their own.

@@ -1,132 +1,44 @@
-//! The file that keeps the users: written whole or not at all, readable by its owner only, and read again when it changed.
+//! The file that keeps the users.
 
-use std::fs::{self, File, Metadata};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
+use std::io;
+use std::path::Path;
+
+use tablegate_files::{Kept, KeptFile};
 
 use super::users::{Users, UsersError};
 
-const HEADER: &str = "# The users of tablegate, as `tablegate user` writes them. There are no passwords here, only what\n\
-                      # they are checked with; keep it to yourself all the same.\n\n";
-
 /// The users of a file.
-#[derive(Debug)]
-pub struct UsersFile {
-    path: PathBuf,
-    read: Mutex<Option<(Stamp, Arc<Users>)>>,
-}
+pub type UsersFile = KeptFile<Users>;
 
-/// Changes with the file: every change puts another file in its place.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Stamp {
-    modified: Option<SystemTime>,
-    length: u64,
-    inode: u64,
-}
+impl Kept for Users {
+    type Error = UsersError;
 
-impl UsersFile {
-    pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), read: Mutex::new(None) }
+    const HEADER: &'static str = "# The users of tablegate, as `tablegate user` writes them. There are no passwords here, \
+                                  only what\n# they are checked with; keep it to yourself all the same.\n\n";
+    const PREFIX: &'static str = ".users";
+
+    fn from_text(text: &str, file: &Path) -> Result<Self, UsersError> {
+        Users::from_text(text).map_err(|reason| damaged(file, reason))
     }
 
-    /// The users; none when there is no file.
-    ///
-    /// # Errors
-    /// When the file cannot be read or is damaged.
-    pub fn read(&self) -> Result<Users, UsersError> {
-        match fs::read_to_string(&self.path) {
-            Ok(text) => Users::from_text(&text).map_err(|reason| self.damaged(reason)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Users::default()),
-            Err(error) => Err(self.failed(error)),
-        }
+    fn to_text(&self, file: &Path) -> Result<String, UsersError> {
+        Users::to_text(self).map_err(|reason| damaged(file, reason))
     }
 
-    /// As [`UsersFile::read`], from memory when the file is as it was.
-    ///
-    /// # Errors
-    /// As [`UsersFile::read`].
-    pub fn current(&self) -> Result<Arc<Users>, UsersError> {
-        let stamp = match fs::metadata(&self.path) {
-            Ok(metadata) => Stamp::of(&metadata),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Arc::default()),
-            Err(error) => return Err(self.failed(error)),
-        };
-        // What the mutex guards is replaced whole.
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((known, users)) = &*read
-            && *known == stamp
-        {
-            return Ok(users.clone());
-        }
-        // Read after the stamp was taken: a change in between is seen at the next login.
-        let users = Arc::new(self.read()?);
-        *read = Some((stamp, users.clone()));
-        Ok(users)
-    }
-
-    /// Reads the users, changes them and writes them back, one process at a time.
-    ///
-    /// # Errors
-    /// What `change` meets, or the file; then nothing has changed.
-    pub fn change(&self, change: impl FnOnce(&mut Users) -> Result<(), UsersError>) -> Result<(), UsersError> {
-        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        fs::create_dir_all(folder).map_err(|error| self.failed(error))?;
-        let _lock = self.lock().map_err(|error| self.failed(error))?;
-        let mut users = self.read()?;
-        change(&mut users)?;
-        let text = users.to_text().map_err(|reason| self.damaged(reason))?;
-        self.replace(folder, &text).map_err(|error| self.failed(error))
-    }
-
-    /// The lock is a file beside it, because the file itself is replaced.
-    fn lock(&self) -> io::Result<File> {
-        let mut name = self.path.clone().into_os_string();
-        name.push(".lock");
-        let lock = File::options().create(true).append(true).open(name)?;
-        lock.lock()?;
-        Ok(lock)
-    }
-
-    fn replace(&self, folder: &Path, text: &str) -> io::Result<()> {
-        // Made with mode 0600.
-        let mut file = tempfile::Builder::new().prefix(".users").tempfile_in(folder)?;
-        file.write_all(HEADER.as_bytes())?;
-        file.write_all(text.as_bytes())?;
-        file.as_file().sync_all()?;
-        file.persist(&self.path)?;
-        // The new name is on the disk when its folder is.
-        File::open(folder)?.sync_all()
-    }
-
-    fn failed(&self, error: io::Error) -> UsersError {
-        UsersError::File { file: self.path.clone(), error }
-    }
-
-    fn damaged(&self, reason: String) -> UsersError {
-        UsersError::Damaged { file: self.path.clone(), reason }
+    fn unusable(file: &Path, error: io::Error) -> UsersError {
+        UsersError::File { file: file.to_owned(), error }
     }
 }
 
-impl Stamp {
-    fn of(metadata: &Metadata) -> Self {
-        Self { modified: metadata.modified().ok(), length: metadata.len(), inode: inode(metadata) }
-    }
-}
-
-#[cfg(unix)]
-fn inode(metadata: &Metadata) -> u64 {
-    std::os::unix::fs::MetadataExt::ino(metadata)
-}
-
-#[cfg(not(unix))]
-fn inode(_: &Metadata) -> u64 {
-    0
+fn damaged(file: &Path, reason: String) -> UsersError {
+    UsersError::Damaged { file: file.to_owned(), reason }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::sync::Arc;
+
     use super::*;
     use crate::auth::{User, Verifier};
     use tablegate_sql::session::Role;

@@ -1,20 +1,15 @@
-//! The file that keeps the accounts: written whole or not at all, readable by its owner only, and read again when it
-//! changed.
+//! The file that keeps the accounts.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, Metadata};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use tablegate_files::{Kept, KeptFile};
 use thiserror::Error;
 
 use super::{AccountKey, Accounts};
-
-const HEADER: &str = "# The accounts of tablegate's door for the Azure SDKs, as `tablegate account` writes them.\n\
-                      # Who has a key may do everything with all tables.\n\n";
 
 /// Why the accounts cannot be had or changed.
 #[derive(Debug, Error)]
@@ -38,19 +33,7 @@ pub enum AccountsError {
 }
 
 /// The accounts of a file.
-#[derive(Debug)]
-pub struct AccountsFile {
-    path: PathBuf,
-    read: Mutex<Option<(Stamp, Arc<Accounts>)>>,
-}
-
-/// Changes with the file: every change puts another file in its place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    modified: Option<SystemTime>,
-    length: u64,
-    inode: u64,
-}
+pub type AccountsFile = KeptFile<Accounts>;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -65,90 +48,30 @@ struct KeysForm {
     key2: String,
 }
 
-impl AccountsFile {
-    pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), read: Mutex::new(None) }
+impl Kept for Accounts {
+    type Error = AccountsError;
+
+    const HEADER: &'static str = "# The accounts of tablegate's door for the Azure SDKs, as `tablegate account` writes \
+                                  them.\n# Who has a key may do everything with all tables.\n\n";
+    const PREFIX: &'static str = ".accounts";
+
+    fn from_text(text: &str, file: &Path) -> Result<Self, AccountsError> {
+        // The reason quotes nothing of the text.
+        let form = toml::from_str::<Form>(text).map_err(|error| damaged(file, error.message().to_owned()));
+        form.and_then(Form::into_accounts)
     }
 
-    /// The accounts, from memory when the file is as it was; none when there is no file.
-    ///
-    /// # Errors
-    /// When the file cannot be read or is damaged.
-    pub fn current(&self) -> Result<Arc<Accounts>, AccountsError> {
-        let stamp = match fs::metadata(&self.path) {
-            Ok(metadata) => Stamp::of(&metadata),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Arc::default()),
-            Err(error) => return Err(self.failed(error)),
-        };
-        // What the mutex guards is replaced whole.
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((known, accounts)) = &*read
-            && *known == stamp
-        {
-            return Ok(Arc::clone(accounts));
-        }
-        // Read after the stamp was taken: a change in between is seen the next time.
-        let accounts = Arc::new(self.read()?);
-        *read = Some((stamp, Arc::clone(&accounts)));
-        Ok(accounts)
+    fn to_text(&self, file: &Path) -> Result<String, AccountsError> {
+        toml::to_string(&Form::of(self)).map_err(|error| damaged(file, error.to_string()))
     }
 
-    /// Reads the accounts, changes them and writes them back, one process at a time.
-    ///
-    /// # Errors
-    /// What `change` meets, or the file; then nothing has changed.
-    pub fn change<T>(
-        &self,
-        change: impl FnOnce(&mut Accounts) -> Result<T, AccountsError>,
-    ) -> Result<T, AccountsError> {
-        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        fs::create_dir_all(folder).map_err(|error| self.failed(error))?;
-        let _lock = self.lock().map_err(|error| self.failed(error))?;
-        let mut accounts = self.read()?;
-        let result = change(&mut accounts)?;
-        let text = toml::to_string(&Form::of(&accounts)).map_err(|error| self.damaged(error.to_string()))?;
-        self.replace(folder, &text).map_err(|error| self.failed(error))?;
-        Ok(result)
+    fn unusable(file: &Path, error: io::Error) -> AccountsError {
+        AccountsError::File { file: file.to_owned(), error }
     }
+}
 
-    fn read(&self) -> Result<Accounts, AccountsError> {
-        match fs::read_to_string(&self.path) {
-            // The reason quotes nothing of the text.
-            Ok(text) => toml::from_str::<Form>(&text)
-                .map_err(|error| self.damaged(error.message().to_owned()))
-                .and_then(Form::into_accounts),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Accounts::default()),
-            Err(error) => Err(self.failed(error)),
-        }
-    }
-
-    /// The lock is a file beside it, because the file itself is replaced.
-    fn lock(&self) -> io::Result<File> {
-        let mut name = self.path.clone().into_os_string();
-        name.push(".lock");
-        let lock = File::options().create(true).append(true).open(name)?;
-        lock.lock()?;
-        Ok(lock)
-    }
-
-    fn replace(&self, folder: &Path, text: &str) -> io::Result<()> {
-        // Made with mode 0600.
-        let mut file = tempfile::Builder::new().prefix(".accounts").tempfile_in(folder)?;
-        file.write_all(HEADER.as_bytes())?;
-        file.write_all(text.as_bytes())?;
-        file.as_file().sync_all()?;
-        file.persist(&self.path)?;
-        // The new name is on the disk when its folder is.
-        File::open(folder)?.sync_all()
-    }
-
-    fn failed(&self, error: io::Error) -> AccountsError {
-        AccountsError::File { file: self.path.clone(), error }
-    }
-
-    fn damaged(&self, reason: String) -> AccountsError {
-        AccountsError::Damaged { file: self.path.clone(), reason }
-    }
+fn damaged(file: &Path, reason: String) -> AccountsError {
+    AccountsError::Damaged { file: file.to_owned(), reason }
 }
 
 impl Form {
@@ -163,24 +86,10 @@ impl Form {
     }
 }
 
-impl Stamp {
-    fn of(metadata: &Metadata) -> Self {
-        Self { modified: metadata.modified().ok(), length: metadata.len(), inode: inode(metadata) }
-    }
-}
-
-#[cfg(unix)]
-fn inode(metadata: &Metadata) -> u64 {
-    std::os::unix::fs::MetadataExt::ino(metadata)
-}
-
-#[cfg(not(unix))]
-fn inode(_: &Metadata) -> u64 {
-    0
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

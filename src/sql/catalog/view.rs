@@ -161,15 +161,14 @@ impl CatalogView {
         for (_, table) in self.state.tables.iter().filter(|(name, _)| name.place.is_temporary()) {
             relations.push(self.relation_of(readers, table).await?);
         }
-        relations.extend(self.relations_in(readers, &self.parts.public).await?);
+        let stored = readers.at(self.parts.public.place)?.list_tables().await?;
+        relations.extend(self.relations_in(readers, &self.parts.public, stored).await?);
         for part in &self.parts.mounts {
             // One that is away does not hide the others.
-            let answers = async { Ok(readers.at(part.place)?.list_tables().await.map(|_| ())?) };
-            if part.contact.news(answers).await.is_none() {
-                continue;
-            }
+            let listed = async { Ok(readers.at(part.place)?.list_tables().await?) };
+            let Some(stored) = part.contact.news(listed).await else { continue };
             let schema = part.place.schema();
-            match self.relations_in(readers, part).await {
+            match self.relations_in(readers, part, stored).await {
                 Ok(found) => relations.extend(found),
                 Err(error) => tracing::warn!(%schema, %error, "the tables of what is mounted cannot be listed"),
             }
@@ -178,12 +177,17 @@ impl CatalogView {
         Ok(relations)
     }
 
-    async fn relations_in(&self, readers: &Readers, part: &Arc<Shared>) -> SqlResult<Vec<Arc<Relation>>> {
+    /// Those of one store, which has these tables.
+    async fn relations_in(
+        &self,
+        readers: &Readers,
+        part: &Arc<Shared>,
+        mut stored: Vec<TableName>,
+    ) -> SqlResult<Vec<Arc<Relation>>> {
         let mut relations = Vec::new();
         for (_, table) in self.state.tables.iter().filter(|(name, _)| name.place == part.place) {
             relations.push(self.relation_of(readers, table).await?);
         }
-        let mut stored = readers.at(part.place)?.list_tables().await?;
         stored.retain(|stored| self.can_be_found(&part.stored_as(stored)));
         for stored in part.strangers_among(stored).await? {
             relations.push(self.observed_relation(readers, &part.stored_as(&stored), None).await?);
