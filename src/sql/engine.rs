@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use datafusion::execution::SessionState;
+use datafusion::execution::{SessionState, SessionStateDefaults};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::execution_props::ExecutionProps;
@@ -137,7 +137,9 @@ impl Engine {
         let base = SessionStateBuilder::new()
             .with_config(tuning::session_config(config.query_threads))
             .with_runtime_env(tuning::runtime_env(config.query_memory)?)
-            .with_default_features()
+            .with_expr_planners(SessionStateDefaults::default_expr_planners())
+            .with_aggregate_functions(SessionStateDefaults::default_aggregate_functions())
+            .with_window_functions(SessionStateDefaults::default_window_functions())
             .with_analyzer_rules(stoppable::analyses(tuning::with_own_coercion(Analyzer::new().rules)))
             .with_optimizer_rules(stoppable::rules(tuning::without_written_order(Optimizer::new().rules)))
             .with_physical_optimizer_rules(physical_rules())

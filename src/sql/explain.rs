@@ -195,10 +195,22 @@ fn node(plan: &Arc<dyn ExecutionPlan>, reads: Option<&Arc<Reads>>, options: &Exp
         Some(scan) => (format!("Entity Scan on {}", scan.relation().name), scan_properties(scan, reads, options)),
         None => {
             let line = displayable(plan.as_ref()).one_line().to_string();
-            (shown_labels(line.trim_end()), Vec::new())
+            let line = shown_labels(line.trim_end());
+            (if options.verbose { line } else { shortened(line) }, Vec::new())
         }
     };
     Node { title, actual, properties, children }
+}
+
+/// A line that can be read: a list of a thousand constants is cut.
+fn shortened(mut line: String) -> String {
+    /// More than what operators say of themselves without such lists.
+    const CHARS_MAX: usize = 1_000;
+    if let Some((end, _)) = line.char_indices().nth(CHARS_MAX) {
+        line.truncate(end);
+        line.push_str(" ... (VERBOSE shows all of it)");
+    }
+    line
 }
 
 fn actual(metrics: &MetricsSet, options: &ExplainOptions) -> Option<String> {

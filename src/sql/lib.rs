@@ -4,6 +4,7 @@
 
 pub mod activity;
 mod advisory;
+mod aside;
 mod batches;
 mod calls;
 mod catalog;

@@ -7,6 +7,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use tablegate::backends::embedded::Fsync;
@@ -21,13 +22,11 @@ const ROUNDS: u64 = 15;
 struct Disk {
     folder: tempfile::TempDir,
     images: tempfile::TempDir,
-    library: PathBuf,
 }
 
 impl Disk {
     async fn new(fsync: Fsync) -> Self {
-        let disk =
-            Self { folder: tempfile::tempdir().unwrap(), images: tempfile::tempdir().unwrap(), library: library() };
+        let disk = Self { folder: tempfile::tempdir().unwrap(), images: tempfile::tempdir().unwrap() };
         make_folder(disk.folder.path(), fsync).await;
         disk
     }
@@ -57,7 +56,7 @@ impl Disk {
     fn run_and_lose_power(&self, round: u64, kill: Kill, environment: &[(&str, &Path)]) -> Expected {
         self.sync();
         let watched = [
-            ("LD_PRELOAD", self.library.as_path()),
+            ("LD_PRELOAD", library()),
             ("POWER_LOSS_FOLDER", self.folder.path()),
             ("POWER_LOSS_IMAGES", self.images.path()),
         ];
@@ -69,14 +68,18 @@ impl Disk {
     }
 }
 
-/// The library to preload, compiled by the C compiler that Rust links with.
-fn library() -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/crash/power_loss.c");
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("power_loss-{}.so", std::process::id()));
-    let compiled =
-        Command::new("cc").args(["-O1", "-shared", "-fPIC", "-o"]).arg(&target).arg(source).status().unwrap();
-    assert!(compiled.success(), "the library for losing power does not compile");
-    target
+/// The library to preload, compiled by the C compiler that Rust links with. The tests of this process share one: while it is
+/// written anew, a writer that starts goes without it.
+fn library() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/crash/power_loss.c");
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("power_loss-{}.so", std::process::id()));
+        let compiled =
+            Command::new("cc").args(["-O1", "-shared", "-fPIC", "-o"]).arg(&target).arg(source).status().unwrap();
+        assert!(compiled.success(), "the library for losing power does not compile");
+        target
+    })
 }
 
 fn files_of(folder: &Path) -> Vec<PathBuf> {

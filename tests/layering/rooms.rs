@@ -8,6 +8,7 @@ use super::{is_inside, sources};
 const ROOMS: &[&str] = &[
     "limits",
     "stoppable",
+    "aside",
     "coercion",
     "own_rows",
     "mount",

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::{TableReference, plan_datafusion_err};
+use datafusion::common::TableReference;
 use datafusion::datasource::cte_worktable::CteWorkTable;
 use datafusion::datasource::provider_as_source;
 use datafusion::error::DataFusionError;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::planner::{ContextProvider, ExprPlanner, RelationPlanner, TypePlanner};
-use datafusion::logical_expr::{AggregateUDF, Expr, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
+use datafusion::logical_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
 use tablegate_types::error::{ErrorKind, SqlError};
 
 use super::row_value;
@@ -35,16 +35,11 @@ impl<'a> StatementContext<'a> {
         Self { state, tables, system, expr_planners, relation_planners: [Arc::new(functions::Sets)] }
     }
 
-    fn function(&self, name: &str) -> Option<Arc<ScalarUDF>> {
-        self.system.function(name).or_else(|| self.state.scalar_functions().get(name).cloned())
-    }
-
     /// Whether the name is of nothing that is called.
     fn is_no_function(&self, name: &str) -> bool {
         let rows = ["unnest", "unnest_outer"];
         self.get_aggregate_meta(name).is_none()
             && self.get_window_meta(name).is_none()
-            && self.get_higher_order_meta(name).is_none()
             && !rows.contains(&name)
     }
 }
@@ -57,17 +52,6 @@ impl ContextProvider for StatementContext<'_> {
             DataFusionError::External(error)
         })?;
         Ok(provider_as_source(entry.provider.clone()))
-    }
-
-    fn get_table_function_source(&self, name: &str, args: Vec<Expr>) -> Result<Arc<dyn TableSource>, DataFusionError> {
-        let function = self
-            .state
-            .table_functions()
-            .get(name)
-            .cloned()
-            .ok_or_else(|| plan_datafusion_err!("table function '{name}' not found"))?;
-        let arguments = datafusion::catalog::TableFunctionArgs::new(&args, self.state);
-        Ok(provider_as_source(function.create_table_provider_with_args(arguments)?))
     }
 
     fn create_cte_work_table(&self, name: &str, schema: SchemaRef) -> Result<Arc<dyn TableSource>, DataFusionError> {
@@ -87,12 +71,12 @@ impl ContextProvider for StatementContext<'_> {
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
-        let known = expr::find_function(name).or_else(|| row_value::function(name)).or_else(|| self.function(name));
+        let known = expr::find_function(name).or_else(|| row_value::function(name)).or_else(|| self.system.function(name));
         known.or_else(|| self.is_no_function(name).then(|| expr::missing_function(name)))
     }
 
-    fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {
-        self.state.higher_order_functions().get(name).cloned()
+    fn get_higher_order_meta(&self, _name: &str) -> Option<Arc<HigherOrderUDF>> {
+        None
     }
 
     fn get_aggregate_meta(&self, name: &str) -> Option<Arc<AggregateUDF>> {
@@ -112,11 +96,11 @@ impl ContextProvider for StatementContext<'_> {
     }
 
     fn udf_names(&self) -> Vec<String> {
-        self.state.scalar_functions().keys().cloned().collect()
+        Vec::new()
     }
 
     fn higher_order_function_names(&self) -> Vec<String> {
-        self.state.higher_order_functions().keys().cloned().collect()
+        Vec::new()
     }
 
     fn udaf_names(&self) -> Vec<String> {

@@ -31,6 +31,7 @@ use super::{
     changes, earliest, edm_types, frames, guarded_calls, joins, list_order, multisets, names, origins,
     settings_in_turn, size, unnest,
 };
+use crate::aside::aside;
 use crate::calls::interrupt_of;
 use crate::catalog::{Sequence, View};
 use crate::engine::Engine;
@@ -133,9 +134,11 @@ impl Planner<'_> {
             self.system.see(self.engine, &self.reads).await?;
         }
         let tables = self.tables_with(&mentions, given).await?;
-        self.plan_over(&query, &tables, declared).map_err(|error| {
-            let earlier = earliest::error(&query, |beginning| self.plan_over(beginning, &tables, declared).err());
-            earlier.unwrap_or(error)
+        aside(|| {
+            self.plan_over(&query, &tables, declared).map_err(|error| {
+                let earlier = earliest::error(&query, |beginning| self.plan_over(beginning, &tables, declared).err());
+                earlier.unwrap_or(error)
+            })
         })
     }
 
@@ -264,9 +267,13 @@ impl Planner<'_> {
         parameters: &[ScalarValue],
     ) -> SqlResult<(SessionState, Arc<dyn ExecutionPlan>)> {
         let plan = self.bound(query, parameters)?;
-        let state = self.engine.state_with(self.reads.clone(), Interrupt::default());
-        let physical = optimized(&state, plan).await?;
-        Ok((state, physical))
+        let interrupt = Interrupt::default();
+        let state = self.engine.state_with(self.reads.clone(), interrupt.clone());
+        let optimized = async move {
+            let physical = optimized(&state, plan).await?;
+            Ok((state, physical))
+        };
+        self.engine.workers().compute(interrupt, optimized).await
     }
 
     /// Runs a physical plan for what its nodes count; gives the plan with the counts.
@@ -299,10 +306,10 @@ impl Planner<'_> {
             let values = values.map(|(index, value)| expr::parameter_value(value, types(index)));
             query.plan.clone().replace_params_with_values(&ParamValues::List(values.collect()))?
         };
-        let plan = if self.style() == Style::PLAIN {
-            expr::folded(plan, self.engine.state().execution_props())?
-        } else {
-            expr::folded(plan, &self.moment())?
+        let plan = match (expr::is_foldable(&plan)?, self.style() == Style::PLAIN) {
+            (false, _) => plan,
+            (true, true) => aside(|| expr::folded(plan, self.engine.state().execution_props()))?,
+            (true, false) => aside(|| expr::folded(plan, &self.moment()))?,
         };
         check_constants(&plan, &query.receivers, query.style)?;
         Ok(plan)

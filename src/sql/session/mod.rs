@@ -56,6 +56,7 @@ pub use self::repeated::Repeated;
 use self::repeated::RepeatedTexts;
 pub use self::statements::{NamedStatement, NamedStatements};
 use super::activity::Presence;
+use super::aside::aside;
 use super::catalog::SessionCatalog;
 use super::cursor::Cursors;
 use super::database::Database;
@@ -216,7 +217,7 @@ impl Session {
         }
         let memory = self.engine.memory("the text of a statement");
         memory.try_grow(weight).map_err(|_exhausted| too_long(weight))?;
-        parse_held(sql, Arc::new(memory))
+        aside(|| parse_held(sql, Arc::new(memory)))
     }
 
     /// Plans a statement. `declared` are the parameter types the client gave, `Unknown` where it left them open.

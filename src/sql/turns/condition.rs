@@ -14,9 +14,9 @@ use datafusion::common::{DataFusionError, Result, internal_err};
 use datafusion::logical_expr::ColumnarValue;
 use datafusion::physical_expr::PhysicalExpr;
 use tablegate_types::interrupt::Interrupt;
-use tokio::runtime::{Handle, RuntimeFlavor};
 
 use super::stream::under_way;
+use crate::aside::aside;
 
 /// A turn that takes longer is not to keep its thread from others.
 const LONG: Duration = Duration::from_millis(20);
@@ -49,9 +49,9 @@ impl PhysicalExpr for Condition {
 
     fn evaluate(&self, pairs: &RecordBatch) -> Result<ColumnarValue> {
         self.interrupt.check().map_err(|error| DataFusionError::External(error))?;
-        if under_way().is_some_and(|time| time > LONG) && can_be_replaced() {
-            // The other tasks of this thread go on with another one. Once that has taken them, this costs nothing.
-            return tokio::task::block_in_place(|| self.inner.evaluate(pairs));
+        if under_way().is_some_and(|time| time > LONG) {
+            // Once another thread has taken over the tasks of this one, this costs nothing.
+            return aside(|| self.inner.evaluate(pairs));
         }
         self.inner.evaluate(pairs)
     }
@@ -70,11 +70,6 @@ impl PhysicalExpr for Condition {
     fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.inner.fmt_sql(f)
     }
-}
-
-/// Whether there are other threads for what waits for this one.
-fn can_be_replaced() -> bool {
-    Handle::try_current().is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)
 }
 
 impl fmt::Display for Condition {

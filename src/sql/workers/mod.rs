@@ -6,6 +6,7 @@
 
 mod given;
 mod priority;
+mod task;
 
 use std::future::Future;
 use std::pin::pin;
@@ -18,7 +19,8 @@ use tablegate_types::interrupt::{Interrupt, scope};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, oneshot};
 
-use self::given::{Given, ended};
+use self::given::Given;
+use self::task::{Task, ended};
 use crate::limits::STATEMENT_STACK;
 use crate::outcome::RowStream;
 use crate::turns::Turns;
@@ -73,13 +75,27 @@ impl Workers {
                 give_all(rows.map(|batch| batch.map_err(Into::into)), give).await;
             }
         });
-        let mut rows = Given::new(given, task, interrupt);
+        let mut rows = Given::new(given, Task::new(task, interrupt));
         match told.await {
             Ok(planned) => planned?,
             // It ended without a word: by a panic, which goes on here.
             Err(_) => rows.end().await?,
         }
         Ok(Box::pin(Turns::new(rows)))
+    }
+
+    /// Does what has no rows to give on these threads. When this future is dropped, the interrupt is raised and the work ends.
+    ///
+    /// # Errors
+    /// Those of the work.
+    pub async fn compute<T: Send + 'static>(
+        &self,
+        interrupt: Interrupt,
+        work: impl Future<Output = SqlResult<T>> + Send + 'static,
+    ) -> SqlResult<T> {
+        let Some(runtime) = &self.runtime else { return Err(ended()) };
+        let task = runtime.spawn(scope(interrupt.watch(), Box::pin(work)));
+        Task::new(task, interrupt).await?
     }
 
     /// Rows of a long scan, read on these threads from when they are first asked for.
@@ -89,7 +105,7 @@ impl Workers {
         let begun = async move {
             let (give, given) = mpsc::channel(READY_BATCHES);
             let task = runtime.spawn(give_all(rows, give));
-            Given::new(given, task, Interrupt::default())
+            Given::new(given, Task::new(task, Interrupt::default()))
         };
         Box::pin(Turns::new(Box::pin(stream::once(begun).flatten())))
     }

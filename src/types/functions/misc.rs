@@ -1,11 +1,12 @@
-//! Functions of no family: counting NULLs, random UUIDs, numbers of transactions.
+//! Functions of no family: counting NULLs, random values, numbers of transactions.
 
 use arrow::array::{ArrayRef, FixedSizeBinaryBuilder};
-use arrow::datatypes::{Int32Type, Int64Type};
+use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
+use xxhash_rust::xxh64::xxh64;
 
 use super::call::{Argument, Call};
 use super::signature::Overload;
-use super::signature::Type::{Any, Int4, Int8, Uuid};
+use super::signature::Type::{Any, Float8, Int4, Int8, Uuid};
 use crate::error::SqlResult;
 
 pub(super) const FUNCTIONS: &[Overload] = &[
@@ -17,6 +18,7 @@ pub(super) const FUNCTIONS: &[Overload] = &[
     Overload::new("pg_current_xact_id", &[], Int8, began).stable(),
     Overload::new("pg_current_xact_id_if_assigned", &[], Int8, began).stable(),
     Overload::new("gen_random_uuid", &[], Uuid, random_uuids).volatile(),
+    Overload::new("random", &[], Float8, random).volatile(),
 ];
 
 fn count(call: &Call, nulls: bool) -> SqlResult<ArrayRef> {
@@ -29,6 +31,17 @@ fn count(call: &Call, nulls: bool) -> SqlResult<ArrayRef> {
 
 fn began(call: &Call) -> SqlResult<ArrayRef> {
     call.numbers::<Int64Type>(|_| Ok(call.moments.transaction()))
+}
+
+/// From 0 to less than 1: each row's number, scattered by a seed that is new for each batch.
+fn random(call: &Call) -> SqlResult<ArrayRef> {
+    /// So many bits a double has for a fraction.
+    const BITS: u32 = f64::MANTISSA_DIGITS;
+    let (seed, _) = uuid::Uuid::new_v4().as_u64_pair();
+    call.numbers::<Float64Type>(|row| {
+        let scattered = xxh64(&row.to_le_bytes(), seed) >> (u64::BITS - BITS);
+        Ok(scattered as f64 / (1_u64 << BITS) as f64)
+    })
 }
 
 fn random_uuids(call: &Call) -> SqlResult<ArrayRef> {

@@ -80,8 +80,9 @@ pub fn items(text: &str) -> Option<Vec<JsonItem<'_>>> {
     Some(items)
 }
 
-/// Goes through a text that is known to be JSON.
-pub(super) struct Reader<'a> {
+/// Goes through a text that is known to be JSON. All that takes JSON apart reads strings and words by it.
+#[derive(Debug, Clone)]
+pub(crate) struct Reader<'a> {
     text: &'a str,
     at: usize,
 }
@@ -110,23 +111,54 @@ impl<'a> Reader<'a> {
     /// A string's content.
     pub fn string(&mut self) -> Option<Cow<'a, str>> {
         let start = self.at;
-        self.eat(b'"').then_some(())?;
-        let mut is_plain = true;
-        loop {
-            match self.peek()? {
-                b'\\' => {
-                    is_plain = false;
-                    self.at += 2;
-                }
-                b'"' => break,
-                _ => self.at += 1,
+        self.skip_string().then_some(())?;
+        let text = self.text.get(start..self.at)?;
+        match text.strip_prefix('"')?.strip_suffix('"')? {
+            plain if !plain.contains('\\') => Some(Cow::Borrowed(plain)),
+            _ => serde_json::from_str(text).ok().map(Cow::Owned),
+        }
+    }
+
+    /// Goes behind a string; false where none begins.
+    fn skip_string(&mut self) -> bool {
+        let begins = self.eat(b'"');
+        while begins && let Some(byte) = self.peek() {
+            self.at += if byte == b'\\' { 2 } else { 1 };
+            if byte == b'"' {
+                break;
             }
         }
-        self.at += 1;
-        if is_plain {
-            return self.text.get(start + 1..self.at - 1).map(Cow::Borrowed);
+        self.at = self.at.min(self.text.len());
+        begins
+    }
+
+    /// Goes behind a value, whatever is in it. What it is is a part of the text.
+    pub fn value(&mut self) -> &'a str {
+        let start = self.at;
+        let mut depth = 0_usize;
+        while let Some(byte) = self.peek() {
+            match byte {
+                b'"' => {
+                    self.skip_string();
+                }
+                b'{' | b'[' => {
+                    depth += 1;
+                    self.at += 1;
+                }
+                b'}' | b']' => {
+                    depth = depth.saturating_sub(1);
+                    self.at += 1;
+                }
+                _ if depth > 0 => self.at += 1,
+                _ => {
+                    self.bare();
+                }
+            }
+            if depth == 0 {
+                break;
+            }
         }
-        serde_json::from_str(self.text.get(start..self.at)?).ok().map(Cow::Owned)
+        self.text.get(start..self.at).unwrap_or_default()
     }
 
     /// A number or a word.

@@ -17,6 +17,7 @@ use datafusion_common::ScalarValue;
 
 pub use self::column::ColumnParser;
 pub use self::decimal::Digits;
+pub(crate) use self::json::Reader as JsonReader;
 pub use self::json::{MAX_JSON_DEPTH, write_string as write_json_string};
 pub use self::jsonb::canonical as canonical_json;
 pub use self::text::{TextRule, shortened_name};

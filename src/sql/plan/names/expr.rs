@@ -74,9 +74,8 @@ impl Resolver<'_> {
 
     pub(super) fn is_aggregate(&self, function: &Function) -> bool {
         let name = function.name.0.last().and_then(|p| p.as_ident()).map(fold).unwrap_or_default();
-        let is_known = self.functions.aggregate_functions().contains_key(&name)
-            || find_aggregate(&name, None).is_some()
-            || matches!(name.as_str(), "grouping" | "mode" | "percentile_disc" | "percentile_cont");
+        let is_known = find_aggregate(&name, self.functions.aggregate_functions().get(&name).cloned()).is_some()
+            || matches!(name.as_str(), "avg" | "grouping" | "mode" | "percentile_disc" | "percentile_cont");
         function.over.is_none() && is_known
     }
 }

@@ -4,6 +4,8 @@
 
 use std::borrow::Cow;
 
+use crate::input::JsonReader as Reader;
+
 /// One value, without blanks around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Json<'a>(&'a str);
@@ -60,10 +62,7 @@ impl<'a> Json<'a> {
         if self.kind() != Kind::String {
             return Cow::Borrowed(self.0);
         }
-        match self.0.get(1..self.0.len().saturating_sub(1)) {
-            Some(inner) if !inner.contains('\\') => Cow::Borrowed(inner),
-            _ => Cow::Owned(serde_json::from_str(self.0).unwrap_or_default()),
-        }
+        Reader::new(self.0).string().unwrap_or_default()
     }
 
     /// The value as text: NULL for null, a string without its quotes.
@@ -73,12 +72,12 @@ impl<'a> Json<'a> {
 
     /// The members of an object, in order; nothing of any other value.
     pub fn members(self) -> Members<'a> {
-        Members(Items { rest: self.inside(Kind::Object) })
+        Members(Items(Reader::new(self.inside(Kind::Object))))
     }
 
     /// The items of an array; nothing of any other value.
     pub fn items(self) -> Items<'a> {
-        Items { rest: self.inside(Kind::Array) }
+        Items(Reader::new(self.inside(Kind::Array)))
     }
 
     fn inside(self, kind: Kind) -> &'a str {
@@ -116,21 +115,20 @@ fn is_blank(c: char) -> bool {
 
 /// The items of an array, or the values between commas and colons.
 #[derive(Debug, Clone)]
-pub(super) struct Items<'a> {
-    rest: &'a str,
-}
+pub(super) struct Items<'a>(Reader<'a>);
 
 impl<'a> Iterator for Items<'a> {
     type Item = Json<'a>;
 
     fn next(&mut self) -> Option<Json<'a>> {
-        let start = self.rest.trim_start_matches(|c| is_blank(c) || c == ',' || c == ':');
-        if start.is_empty() {
-            return None;
+        loop {
+            self.0.blanks();
+            if !self.0.eat(b',') && !self.0.eat(b':') {
+                break;
+            }
         }
-        let (value, rest) = start.split_at(value_length(start));
-        self.rest = rest;
-        Some(Json(value))
+        self.0.peek()?;
+        Some(Json(self.0.value()))
     }
 }
 
@@ -144,54 +142,6 @@ impl<'a> Iterator for Members<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         Some((self.0.next()?, self.0.next()?))
     }
-}
-
-/// Bytes of the value that a text begins with; one character at least.
-fn value_length(text: &str) -> usize {
-    let bytes = text.as_bytes();
-    match bytes.first() {
-        Some(b'"') => string_length(bytes),
-        Some(b'{' | b'[') => container_length(bytes),
-        _ => bytes
-            .iter()
-            .position(|b| matches!(b, b',' | b':' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r'))
-            .unwrap_or(bytes.len())
-            .max(text.chars().next().map_or(0, char::len_utf8)),
-    }
-}
-
-fn string_length(bytes: &[u8]) -> usize {
-    let mut at = 1;
-    while let Some(byte) = bytes.get(at) {
-        match byte {
-            b'"' => return at + 1,
-            b'\\' => at += 2,
-            _ => at += 1,
-        }
-    }
-    bytes.len()
-}
-
-fn container_length(bytes: &[u8]) -> usize {
-    let (mut at, mut depth) = (0, 0_usize);
-    while let Some(byte) = bytes.get(at) {
-        match byte {
-            b'"' => {
-                at += string_length(&bytes[at..]);
-                continue;
-            }
-            b'{' | b'[' => depth += 1,
-            b'}' | b']' => {
-                depth = depth.saturating_sub(1);
-                if depth == 0 {
-                    return at + 1;
-                }
-            }
-            _ => {}
-        }
-        at += 1;
-    }
-    bytes.len()
 }
 
 #[cfg(test)]

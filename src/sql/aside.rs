@@ -1,0 +1,14 @@
+//! Work that may take long and waits for nothing, on a thread that serves others too.
+
+use tokio::runtime::{Handle, RuntimeFlavor};
+
+/// Does the work here, while another thread takes over the tasks that wait for this one. It costs a change of threads, so it is
+/// for what may take long: planning, computing constants, reading a long text.
+pub(crate) fn aside<T>(work: impl FnOnce() -> T) -> T {
+    if can_be_replaced() { tokio::task::block_in_place(work) } else { work() }
+}
+
+/// Whether there are other threads for what waits for this one.
+fn can_be_replaced() -> bool {
+    Handle::try_current().is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)
+}
