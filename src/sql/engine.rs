@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use datafusion::execution::{SessionState, SessionStateDefaults};
+use datafusion::catalog::TableFunction;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::execution::{SessionState, SessionStateDefaults};
 use datafusion::logical_expr::execution_props::ExecutionProps;
 use datafusion::optimizer::{Analyzer, Optimizer};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
@@ -140,6 +141,7 @@ impl Engine {
             .with_expr_planners(SessionStateDefaults::default_expr_planners())
             .with_aggregate_functions(SessionStateDefaults::default_aggregate_functions())
             .with_window_functions(SessionStateDefaults::default_window_functions())
+            .with_table_function_list(series())
             .with_analyzer_rules(stoppable::analyses(tuning::with_own_coercion(Analyzer::new().rules)))
             .with_optimizer_rules(stoppable::rules(tuning::without_written_order(Optimizer::new().rules)))
             .with_physical_optimizer_rules(physical_rules())
@@ -349,6 +351,12 @@ impl Engine {
     pub(super) fn forget_roles(&self) {
         self.roster.forget();
     }
+}
+
+/// The engine's way to give a long series of numbers without a list of them.
+fn series() -> Vec<Arc<TableFunction>> {
+    let functions = SessionStateDefaults::default_table_functions().into_iter();
+    functions.filter(|function| function.name() == "generate_series").collect()
 }
 
 /// The engine's own rules, and what must come before and behind them.

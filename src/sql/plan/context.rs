@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::TableReference;
+use datafusion::common::{TableReference, plan_datafusion_err};
 use datafusion::datasource::cte_worktable::CteWorkTable;
 use datafusion::datasource::provider_as_source;
 use datafusion::error::DataFusionError;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::planner::{ContextProvider, ExprPlanner, RelationPlanner, TypePlanner};
-use datafusion::logical_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
+use datafusion::logical_expr::{AggregateUDF, Expr, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
 use tablegate_types::error::{ErrorKind, SqlError};
 
 use super::row_value;
@@ -38,9 +38,7 @@ impl<'a> StatementContext<'a> {
     /// Whether the name is of nothing that is called.
     fn is_no_function(&self, name: &str) -> bool {
         let rows = ["unnest", "unnest_outer"];
-        self.get_aggregate_meta(name).is_none()
-            && self.get_window_meta(name).is_none()
-            && !rows.contains(&name)
+        self.get_aggregate_meta(name).is_none() && self.get_window_meta(name).is_none() && !rows.contains(&name)
     }
 }
 
@@ -52,6 +50,17 @@ impl ContextProvider for StatementContext<'_> {
             DataFusionError::External(error)
         })?;
         Ok(provider_as_source(entry.provider.clone()))
+    }
+
+    fn get_table_function_source(&self, name: &str, args: Vec<Expr>) -> Result<Arc<dyn TableSource>, DataFusionError> {
+        let function = self
+            .state
+            .table_functions()
+            .get(name)
+            .cloned()
+            .ok_or_else(|| plan_datafusion_err!("table function '{name}' not found"))?;
+        let arguments = datafusion::catalog::TableFunctionArgs::new(&args, self.state);
+        Ok(provider_as_source(function.create_table_provider_with_args(arguments)?))
     }
 
     fn create_cte_work_table(&self, name: &str, schema: SchemaRef) -> Result<Arc<dyn TableSource>, DataFusionError> {
@@ -71,7 +80,8 @@ impl ContextProvider for StatementContext<'_> {
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
-        let known = expr::find_function(name).or_else(|| row_value::function(name)).or_else(|| self.system.function(name));
+        let known =
+            expr::find_function(name).or_else(|| row_value::function(name)).or_else(|| self.system.function(name));
         known.or_else(|| self.is_no_function(name).then(|| expr::missing_function(name)))
     }
 
