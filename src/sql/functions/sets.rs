@@ -62,6 +62,9 @@ const SET_FUNCTIONS: &[SetFunction] = &[
         "jsonb_each_text",
         &[column(Some("key"), "jsonb_each_text_key", None), column(Some("value"), "jsonb_each_text", None)],
     ),
+    // What `plan/names/records` makes rows with defined columns of.
+    set("json records", &[column(Some("value"), "json records", JSON)]),
+    set("jsonb records", &[column(Some("value"), "jsonb records", JSONB)]),
     // Of the catalogue.
     set(
         "pg_get_keywords",

@@ -13,7 +13,7 @@ use super::expr::Clause;
 use super::query::name_columns;
 use super::scope::{Item, Place, Scope, ScopeColumn, Source};
 use super::whole_row::WholeRow;
-use super::{Columns, Output, Resolver, quoted};
+use super::{Columns, Output, Resolver, quoted, records};
 use crate::plan::numbered::own_name;
 use crate::plan::tables::{TableEntry, ViewQuery, dotted_name};
 use crate::syntax::{AtSpan, fold, unique_names};
@@ -54,7 +54,14 @@ impl Resolver<'_> {
                 let (source, renamed) = self.table(name, alias)?;
                 Ok(Item::of(if renamed { rename_columns(factor, source) } else { source }))
             }
-            TableFactor::Function { .. } | TableFactor::UNNEST { .. } => self.function(factor, before),
+            TableFactor::Function { .. } | TableFactor::UNNEST { .. } => match records::defined(factor)? {
+                Some(mut derived) => {
+                    let item = self.table_factor(&mut derived, before);
+                    *factor = derived;
+                    item
+                }
+                None => self.function(factor, before),
+            },
             TableFactor::Derived { lateral, subquery, alias, .. } => {
                 let scope = match *lateral {
                     true => Scope { items: before.to_vec(), ..Scope::default() },
@@ -226,10 +233,6 @@ fn function_source(alias: &mut Option<TableAlias>, function: &str, columns: Vec<
     let alias = alias.get_or_insert_with(|| syntax::table_alias(function));
     let table = fold(&alias.name);
     alias.name = quoted(&table);
-    if alias.columns.iter().any(|column| column.data_type.is_some()) {
-        return Err(SqlError::not_supported("a column definition list")
-            .with_hint("Take the fields of each element: SELECT e ->> 'name' FROM jsonb_array_elements(...) AS e."));
-    }
     if alias.columns.len() > columns.len() {
         let (has, given) = (columns.len(), alias.columns.len());
         let message = format!("table \"{table}\" has {has} columns available but {given} columns specified");

@@ -15,6 +15,7 @@ mod grouping;
 mod joins;
 mod order;
 mod query;
+mod records;
 mod scope;
 mod select;
 mod sources;

@@ -33,6 +33,11 @@ pub(super) const FUNCTIONS: &[Overload] = &[
     Overload::new("jsonb_each_text", &[Jsonb], TEXTS, |call| {
         members(call, "jsonb_each_text", |(_, value), items| text(value, items))
     }),
+    // Objects whose members become columns that a statement defines.
+    Overload::new("json records", &[JsonType], TEXTS, |call| records(call, "json_to_recordset")),
+    Overload::new("jsonb records", &[Jsonb], TEXTS, |call| records(call, "jsonb_to_recordset")),
+    Overload::new("json record", &[JsonType], JsonType, |call| record(call, "json_to_record")),
+    Overload::new("jsonb record", &[Jsonb], Jsonb, |call| record(call, "jsonb_to_record")),
 ];
 
 /// Key and value.
@@ -70,6 +75,40 @@ fn elements(call: &Call, name: &str, push: fn(Json<'_>, &mut TextItems)) -> SqlR
             _ => return Err(invalid(format!("cannot call {name} on a scalar"))),
         }
         Ok(true)
+    })
+}
+
+/// The objects in an array.
+fn records(call: &Call, name: &str) -> SqlResult<ArrayRef> {
+    let values = call.text(0)?;
+    call.text_lists(|row, items| {
+        let json = Json::new(values.at(row));
+        match json.kind() {
+            Kind::Array => {}
+            Kind::Object => return Err(invalid(format!("cannot call {name} on an object"))),
+            _ => return Err(invalid(format!("cannot call {name} on a scalar"))),
+        }
+        for item in json.items() {
+            if item.kind() != Kind::Object {
+                return Err(invalid(format!("argument of {name} must be an array of objects")));
+            }
+            raw(item, items);
+        }
+        Ok(true)
+    })
+}
+
+/// The same value, which is an object.
+fn record(call: &Call, name: &str) -> SqlResult<ArrayRef> {
+    let values = call.text(0)?;
+    call.texts(|row, out| {
+        let json = Json::new(values.at(row));
+        match json.kind() {
+            Kind::Object => out.push_str(json.text()),
+            Kind::Array => return Err(invalid(format!("cannot call {name} on an array"))),
+            _ => return Err(invalid(format!("cannot call {name} on a scalar"))),
+        }
+        Ok(())
     })
 }
 
