@@ -54,7 +54,7 @@ pub(super) enum Meaning {
     /// CAST and `::`
     CastTo(SqlType),
     /// An aggregate of sorted values, of the array of them.
-    OfSorted(SortedSet, Collected),
+    OfSorted(SortedSet),
     /// One of the functions of this name.
     Function(&'static str),
     /// A type called as a function: `date(x)` is `x::date`.
@@ -70,54 +70,54 @@ pub(super) enum Meaning {
 pub(super) enum SortedSet {
     Mode,
     PercentileDisc,
-    PercentileCont,
+    PercentileCont(Collected),
+}
+
+/// In which order the values of such an aggregate are collected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Collected {
+    Sorted,
+    /// They are sorted when all are there: collecting them takes a fraction of the memory. Numbers and intervals can be, whose
+    /// order needs nothing else to be known.
+    AsTheyCame,
 }
 
 impl SortedSet {
-    const ALL: [Self; 3] = [Self::Mode, Self::PercentileDisc, Self::PercentileCont];
+    const ALL: [Self; 4] = [
+        Self::Mode,
+        Self::PercentileDisc,
+        Self::PercentileCont(Collected::Sorted),
+        Self::PercentileCont(Collected::AsTheyCame),
+    ];
 
     /// PostgreSQL's aggregate.
     pub fn name(self) -> &'static str {
         match self {
             SortedSet::Mode => "mode",
             SortedSet::PercentileDisc => "percentile_disc",
-            SortedSet::PercentileCont => "percentile_cont",
+            SortedSet::PercentileCont(_) => "percentile_cont",
         }
     }
 
+    /// The aggregate of this name, of values that are sorted while they are collected.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|set| set.name() == name)
     }
 
     /// The function of the array of values.
-    pub fn function(self, collected: Collected) -> &'static str {
-        match (self, collected) {
-            (SortedSet::Mode, Collected::Sorted) => "mode of",
-            (SortedSet::Mode, Collected::AsTheyCame) => "mode of any",
-            (SortedSet::PercentileDisc, Collected::Sorted) => "percentile_disc of",
-            (SortedSet::PercentileDisc, Collected::AsTheyCame) => "percentile_disc of any",
-            (SortedSet::PercentileCont, Collected::Sorted) => "percentile_cont of",
-            (SortedSet::PercentileCont, Collected::AsTheyCame) => "percentile_cont of any",
+    pub fn function(self) -> &'static str {
+        match self {
+            SortedSet::Mode => "mode of",
+            SortedSet::PercentileDisc => "percentile_disc of",
+            SortedSet::PercentileCont(Collected::Sorted) => "percentile_cont of",
+            SortedSet::PercentileCont(Collected::AsTheyCame) => "percentile_cont of any",
         }
     }
 
     /// What such a function is of.
-    fn of_function(name: &str) -> Option<(Self, Collected)> {
-        let mut all = Self::ALL.into_iter().flat_map(|set| Collected::ALL.map(|collected| (set, collected)));
-        all.find(|(set, collected)| set.function(*collected) == name)
+    fn of_function(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|set| set.function() == name)
     }
-}
-
-/// In which order the values of such an aggregate were collected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Collected {
-    Sorted,
-    /// They are sorted when all are there: collecting them takes a fraction of the memory.
-    AsTheyCame,
-}
-
-impl Collected {
-    const ALL: [Self; 2] = [Self::Sorted, Self::AsTheyCame];
 }
 
 /// Types that are called as functions. Others that PostgreSQL has are words of its syntax: `interval(x)` is none.
@@ -163,7 +163,7 @@ impl Meaning {
             _ => match name.strip_prefix(CAST) {
                 Some(sql_type) => Meaning::CastTo(SqlType::parse(sql_type)?),
                 None => match SortedSet::of_function(name) {
-                    Some((set, collected)) => Meaning::OfSorted(set, collected),
+                    Some(set) => Meaning::OfSorted(set),
                     None => Self::of_operator(name).or_else(|| Self::of_known(name))?,
                 },
             },
@@ -203,7 +203,7 @@ impl Meaning {
             Meaning::TypeOf => "pg_typeof",
             Meaning::Value => "VALUES",
             Meaning::CastTo(_) => "CAST",
-            Meaning::OfSorted(set, _) => set.name(),
+            Meaning::OfSorted(set) => set.name(),
             Meaning::Function(name) | Meaning::Cast(name, _) => name,
             Meaning::Truth(clause) => clause,
             Meaning::Missing(name) => name,
@@ -280,7 +280,7 @@ impl Pending {
             Meaning::Any(operator) => any_function(operator),
             Meaning::All(operator) => all_function(operator),
             Meaning::CastTo(sql_type) => cast_function(sql_type),
-            Meaning::OfSorted(set, collected) => set.function(*collected).to_owned(),
+            Meaning::OfSorted(set) => set.function().to_owned(),
             Meaning::Truth(clause) => truth_function(clause),
             Meaning::Row(layout) => row_function(layout),
             Meaning::Field(name) => field_function(name),
@@ -309,10 +309,10 @@ impl Pending {
             (Meaning::Any(_) | Meaning::All(_) | Meaning::Truth(_), _) => Some(ValueType::boolean()),
             (Meaning::TypeOf, _) => Some(ValueType::of(SqlType::Regtype)),
             (Meaning::CastTo(sql_type), _) => Some(ValueType::of(sql_type.clone())),
-            (Meaning::OfSorted(set, _), [values, fractions]) if matches!(fractions.sql_type(), SqlType::Array(_)) => {
+            (Meaning::OfSorted(set), [values, fractions]) if matches!(fractions.sql_type(), SqlType::Array(_)) => {
                 sorted_set_type(*set, values).map(|item| array_of(&item))
             }
-            (Meaning::OfSorted(set, _), [values, ..]) => sorted_set_type(*set, values),
+            (Meaning::OfSorted(set), [values, ..]) => sorted_set_type(*set, values),
             (Meaning::NullIf, [left, _]) => Some(left.value_type.clone()),
             (Meaning::Coalesce | Meaning::Greatest | Meaning::Least, operands) => likely_common(operands),
             (Meaning::Array, operands) => {
@@ -340,8 +340,8 @@ pub(super) fn sorted_set_type(set: SortedSet, values: &Operand) -> Option<ValueT
         return None;
     };
     Some(match (set, item.as_ref()) {
-        (SortedSet::PercentileCont, SqlType::Interval) => ValueType::of(SqlType::Interval),
-        (SortedSet::PercentileCont, _) => ValueType::of(SqlType::Float8),
+        (SortedSet::PercentileCont(_), SqlType::Interval) => ValueType::of(SqlType::Interval),
+        (SortedSet::PercentileCont(_), _) => ValueType::of(SqlType::Float8),
         (_, item) => ValueType { sql_type: item.clone(), data_type: field.data_type().clone() },
     })
 }

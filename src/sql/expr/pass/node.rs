@@ -168,7 +168,7 @@ impl Pass<'_> {
                 Some(row) => record::field(name, row).map_err(raised),
                 None => Err(raised(wrong_count(&meaning))),
             },
-            Meaning::OfSorted(set, collected) => self.of_sorted(*set, *collected, operands).map_err(raised),
+            Meaning::OfSorted(set) => self.of_sorted(*set, operands).map_err(raised),
             Meaning::Average => {
                 let [sum, count] = pair(operands)?;
                 self.average(sum, count)

@@ -15,12 +15,7 @@ use crate::expr::typed::ValueType;
 
 impl Pass<'_> {
     /// The aggregate of the values in the first operand; the second is the fraction of a percentile.
-    pub(super) fn of_sorted(
-        &self,
-        set: SortedSet,
-        collected: Collected,
-        mut operands: Vec<Operand>,
-    ) -> SqlResult<Expr> {
+    pub(super) fn of_sorted(&self, set: SortedSet, mut operands: Vec<Operand>) -> SqlResult<Expr> {
         let refused = missing(set, &operands);
         let fraction = operands.get(1).cloned();
         operands.truncate(1);
@@ -29,9 +24,9 @@ impl Pass<'_> {
         let kernel: &'static Kernel = match set {
             SortedSet::Mode => &MODE,
             SortedSet::PercentileDisc => &PERCENTILE_DISC,
-            SortedSet::PercentileCont => &PERCENTILE_CONT,
+            SortedSet::PercentileCont(_) => &PERCENTILE_CONT,
         };
-        if set == SortedSet::PercentileCont && result.sql_type == SqlType::Float8 {
+        if matches!(set, SortedSet::PercentileCont(_)) && result.sql_type == SqlType::Float8 {
             let is_number = matches!(values.sql_type(), SqlType::Array(item) if category(item) == Category::Number);
             if !is_number {
                 return Err(refused);
@@ -40,7 +35,7 @@ impl Pass<'_> {
             let value_type = floats.clone();
             values = Operand { expr: values.converted_to(&floats, self.parameters())?, value_type };
         }
-        if collected == Collected::AsTheyCame {
+        if set == SortedSet::PercentileCont(Collected::AsTheyCame) {
             values.expr = Computation::call(&SORTED_VALUES, None, values.value_type.clone(), vec![values.expr]);
         }
         let mut arguments = vec![values.expr];
@@ -52,7 +47,7 @@ impl Pass<'_> {
                 let floats = ValueType::of(SqlType::Array(Box::new(SqlType::Float8)));
                 arguments.push(fraction.converted_to(&floats, self.parameters())?);
                 let kernel: &'static Kernel = match set {
-                    SortedSet::PercentileCont => &PERCENTILES_CONT,
+                    SortedSet::PercentileCont(_) => &PERCENTILES_CONT,
                     SortedSet::PercentileDisc | SortedSet::Mode => &PERCENTILES_DISC,
                 };
                 return Ok(Computation::call(kernel, None, array_of(&result), arguments));

@@ -51,18 +51,18 @@ pub(super) fn apart(function: &mut Function) -> SqlResult<Option<Expr>> {
     };
     let value = sorted.expr.clone();
     let is_there = Expr::IsNotNull(Box::new(Expr::Nested(Box::new(value.clone()))));
-    let collecting = if set == SortedSet::PercentileCont { NUMBERS_OF } else { SORTED_OF };
     let fractions = std::mem::replace(&mut list.args, vec![FunctionArg::Unnamed(FunctionArgExpr::Expr(value))]);
     // NULLs are left out, so there is one order upwards. That values of any type have an order is found where they are
     // ordered; numbers and intervals have one.
     let is_upwards = sorted.options.asc != Some(false);
-    let collected = match set {
-        SortedSet::PercentileCont if is_upwards => Collected::AsTheyCame,
-        _ => Collected::Sorted,
+    let (set, collecting) = match set {
+        SortedSet::PercentileCont(_) if is_upwards => (SortedSet::PercentileCont(Collected::AsTheyCame), NUMBERS_OF),
+        SortedSet::PercentileCont(_) => (set, NUMBERS_OF),
+        SortedSet::Mode | SortedSet::PercentileDisc => (set, SORTED_OF),
     };
-    list.clauses = match collected {
-        Collected::Sorted => vec![FunctionArgumentClause::OrderBy(order)],
-        Collected::AsTheyCame => Vec::new(),
+    list.clauses = match set {
+        SortedSet::PercentileCont(Collected::AsTheyCame) => Vec::new(),
+        _ => vec![FunctionArgumentClause::OrderBy(order)],
     };
     function.name = object_name(collecting);
     function.filter = Some(Box::new(match function.filter.take() {
@@ -83,5 +83,5 @@ pub(super) fn apart(function: &mut Function) -> SqlResult<Option<Expr>> {
             arguments.push(fraction);
         }
     }
-    Ok(Some(call(set.function(collected), arguments)))
+    Ok(Some(call(set.function(), arguments)))
 }
