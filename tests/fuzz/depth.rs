@@ -14,10 +14,10 @@ use tokio_postgres::types::{Format, IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Client, Config, Error, NoTls};
 
 use super::productions::{PATTERNS, Production, STATEMENTS, VALUES};
-use super::{setting, todays_seed};
 use crate::support::PATIENCE;
 use crate::support::rng::Rng;
 use crate::support::server::Server;
+use crate::support::settings::{setting, todays_seed};
 
 /// How often a form is written: below the bound of what can be nested, at the bound of what can follow, and beyond both.
 const TIMES: [usize; 6] = [7, 40, 60, 400, 990, 3_000];

@@ -11,12 +11,10 @@ mod productions;
 mod requests;
 mod witness;
 
-use std::env;
 use std::net::SocketAddr;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -26,6 +24,7 @@ use crate::fuzz::witness::Witness;
 use crate::support::PATIENCE;
 use crate::support::rng::Rng;
 use crate::support::server::Server;
+use crate::support::settings::{setting, todays_seed};
 
 /// Conversations at one time.
 const CLIENTS: u64 = 8;
@@ -34,17 +33,6 @@ const SECONDS: u64 = 30;
 const CONVERSATIONS: u64 = 100;
 /// Memory may still grow by this after the first third of a run: caches that fill, an allocator that keeps pages.
 const GROWTH_BYTES: u64 = 96 * 1024 * 1024;
-
-fn setting<T: FromStr>(name: &str, otherwise: T) -> T {
-    let given = env::var(name).ok();
-    given.map_or(otherwise, |text| text.parse().unwrap_or_else(|_| panic!("{name} is {text:?}, not a number")))
-}
-
-/// Seconds since 1970: other cases each time.
-#[allow(clippy::disallowed_methods, reason = "the run says its seed, and can be repeated with it")]
-fn todays_seed() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whatever_is_sent_costs_only_its_sender() {

@@ -10,9 +10,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
-use super::{CLIENTS, CONVERSATIONS, GROWTH_BYTES, SECONDS, setting, todays_seed};
+use super::{CLIENTS, CONVERSATIONS, GROWTH_BYTES, SECONDS};
 use crate::support::PATIENCE;
 use crate::support::rng::Rng;
+use crate::support::settings::{setting, todays_seed};
 use crate::support::tables::{Request, Target, send};
 
 const BATCH: &str = "--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n--c\r\n\r\nPUT /fuzzed(PartitionKey='p',RowKey='2') \

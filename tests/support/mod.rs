@@ -9,6 +9,7 @@ pub mod lines;
 pub mod postgres;
 pub mod rng;
 pub mod server;
+pub mod settings;
 pub mod tables;
 
 use std::time::Duration;

@@ -40,9 +40,22 @@ impl Server {
     }
 
     fn launch(folder: Arc<TempDir>, arguments: &[&str]) -> Self {
+        Self::try_launch(folder, arguments).unwrap_or_else(|refused| panic!("the server did not start: {refused}"))
+    }
+
+    /// The same in a folder that it may refuse: what it says then.
+    pub fn try_start_in(folder: Arc<TempDir>, arguments: &[&str]) -> Result<Self, String> {
+        Self::try_launch(folder, &[&["--no-sample"], arguments].concat())
+    }
+
+    fn try_launch(folder: Arc<TempDir>, arguments: &[&str]) -> Result<Self, String> {
         let log = File::create(folder.path().join("log")).expect("the folder is writable");
+        // Commits that survive the end of the process are enough, unless a test asks for more.
+        let fsync = if arguments.contains(&"--fsync") { &[][..] } else { &["--fsync", "never"] };
         let mut child = Command::new(PROGRAM)
-            .args(["--listen", "127.0.0.1:0", "--fsync", "never", "--data"])
+            .args(["--listen", "127.0.0.1:0"])
+            .args(fsync)
+            .arg("--data")
             .arg(data(folder.path()))
             .args(arguments)
             .env_remove(DRIVERS)
@@ -56,10 +69,21 @@ impl Server {
         BufReader::new(out).read_line(&mut greeting).expect("it says where it listens");
         let port = greeting.split_once("127.0.0.1:").and_then(|(_, rest)| rest.split(',').next()?.trim().parse().ok());
         let Some(port) = port else {
+            let ended = child.wait().expect("it is a child");
             let log = fs::read_to_string(folder.path().join("log")).unwrap_or_default();
-            panic!("the server did not start: {greeting:?} {log}");
+            return Err(format!("{ended} {greeting:?} {log}"));
         };
-        Self { child, folder, port }
+        Ok(Self { child, folder, port })
+    }
+
+    pub fn process_id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends it as `kill -9` does.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("it is a child");
+        self.child.wait().expect("it is a child");
     }
 
     /// Where its store is.
@@ -109,9 +133,15 @@ fn data(folder: &Path) -> PathBuf {
 
 /// Makes a user with `tablegate user add`, before the server starts in the folder.
 pub fn add_user(folder: &Path, name: &str, password: &str) {
+    add_user_with(folder, name, password, &[]);
+}
+
+/// The same with a role.
+pub fn add_user_with(folder: &Path, name: &str, password: &str, arguments: &[&str]) {
     let mut adding = Command::new(PROGRAM)
         .args(["user", "add", name, "--data"])
         .arg(data(folder))
+        .args(arguments)
         .env_remove(DRIVERS)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
