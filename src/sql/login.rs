@@ -20,7 +20,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// Whether it sees what the sessions of others do.
+    /// Whether it sees what the sessions of others do, and may stop it.
     pub(crate) fn sees_others(self) -> bool {
         matches!(self, Role::Admin | Role::ReadWrite)
     }

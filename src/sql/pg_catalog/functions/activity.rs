@@ -8,7 +8,6 @@ use tablegate_types::sql_type::SqlType;
 
 use super::{Definition, FunctionContext, argument, boolean, int4, text};
 use crate::activity::Activity;
-use crate::login::Role;
 use crate::pg_catalog::cells::Cell;
 
 pub(super) const FUNCTIONS: &[Definition] = &[
@@ -23,7 +22,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
         "statement_statistics_reset",
         |_| SqlType::Void,
         |context, _| {
-            if context.login.role == Role::ReadOnly {
+            if !context.login.role.sees_others() {
                 let message = "permission denied for function statement_statistics_reset";
                 return Err(SqlError::new(ErrorKind::InsufficientPrivilege, message));
             }
@@ -60,7 +59,7 @@ fn other(context: &FunctionContext, arguments: &[Cell], verb: &str) -> SqlResult
         context.handles.notices.add(Notice::warning(message));
         return Ok(None);
     };
-    if activity.user != *context.user && context.login.role == Role::ReadOnly {
+    if activity.user != *context.user && !context.login.role.sees_others() {
         let message = format!("must be a member of the role whose {verb} or member of pg_signal_backend");
         return Err(SqlError::new(ErrorKind::InsufficientPrivilege, message));
     }
