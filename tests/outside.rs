@@ -3,6 +3,7 @@
 //! A suite is a module, so `cargo test --test outside clients::` runs one of them. What a test needs and does not find
 //! fails it: `make test` installs all of it first.
 
+mod attack;
 mod azure;
 mod clients;
 mod connections;
