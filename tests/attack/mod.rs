@@ -14,6 +14,7 @@
 //! The statements of the user without rights are tried all, always.
 #![allow(clippy::print_stdout, reason = "the seed and the figures")]
 
+mod flips;
 mod histories;
 
 use tokio_postgres::{Client, Config, NoTls};
