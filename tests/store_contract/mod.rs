@@ -52,6 +52,7 @@ macro_rules! contract {
                 a_walk_shows_entities_whole_in_key_order,
                 a_walk_goes_on_behind_where_it_stopped,
                 a_walk_stays_in_its_ranges,
+                sifting_leaves_out_nothing_that_is_looked_for,
                 a_missing_table_is_not_walked_through,
             }
             commits {

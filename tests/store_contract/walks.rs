@@ -3,9 +3,11 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use tablegate::store::model::{Cut, EdmValue, Span, StoredEntity};
+use tablegate::store::model::{Cut, EdmValue, PropertyName, Span, StoredEntity};
+use tablegate::store::table::predicate::{CompareOp, PredicateColumn};
 use tablegate::store::table::{
-    Batch, Direction, EntityView, EntityWalk, KeyRange, Operation, RowETag, ScanColumns, ScanRequest, StoreError, walk,
+    Batch, ColumnType, Direction, EntityView, EntityWalk, KeyRange, Operation, Predicate, RowETag, ScanColumns,
+    ScanRequest, StoreError, sift, walk,
 };
 
 use super::harness::{Store, entity, instant, table};
@@ -117,6 +119,71 @@ pub async fn a_walk_stays_in_its_ranges(store: &Store) {
     assert_eq!(keys(&mut *walk, usize::MAX).await.0, ["a/1", "a/3", "c/2"]);
     let mut nothing = self::walk(&store.reader(), request(Vec::new())).unwrap();
     assert!(keys(&mut *nothing, usize::MAX).await.0.is_empty());
+}
+
+/// What is looked for by its properties is found, in key order and each once, whether it is rare or not.
+pub async fn sifting_leaves_out_nothing_that_is_looked_for(store: &Store) {
+    store.create_table(&table("walked")).await.unwrap();
+    let value = |n: i32| match n {
+        100 => [("n", EdmValue::Int32(n)), ("s", EdmValue::string("rare")), ("mixed", EdmValue::string("text"))],
+        _ => [("n", EdmValue::Int32(n)), ("s", EdmValue::string("often")), ("mixed", EdmValue::Int64(n.into()))],
+    };
+    for partition in ["a", "b"] {
+        for from in [0, 100] {
+            let mut batch = Batch::builder(table("walked"));
+            for n in from..from + 100 {
+                // One in four has no properties.
+                let properties = value(n).into_iter().filter(|_| n % 4 != 1);
+                let entity = entity(partition, &format!("{n:03}"), properties);
+                batch.push(Operation::Insert(entity)).map_err(|(_, error)| error).unwrap();
+            }
+            store.commit(batch.build().unwrap()).await.unwrap();
+        }
+    }
+    let of = |name: &str, column_type, op, constant| {
+        let column = PredicateColumn::Property { name: PropertyName::parse(name).unwrap(), column_type };
+        Predicate::compare(column, op, constant).unwrap()
+    };
+    let n = |op, number: f64| of("n", ColumnType::Double, op, EdmValue::Double(number));
+    let s = |text: &str| of("s", ColumnType::Text, CompareOp::Eq, EdmValue::string(text));
+    let some = |from: &str| {
+        let rows = Span { from: Cut::Before(from.into()), to: Cut::Before("150".into()) };
+        let behind = Span { from: Cut::After("a".into()), to: Cut::Max };
+        let rest = KeyRange { partitions: behind, rows: [rows.clone()].into() };
+        vec![KeyRange { partitions: Span::point("a"), rows: [rows].into() }, rest]
+    };
+    // Those that may be shown are at least these: one, all from somewhere on, most, none, one of another type.
+    let cases: Vec<(Predicate, Box<dyn Fn(i32) -> bool>)> = vec![
+        (n(CompareOp::Eq, 100.0), Box::new(|n| n == 100)),
+        (s("rare"), Box::new(|n| n == 100)),
+        (n(CompareOp::GtEq, 90.0), Box::new(|n| n >= 90 && n % 4 != 1)),
+        (s("often"), Box::new(|n| n != 100 && n % 4 != 1)),
+        (n(CompareOp::Gt, 1000.0), Box::new(|_| false)),
+        (of("mixed", ColumnType::Text, CompareOp::Eq, EdmValue::string("text")), Box::new(|n| n == 100)),
+        (of("absent", ColumnType::Text, CompareOp::Eq, EdmValue::string("x")), Box::new(|_| false)),
+        (Predicate::any([n(CompareOp::Eq, 12.0), s("rare")]).unwrap(), Box::new(|n| n == 12 || n == 100)),
+        (Predicate::all([n(CompareOp::Lt, 70.0), s("often")]).unwrap(), Box::new(|n| n < 70 && n % 4 != 1)),
+    ];
+    for (predicate, is_looked_for) in cases {
+        for (ranges, first, end) in [(vec![KeyRange::all()], 0, 200), (some("040"), 40, 150)] {
+            let request = ScanRequest { predicate: Some(predicate.clone()), batch_rows: 32, ..request(ranges) };
+            let mut walk = sift(&store.reader(), request).await.unwrap();
+            let (mut shown, mut goes_on) = (Vec::new(), true);
+            while goes_on {
+                let (next, more) = keys(&mut *walk, 7).await;
+                assert!(next.len() <= 7);
+                shown.extend(next);
+                goes_on = more;
+            }
+            assert!(shown.windows(2).all(|pair| pair[0] < pair[1]), "{predicate}: in order, each once");
+            let numbers = (first..end).filter(|n| is_looked_for(*n));
+            let expected = numbers.flat_map(|n| ["a", "b"].map(|partition| format!("{partition}/{n:03}")));
+            let missing: Vec<_> = expected.filter(|key| !shown.contains(key)).collect();
+            assert!(missing.is_empty(), "{predicate}: {missing:?}");
+            let is_in = |key: &String| (first..end).contains(&key[2..].parse::<i32>().unwrap());
+            assert!(shown.iter().all(is_in), "{predicate}: only what is asked for");
+        }
+    }
 }
 
 pub async fn a_missing_table_is_not_walked_through(store: &Store) {

@@ -1,6 +1,6 @@
 //! The one contract between SQL and stores: [`TableStore`], with the rules of entity group transactions.
 //!
-//! Reads come out as Arrow columns ([`TableReader::scan`]), as whole entities one after another ([`walk`]) or as one entity
+//! Reads come out as Arrow columns ([`TableReader::scan`]), as whole entities one after another ([`walk`], [`sift`]) or as one entity
 //! ([`TableReader::get`], [`TableReader::get_at_once`]); writes go in as
 //! [`Batch`]es, which can only be built when they are legal entity group transactions. What a store may do better than
 //! the service is a promise ([`Promises`]) that callers ask for, never a backend's name.
@@ -18,6 +18,7 @@ mod scan_plan;
 mod schema;
 mod seeded_hash;
 mod segments;
+mod sift;
 mod sighting;
 mod store;
 mod walk;
@@ -37,6 +38,7 @@ pub use scan_plan::{RemotePlan, ScanPlan};
 pub use schema::{ObservedProperty, ObservedSchema, TypeSet};
 pub use seeded_hash::SeededHash;
 pub use segments::{Renewal, SegmentFigures, SegmentState};
+pub use sift::sift;
 pub use sighting::{Counted, Sighting, SightingSource, Sightings};
 pub use store::{
     AtOnce, CommitError, GroupError, Parallelism, Promises, Rejection, SnapshotScope, StoreError, StoreFigures,
