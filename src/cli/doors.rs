@@ -8,7 +8,7 @@ use tablegate_rest::{Broken, Call, Client, Coordinator, Ended, Locked, Objection
 use tablegate_sql::activity::Stopper;
 use tablegate_sql::session::{Session, SessionOptions};
 use tablegate_sql::{BrokenRule, Engine, Guest, GuestCost, Guests, RefusedChangeSet};
-use tablegate_store::model::{EntityKey, TableName};
+use tablegate_store::model::{EntityKey, TableName, own_tables};
 use tablegate_store::table::StoreError;
 use tablegate_types::error::{ErrorKind, SqlError};
 use tablegate_types::quoting::quote_ident;
@@ -37,10 +37,14 @@ impl BesideSql {
 #[async_trait::async_trait]
 impl Coordinator for BesideSql {
     fn is_visible(&self, table: &TableName) -> bool {
-        self.0.shows(table)
+        !own_tables::contains(table) && self.0.shows(table)
     }
 
     async fn create_table(&self, table: &TableName) -> Result<(), Objection> {
+        // What SQL keeps for itself is there, or is going to be.
+        if own_tables::contains(table) {
+            return Err(Objection::Store(StoreError::TableExists(table.clone())));
+        }
         Ok(self.0.engine().stores().public().create_table(table).await?)
     }
 

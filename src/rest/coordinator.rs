@@ -114,7 +114,7 @@ pub trait Coordinator: Send + Sync + 'static {
     }
 }
 
-/// Nobody else: every table shows and no row is locked.
+/// Nobody else: every table shows and no row is locked. Another gateway over the door keeps its catalogue there as in any account.
 pub struct Alone(pub Arc<dyn TableStore>);
 
 #[async_trait]

@@ -12,7 +12,7 @@ use crate::coordinator::{Coordinator, Locked, Objection};
 use crate::counters::Counters;
 use crate::error::{Refusal, RestResult, of_commit};
 use crate::head::Head;
-use crate::own::{Document, Own};
+use crate::own::{self, Document, Own};
 use crate::throttle::Throttle;
 use uuid::Uuid;
 
@@ -83,7 +83,7 @@ impl Door {
 
     /// Whether clients may know of a table that is in the store.
     pub fn is_visible(&self, table: &TableName) -> bool {
-        !own_tables::contains(table) && self.coordinator.is_visible(table)
+        !own::is_it(table) && self.coordinator.is_visible(table)
     }
 
     /// # Errors
@@ -108,12 +108,14 @@ impl Door {
     }
 
     pub async fn create_table(&self, table: &TableName) -> RestResult<()> {
-        if own_tables::contains(table) {
+        if own::is_it(table) {
             return Err(Refusal::TableExists);
         }
         self.coordinator.create_table(table).await.map_err(|objection| match refused(objection) {
             // It was dropped, and is on its way out of the store.
-            Refusal::TableExists if !self.is_visible(table) => Refusal::TableBeingDeleted,
+            Refusal::TableExists if !self.is_visible(table) && !own_tables::contains(table) => {
+                Refusal::TableBeingDeleted
+            }
             other => other,
         })
     }

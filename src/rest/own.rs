@@ -89,6 +89,11 @@ impl Own {
     }
 }
 
+/// Whether it is the table that no client sees.
+pub(crate) fn is_it(table: &TableName) -> bool {
+    table.as_str().eq_ignore_ascii_case(own_tables::REST)
+}
+
 fn table() -> RestResult<TableName> {
     Ok(TableName::parse(own_tables::REST)?)
 }

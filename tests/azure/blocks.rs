@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use tokio_postgres::Client;
 
-use super::client::{connect, gateway_at, query, rows};
-use super::proxy::{Fault, Plan, Proxy};
-use crate::support::azurite;
+use super::service;
+use crate::azure::client::{connect, gateway_at, query, rows};
+use crate::azure::proxy::{Fault, Plan, Proxy};
 
 /// The first lines of the requests about the table, as a proxy saw them.
 type Seen = Arc<Mutex<Vec<String>>>;
@@ -22,8 +22,9 @@ async fn watched() -> (Client, Seen, Proxy) {
         }
         Fault::None
     });
-    let proxy = Proxy::start(azurite::address(), plan).await;
-    let client = connect(gateway_at(proxy.address, &azurite::new_account()).await).await;
+    let account = service::new_account();
+    let proxy = Proxy::start(account.address, plan).await;
+    let client = connect(gateway_at(proxy.address, &account).await).await;
     query(&client, "CREATE TABLE items (part text, id int, name text, PRIMARY KEY (part, id))").await.unwrap();
     query(&client, "INSERT INTO items VALUES ('p', 7, 'seven')").await.unwrap();
     seen.lock().unwrap().clear();

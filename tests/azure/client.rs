@@ -13,7 +13,7 @@ use tokio::runtime::Runtime;
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 use tokio_util::sync::CancellationToken;
 
-use crate::support::azurite;
+use crate::support::account::Account;
 
 /// The threads of all gateways, with the stack that the program gives its own.
 static GATEWAYS: LazyLock<Runtime> = LazyLock::new(|| {
@@ -22,13 +22,13 @@ static GATEWAYS: LazyLock<Runtime> = LazyLock::new(|| {
 });
 
 /// A gateway over the account, for as long as the tests run.
-pub async fn gateway(account: &str) -> u16 {
-    gateway_at(azurite::address(), account).await
+pub async fn gateway(account: &Account) -> u16 {
+    gateway_at(account.address, account).await
 }
 
 /// The same, behind a proxy.
-pub async fn gateway_at(address: SocketAddr, account: &str) -> u16 {
-    gateway_of(Arc::new(azurite::store(address, account)), EngineConfig::default()).await
+pub async fn gateway_at(address: SocketAddr, account: &Account) -> u16 {
+    gateway_of(Arc::new(account.store_at(address)), EngineConfig::default()).await
 }
 
 /// A gateway over the store.

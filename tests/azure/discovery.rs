@@ -8,9 +8,10 @@ use tablegate::backends::azure::{AzureOptions, AzureStore};
 use tablegate::store::model::{EdmValue, Entity, EntityKey, PropertyName, TableName};
 use tablegate::store::table::{Batch, Operation, TableStore};
 
+use super::service;
 use crate::azure::client::{connect, gateway, gateway_at, query, rows};
 use crate::azure::proxy::{Fault, Plan, Proxy};
-use crate::support::{PATIENCE, azurite};
+use crate::support::PATIENCE;
 
 fn table() -> TableName {
     TableName::parse("Orders").unwrap()
@@ -45,8 +46,8 @@ async fn found(store: &AzureStore) -> Vec<String> {
 
 #[tokio::test]
 async fn a_sample_reaches_far_behind_the_first_page() {
-    let account = azurite::new_account();
-    let direct = azurite::store(azurite::address(), &account);
+    let account = service::new_account();
+    let direct = account.store();
     direct.create_table(&table()).await.unwrap();
     fill(&direct, "customer-2024-01", 0..1100, &("first", EdmValue::Int32(1))).await;
     for (partition, name) in
@@ -56,7 +57,7 @@ async fn a_sample_reaches_far_behind_the_first_page() {
     }
     // Behind the first page of its own partition.
     insert(&direct, "customer-2024-01", "2000", &[("row", EdmValue::Int32(1))]).await;
-    let fresh = azurite::store(azurite::address(), &account);
+    let fresh = account.store();
     let mut names = found(&fresh).await;
     names.sort();
     assert_eq!(names, ["first", "kind", "month", "place", "row", "year"]);
@@ -69,15 +70,13 @@ async fn a_sample_reaches_far_behind_the_first_page() {
 
 #[tokio::test]
 async fn what_is_old_is_sampled_anew() {
-    let account = azurite::new_account();
-    let direct = azurite::store(azurite::address(), &account);
+    let account = service::new_account();
+    let direct = account.store();
     direct.create_table(&table()).await.unwrap();
     insert(&direct, "p", "1", &[("a", EdmValue::Int32(1))]).await;
-    let once =
-        azurite::store_with(azurite::address(), &account, AzureOptions { sample_age: None, ..AzureOptions::default() });
-    let often = azurite::store_with(
-        azurite::address(),
-        &account,
+    let once = account.store_with(account.address, AzureOptions { sample_age: None, ..AzureOptions::default() });
+    let often = account.store_with(
+        account.address,
         AzureOptions { sample_age: Some(Duration::from_millis(20)), ..AzureOptions::default() },
     );
     assert_eq!((found(&once).await, found(&often).await), (vec!["a".to_owned()], vec!["a".to_owned()]));
@@ -94,10 +93,10 @@ async fn what_is_old_is_sampled_anew() {
 /// Of many who ask at once, one looks.
 #[tokio::test]
 async fn a_table_is_sampled_once_for_all_who_wait() {
-    let account = azurite::new_account();
-    azurite::store(azurite::address(), &account).create_table(&table()).await.unwrap();
-    let proxy = Proxy::start(azurite::address(), Arc::new(|_, _: &str| Fault::None)).await;
-    let store = azurite::store(proxy.address, &account);
+    let account = service::new_account();
+    account.store().create_table(&table()).await.unwrap();
+    let proxy = Proxy::start(account.address, Arc::new(|_, _: &str| Fault::None)).await;
+    let store = account.store_at(proxy.address);
     let asked = futures::future::join_all((0..20).map(|_| found(&store))).await;
     assert!(asked.iter().all(Vec::is_empty));
     assert_eq!(proxy.requests(), 1);
@@ -105,8 +104,8 @@ async fn a_table_is_sampled_once_for_all_who_wait() {
 
 /// A gateway over a table of somebody else's behind a proxy whose pages get this fault once it is armed.
 async fn armed_gateway(fault: Fault) -> (tokio_postgres::Client, Arc<AtomicBool>) {
-    let account = azurite::new_account();
-    let direct = azurite::store(azurite::address(), &account);
+    let account = service::new_account();
+    let direct = account.store();
     direct.create_table(&table()).await.unwrap();
     fill(&direct, "p", 0..3, &("n", EdmValue::Int32(1))).await;
     let is_armed = Arc::new(AtomicBool::new(false));
@@ -117,7 +116,7 @@ async fn armed_gateway(fault: Fault) -> (tokio_postgres::Client, Arc<AtomicBool>
                 if request.contains("/Orders()") && armed.load(Ordering::SeqCst) { fault } else { Fault::None }
             },
         );
-    let proxy = Proxy::start(azurite::address(), plan).await;
+    let proxy = Proxy::start(account.address, plan).await;
     (connect(gateway_at(proxy.address, &account).await).await, is_armed)
 }
 
@@ -152,8 +151,8 @@ async fn a_new_type_in_a_page_is_told_once_and_then_read() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn analyze_counts_and_drops_what_is_gone() {
-    let account = azurite::new_account();
-    let direct = azurite::store(azurite::address(), &account);
+    let account = service::new_account();
+    let direct = account.store();
     direct.create_table(&table()).await.unwrap();
     fill(&direct, "p", 0..1100, &("n", EdmValue::Int32(1))).await;
     insert(&direct, "q", "1", &[("n", EdmValue::String("one".into())), ("gone", EdmValue::Boolean(true))]).await;

@@ -13,8 +13,8 @@ use tablegate::store::table::{
 };
 use tokio::task::JoinSet;
 
+use super::service;
 use crate::azure::proxy::{Fault, Plan, Proxy};
-use crate::support::azurite;
 
 const TABLE: &str = "Orders";
 /// Every moment at which a connection may be reset.
@@ -43,12 +43,12 @@ async fn stores(
 async fn stores_by_request(
     plan: impl Fn(usize, &str) -> Fault + Send + Sync + 'static,
 ) -> (Arc<dyn TableStore>, Arc<dyn TableStore>, Proxy) {
-    let account = azurite::new_account();
-    let direct = Arc::new(azurite::store(azurite::address(), &account));
+    let account = service::new_account();
+    let direct = Arc::new(account.store());
     direct.create_table(&table()).await.unwrap();
     let plan: Plan = Arc::new(plan);
-    let proxy = Proxy::start(azurite::address(), plan).await;
-    let behind = Arc::new(azurite::store(proxy.address, &account));
+    let proxy = Proxy::start(account.address, plan).await;
+    let behind = Arc::new(account.store_at(proxy.address));
     (direct, behind, proxy)
 }
 
@@ -314,7 +314,7 @@ async fn reads_go_on_over_failures_and_empty_pages() {
         0 => Fault::Busy,
         1 => Fault::Truncated,
         2 => Fault::ResetAfter,
-        3 => Fault::EmptyPage,
+        3 => Fault::EmptyPage(service::PAGE_AT_SPACE),
         5 => Fault::Truncated,
         _ => Fault::None,
     })

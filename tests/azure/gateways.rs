@@ -8,8 +8,9 @@ use tablegate::store::table::TableStore;
 use tokio::task::JoinSet;
 use tokio_postgres::Client;
 
+use super::service;
 use crate::azure::client::{connect, gateway, query, rows};
-use crate::support::{PATIENCE, azurite};
+use crate::support::PATIENCE;
 
 /// Asks again until the answer is the expected one, for as long as a change of the catalogue may take.
 async fn until(client: &Client, sql: &str, expected: Result<Vec<String>, String>) {
@@ -25,7 +26,7 @@ async fn until(client: &Client, sql: &str, expected: Result<Vec<String>, String>
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_one_gateway_declares_and_writes_the_other_reads() {
-    let account = azurite::new_account();
+    let account = service::new_account();
     let (first, second) = (connect(gateway(&account).await).await, connect(gateway(&account).await).await);
     query(&first, "CREATE TABLE accounts (id int PRIMARY KEY, balance numeric(12,2))").await.unwrap();
     query(&first, "INSERT INTO accounts VALUES (1, 10.50)").await.unwrap();
@@ -42,7 +43,7 @@ async fn what_one_gateway_declares_and_writes_the_other_reads() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_transaction_lost_to_the_other_gateway_is_40001() {
-    let account = azurite::new_account();
+    let account = service::new_account();
     let (first, second) = (connect(gateway(&account).await).await, connect(gateway(&account).await).await);
     query(&first, "CREATE TABLE counters (id int PRIMARY KEY, n int)").await.unwrap();
     query(&first, "INSERT INTO counters VALUES (1, 0)").await.unwrap();
@@ -57,7 +58,7 @@ async fn a_transaction_lost_to_the_other_gateway_is_40001() {
 async fn no_update_of_twenty_clients_over_two_gateways_is_lost() {
     const CLIENTS: usize = 20;
     const UPDATES: usize = 5;
-    let account = azurite::new_account();
+    let account = service::new_account();
     let ports = [gateway(&account).await, gateway(&account).await];
     let first = connect(ports[0]).await;
     query(&first, "CREATE TABLE counters (id int PRIMARY KEY, n int)").await.unwrap();
@@ -87,7 +88,7 @@ async fn no_update_of_twenty_clients_over_two_gateways_is_lost() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_table_that_another_gateway_is_making_is_never_taken_for_a_found_one() {
     const TABLES: usize = 8;
-    let account = azurite::new_account();
+    let account = service::new_account();
     let (first, second) = (connect(gateway(&account).await).await, connect(gateway(&account).await).await);
     for number in 0..TABLES {
         let make = format!("CREATE TABLE t{number} (id int PRIMARY KEY, name text)");
@@ -115,7 +116,7 @@ async fn a_table_that_another_gateway_is_making_is_never_taken_for_a_found_one()
 async fn counters_of_two_gateways_never_give_the_same_number() {
     const CLIENTS: usize = 4;
     const ROWS: usize = 20;
-    let account = azurite::new_account();
+    let account = service::new_account();
     let ports = [gateway(&account).await, gateway(&account).await];
     let first = connect(ports[0]).await;
     query(&first, "CREATE TABLE orders (id serial PRIMARY KEY, client int)").await.unwrap();
@@ -140,7 +141,7 @@ async fn counters_of_two_gateways_never_give_the_same_number() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_table_dropped_and_made_again_is_the_new_one_everywhere() {
-    let account = azurite::new_account();
+    let account = service::new_account();
     let (first, second) = (connect(gateway(&account).await).await, connect(gateway(&account).await).await);
     query(&first, "CREATE TABLE things (id int PRIMARY KEY, name text)").await.unwrap();
     query(&first, "INSERT INTO things VALUES (1, 'old')").await.unwrap();
@@ -157,8 +158,8 @@ async fn a_table_dropped_and_made_again_is_the_new_one_everywhere() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_found_table_that_another_gateway_declares_is_not_written_as_before() {
-    let account = azurite::new_account();
-    let store = azurite::store(azurite::address(), &account);
+    let account = service::new_account();
+    let store = account.store();
     let (first, second) = (connect(gateway(&account).await).await, connect(gateway(&account).await).await);
     let found = TableName::parse("Found").unwrap();
     store.create_table(&found).await.unwrap();

@@ -9,9 +9,10 @@ use tablegate::sql::{EngineConfig, MountName, MountedStore};
 use tablegate::store::model::{SystemClock, TableName};
 use tablegate::store::table::TableStore;
 
+use super::service;
 use crate::azure::client::{connect, gateway, gateway_of, query, rows};
 use crate::azure::proxy::{Fault, Proxy};
-use crate::support::{PATIENCE, azurite};
+use crate::support::PATIENCE;
 
 fn mount(name: &str, store: impl TableStore, read_only: bool) -> MountedStore {
     MountedStore { name: MountName::parse(name).unwrap(), store: Arc::new(store), read_only }
@@ -33,9 +34,9 @@ async fn until(client: &tokio_postgres::Client, sql: &str, expected: &Result<Vec
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_mounted_account_has_the_schema_that_its_own_gateways_have() {
-    let account = azurite::new_account();
+    let account = service::new_account();
     let own = connect(gateway(&account).await).await;
-    let mounted = || mount("prod", azurite::store(azurite::address(), &account), false);
+    let mounted = || mount("prod", account.store(), false);
     let beside = connect(gateway_with(vec![mounted()]).await).await;
     query(&own, "CREATE TABLE orders (id serial PRIMARY KEY, amount numeric(12,2))").await.unwrap();
     query(&own, "INSERT INTO orders (amount) VALUES (10.5), (20)").await.unwrap();
@@ -66,9 +67,9 @@ async fn a_mounted_account_has_the_schema_that_its_own_gateways_have() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_accounts_are_copied_and_joined_and_never_one_transaction() {
-    let accounts = [azurite::new_account(), azurite::new_account()];
-    let main: Arc<dyn TableStore> = Arc::new(azurite::store(azurite::address(), &accounts[0]));
-    let mounts = vec![mount("prod", azurite::store(azurite::address(), &accounts[1]), false)];
+    let accounts = [service::new_account(), service::new_account()];
+    let main: Arc<dyn TableStore> = Arc::new(accounts[0].store());
+    let mounts = vec![mount("prod", accounts[1].store(), false)];
     let client = connect(gateway_of(main, EngineConfig { mounts, ..EngineConfig::default() }).await).await;
     for schema in ["public", "prod"] {
         let make = format!("CREATE TABLE {schema}.t (a text, b int, PRIMARY KEY (a, b))");
@@ -85,9 +86,9 @@ async fn two_accounts_are_copied_and_joined_and_never_one_transaction() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_mounted_read_only_is_never_written_to() {
-    let account = azurite::new_account();
+    let account = service::new_account();
     // Made by nobody's gateway: there is no catalogue in the account.
-    let store = azurite::store(azurite::address(), &account);
+    let store = account.store();
     store.create_table(&TableName::parse("Found").unwrap()).await.unwrap();
     let written = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&written);
@@ -97,8 +98,8 @@ async fn what_is_mounted_read_only_is_never_written_to() {
         }
         Fault::None
     };
-    let proxy = Proxy::start(azurite::address(), Arc::new(plan)).await;
-    let mounts = vec![mount("prod", azurite::store(proxy.address, &account), true)];
+    let proxy = Proxy::start(account.address, Arc::new(plan)).await;
+    let mounts = vec![mount("prod", account.store_at(proxy.address), true)];
     let client = connect(gateway_with(mounts).await).await;
     assert_eq!(query(&client, "SELECT count(*) FROM prod.\"Found\"").await, rows(&["0"]));
     for refused in [
@@ -125,12 +126,11 @@ async fn what_is_mounted_read_only_is_never_written_to() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_mount_alone_writes_nothing_until_something_is_declared() {
-    let account = azurite::new_account();
-    let client =
-        connect(gateway_with(vec![mount("prod", azurite::store(azurite::address(), &account), false)]).await).await;
+    let account = service::new_account();
+    let client = connect(gateway_with(vec![mount("prod", account.store(), false)]).await).await;
     assert_eq!(query(&client, "SELECT 1 FROM prod.t").await, Err("42P01".to_owned()));
     // A store of its own for each look: one that has looked remembers the names for a while.
-    let look = || azurite::store(azurite::address(), &account).reader();
+    let look = || account.store().reader();
     assert!(look().list_tables().await.unwrap().is_empty());
     query(&client, "CREATE TABLE prod.t (id int PRIMARY KEY)").await.unwrap();
     assert_eq!(look().list_tables().await.unwrap().len(), 2);
@@ -138,15 +138,15 @@ async fn a_mount_alone_writes_nothing_until_something_is_declared() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_mount_that_is_away_stops_nobody_and_is_there_when_it_answers() {
-    let account = azurite::new_account();
+    let account = service::new_account();
     let own = connect(gateway(&account).await).await;
     query(&own, "CREATE TABLE t (id int PRIMARY KEY)").await.unwrap();
     query(&own, "INSERT INTO t VALUES (7)").await.unwrap();
     let away = Arc::new(AtomicUsize::new(1));
     let is_away = Arc::clone(&away);
     let plan = move |_, _: &str| if is_away.load(Ordering::SeqCst) == 1 { Fault::Busy } else { Fault::None };
-    let proxy = Proxy::start(azurite::address(), Arc::new(plan)).await;
-    let client = connect(gateway_with(vec![mount("prod", azurite::store(proxy.address, &account), false)]).await).await;
+    let proxy = Proxy::start(account.address, Arc::new(plan)).await;
+    let client = connect(gateway_with(vec![mount("prod", account.store_at(proxy.address), false)]).await).await;
     // Whatever has nothing to do with it goes on.
     query(&client, "CREATE TABLE here (id int PRIMARY KEY)").await.unwrap();
     query(&client, "INSERT INTO here VALUES (1)").await.unwrap();
@@ -168,14 +168,14 @@ async fn a_mount_that_is_away_stops_nobody_and_is_there_when_it_answers() {
 /// It takes requests and does not answer them. Who asks for something else waits for it once, and never again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_mount_that_is_silent_delays_only_its_own_tables() {
-    let account = azurite::new_account();
+    let account = service::new_account();
     let own = connect(gateway(&account).await).await;
     query(&own, "CREATE TABLE t (id int PRIMARY KEY)").await.unwrap();
     let silent = Arc::new(AtomicUsize::new(1));
     let is_silent = Arc::clone(&silent);
     let plan = move |_, _: &str| if is_silent.load(Ordering::SeqCst) == 1 { Fault::Slow } else { Fault::None };
-    let proxy = Proxy::start(azurite::address(), Arc::new(plan)).await;
-    let store = azurite::store(proxy.address, &account);
+    let proxy = Proxy::start(account.address, Arc::new(plan)).await;
+    let store = account.store_at(proxy.address);
     let client = connect(gateway_with(vec![mount("prod", store, false)]).await).await;
     let began = Instant::now();
     let statements: u64 = 30;

@@ -33,8 +33,8 @@ pub enum Fault {
     Refused,
     /// 409 TableBeingDeleted.
     BeingDeleted,
-    /// A page with nothing in it, and where it goes on.
-    EmptyPage,
+    /// A page with nothing in it, and the token of where it goes on.
+    EmptyPage(&'static str),
     /// The answer waits until it is let go.
     Slow,
     /// A page whose last entity has a property that no other has.
@@ -184,9 +184,9 @@ async fn serve_one(client: &mut TcpStream, upstream: &mut TcpStream, shared: &Sh
         Fault::FailedBefore => canned("500 Internal Server Error", "", &error("InternalError")),
         Fault::Refused => canned("400 Bad Request", "", &error("InvalidInput")),
         Fault::BeingDeleted => canned("409 Conflict", "", &error("TableBeingDeleted")),
-        Fault::EmptyPage => {
-            let token = "x-ms-continuation-NextPartitionKey: IA==\r\n";
-            canned("200 OK", token, "{\"odata.metadata\":\"x\",\"value\":[]}")
+        Fault::EmptyPage(token) => {
+            let token = format!("x-ms-continuation-NextPartitionKey: {token}\r\n");
+            canned("200 OK", &token, "{\"odata.metadata\":\"x\",\"value\":[]}")
         }
         Fault::ResetInBody | Fault::ResetBefore => return Some(Served::Reset),
         Fault::None

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use super::service;
 use crate::azure::client::{connect, gateway, gateway_at, query, rows};
 use crate::azure::proxy::{Fault, Plan, Proxy};
-use crate::support::azurite;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn explain_analyze_tells_requests_and_what_they_cost() {
-    let client = connect(gateway(&azurite::new_account()).await).await;
+    let client = connect(gateway(&service::new_account()).await).await;
     query(&client, "CREATE TABLE items (id int PRIMARY KEY, name text)").await.unwrap();
     query(&client, "INSERT INTO items SELECT n, 'x' FROM generate_series(1, 1500) n").await.unwrap();
     let explain = async |select: &str| query(&client, &format!("EXPLAIN ANALYZE {select}")).await.unwrap().join("\n");
@@ -36,8 +36,9 @@ async fn a_table_can_be_made_again_while_its_name_is_refused() {
         let refused = makes && seen.load(Ordering::SeqCst);
         if refused { Fault::BeingDeleted } else { Fault::None }
     });
-    let proxy = Proxy::start(azurite::address(), plan).await;
-    let client = connect(gateway_at(proxy.address, &azurite::new_account()).await).await;
+    let account = service::new_account();
+    let proxy = Proxy::start(account.address, plan).await;
+    let client = connect(gateway_at(proxy.address, &account).await).await;
     query(&client, "CREATE TABLE things (id int PRIMARY KEY)").await.unwrap();
     query(&client, "INSERT INTO things VALUES (1)").await.unwrap();
     query(&client, "DROP TABLE things").await.unwrap();
@@ -49,7 +50,7 @@ async fn a_table_can_be_made_again_while_its_name_is_refused() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn observe_mode_records_constraints_and_keeps_transactions_strict() {
-    let client = connect(gateway(&azurite::new_account()).await).await;
+    let client = connect(gateway(&service::new_account()).await).await;
     query(&client, "SET egt.mode = observe").await.unwrap();
     query(&client, "CREATE TABLE people (id int PRIMARY KEY, mail text UNIQUE)").await.unwrap();
     let listed = "SELECT count(*) FROM pg_constraint WHERE conrelid = 'people'::regclass AND contype = 'u'";
@@ -69,8 +70,9 @@ async fn values_of_every_type_are_known_again_when_an_answer_is_lost() {
         let is_first = is_batch && request.contains("/kinds(") && batches.fetch_add(1, Ordering::SeqCst) == 0;
         if is_first { Fault::ResetAfter } else { Fault::None }
     });
-    let proxy = Proxy::start(azurite::address(), plan).await;
-    let client = connect(gateway_at(proxy.address, &azurite::new_account()).await).await;
+    let account = service::new_account();
+    let proxy = Proxy::start(account.address, plan).await;
+    let client = connect(gateway_at(proxy.address, &account).await).await;
     let table = "CREATE TABLE kinds (part text, at timestamptz, i int, b bigint, d float8, r real, n numeric, t text,
         yes boolean, raw bytea, id uuid, day date, PRIMARY KEY (part, at))";
     query(&client, table).await.unwrap();
@@ -101,8 +103,9 @@ async fn of_ten_thousand_rows_of_one_statement_none_is_lost_or_doubled() {
         let number = counter.fetch_add(1, Ordering::SeqCst);
         if number % 5 == 4 { FAULTS[number / 5 % FAULTS.len()] } else { Fault::None }
     });
-    let proxy = Proxy::start(azurite::address(), plan).await;
-    let client = connect(gateway_at(proxy.address, &azurite::new_account()).await).await;
+    let account = service::new_account();
+    let proxy = Proxy::start(account.address, plan).await;
+    let client = connect(gateway_at(proxy.address, &account).await).await;
     query(&client, "CREATE TABLE items (part int, id int, n int, PRIMARY KEY (part, id))").await.unwrap();
     // Rows of one partition are 250 apart, and 40 of each.
     let insert = "INSERT INTO items SELECT n % 250, n / 250, n FROM generate_series(0, 9999) n";
@@ -118,7 +121,7 @@ async fn of_ten_thousand_rows_of_one_statement_none_is_lost_or_doubled() {
 /// Nothing would keep others from changing them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rows_of_the_account_cannot_be_locked() {
-    let client = connect(gateway(&azurite::new_account()).await).await;
+    let client = connect(gateway(&service::new_account()).await).await;
     query(&client, "CREATE TABLE jobs (id int PRIMARY KEY)").await.unwrap();
     assert_eq!(query(&client, "SELECT id FROM jobs FOR UPDATE").await, Err("0A000".to_owned()));
     assert_eq!(query(&client, "SELECT id FROM jobs FOR SHARE SKIP LOCKED").await, Err("0A000".to_owned()));

@@ -8,6 +8,7 @@ use tablegate::store::model::SystemClock;
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use crate::support::account::Account;
 use crate::support::azurite;
 use crate::support::tables::Target;
 
@@ -30,7 +31,7 @@ impl Asked {
 
     /// An account of its own.
     pub fn azurite() -> Self {
-        let (account, key) = (azurite::new_account(), azurite::KEY.to_owned());
-        Self { target: Target { address: azurite::address(), account, key }, _stop: None }
+        let Account { address, name, key } = azurite::new_account();
+        Self { target: Target { address, account: name, key: key.to_owned() }, _stop: None }
     }
 }

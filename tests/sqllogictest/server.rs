@@ -17,6 +17,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::support::columnar::Columnar;
+use crate::support::{azurite, our_door};
 
 /// The stores that golden files run on.
 #[derive(Debug, Clone, Copy)]
@@ -28,6 +29,8 @@ pub enum Backend {
     Columns,
     /// In the emulator.
     Azure,
+    /// The same, with the program's own door for the Azure SDKs in the emulator's place.
+    OurDoor,
 }
 
 impl Backend {
@@ -37,7 +40,7 @@ impl Backend {
             Backend::Memory => &["memory"],
             Backend::Embedded => &["embedded"],
             Backend::Columns => &["embedded", "columns"],
-            Backend::Azure => &["azure"],
+            Backend::Azure | Backend::OurDoor => &["azure"],
         }
     }
 }
@@ -66,7 +69,8 @@ impl Server {
             Backend::Memory => in_memory(),
             Backend::Embedded => in_folder(folder.path()),
             Backend::Columns => Arc::new(Columnar::open(folder.path(), clock.clone()).expect("the store opens")),
-            Backend::Azure => Arc::new(crate::support::azurite::new_store()),
+            Backend::Azure => Arc::new(azurite::new_store()),
+            Backend::OurDoor => Arc::new(our_door::new_store()),
         };
         let scratch: Arc<dyn TableStore> = match backend {
             Backend::Memory => in_memory(),
@@ -74,7 +78,7 @@ impl Server {
                 Arc::new(Columnar::open(&folder.path().join("temp"), clock.clone()).expect("the store opens"))
             }
             // In a folder also where the data is far away.
-            Backend::Embedded | Backend::Azure => in_folder(&folder.path().join("temp")),
+            Backend::Embedded | Backend::Azure | Backend::OurDoor => in_folder(&folder.path().join("temp")),
         };
         let scratch = Some(ScratchStore(scratch));
         // Plans name the number of threads: golden ones are the same on every machine.
@@ -98,7 +102,8 @@ impl Server {
 /// One store under two names, as two servers would have it.
 fn mounted(backend: Backend) -> Vec<MountedStore> {
     let store: Arc<dyn TableStore> = match backend {
-        Backend::Azure => Arc::new(crate::support::azurite::new_store()),
+        Backend::Azure => Arc::new(azurite::new_store()),
+        Backend::OurDoor => Arc::new(our_door::new_store()),
         Backend::Memory | Backend::Embedded | Backend::Columns => {
             Arc::new(Shared(MemoryStore::new(Arc::new(SystemClock))))
         }

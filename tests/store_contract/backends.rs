@@ -2,17 +2,14 @@
 
 use std::sync::Arc;
 
-use tablegate::backends::azure::{AzureAccount, AzureOptions, AzureStore, Credential, Secret};
 use tablegate::backends::embedded::{EmbeddedOptions, EmbeddedStore, Fsync, SegmentOptions};
 use tablegate::backends::memory::MemoryStore;
-use tablegate::rest::{Alone, EMULATOR_ACCOUNT, EMULATOR_KEY, RestConfig, serve};
-use tablegate::store::model::{Clock, SystemClock};
+use tablegate::store::model::Clock;
 use tempfile::TempDir;
-use tokio::net::TcpListener;
-use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::store_contract::harness::{Backend, Durable, Store};
 use crate::support::columnar::Columnar;
+use crate::support::our_door;
 
 /// Lives as long as the process: nothing to reopen.
 pub struct Memory(Store);
@@ -97,26 +94,15 @@ impl Backend for Azure {
 }
 
 /// The same store through this program's own door for the Azure SDKs, with a store in memory behind it.
-pub struct OurDoor {
-    store: Store,
-    _stop: DropGuard,
-}
+pub struct OurDoor(Store);
 
 impl Backend for OurDoor {
     async fn create(clock: Arc<dyn Clock>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
-        let behind = Arc::new(MemoryStore::new(clock.clone()));
-        let alone = Arc::new(Alone(behind.clone()));
-        tokio::spawn(serve(listener, behind, alone, Arc::new(SystemClock), RestConfig::default(), stop.clone()));
-        let credential = Credential::key(&Secret::new(EMULATOR_KEY)).unwrap();
-        let account = AzureAccount::new(&format!("http://{address}/{EMULATOR_ACCOUNT}"), credential).unwrap();
-        let store = AzureStore::new(account, AzureOptions::default()).unwrap();
-        Self { store: Arc::new(store), _stop: stop.drop_guard() }
+        Self(Arc::new(our_door::new_account_with(clock).store()))
     }
 
     fn store(&self) -> &Store {
-        &self.store
+        &self.0
     }
 }
 

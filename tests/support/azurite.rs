@@ -9,13 +9,14 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
-use tablegate::backends::azure::{AzureAccount, AzureOptions, AzureStore, Credential, RetryPolicy, Secret};
+use tablegate::backends::azure::AzureStore;
+
+use super::account::Account;
 
 /// Stores that one program can have.
 const ACCOUNTS: usize = 2000;
-pub const KEY: &str = "a2V5IG9mIGEgdGVzdA==";
+const KEY: &str = "a2V5IG9mIGEgdGVzdA==";
 /// Starts the emulator, which ends when standard input does.
 const SCRIPT: &str = "process.stdin.on('end', () => process.exit()).resume(); require(process.env.AZURITE_MAIN)";
 
@@ -63,42 +64,24 @@ fn installed() -> PathBuf {
     place
 }
 
+/// The token of a page that goes on at the key ' '.
+pub const PAGE_AT_SPACE: &str = "IA==";
+/// It reads fewer forms of filters than the service.
+pub const IS_EMULATOR: bool = true;
+
+/// An account that nobody has used yet.
+pub fn new_account() -> Account {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let index = NEXT.fetch_add(1, Ordering::Relaxed);
+    assert!(index < ACCOUNTS, "more stores than accounts");
+    Account { address: ([127, 0, 0, 1], emulator().port).into(), name: account_name(index), key: KEY }
+}
+
 fn account_name(index: usize) -> String {
     format!("account{index:04}")
 }
 
-/// Where the emulator listens.
-pub fn address() -> std::net::SocketAddr {
-    ([127, 0, 0, 1], emulator().port).into()
-}
-
-/// The name of an account that nobody has used yet.
-pub fn new_account() -> String {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    let index = NEXT.fetch_add(1, Ordering::Relaxed);
-    assert!(index < ACCOUNTS, "more stores than accounts");
-    account_name(index)
-}
-
-pub fn connection_string(address: std::net::SocketAddr, account: &str) -> String {
-    format!("AccountName={account};AccountKey={KEY};TableEndpoint=http://{address}/{account}")
-}
-
-/// A store over the account, with short waits.
-pub fn store(address: std::net::SocketAddr, account: &str) -> AzureStore {
-    store_with(address, account, AzureOptions::default())
-}
-
-/// The same, used otherwise.
-pub fn store_with(address: std::net::SocketAddr, account: &str, options: AzureOptions) -> AzureStore {
-    let delays = [10, 20, 50, 100, 200].map(Duration::from_millis).to_vec();
-    let retry = RetryPolicy { delays, budget: Duration::from_secs(120) };
-    let credential = Credential::key(&Secret::new(KEY)).expect("the key is base64");
-    let account = AzureAccount::new(&format!("http://{address}/{account}"), credential).expect("an endpoint");
-    AzureStore::new(account, AzureOptions { retry, ..options }).expect("certificates are there")
-}
-
 /// An empty store.
 pub fn new_store() -> AzureStore {
-    store(address(), &new_account())
+    new_account().store()
 }

@@ -1,11 +1,13 @@
 //! What several suites share.
 #![allow(dead_code, reason = "each of the programs uses a part")]
 
+pub mod account;
 pub mod azurite;
 pub mod child;
 pub mod columnar;
 pub mod cpu;
 pub mod lines;
+pub mod our_door;
 pub mod postgres;
 pub mod rng;
 pub mod server;

@@ -1,0 +1,20 @@
+//! Against the program's own door for the Azure SDKs.
+
+#![expect(clippy::duplicate_mod, reason = "the same tests, with another service")]
+
+use crate::support::our_door as service;
+
+#[path = "blocks.rs"]
+mod blocks;
+#[path = "discovery.rs"]
+mod discovery;
+#[path = "faults.rs"]
+mod faults;
+#[path = "gateways.rs"]
+mod gateways;
+#[path = "mounts.rs"]
+mod mounts;
+#[path = "pushdown.rs"]
+mod pushdown;
+#[path = "sql.rs"]
+mod sql;
