@@ -56,15 +56,10 @@ impl Resource {
     /// # Errors
     /// For a name that no table can have, and for keys that are none.
     pub fn parse(path: &str) -> RestResult<Self> {
-        let path = path.strip_suffix('/').unwrap_or(path);
         let (name, keys) = match path.split_once('(') {
             Some((name, keys)) => (name, Some(keys.strip_suffix(')').ok_or(Refusal::InvalidInput)?)),
             None => (path, None),
         };
-        // As below a table, which has nothing below it: an address that has a table's name in the place of the account's end.
-        if name.contains('/') {
-            return Err(Refusal::TableMissing);
-        }
         match (name, keys) {
             ("", None) => Ok(Resource::Service),
             ("$batch", None) => Ok(Resource::Batch),
@@ -199,7 +194,7 @@ mod tests {
         assert_eq!(Resource::parse("Orders()"), Ok(Resource::Table(TableName::parse("Orders").unwrap())));
         assert_eq!(Resource::parse("a-b-c"), Err(Refusal::InvalidResourceName));
         assert_eq!(Resource::parse("ab"), Err(Refusal::ResourceNameLength));
-        assert_eq!(Resource::parse("Orders/Tables"), Err(Refusal::TableMissing));
+        assert_eq!(Resource::parse("Orders/Tables"), Err(Refusal::InvalidResourceName));
     }
 
     #[test]

@@ -164,6 +164,7 @@ async fn single_get(door: &Door, head: &Head, part: &Part<'_>, access: &Access) 
         account,
         is_secondary: false,
         below: String::new(),
+        is_below_a_table: false,
         base,
     };
     let answer = match resource(url)? {

@@ -9,6 +9,8 @@ use crate::error::{Refusal, RestResult};
 
 /// The oldest version that knows JSON.
 const OLDEST_VERSION: &str = "2013-08-15";
+/// What a query can ask.
+const OPTIONS: [&str; 4] = ["$filter", "$format", "$select", "$top"];
 /// What an account's second place is called behind its name.
 const SECONDARY: &str = "-secondary";
 
@@ -31,6 +33,13 @@ impl Query {
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
+
+    /// # Errors
+    /// For what a query of another service could ask, and this one does not know: order, say.
+    pub fn check_options(&self) -> RestResult<()> {
+        let is_known = |(name, _): &(String, String)| !name.starts_with('$') || OPTIONS.contains(&name.as_str());
+        if self.0.iter().all(is_known) { Ok(()) } else { Err(Refusal::NotImplemented) }
+    }
 }
 
 /// A request, without its body.
@@ -47,6 +56,8 @@ pub(crate) struct Head {
     pub is_secondary: bool,
     /// What is behind the account in the path, decoded.
     pub below: String,
+    /// It is of something below a table, where there is nothing.
+    pub is_below_a_table: bool,
     /// Scheme, host and account, without a slash at the end.
     pub base: String,
 }
@@ -66,7 +77,8 @@ impl Head {
     ) -> RestResult<Self> {
         let host = headers.get(HOST).and_then(|host| host.to_str().ok());
         let host = host.or_else(|| uri.authority().map(|authority| authority.as_str())).unwrap_or_default();
-        let mut path = uri.path().to_owned();
+        let path = uri.path();
+        let mut signed_path = path.to_owned();
         let query = Query::parse(uri.query().unwrap_or_default())?;
         let scheme = if is_encrypted { "https" } else { "http" };
         let first_label = host.split(['.', ':']).next().unwrap_or_default();
@@ -81,13 +93,18 @@ impl Head {
             (account, below, format!("{scheme}://{host}/{account}"))
         };
         let (account, is_secondary) = without_secondary(named);
-        let (account, mut below) = (account.to_owned(), decode(below, false)?);
+        let account = account.to_owned();
+        let mut below = below;
         // The Python SDK names the account again behind its second place, and signs the path that is without that place.
         if is_secondary && let Some(again) = below.strip_prefix(&account).and_then(|rest| rest.strip_prefix('/')) {
-            below = again.to_owned();
-            path = path.replacen(&format!("/{named}"), "", 1);
+            below = again;
+            signed_path = path.replacen(&format!("/{named}"), "", 1);
         }
-        Ok(Self { method, path, query, headers, account, is_secondary, below, base })
+        let below = below.strip_suffix('/').unwrap_or(below);
+        let is_below_a_table = is_below_a_table(below);
+        let below = decode(below, false)?;
+        let path = signed_path;
+        Ok(Self { method, path, query, headers, account, is_secondary, below, is_below_a_table, base })
     }
 
     pub fn header(&self, name: &str) -> Option<&str> {
@@ -99,7 +116,7 @@ impl Head {
     /// # Errors
     /// As [`Resource::parse`].
     pub fn resource(&self) -> RestResult<Resource> {
-        Resource::parse(&self.below)
+        if self.is_below_a_table { Err(Refusal::TableMissing) } else { Resource::parse(&self.below) }
     }
 
     /// What is to be done: a method, which a header can name behind POST.
@@ -130,6 +147,13 @@ impl Head {
         let is_one = version.len() == 10 && version.bytes().enumerate().all(shape) && version >= OLDEST_VERSION;
         if is_one { Ok(Some(version)) } else { Err(Refusal::InvalidHeader) }
     }
+}
+
+/// Whether there is a slash in the place of a table's name: an address that has a table where an account ends. One that is encoded
+/// is part of a name, which no table has.
+fn is_below_a_table(below: &str) -> bool {
+    let name = below.split('(').next().unwrap_or_default();
+    name.split("%28").next().unwrap_or_default().contains('/')
 }
 
 fn without_secondary(name: &str) -> (&str, bool) {
@@ -215,6 +239,8 @@ mod tests {
         let second = head("/shop-secondary?comp=stats", "localhost:1");
         assert_eq!((second.account.as_str(), second.is_secondary, second.below.as_str()), ("shop", true, ""));
         assert_eq!(second.query.get("comp"), Some("stats"));
+        assert_eq!(head("/shop/Orders/Tables", "127.0.0.1:1").resource(), Err(Refusal::TableMissing));
+        assert_eq!(head("/shop/Ord%2Fers", "127.0.0.1:1").resource(), Err(Refusal::InvalidResourceName));
     }
 
     #[test]

@@ -79,6 +79,7 @@ pub(crate) async fn query(door: &Door, head: &Head, table: &TableName, access: &
 
 /// What the query asks of entities, and where they can be.
 fn what(head: &Head, access: &Access) -> RestResult<(Option<Filter>, Vec<KeyRange>)> {
+    head.query.check_options()?;
     let filter = Filter::parse(head.query.get("$filter").unwrap_or_default())?;
     let keys = filter.as_ref().map_or(KeySet::All, Filter::keys).intersect(&access.keys());
     let keys = match (head.query.get("NextPartitionKey"), head.query.get("NextRowKey")) {

@@ -25,6 +25,7 @@ struct Named {
 
 pub(crate) async fn query(door: &Door, head: &Head) -> RestResult<Answer> {
     let metadata = head.metadata()?;
+    head.query.check_options()?;
     let filter = Filter::parse(head.query.get("$filter").unwrap_or_default())?;
     let (top, _) = (top(head)?.unwrap_or(PAGE_MAX), head.query.get("$select"));
     let from = head.query.get("NextTableName").map(token::decode).transpose()?;
