@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tablegate_store::model::{Clock, EntityKey, TableName, own_tables};
-use tablegate_store::table::{Batch, TableReader, TableStore, Written};
+use tablegate_store::table::{Batch, SegmentState, TableReader, TableStore, Written};
 
 use crate::accounts::{AccountKey, AccountKeys, AccountsFile, EMULATOR_ACCOUNT, EMULATOR_KEY};
 use crate::coordinator::{Coordinator, Locked, Objection};
@@ -18,6 +18,9 @@ use uuid::Uuid;
 
 /// The most that a client can ask to be waited for: as long as the service takes at most.
 const PATIENCE_MAX: Duration = Duration::from_secs(30);
+
+/// Entities of a table whose columns are worth looking at first.
+const LARGE_TABLE: u64 = 10_000;
 
 pub(crate) struct Door {
     pub store: Arc<dyn TableStore>,
@@ -153,6 +156,16 @@ impl Door {
         // Who locks in one order does not wait in a circle.
         keys.sort_unstable();
         self.coordinator.lock(batch.table(), &keys, patience).await.map_err(refused)
+    }
+
+    /// Whether nearly all of a large table is kept as columns too: then they tell where entities are that are looked for by their
+    /// properties.
+    pub fn keeps_columns(&self, table: &TableName) -> bool {
+        let is_read = |state| matches!(state, SegmentState::Clean | SegmentState::Dirty);
+        let segments = self.store.segments(table);
+        let kept: u64 = segments.iter().filter(|segment| is_read(segment.state)).map(|segment| segment.entities).sum();
+        let all = self.reader().estimate(table).ok().flatten().map_or(u64::MAX, |size| size.entities);
+        kept >= LARGE_TABLE && kept >= all - all / 10
     }
 
     /// # Errors

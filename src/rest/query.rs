@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use hyper::StatusCode;
 use tablegate_store::model::{Cut, EdmRef, Span, TableName};
 use tablegate_store::table::{
-    Direction, EntityView, EntityWalk, KeyRange, ScanColumns, ScanRequest, ScanStats, StoreError, walk,
+    Direction, EntityView, EntityWalk, KeyRange, ScanColumns, ScanRequest, ScanStats, StoreError, sift, walk,
 };
 use tablegate_types::key_set::{KeySet, Slab};
 use tokio::runtime::Handle;
@@ -69,7 +69,10 @@ pub(crate) async fn query(door: &Door, head: &Head, table: &TableName, access: &
         stats: Arc::clone(&stats),
     };
     let page = Page::new(head, table, filter)?;
-    let walk = walk(&door.reader(), request)?;
+    let walk = match is_short || !door.keeps_columns(table) {
+        true => walk(&door.reader(), request)?,
+        false => sift(&door.reader(), request).await?,
+    };
     let page = fill(walk, page, is_short).await?;
     let scanned = stats.entities_scanned();
     // What was read is counted behind it: how much it would be is not known before.
