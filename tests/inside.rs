@@ -12,6 +12,7 @@ mod join_blocks;
 mod layering;
 mod monitoring;
 mod psql_catalog;
+mod rest_door;
 mod rest_rules;
 mod split_scans;
 mod sqllogictest;

@@ -248,6 +248,15 @@ pub struct ServeArgs {
     /// Refuse what is beyond the scalability targets: service, off [default: off]
     #[arg(long, value_name = "WHAT")]
     pub rest_limits: Option<String>,
+    /// Whose bearer tokens are let in there, as tokens name it [default: nobody's]
+    #[arg(long, value_name = "ISSUER")]
+    pub rest_token_issuer: Option<String>,
+    /// Whom these tokens are for [default: https://storage.azure.com]
+    #[arg(long, value_name = "AUDIENCE")]
+    pub rest_token_audience: Option<String>,
+    /// The keys that they are signed with (JSON Web Key Set): a file, or an https URL
+    #[arg(long, value_name = "FILE|URL")]
+    pub rest_token_keys: Option<String>,
     /// Configuration file (TOML)
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,

@@ -22,6 +22,7 @@ use self::mounts::MountLayer;
 use super::args::ServeArgs;
 use super::settings::{self, CONFIG_VARIABLE, DEFINITIONS, Definition, FsyncWhen, LogFormat, Reason, VARIABLE_PREFIX};
 use super::store_account::{AccountConfig, AccountUse, SecretSource};
+use super::token_keys::TokenIssuer;
 
 /// What `serve` runs on, checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +55,8 @@ pub struct Config {
     pub rest_accounts: Option<PathBuf>,
     /// It refuses what is beyond the service's scalability targets.
     pub rest_limits: bool,
+    /// Whose tokens it lets in.
+    pub rest_tokens: Option<TokenIssuer>,
     /// A filter that parses.
     pub log: String,
     pub log_format: LogFormat,
@@ -133,6 +136,7 @@ impl Config {
             metrics: checked(layers, "metrics", settings::metrics)?,
             rest: checked(layers, "rest", settings::rest)?,
             rest_limits: checked(layers, "rest_limits", settings::rest_limits)?,
+            rest_tokens: token_issuer(layers)?,
             log: checked(layers, "log", |text| {
                 EnvFilter::try_new(text)
                     .map(|_| text.to_owned())
@@ -258,6 +262,15 @@ fn tls_files(layers: &[Layer]) -> Result<Option<TlsFiles>, ConfigError> {
     }
 }
 
+fn token_issuer(layers: &[Layer]) -> Result<Option<TokenIssuer>, ConfigError> {
+    let (issuer, audience) = (value(layers, "rest_token_issuer").0, value(layers, "rest_token_audience").0);
+    match (issuer.as_str(), checked(layers, "rest_token_keys", settings::rest_token_keys)?) {
+        ("", None) => Ok(None),
+        (_, Some(keys)) if !issuer.is_empty() => Ok(Some(TokenIssuer { issuer, audience, keys })),
+        _ => Err(ConfigError::HalfIssuer),
+    }
+}
+
 fn checked<T>(
     layers: &[Layer],
     key: &'static str,
@@ -309,6 +322,9 @@ fn from_args(args: &ServeArgs) -> Layer {
         ("rest", args.rest.clone()),
         ("rest_accounts", args.rest_accounts.clone()),
         ("rest_limits", args.rest_limits.clone()),
+        ("rest_token_issuer", args.rest_token_issuer.clone()),
+        ("rest_token_audience", args.rest_token_audience.clone()),
+        ("rest_token_keys", args.rest_token_keys.clone()),
         ("log", args.log.clone()),
         ("log_format", args.log_format.clone()),
         ("log_slow", args.log_slow.clone()),

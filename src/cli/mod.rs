@@ -15,6 +15,7 @@ mod script;
 mod serve;
 mod settings;
 mod store_account;
+mod token_keys;
 mod user;
 mod wiring;
 

@@ -22,7 +22,7 @@ use super::doors::BesideSql;
 use super::metrics::{self, Monitored};
 use super::sample;
 use super::settings::{FsyncWhen, LogFormat};
-use super::wiring::{self, Opened, WiringError};
+use super::wiring::{self, Opened, RestError, WiringError};
 
 /// Why the server could not start, or stopped.
 #[derive(Debug, Error)]
@@ -45,6 +45,8 @@ pub enum ServeError {
     Users(#[from] UsersError),
     #[error(transparent)]
     Tls(#[from] TlsError),
+    #[error(transparent)]
+    Rest(#[from] RestError),
     #[error(transparent)]
     Wiring(#[from] WiringError),
     #[error("cannot make the sample tables (--no-sample starts without): {0}")]

@@ -1,10 +1,13 @@
 //! Every setting of the server: its names, its default, its bounds. One home, so that no two places disagree.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use tablegate_pg::Method;
 use tablegate_sql::EgtMode;
+
+use super::token_keys::KeysAt;
 
 /// One setting. Its key is the line in the file; the environment variable and the option are spelled from it.
 #[derive(Debug)]
@@ -50,6 +53,9 @@ pub const DEFINITIONS: &[Definition] = &[
     Definition { key: "rest", default: "off" },
     Definition { key: "rest_accounts", default: "accounts.toml in the data folder" },
     Definition { key: "rest_limits", default: "off" },
+    Definition { key: "rest_token_issuer", default: "" },
+    Definition { key: "rest_token_audience", default: "https://storage.azure.com" },
+    Definition { key: "rest_token_keys", default: "" },
     Definition { key: "log", default: "warn,tablegate=info" },
     Definition { key: "log_format", default: "text" },
     Definition { key: "log_slow", default: "off" },
@@ -148,6 +154,30 @@ pub fn rest_limits(text: &str) -> Result<bool, Reason> {
         "off" => Ok(false),
         "service" => Ok(true),
         _ => Err("off or service".to_owned()),
+    }
+}
+
+/// Where the keys of an issuer of tokens are; `None` for nowhere.
+///
+/// # Errors
+/// When it is a URL whose answer others could have written.
+pub fn rest_token_keys(text: &str) -> Result<Option<KeysAt>, Reason> {
+    let is_loopback = |behind: &str| {
+        let host = behind.split('/').next().unwrap_or_default();
+        let host = match host.strip_prefix('[') {
+            Some(host) => host.split(']').next().unwrap_or_default(),
+            None => host.split(':').next().unwrap_or_default(),
+        };
+        host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    };
+    let (scheme, behind) = text.split_once("://").unwrap_or_default();
+    match (text, scheme) {
+        ("", _) => Ok(None),
+        (file, "") => Ok(Some(KeysAt::File(PathBuf::from(file)))),
+        // Nobody's name belongs into it, and one could hide the host.
+        (url, "https") if !url.contains('@') => Ok(Some(KeysAt::Url(url.to_owned()))),
+        (url, "http") if !url.contains('@') && is_loopback(behind) => Ok(Some(KeysAt::Url(url.to_owned()))),
+        _ => Err("a file, an https URL, or an http URL of this machine".to_owned()),
     }
 }
 
@@ -411,6 +441,27 @@ mod tests {
         let definition = DEFINITIONS.iter().find(|d| d.key == "max_connections").unwrap();
         assert_eq!(definition.variable(), "TABLEGATE_MAX_CONNECTIONS");
         assert_eq!(definition.option(), "--max-connections");
+    }
+
+    #[test]
+    fn keys_of_tokens_come_from_where_nobody_else_can_put_them() {
+        let url = |text: &str| Ok(Some(KeysAt::Url(text.to_owned())));
+        assert_eq!(rest_token_keys(""), Ok(None));
+        assert_eq!(rest_token_keys("keys.json"), Ok(Some(KeysAt::File("keys.json".into()))));
+        for good in ["https://issuer.example/keys", "http://127.0.0.1:8080/keys", "http://[::1]/k", "http://localhost"]
+        {
+            assert_eq!(rest_token_keys(good), url(good));
+        }
+        for wrong in [
+            "http://issuer.example/keys",
+            "http://127.0.0.1@issuer.example/keys",
+            "http://127.0.0.1:80@issuer.example/keys",
+            "http://127.0.0.1.issuer.example/keys",
+            "https://a@issuer.example/keys",
+            "ftp://127.0.0.1/keys",
+        ] {
+            assert!(rest_token_keys(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -20,6 +20,7 @@ use thiserror::Error;
 use super::config::{Config, MountConfig, SegmentConfig, StoreConfig};
 use super::settings::{self, FsyncWhen};
 use super::store_account::{AccountUse, OpenAccountError};
+use super::token_keys::TokenIssuer;
 
 /// The folder of temporary tables, in the data folder.
 const SCRATCH_FOLDER: &str = "temp";
@@ -54,6 +55,15 @@ pub enum WiringError {
     Mount { name: MountName, error: Box<WiringError> },
     #[error("cannot read the catalogue: {0}")]
     Catalog(Box<SqlError>),
+}
+
+/// Why the door for the Azure SDKs cannot be opened.
+#[derive(Debug, Error)]
+pub enum RestError {
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    #[error("rest_token_keys: {0}")]
+    TokenKeys(StoreError),
 }
 
 /// A store, opened.
@@ -240,15 +250,17 @@ const HTTP: &[u8] = b"http/1.1";
 /// The door for the Azure SDKs.
 ///
 /// # Errors
-/// When the certificate or its key cannot be used.
-pub fn rest(config: &Config) -> Result<RestConfig, TlsError> {
+/// When the certificate or its key cannot be used, or this machine's certificates for asking for keys of tokens.
+pub fn rest(config: &Config) -> Result<RestConfig, RestError> {
     let load = |files: &super::config::TlsFiles| server_config(&files.certificate, &files.key, HTTP);
     let tls = config.tls.as_ref().map(load).transpose()?;
+    let tokens = config.rest_tokens.as_ref().map(TokenIssuer::open).transpose().map_err(RestError::TokenKeys)?;
     Ok(RestConfig {
         accounts: config.rest_accounts.clone(),
         tls: tls.map(|(tls, _)| Arc::new(tls)),
         insecure: config.insecure,
         throttles: config.rest_limits,
+        tokens,
         drain_timeout: settings::DRAIN_TIMEOUT,
         ..RestConfig::default()
     })

@@ -8,6 +8,8 @@ use tablegate_store::model::{Clock, EntityKey, TableName, own_tables};
 use tablegate_store::table::{Batch, SegmentState, TableReader, TableStore, Written};
 
 use crate::accounts::{AccountKey, AccountKeys, AccountsFile, EMULATOR_ACCOUNT, EMULATOR_KEY};
+use crate::auth::Tokens;
+use crate::body::Room;
 use crate::coordinator::{Coordinator, Locked, Objection};
 use crate::counters::Counters;
 use crate::error::{Refusal, RestResult, of_commit};
@@ -28,6 +30,8 @@ pub(crate) struct Door {
     pub coordinator: Arc<dyn Coordinator>,
     pub clock: Arc<dyn Clock>,
     pub accounts: AccountBook,
+    pub tokens: Option<Tokens>,
+    pub room: Room,
     pub throttle: Option<Throttle>,
     pub counters: Arc<Counters>,
     pub requests: RequestNumbers,
@@ -272,6 +276,8 @@ mod tests {
             coordinator: locking.clone(),
             clock: Arc::new(SystemClock),
             accounts: AccountBook::new(None, true),
+            tokens: None,
+            room: Room::new(0),
             throttle: None,
             counters: Arc::default(),
             requests: RequestNumbers::new(),

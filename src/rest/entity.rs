@@ -16,9 +16,58 @@ use crate::error::{Refusal, RestResult};
 use crate::head::{Head, Verb, metadata};
 use crate::prefer::Prefer;
 
+/// What a write does, which its head says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Insert,
+    Replace,
+    Merge,
+    InsertOrReplace,
+    InsertOrMerge,
+    Delete,
+}
+
+impl Kind {
+    /// # Errors
+    /// For what is no write.
+    pub fn of(verb: Verb, resource: &Resource, has_condition: bool) -> RestResult<Self> {
+        match (verb, resource, has_condition) {
+            (Verb::Post, Resource::Table(_), _) => Ok(Kind::Insert),
+            (Verb::Put, Resource::Entity { .. }, true) => Ok(Kind::Replace),
+            (Verb::Put, Resource::Entity { .. }, false) => Ok(Kind::InsertOrReplace),
+            (Verb::Merge, Resource::Entity { .. }, true) => Ok(Kind::Merge),
+            (Verb::Merge, Resource::Entity { .. }, false) => Ok(Kind::InsertOrMerge),
+            (Verb::Delete, Resource::Entity { .. }, _) => Ok(Kind::Delete),
+            _ => Err(Refusal::WrongVerb),
+        }
+    }
+
+    pub fn action(self) -> EntityAction {
+        match self {
+            Kind::Insert => EntityAction::Add,
+            Kind::Replace | Kind::Merge => EntityAction::Update,
+            Kind::InsertOrReplace | Kind::InsertOrMerge => EntityAction::Upsert,
+            Kind::Delete => EntityAction::Delete,
+        }
+    }
+
+    /// What it is counted as.
+    pub fn counted(self) -> counters::Operation {
+        match self {
+            Kind::Insert => counters::Operation::InsertEntity,
+            Kind::Replace => counters::Operation::UpdateEntity,
+            Kind::Merge => counters::Operation::MergeEntity,
+            Kind::InsertOrReplace => counters::Operation::InsertOrReplaceEntity,
+            Kind::InsertOrMerge => counters::Operation::InsertOrMergeEntity,
+            Kind::Delete => counters::Operation::DeleteEntity,
+        }
+    }
+}
+
 /// A write, as a request or a part of a batch asks for it.
 #[derive(Debug)]
 pub(crate) struct Write {
+    pub kind: Kind,
     pub table: TableName,
     pub operation: Operation,
     /// For the answer: what was inserted comes back, unless the client says otherwise.
@@ -90,8 +139,25 @@ impl Write {
         if asked.if_none_match.is_some() {
             return Err(Refusal::InvalidInput);
         }
-        match (asked.verb, asked.resource) {
-            (Verb::Post, Resource::Table(table)) => {
+        let kind = Kind::of(asked.verb, &asked.resource, asked.if_match.is_some())?;
+        match asked.resource {
+            Resource::Entity { table, partition, row } => {
+                let key = EntityKey::parse(&partition, &row)?;
+                let condition = asked.if_match.map(condition).transpose()?;
+                if kind == Kind::Delete {
+                    let operation = Operation::Delete(key, condition.ok_or(Refusal::MissingHeader)?);
+                    return Ok(Self { kind, table, operation, inserted: None });
+                }
+                let entity = Entity::new(key, received(asked.content_type, asked.body)?.properties);
+                let operation = match (asked.verb, condition) {
+                    (Verb::Put, Some(condition)) => Operation::Replace(entity, condition),
+                    (Verb::Put, None) => Operation::InsertOrReplace(entity),
+                    (_, Some(condition)) => Operation::Merge(entity, condition),
+                    (_, None) => Operation::InsertOrMerge(entity),
+                };
+                Ok(Self { kind, table, operation, inserted: None })
+            }
+            Resource::Table(table) => {
                 let metadata = metadata(asked.accept)?;
                 let Received { partition, row, properties } = received(asked.content_type, asked.body)?;
                 let (Some(partition), Some(row)) = (partition, row) else { return Err(Refusal::PropertiesNeedValue) };
@@ -102,23 +168,7 @@ impl Write {
                 } else {
                     entity.clone()
                 };
-                Ok(Self { table, operation: Operation::Insert(entity), inserted: Some((echo, prefer, metadata)) })
-            }
-            (verb @ (Verb::Put | Verb::Merge | Verb::Delete), Resource::Entity { table, partition, row }) => {
-                let key = EntityKey::parse(&partition, &row)?;
-                let condition = asked.if_match.map(condition).transpose()?;
-                if verb == Verb::Delete {
-                    let operation = Operation::Delete(key, condition.ok_or(Refusal::MissingHeader)?);
-                    return Ok(Self { table, operation, inserted: None });
-                }
-                let entity = Entity::new(key, received(asked.content_type, asked.body)?.properties);
-                let operation = match (verb, condition) {
-                    (Verb::Put, Some(condition)) => Operation::Replace(entity, condition),
-                    (Verb::Put, None) => Operation::InsertOrReplace(entity),
-                    (_, Some(condition)) => Operation::Merge(entity, condition),
-                    (_, None) => Operation::InsertOrMerge(entity),
-                };
-                Ok(Self { table, operation, inserted: None })
+                Ok(Self { kind, table, operation: Operation::Insert(entity), inserted: Some((echo, prefer, metadata)) })
             }
             _ => Err(Refusal::WrongVerb),
         }
@@ -128,26 +178,8 @@ impl Write {
     /// When the client may not.
     pub fn check(&self, access: &Access) -> RestResult<()> {
         let key = self.operation.key();
-        let action = match &self.operation {
-            Operation::Insert(_) => EntityAction::Add,
-            Operation::Merge(..) | Operation::Replace(..) => EntityAction::Update,
-            Operation::InsertOrMerge(_) | Operation::InsertOrReplace(_) => EntityAction::Upsert,
-            Operation::Delete(..) => EntityAction::Delete,
-        };
         let (partition, row) = (key.partition.as_str(), key.row.as_str());
-        access.check(Need::Entity { table: &self.table, partition, row, action })
-    }
-
-    /// What it is counted as.
-    pub fn counted(&self) -> counters::Operation {
-        match &self.operation {
-            Operation::Insert(_) => counters::Operation::InsertEntity,
-            Operation::Merge(..) => counters::Operation::MergeEntity,
-            Operation::Replace(..) => counters::Operation::UpdateEntity,
-            Operation::InsertOrMerge(_) => counters::Operation::InsertOrMergeEntity,
-            Operation::InsertOrReplace(_) => counters::Operation::InsertOrReplaceEntity,
-            Operation::Delete(..) => counters::Operation::DeleteEntity,
-        }
+        access.check(Need::Entity { table: &self.table, partition, row, action: self.kind.action() })
     }
 
     /// Takes the operation out, and leaves what the answer needs.

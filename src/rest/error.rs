@@ -75,6 +75,11 @@ pub enum Refusal {
     InvalidAuthentication,
     #[error("The server does not take tokens: it knows no issuer of any.")]
     NoTokens,
+    /// Whose tokens hold here, and for whom.
+    #[error(
+        "Server failed to authenticate the request. Please refer to the information in the www-authenticate header."
+    )]
+    InvalidToken { issuer: String, audience: String },
     #[error(
         "Server failed to authenticate the request. Make sure the value of Authorization header is formed correctly \
          including the signature."
@@ -155,7 +160,7 @@ impl Refusal {
             R::InvalidQueryParameter => (StatusCode::BAD_REQUEST, "InvalidQueryParameterValue"),
             R::InvalidXml => (StatusCode::BAD_REQUEST, "InvalidXmlDocument"),
             R::InvalidAuthentication => (StatusCode::BAD_REQUEST, "InvalidAuthenticationInfo"),
-            R::NoTokens => (StatusCode::UNAUTHORIZED, "InvalidAuthenticationInfo"),
+            R::NoTokens | R::InvalidToken { .. } => (StatusCode::UNAUTHORIZED, "InvalidAuthenticationInfo"),
             R::NotAuthenticated => (StatusCode::FORBIDDEN, "AuthenticationFailed"),
             R::NotAuthorized => (StatusCode::FORBIDDEN, "AuthorizationFailure"),
             R::NoPermission => (StatusCode::FORBIDDEN, "AuthorizationPermissionMismatch"),

@@ -1,21 +1,24 @@
 //! One request, from its head to its answer: who it is of, what it is of, who does it.
 
 use std::net::SocketAddr;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::header::USER_AGENT;
-use hyper::{HeaderMap, Method, Response, Uri};
+use hyper::body::Incoming;
+use hyper::header::{EXPECT, USER_AGENT};
+use hyper::http::request::Parts;
+use hyper::{Method, Response};
 use tablegate_store::model::TableName;
 
 use crate::address::Resource;
 use crate::answer::Answer;
 use crate::auth::{Access, Circumstances, EntityAction, Need, authorize};
+use crate::body::Body;
 use crate::coordinator::{Call, Client, Ended};
 use crate::counters::Operation;
 use crate::door::{Door, patience};
-use crate::entity::{self, Asked, Write};
+use crate::entity::{self, Asked, Kind, Write};
 use crate::error::{Refusal, RestResult};
 use crate::head::{Head, Verb};
 use crate::{acl, batch, cors, query, service, tables};
@@ -32,27 +35,20 @@ pub(crate) struct Way<'a> {
     pub client: Option<&'a dyn Client>,
 }
 
-/// A request as it came in.
-pub(crate) struct Received {
-    pub method: Method,
-    pub uri: Uri,
-    pub headers: HeaderMap,
-    /// Or why it was not read.
-    pub body: RestResult<Bytes>,
-}
-
 /// What is found out of a request on its way, for those who count and watch.
 #[derive(Default)]
 struct Known {
     operation: Option<Operation>,
     shape: String,
+    /// Bytes of its body.
+    received: usize,
 }
 
 /// Answers a request. Nothing that it says makes this fail.
-pub(crate) async fn answer(door: &Door, way: Way<'_>, received: Received) -> Response<Full<Bytes>> {
+pub(crate) async fn answer(door: &Door, way: Way<'_>, parts: Parts, body: Incoming) -> Response<Full<Bytes>> {
     let (began, id) = (Instant::now(), door.requests.next());
-    let Received { method, uri, headers, body } = received;
-    let bytes_received = body.as_ref().map_or(0, Bytes::len);
+    let Parts { method, uri, headers, .. } = parts;
+    let mut body = Body::new(body, headers.contains_key(EXPECT));
     let client_request = headers.get("x-ms-client-request-id").cloned();
     let is_account = |name: &str| door.accounts.keys(name).is_ok_and(|keys| keys.is_some());
     let head = Head::new(method, &uri, headers, way.is_encrypted, is_account);
@@ -61,7 +57,7 @@ pub(crate) async fn answer(door: &Door, way: Way<'_>, received: Received) -> Res
         Err(refusal) => (Answer::refusal(refusal, id, false), DEFAULT_VERSION.to_owned()),
         Ok(head) => {
             let version = head.version().ok().flatten().unwrap_or(DEFAULT_VERSION).to_owned();
-            let answered = carry_out(door, head, way, body, &mut known).await;
+            let answered = carry_out(door, head, way, &mut body, &mut known).await;
             let mut answer = answered.unwrap_or_else(|refusal| {
                 // About the service itself it speaks XML.
                 let in_xml = head.query.get("comp").is_some();
@@ -71,11 +67,12 @@ pub(crate) async fn answer(door: &Door, way: Way<'_>, received: Received) -> Res
             (answer, version)
         }
     };
+    body.discard();
     let operation = known.operation.unwrap_or(Operation::Unknown);
     let status = answer.status.as_u16();
     door.counters.add(operation, status, began.elapsed());
     door.counters.add_entities(answer.entities, answer.scanned);
-    door.counters.add_bytes(bytes_received, answer.body.len());
+    door.counters.add_bytes(known.received, answer.body.len());
     tracing::debug!(
         peer = %way.peer, request = %id, operation = operation.name(), shape = known.shape, status,
         entities = answer.entities, scanned = answer.scanned, took = ?began.elapsed(), "answered"
@@ -84,13 +81,7 @@ pub(crate) async fn answer(door: &Door, way: Way<'_>, received: Received) -> Res
 }
 
 /// Finds out what a request is, whether it may be, and does it.
-async fn carry_out(
-    door: &Door,
-    head: &Head,
-    way: Way<'_>,
-    body: RestResult<Bytes>,
-    known: &mut Known,
-) -> RestResult<Answer> {
+async fn carry_out(door: &Door, head: &Head, way: Way<'_>, body: &mut Body, known: &mut Known) -> RestResult<Answer> {
     let verb = head.verb()?;
     if verb == Verb::Options {
         known.operation = Some(Operation::Preflight);
@@ -103,16 +94,25 @@ async fn carry_out(
         is_encrypted: way.is_encrypted,
         keys: keys.as_deref(),
         policies: &door.own,
+        tokens: door.tokens.as_ref(),
     };
     let access = authorize(head, &circumstances).await?;
     head.version()?;
-    let body = body?;
-    let request = Request { door, head, access: &access, body: &body, verb };
-    let task = request.task()?;
+    let task = Task::of(head, verb)?;
     (known.operation, known.shape) = (Some(task.operation()), task.shape());
     if head.is_secondary && !task.is_read() {
         return Err(Refusal::ReadOnly);
     }
+    task.check(&access)?;
+    let patience = patience(head)?;
+    // Only now: who may not send one is answered without.
+    let body = match task.is_read() {
+        true => None,
+        false => Some(body.read(&door.room, patience).await?),
+    };
+    let body = body.as_ref().map_or(&[][..], |body| &body.bytes[..]);
+    known.received = body.len();
+    let request = Request { door, head, access: &access, body, patience };
     let call = Call {
         account: &head.account,
         user_agent: head.header(USER_AGENT.as_str()).unwrap_or_default(),
@@ -134,7 +134,7 @@ async fn carry_out(
     done
 }
 
-/// What a request is about to do.
+/// What a request is about to do, as its head says.
 enum Task {
     GetProperties,
     SetProperties,
@@ -146,7 +146,7 @@ enum Task {
     SetAcl(TableName),
     Query(TableName),
     Get { table: TableName, partition: String, row: String },
-    Write(Box<Write>),
+    Write { kind: Kind, table: TableName, verb: Verb, resource: Resource },
     Batch,
 }
 
@@ -155,80 +155,33 @@ struct Request<'a> {
     head: &'a Head,
     access: &'a Access,
     body: &'a [u8],
-    verb: Verb,
+    patience: Duration,
 }
 
 impl Request<'_> {
-    fn task(&self) -> RestResult<Task> {
-        let parameter = |name| self.head.query.get(name);
-        let resource = self.head.resource()?;
-        match (resource, self.verb, parameter("comp")) {
-            (Resource::Service, verb, Some(comp)) if parameter("restype") == Some("service") => match (verb, comp) {
-                (Verb::Get, "properties") => Ok(Task::GetProperties),
-                (Verb::Put, "properties") => Ok(Task::SetProperties),
-                (Verb::Get, "stats") if self.head.is_secondary => Ok(Task::Stats),
-                (_, "properties" | "stats") => Err(Refusal::WrongVerb),
-                _ => Err(Refusal::InvalidQueryParameter),
-            },
-            (Resource::Service, _, _) => Err(Refusal::InvalidInput),
-            (Resource::Tables, Verb::Get, _) => Ok(Task::QueryTables),
-            (Resource::Tables, Verb::Post, _) => Ok(Task::CreateTable),
-            (Resource::TableEntry(name), Verb::Delete, _) => Ok(Task::DeleteTable(name)),
-            (Resource::Batch, Verb::Post, _) => Ok(Task::Batch),
-            (Resource::Table(table), Verb::Get, Some("acl")) => Ok(Task::GetAcl(table)),
-            (Resource::Table(table), Verb::Put, Some("acl")) => Ok(Task::SetAcl(table)),
-            (Resource::Table(table), Verb::Get, _) => Ok(Task::Query(table)),
-            (Resource::Entity { table, partition, row }, Verb::Get, _) => Ok(Task::Get { table, partition, row }),
-            (resource @ (Resource::Table(_) | Resource::Entity { .. }), verb, _) => {
-                Write::read(Asked::of(self.head, verb, resource, self.body)).map(|write| Task::Write(Box::new(write)))
-            }
-            _ => Err(Refusal::WrongVerb),
-        }
-    }
-
     async fn run(&self, task: Task, call: Call<'_>) -> RestResult<Answer> {
-        let Self { door, head, access, body, .. } = *self;
-        let patience = patience(head)?;
-        let check = |need: Need<'_>| access.check(need);
+        let Self { door, head, access, body, patience } = *self;
         match task {
-            Task::GetProperties => {
-                check(Need::ReadService)?;
-                service::get(&door.own).await
-            }
-            Task::SetProperties => {
-                check(Need::WriteService)?;
-                service::set(&door.own, body).await
-            }
-            Task::Stats => check(Need::ReadService).map(|()| service::stats(door.clock.now())),
-            Task::QueryTables => {
-                check(Need::ListTables)?;
-                tables::query(door, head).await
-            }
-            Task::CreateTable => {
-                check(Need::CreateTable)?;
-                tables::create(door, head, body).await
-            }
-            Task::DeleteTable(name) => {
-                check(Need::DeleteTable)?;
-                tables::delete(door, &name, patience).await
-            }
+            Task::GetProperties => service::get(&door.own).await,
+            Task::SetProperties => service::set(&door.own, body).await,
+            Task::Stats => Ok(service::stats(door.clock.now())),
+            Task::QueryTables => tables::query(door, head).await,
+            Task::CreateTable => tables::create(door, head, body).await,
+            Task::DeleteTable(name) => tables::delete(door, &name, patience).await,
             Task::GetAcl(table) => {
-                check(Need::TableAcl)?;
                 door.check_there(&table).await?;
                 acl::get(&door.own, &table).await
             }
             Task::SetAcl(table) => {
-                check(Need::TableAcl)?;
                 door.check_there(&table).await?;
                 acl::set(&door.own, &table, body).await
             }
             Task::Query(table) => query::query(door, head, &table, access).await,
-            Task::Get { table, partition, row } => {
-                let action = EntityAction::Read;
-                check(Need::Entity { table: &table, partition: &partition, row: &row, action })?;
-                entity::get(door, head, &table, &partition, &row).await
+            Task::Get { table, partition, row } => entity::get(door, head, &table, &partition, &row).await,
+            Task::Write { verb, resource, .. } => {
+                let write = Write::read(Asked::of(head, verb, resource, body))?;
+                entity::write(door, head, write, access, patience).await
             }
-            Task::Write(write) => entity::write(door, head, *write, access, patience).await,
             Task::Batch => {
                 let sent = batch::run(door, head, body, access, patience).await?;
                 if let Some(broken) = &sent.broken {
@@ -241,6 +194,60 @@ impl Request<'_> {
 }
 
 impl Task {
+    fn of(head: &Head, verb: Verb) -> RestResult<Self> {
+        let parameter = |name| head.query.get(name);
+        let resource = head.resource()?;
+        match (resource, verb, parameter("comp")) {
+            (Resource::Service, verb, Some(comp)) if parameter("restype") == Some("service") => match (verb, comp) {
+                (Verb::Get, "properties") => Ok(Task::GetProperties),
+                (Verb::Put, "properties") => Ok(Task::SetProperties),
+                (Verb::Get, "stats") if head.is_secondary => Ok(Task::Stats),
+                (_, "properties" | "stats") => Err(Refusal::WrongVerb),
+                _ => Err(Refusal::InvalidQueryParameter),
+            },
+            (Resource::Service, _, _) => Err(Refusal::InvalidInput),
+            (Resource::Tables, Verb::Get, _) => Ok(Task::QueryTables),
+            (Resource::Tables, Verb::Post, _) => Ok(Task::CreateTable),
+            (Resource::TableEntry(name), Verb::Delete, _) => Ok(Task::DeleteTable(name)),
+            (Resource::Batch, Verb::Post, _) => Ok(Task::Batch),
+            (Resource::Table(table), Verb::Get, Some("acl")) => Ok(Task::GetAcl(table)),
+            (Resource::Table(table), Verb::Put, Some("acl")) => Ok(Task::SetAcl(table)),
+            (Resource::Table(table), Verb::Get, _) => Ok(Task::Query(table)),
+            (Resource::Entity { table, partition, row }, Verb::Get, _) => Ok(Task::Get { table, partition, row }),
+            (resource, verb, _) => {
+                let kind = Kind::of(verb, &resource, head.header("if-match").is_some())?;
+                let (Resource::Table(table) | Resource::Entity { table, .. }) = &resource else {
+                    return Err(Refusal::WrongVerb);
+                };
+                Ok(Task::Write { kind, table: table.clone(), verb, resource })
+            }
+        }
+    }
+
+    /// Whether the client may, as far as the head tells: which entities are meant is in the body, for those that are inserted and
+    /// for transactions.
+    ///
+    /// # Errors
+    /// When it may not.
+    fn check(&self, access: &Access) -> RestResult<()> {
+        let entity = |table, partition, row, action| access.check(Need::Entity { table, partition, row, action });
+        match self {
+            Task::GetProperties | Task::Stats => access.check(Need::ReadService),
+            Task::SetProperties => access.check(Need::WriteService),
+            Task::QueryTables => access.check(Need::ListTables),
+            Task::CreateTable => access.check(Need::CreateTable),
+            Task::DeleteTable(_) => access.check(Need::DeleteTable),
+            Task::GetAcl(_) | Task::SetAcl(_) => access.check(Need::TableAcl),
+            Task::Query(table) => access.check(Need::Query(table)),
+            Task::Get { table, partition, row } => entity(table, partition, row, EntityAction::Read),
+            Task::Write { kind, table, resource, .. } => match resource {
+                Resource::Entity { partition, row, .. } => entity(table, partition, row, kind.action()),
+                _ => access.check(Need::Insert(table)),
+            },
+            Task::Batch => Ok(()),
+        }
+    }
+
     fn operation(&self) -> Operation {
         match self {
             Task::GetProperties => Operation::GetServiceProperties,
@@ -253,7 +260,7 @@ impl Task {
             Task::SetAcl(_) => Operation::SetTableAcl,
             Task::Query(_) => Operation::QueryEntities,
             Task::Get { .. } => Operation::GetEntity,
-            Task::Write(write) => write.counted(),
+            Task::Write { kind, .. } => kind.counted(),
             Task::Batch => Operation::EntityGroupTransaction,
         }
     }
@@ -270,7 +277,7 @@ impl Task {
             | Task::CreateTable
             | Task::DeleteTable(_)
             | Task::SetAcl(_)
-            | Task::Write(_)
+            | Task::Write { .. }
             | Task::Batch => false,
         }
     }
@@ -287,17 +294,14 @@ impl Task {
             Task::SetAcl(table) => format!("PUT {table}?comp=acl"),
             Task::Query(table) => format!("GET {table}(query)"),
             Task::Get { table, .. } => format!("GET {table}(point)"),
-            Task::Write(write) => {
-                let table = &write.table;
-                match write.counted() {
-                    Operation::InsertEntity => format!("POST {table}"),
-                    Operation::UpdateEntity => format!("PUT {table}(point)"),
-                    Operation::MergeEntity => format!("MERGE {table}(point)"),
-                    Operation::InsertOrReplaceEntity => format!("PUT {table}(upsert)"),
-                    Operation::InsertOrMergeEntity => format!("MERGE {table}(upsert)"),
-                    _ => format!("DELETE {table}(point)"),
-                }
-            }
+            Task::Write { kind, table, .. } => match kind {
+                Kind::Insert => format!("POST {table}"),
+                Kind::Replace => format!("PUT {table}(point)"),
+                Kind::Merge => format!("MERGE {table}(point)"),
+                Kind::InsertOrReplace => format!("PUT {table}(upsert)"),
+                Kind::InsertOrMerge => format!("MERGE {table}(upsert)"),
+                Kind::Delete => format!("DELETE {table}(point)"),
+            },
             Task::Batch => "POST $batch".to_owned(),
         }
     }

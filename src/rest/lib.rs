@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! server     connections: how many, how long, TLS
-//! handler    one request: who it is of (auth, accounts), what it is of (head, address), who does it
+//! handler    one request: who it is of (auth, accounts), what it is of (head, address), who does it; body, once that is known
 //! tables, entity, query, batch (multipart), acl, service (cors, xml)      the operations
 //! filter, edm, token                                                      what travels in them
 //! door       what requests share: the store, those to agree with (coordinator), bounds (throttle), counts
@@ -21,6 +21,7 @@ mod address;
 mod answer;
 mod auth;
 mod batch;
+mod body;
 mod coordinator;
 mod cors;
 mod counters;
@@ -59,6 +60,9 @@ use tokio_util::sync::CancellationToken;
 pub use self::accounts::{
     AccountKey, Accounts, AccountsError, AccountsFile, EMULATOR_ACCOUNT, EMULATOR_KEY, KeyNumber,
 };
+use self::auth::Tokens;
+pub use self::auth::{KeyFile, KeySource, TokenConfig};
+use self::body::Room;
 pub use self::coordinator::{Alone, Broken, Call, Client, Coordinator, Ended, Locked, Objection, Rule};
 pub use self::counters::{Counters, Operation, OperationFigures};
 use self::door::{AccountBook, Door, RequestNumbers};
@@ -75,7 +79,11 @@ pub struct RestConfig {
     pub tls: Option<Arc<ServerConfig>>,
     /// Clients on other machines may connect without TLS.
     pub insecure: bool,
+    /// Whose tokens are let in; nobody's without.
+    pub tokens: Option<TokenConfig>,
     pub max_connections: usize,
+    /// Bytes of bodies that are in memory at one time.
+    pub max_body_bytes: usize,
     /// Refuse what is beyond the service's scalability targets.
     pub throttles: bool,
     pub drain_timeout: Duration,
@@ -89,7 +97,9 @@ impl Default for RestConfig {
             accounts: None,
             tls: None,
             insecure: false,
+            tokens: None,
             max_connections: 1000,
+            max_body_bytes: 64 << 20,
             throttles: false,
             drain_timeout: Duration::from_secs(10),
             counters: Arc::default(),
@@ -150,12 +160,18 @@ pub async fn serve(
 ) -> io::Result<()> {
     let address = listener.local_addr()?;
     check_listen_address(address, &config).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+    let tokens = config.tokens.map(Tokens::new);
+    if let Some(tokens) = &tokens {
+        tokens.prepare().await;
+    }
     let door = Door {
         own: Own::new(Arc::clone(&store)),
         store,
         coordinator,
         clock,
         accounts: AccountBook::new(config.accounts.map(AccountsFile::new), is_loopback(address)),
+        tokens,
+        room: Room::new(config.max_body_bytes),
         throttle: config.throttles.then(Throttle::default),
         counters: config.counters,
         requests: RequestNumbers::new(),

@@ -5,14 +5,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::{BodyExt, Limited};
 use hyper::Request;
-use hyper::body::{Body as _, Incoming};
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tablegate_store::model::limits::EGT_MAX_BYTES;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
@@ -20,16 +17,13 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use crate::door::Door;
-use crate::error::{Refusal, RestResult};
-use crate::handler::{self, Received, Way};
+use crate::handler::{self, Way};
 
 /// Longest head of a request: addresses and filters stand in it.
 const HEAD_BYTES: usize = 64 << 10;
 const HEADERS_MAX: usize = 100;
 /// Time a client has between two requests, and to send the head of one.
 const HEAD_TIME: Duration = Duration::from_secs(120);
-/// Time it has to send a body, as the service gives it.
-const BODY_TIME: Duration = Duration::from_secs(30);
 /// Time for a handshake.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 /// Pause after a failed accept, so that running out of file descriptors does not become a busy loop.
@@ -96,20 +90,23 @@ impl Server {
         let peer = way.peer;
         match &self.tls {
             None => self.talk(stream, way, stop).await,
-            Some(acceptor) => match tokio::time::timeout(HANDSHAKE_TIME, acceptor.accept(stream)).await {
-                Ok(Ok(stream)) => self.talk(stream, way, stop).await,
-                Ok(Err(error)) => tracing::info!(%peer, %error, "no TLS handshake"),
-                Err(_) => tracing::info!(%peer, "no TLS handshake in time"),
-            },
+            Some(acceptor) => {
+                let shaken = tokio::time::timeout(HANDSHAKE_TIME, acceptor.accept(stream));
+                match stop.run_until_cancelled(shaken).await {
+                    // Nothing was asked yet.
+                    None => {}
+                    Some(Ok(Ok(stream))) => self.talk(stream, way, stop).await,
+                    Some(Ok(Err(error))) => tracing::info!(%peer, %error, "no TLS handshake"),
+                    Some(Err(_)) => tracing::info!(%peer, "no TLS handshake in time"),
+                }
+            }
         }
     }
 
     async fn talk(&self, stream: impl AsyncRead + AsyncWrite + Unpin, way: Way<'_>, stop: CancellationToken) {
         let answer = service_fn(|request: Request<Incoming>| async move {
             let (parts, body) = request.into_parts();
-            let body = read_body(body).await;
-            let received = Received { method: parts.method, uri: parts.uri, headers: parts.headers, body };
-            Ok::<_, Infallible>(handler::answer(&self.door, way, received).await)
+            Ok::<_, Infallible>(handler::answer(&self.door, way, parts, body).await)
         });
         let mut http = http1::Builder::new();
         http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).max_buf_size(HEAD_BYTES).max_headers(HEADERS_MAX);
@@ -125,22 +122,6 @@ impl Server {
         if let Err(error) = ended {
             tracing::debug!(peer = %way.peer, %error, "a connection of the REST protocol ended early");
         }
-    }
-}
-
-/// Reads a body that is no longer than that of a transaction may be, and sent in time.
-async fn read_body(body: Incoming) -> RestResult<Bytes> {
-    if body.is_end_stream() {
-        return Ok(Bytes::new());
-    }
-    if body.size_hint().lower() > EGT_MAX_BYTES as u64 {
-        return Err(Refusal::BodyTooLarge);
-    }
-    match tokio::time::timeout(BODY_TIME, Limited::new(body, EGT_MAX_BYTES).collect()).await {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => Err(Refusal::BodyTooLarge),
-        Ok(Err(_)) => Err(Refusal::InvalidInput),
-        Err(_) => Err(Refusal::TimedOut),
     }
 }
 

@@ -28,7 +28,7 @@ const MEMBERS: &[(&str, &[&str])] = &[
 /// Every dependency, and the parts of `src/` that may use it. A dependency that is not listed is refused.
 const CRATES: &[(&str, &[&str])] = &[
     ("arrow", &["store", "backends", "types", "sql", "pg"]),
-    ("async_trait", &["store", "backends", "sql", "pg", "rest", "cli/doors"]),
+    ("async_trait", &["store", "backends", "sql", "pg", "rest", "cli/doors", "cli/token_keys"]),
     // Tokens of Entra ID, with the feature `entra` alone.
     ("azure_core", &["backends/azure/entra"]),
     ("azure_identity", &["backends/azure/entra"]),
@@ -57,8 +57,8 @@ const CRATES: &[(&str, &[&str])] = &[
     ("prometheus_client", &["cli/metrics"]),
     ("regex_automata", &["types"]),
     ("reqwest", &["backends/azure"]),
-    // Random bytes, HMAC and SHA-256: of passwords, of requests.
-    ("ring", &["backends/azure", "pg/auth", "rest/accounts"]),
+    // Random bytes, HMAC and SHA-256: of passwords, of requests; signatures of tokens.
+    ("ring", &["backends/azure", "pg/auth", "rest/accounts", "rest/auth/token"]),
     ("rustls_platform_verifier", &["backends/azure"]),
     ("rpassword", &["cli"]),
     ("rustix", &["backends/embedded"]),

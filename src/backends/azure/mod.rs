@@ -10,6 +10,7 @@
 //! scan, reorder             their pages, and the entities in our order
 //! commit, outcome           writes, and what became of them when the answer is lost
 //! tables, observed, sample  which tables there are, and what they have
+//! document                  what is public behind a URL, by the same client
 //! ```
 //!
 //! It promises what the service does and no more: others write to it at any time, a view is that of one partition for one
@@ -18,6 +19,7 @@
 mod account;
 mod client;
 mod commit;
+mod document;
 mod entity;
 #[cfg(feature = "entra")]
 mod entra;
@@ -45,6 +47,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 pub use self::account::{AccountError, AzureAccount, Credential, ServiceKind};
+pub use self::document::PublicDocument;
 
 #[cfg(feature = "entra")]
 pub use self::entra::Entra;

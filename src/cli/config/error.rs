@@ -46,6 +46,8 @@ pub enum ConfigError {
     NotReadOnly { at: Origin },
     #[error("tls_cert and tls_key go together: both are needed, or neither")]
     HalfTls,
+    #[error("rest_token_issuer and rest_token_keys go together: both are needed, or neither")]
+    HalfIssuer,
     #[error("{at}: TLS cannot be required without a certificate; give --tls-cert and --tls-key")]
     NoTls { at: Origin },
     #[error("{at}: metrics need an address of their own, {address} is where clients connect")]

@@ -131,6 +131,19 @@ fn tls_needs_a_certificate_and_its_key() {
 }
 
 #[test]
+fn an_issuer_of_tokens_has_keys() {
+    let text = |text: &str| Some(text.to_owned());
+    let issuer = ServeArgs { rest_token_issuer: text("https://i"), ..ServeArgs::default() };
+    let keys = ServeArgs { rest_token_keys: text("k.json"), ..ServeArgs::default() };
+    for half in [&issuer, &keys] {
+        assert!(message(load(half, &[])).contains("rest_token_issuer and rest_token_keys go together"));
+    }
+    let both = load(&keys, &[("TABLEGATE_REST_TOKEN_ISSUER", "https://i")]).unwrap().rest_tokens.unwrap();
+    assert_eq!((both.issuer.as_str(), both.audience.as_str()), ("https://i", "https://storage.azure.com"));
+    assert_eq!(load(&ServeArgs::default(), &[]).unwrap().rest_tokens, None);
+}
+
+#[test]
 fn metrics_are_off_or_at_an_address_of_their_own() {
     let metrics = |text: &str| load(&ServeArgs { metrics: Some(text.to_owned()), ..ServeArgs::default() }, &[]);
     assert_eq!(load(&ServeArgs::default(), &[]).unwrap().metrics, None);

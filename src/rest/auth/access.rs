@@ -3,6 +3,7 @@
 use tablegate_store::model::{Cut, Span, TableName};
 use tablegate_types::key_set::{KeySet, Slab};
 
+use super::token::Role;
 use crate::error::{Refusal, RestResult};
 
 /// What a client has shown that it may.
@@ -10,6 +11,8 @@ use crate::error::{Refusal, RestResult};
 pub(crate) enum Access {
     /// It has a key of the account.
     Owner,
+    /// It has a token.
+    Token(Role),
     Sas(Grant),
 }
 
@@ -58,6 +61,8 @@ pub(crate) enum Need<'a> {
     /// Who may what with a table is the owner's alone.
     TableAcl,
     Query(&'a TableName),
+    /// An entity is added to the table: which one is not known yet.
+    Insert(&'a TableName),
     Entity {
         table: &'a TableName,
         partition: &'a str,
@@ -70,7 +75,11 @@ impl Access {
     /// # Errors
     /// When the client may not.
     pub fn check(&self, need: Need<'_>) -> RestResult<()> {
-        let Access::Sas(Grant { scope, permissions }) = self else { return Ok(()) };
+        let Grant { scope, permissions } = match self {
+            Access::Owner => return Ok(()),
+            Access::Token(role) => return of_role(*role, need),
+            Access::Sas(grant) => grant,
+        };
         match scope {
             Scope::Account { resource_types } => {
                 let (resource_type, letters) = of_account(need).ok_or(Refusal::NotAuthorized)?;
@@ -81,6 +90,7 @@ impl Access {
             }
             Scope::Table { table, keys } => match need {
                 Need::Query(asked) if asked == table => has_one_of(permissions, &["r"]),
+                Need::Insert(asked) if asked == table => has_one_of(permissions, &[EntityAction::Add.letters()]),
                 Need::Entity { table: asked, partition, row, action } if asked == table => {
                     has_one_of(permissions, &[action.letters()])?;
                     if keys.contain(partition, row) { Ok(()) } else { Err(Refusal::NotAuthorized) }
@@ -94,9 +104,19 @@ impl Access {
     pub fn keys(&self) -> KeySet {
         match self {
             Access::Sas(Grant { scope: Scope::Table { keys, .. }, .. }) => keys.set(),
-            Access::Owner | Access::Sas(_) => KeySet::All,
+            Access::Owner | Access::Token(_) | Access::Sas(_) => KeySet::All,
         }
     }
+}
+
+/// Roles are about tables and what is in them.
+fn of_role(role: Role, need: Need<'_>) -> RestResult<()> {
+    let least = match need {
+        Need::ReadService | Need::WriteService | Need::TableAcl => return Err(Refusal::NotAuthorized),
+        Need::ListTables | Need::Query(_) | Need::Entity { action: EntityAction::Read, .. } => Role::Reader,
+        Need::CreateTable | Need::DeleteTable | Need::Insert(_) | Need::Entity { .. } => Role::Contributor,
+    };
+    if role >= least { Ok(()) } else { Err(Refusal::NoPermission) }
 }
 
 /// Which type of resource it is, and alternatives of permissions, each of which is enough.
@@ -109,6 +129,7 @@ fn of_account(need: Need<'_>) -> Option<(char, &'static [&'static str])> {
         Need::DeleteTable => ('c', &["d"]),
         Need::TableAcl => return None,
         Need::Query(_) => ('o', &["r"]),
+        Need::Insert(_) => ('o', &["a"]),
         Need::Entity { action, .. } => match action {
             EntityAction::Read => ('o', &["r"]),
             EntityAction::Add => ('o', &["a"]),

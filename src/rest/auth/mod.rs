@@ -8,6 +8,7 @@ mod sas;
 mod shared_key;
 #[cfg(test)]
 mod tests;
+mod token;
 
 use std::net::SocketAddr;
 
@@ -16,6 +17,8 @@ use tablegate_store::model::EdmDateTime;
 
 pub(crate) use self::access::{Access, EntityAction, Need};
 pub(crate) use self::sas::{Policy, StoredPolicies};
+pub(crate) use self::token::Tokens;
+pub use self::token::{KeyFile, KeySource, TokenConfig};
 use crate::accounts::{AccountKey, AccountKeys};
 use crate::error::{Refusal, RestResult};
 use crate::head::Head;
@@ -32,6 +35,8 @@ pub(crate) struct Circumstances<'a> {
     pub keys: Option<&'a AccountKeys>,
     /// Where policies are that a shared access signature names.
     pub policies: &'a dyn StoredPolicies,
+    /// Whose tokens are let in, if anybody's.
+    pub tokens: Option<&'a Tokens>,
 }
 
 /// Finds out what a request may do.
@@ -42,12 +47,21 @@ pub(crate) async fn authorize(head: &Head, circumstances: &Circumstances<'_>) ->
     match head.headers.get(AUTHORIZATION) {
         Some(header) => {
             let header = header.to_str().map_err(|_| Refusal::InvalidAuthentication)?;
+            if let Some(token) = bearer(header) {
+                let tokens = circumstances.tokens.ok_or(Refusal::NoTokens)?;
+                return tokens.check(token, circumstances).await;
+            }
             shared_key::check(head, header, circumstances)?;
             Ok(Access::Owner)
         }
         None if head.query.get("sig").is_some() => sas::check(head, circumstances).await.map(Access::Sas),
         None => Err(Refusal::NotAuthenticated),
     }
+}
+
+fn bearer(header: &str) -> Option<&str> {
+    let (scheme, token) = header.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("Bearer").then_some(token.trim())
 }
 
 /// Whether one of the account's keys has signed the text. Where there is no account it takes as long, and is not so.

@@ -17,9 +17,6 @@ const TICKS_PER_SECOND: i64 = 10_000_000;
 /// When it is none that is known, or does not hold.
 pub(super) fn check(head: &Head, header: &str, circumstances: &Circumstances<'_>) -> RestResult<()> {
     let (scheme, credentials) = header.split_once(' ').ok_or(Refusal::InvalidAuthentication)?;
-    if scheme.eq_ignore_ascii_case("Bearer") {
-        return Err(Refusal::NoTokens);
-    }
     let (account, signature) = credentials.trim().split_once(':').ok_or(Refusal::InvalidAuthentication)?;
     let date = head.header("x-ms-date").or_else(|| head.header(DATE.as_str())).ok_or(Refusal::NotAuthenticated)?;
     let text = match scheme {

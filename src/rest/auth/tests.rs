@@ -44,6 +44,7 @@ async fn asked(method: &str, uri: &str, headers: &[(&'static str, &str)]) -> Res
         is_encrypted: false,
         keys: (head.account == "shop").then_some(&keys),
         policies: &OnePolicy,
+        tokens: None,
     };
     authorize(&head, &circumstances).await
 }
