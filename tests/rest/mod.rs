@@ -1,6 +1,8 @@
 //! The door for the Azure SDKs: the SDKs of Python and JavaScript as their users use them, and both doors at once.
 
 mod both_doors;
+mod drain;
+mod tokens;
 
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
@@ -36,10 +38,12 @@ fn passes(mut client: Command) {
     for segments in [["--segment-rows", "off"], ["--segment-rows", "1"]] {
         let (server, address) = server(&segments);
         client.env("TABLES_CONNECTION_STRING", connection_string(address)).stdin(Stdio::null());
+        // Nothing is written beside the checks.
+        client.env("PYTHONDONTWRITEBYTECODE", "1");
         let ended = client.output().unwrap_or_else(|error| panic!("{client:?}: {error}"));
         let (out, err) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
         assert!(ended.status.success(), "{segments:?}: {out}\n{err}\nserver: {}", server.log());
-        assert!(out.lines().filter(|line| line.starts_with("ok ")).count() >= 7, "few checks: {out}\n{err}");
+        assert!(out.lines().filter(|line| line.starts_with("ok ")).count() >= 4, "few checks: {out}\n{err}");
     }
 }
 
@@ -51,10 +55,25 @@ fn python_with_azure_data_tables() {
 }
 
 #[test]
+fn python_with_azure_data_tables_in_odd_corners() {
+    let mut client = Command::new(Installed::find().python());
+    client.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/rest/python/corners.py"));
+    passes(client);
+}
+
+#[test]
 fn node_with_azure_data_tables() {
     let mut client = Command::new("node");
     client.env("NODE_PATH", Installed::find().node_modules());
     client.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/rest/node/check.js"));
+    passes(client);
+}
+
+#[test]
+fn node_with_azure_data_tables_in_odd_corners() {
+    let mut client = Command::new("node");
+    client.env("NODE_PATH", Installed::find().node_modules());
+    client.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/rest/node/corners.js"));
     passes(client);
 }
 

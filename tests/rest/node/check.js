@@ -12,28 +12,7 @@ const {
   generateAccountSas,
   odata,
 } = require("@azure/data-tables");
-
-const connection = process.env.TABLES_CONNECTION_STRING;
-const parts = Object.fromEntries(connection.split(";").filter(Boolean).map((part) => part.split(/=(.*)/s).slice(0, 2)));
-const credential = new AzureNamedKeyCredential(parts.AccountName, parts.AccountKey);
-const insecure = { allowInsecureConnection: true };
-const service = TableServiceClient.fromConnectionString(connection, insecure);
-const table = async (name) => {
-  await service.createTable(name);
-  return new TableClient(parts.TableEndpoint, name, credential, insecure);
-};
-const all = async (pages) => {
-  const found = [];
-  for await (const one of pages) found.push(one);
-  return found;
-};
-const fails = async (code, run) => {
-  await assert.rejects(run, (error) => {
-    const told = `${error.code} ${error.details?.odataError?.code} ${error.message}`;
-    assert.ok(told.includes(code), `${told} instead of ${code}`);
-    return true;
-  });
-};
+const { parts, credential, insecure, service, table, all, fails, run } = require("./common.js");
 
 const checks = {
   async "tables are made, listed and deleted"() {
@@ -153,13 +132,4 @@ const checks = {
   },
 };
 
-(async () => {
-  for (const [name, run] of Object.entries(checks)) {
-    if (process.argv[2] && !name.includes(process.argv[2])) continue;
-    await run();
-    console.log("ok", name);
-  }
-})().catch((error) => {
-  console.error(error);
-  process.exit(1);
-});
+run(checks);

@@ -1,8 +1,6 @@
 """azure-data-tables against a tablegate store, as its users use it: every operation, both kinds of keys and signatures,
 batches, pages, all types there and back."""
 
-import os
-import sys
 import uuid
 from datetime import datetime, timedelta, timezone
 
@@ -34,37 +32,7 @@ from azure.data.tables import (
     generate_table_sas,
 )
 
-CONNECTION = os.environ["TABLES_CONNECTION_STRING"]
-PARTS = dict(part.split("=", 1) for part in CONNECTION.rstrip(";").split(";"))
-ACCOUNT, KEY, ENDPOINT = PARTS["AccountName"], PARTS["AccountKey"], PARTS["TableEndpoint"]
-CREDENTIAL = AzureNamedKeyCredential(ACCOUNT, KEY)
-SOON = lambda: datetime.now(timezone.utc) + timedelta(hours=1)
-CHECKS = []
-
-
-def check(run):
-    CHECKS.append(run)
-    return run
-
-
-def fails(kind, code, run):
-    try:
-        run()
-    except kind as error:
-        told = str(getattr(error, "error_code", None)) + str(error)
-        assert code in told, f"{told} instead of {code}"
-        return error
-    raise AssertionError(f"no {kind.__name__}")
-
-
-def service():
-    return TableServiceClient.from_connection_string(CONNECTION)
-
-
-def new_table(name):
-    client = service()
-    client.create_table(name)
-    return client.get_table_client(name)
+from common import ACCOUNT, CREDENTIAL, ENDPOINT, KEY, SOON, check, fails, new_table, run_checks, service
 
 
 @check
@@ -286,8 +254,4 @@ def the_service_is_set_and_asked():
 
 
 if __name__ == "__main__":
-    for run in CHECKS:
-        if len(sys.argv) > 1 and sys.argv[1] not in run.__name__:
-            continue
-        run()
-        print("ok", run.__name__)
+    run_checks()
