@@ -82,9 +82,9 @@ def commit() -> str:
     return done.stdout.strip() or "of no commit"
 
 
-def write(markdown: str, path: Path):
-    """Replaces what stands between the marks of BENCHMARKS.md."""
-    begin, end = "<!-- begin: benches/run.sh -->\n", "<!-- end: benches/run.sh -->"
+def write(markdown: str, path: Path, script: str = "benches/run.sh"):
+    """Replaces what stands between the script's marks in BENCHMARKS.md."""
+    begin, end = f"<!-- begin: {script} -->\n", f"<!-- end: {script} -->"
     text = path.read_text()
     head, rest = text.split(begin)
     path.write_text(head + begin + markdown + end + rest.split(end)[1])

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """The door for the Azure SDKs beside Azurite: point GET, insert, entity group transactions and scans, over 1 and 16 connections.
 
-    sdk_door.py [--seconds N] [--tablegate BINARY] [--azurite FOLDER]
+    sdk_door.py [--seconds N] [--tablegate BINARY] [--azurite FOLDER] [--write]
 
-What is told is how much one processor of the server does in a second: the client, which is slower than the server, is not in it.
+It takes two minutes. What is told is how much one processor of the server does in a second: the client, which is slower than the server, is not in it.
 """
 
 import argparse
@@ -17,8 +17,11 @@ import tempfile
 import threading
 import time
 import urllib.parse
+from datetime import date
 from email.utils import formatdate
 from pathlib import Path
+
+from report import commit, machine, write
 
 ACCOUNT = "devstoreaccount1"
 # The emulators' own, which their documentation publishes.
@@ -202,6 +205,10 @@ def scan(door: Door, _make, connections: int, seconds: float) -> tuple:
     return rates(door, run, done)
 
 
+SCRIPT = "benches/tablegate_bench/sdk_door.py"
+# How many times as much a core is to do as one of Azurite's.
+TARGET = 10
+
 WORK = {
     "point GET": (measure, point_get),
     "insert": (measure, insert),
@@ -217,7 +224,9 @@ def main():
     arguments.add_argument("--tablegate", default=os.environ.get("TABLEGATE", f"{target}/release/tablegate"))
     home = Path.home() / ".cache/tablegate-azurite"
     arguments.add_argument("--azurite", type=Path, default=Path(os.environ.get("TABLEGATE_AZURITE", home)))
+    arguments.add_argument("--write", action="store_true", help="write the table into BENCHMARKS.md")
     given = arguments.parse_args()
+    rows = []
     with tempfile.TemporaryDirectory() as work:
         port, sql, other = free_port(), free_port(), free_port()
         ours = [given.tablegate, "--listen", f"127.0.0.1:{sql}", "--rest", f"127.0.0.1:{port}", "--no-sample", "--data", f"{work}/ours"]
@@ -234,9 +243,16 @@ def main():
                 for connections in (1, 16):
                     (rate, core), (their_rate, their_core) = [run(door, make, connections, given.seconds) for door in doors]
                     told = [f"{rate:,.0f}/s {core:,.0f}/core", f"{their_rate:,.0f}/s {their_core:,.0f}/core"]
-                    print(f"{name:32}{connections:>9} con{told[0]:>22}{told[1]:>22}{core / their_core:>9.1f}x", flush=True)
+                    ratio = core / their_core
+                    print(f"{name:32}{connections:>9} con{told[0]:>22}{told[1]:>22}{ratio:>9.1f}x", flush=True)
+                    met = "yes" if ratio >= TARGET else "**no**"
+                    rows.append(f"| {name} | {connections} | {told[0]} | {told[1]} | {ratio:.1f} | {met} |")
         finally:
             [door.stop() for door in doors]
+    head = f"Measured on {date.today()} with `{SCRIPT}`: {machine()}. tablegate {commit()}."
+    table = [head, "", f"| workload | connections | tablegate | Azurite | ratio of a core, >= {TARGET} | met |", "|---|---|---|---|---|---|"]
+    if given.write:
+        write("\n".join([*table, *rows]) + "\n", Path(__file__).parents[2] / "BENCHMARKS.md", SCRIPT)
 
 
 if __name__ == "__main__":
