@@ -118,12 +118,15 @@ impl EntityWalk for Sifting {
 
 impl Sifting {
     fn look_at(&mut self, batch: &RecordBatch) -> Result<(), StoreError> {
-        let may_hold: Vec<usize> = (0..batch.num_rows()).filter(|row| self.may_hold(batch, *row)).collect();
-        if may_hold.len().saturating_mul(WORTH_GETTING) > batch.num_rows() {
+        let last = batch.num_rows().saturating_sub(1);
+        // The last one is shown in any case: who looks at the clock now and then is to come to it.
+        let mut shown: Vec<usize> = (0..last).filter(|row| self.may_hold(batch, *row)).collect();
+        shown.push(last);
+        if shown.len().saturating_mul(WORTH_GETTING) > batch.num_rows().max(2 * WORTH_GETTING) {
             return self.walk_on();
         }
-        let keys = may_hold.into_iter().map(|row| self.key(batch, row)).collect::<Result<_, _>>()?;
-        self.last = Some(self.key(batch, batch.num_rows().saturating_sub(1))?);
+        let keys = shown.into_iter().map(|row| self.key(batch, row)).collect::<Result<_, _>>()?;
+        self.last = Some(self.key(batch, last)?);
         if let State::Columns { found, .. } = &mut self.state {
             *found = keys;
         }

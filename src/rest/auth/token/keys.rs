@@ -2,7 +2,7 @@
 //! that is not known, and now and then.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -47,11 +47,12 @@ impl KeySource for KeyFile {
 /// The keys of an issuer.
 pub(super) struct Keys {
     source: Arc<dyn KeySource>,
-    /// Who has to wait for new ones waits here.
-    kept: Mutex<Kept>,
+    kept: RwLock<Kept>,
+    /// One at a time asks for new ones.
+    asking: Mutex<()>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Kept {
     keys: Arc<[Key]>,
     /// When they were asked for last, with success or without.
@@ -72,7 +73,7 @@ enum Form {
 
 impl Keys {
     pub fn new(source: Arc<dyn KeySource>) -> Self {
-        Self { source, kept: Mutex::default() }
+        Self { source, kept: RwLock::default(), asking: Mutex::default() }
     }
 
     /// Whether one of the keys has signed the token.
@@ -82,27 +83,52 @@ impl Keys {
 
     /// Asks for the keys now.
     pub async fn look(&self) {
-        self.renew(&mut *self.kept.lock().await).await;
+        let _asking = self.asking.lock().await;
+        self.renew().await;
     }
 
     async fn keys_for(&self, jwt: &Jwt<'_>) -> Arc<[Key]> {
-        let mut kept = self.kept.lock().await;
-        let age = kept.asked.map(|asked| asked.elapsed());
-        let is_known = kept.keys.iter().any(|key| key.fits(jwt));
-        if age.is_none_or(|age| age > MAX_AGE || (!is_known && age > MIN_AGE)) {
-            self.renew(&mut kept).await;
+        let kept = self.kept();
+        if kept.serves(jwt) {
+            return kept.keys;
         }
-        Arc::clone(&kept.keys)
+        // Who is served by old keys does not wait while somebody asks for new ones.
+        let asking = match kept.has_key_for(jwt) {
+            true => self.asking.try_lock().ok(),
+            false => Some(self.asking.lock().await),
+        };
+        if asking.is_some() && !self.kept().serves(jwt) {
+            self.renew().await;
+        }
+        self.kept().keys
     }
 
-    async fn renew(&self, kept: &mut Kept) {
-        kept.asked = Some(Instant::now());
+    async fn renew(&self) {
         let fetched = self.source.fetch().await.and_then(|text| parse(&text));
+        // Both are replaced at once.
+        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
+        kept.asked = Some(Instant::now());
         match fetched {
             Ok(keys) => kept.keys = keys,
             // Those that were known still hold.
             Err(error) => tracing::warn!(%error, "the keys of the issuer of tokens cannot be had"),
         }
+    }
+
+    fn kept(&self) -> Kept {
+        self.kept.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Kept {
+    fn has_key_for(&self, jwt: &Jwt<'_>) -> bool {
+        self.keys.iter().any(|key| key.fits(jwt))
+    }
+
+    /// Whether nothing new is to be asked for.
+    fn serves(&self, jwt: &Jwt<'_>) -> bool {
+        let most = if self.has_key_for(jwt) { MAX_AGE } else { MIN_AGE };
+        self.asked.is_some_and(|asked| asked.elapsed() <= most)
     }
 }
 
