@@ -106,6 +106,8 @@ pub struct Engine {
     clock: Arc<dyn Clock>,
     config: EngineConfig,
     base: SessionState,
+    /// What constants are computed with that are the same in every statement.
+    timeless: ExecutionProps,
     workers: Workers,
     locks: Arc<Locks>,
     serial: Arc<Serial>,
@@ -160,6 +162,7 @@ impl Engine {
             clock,
             workers: Workers::start(config.query_threads)?,
             config,
+            timeless: moment(&base, &Moments::unknown()),
             base,
             locks,
             serial,
@@ -287,7 +290,7 @@ impl Engine {
     pub(super) fn state_with(&self, reads: Arc<Reads>, interrupt: Interrupt) -> SessionState {
         let mut config = self.base.config().clone();
         let memory = self.base.runtime_env().memory_pool.clone();
-        let statement = StatementMoments { moments: reads.moments.clone(), interrupt, memory };
+        let statement = StatementMoments { moments: reads.moments.clone(), interrupt: Some(interrupt), memory };
         config.options_mut().extensions.insert(statement);
         let config = config.with_extension(reads);
         let mut state = SessionStateBuilder::new_from_existing(self.base.clone()).with_config(config).build();
@@ -298,13 +301,12 @@ impl Engine {
 
     /// What expressions outside a plan are evaluated with in one statement.
     pub(super) fn moment(&self, moments: &Moments) -> ExecutionProps {
-        let mut options = self.base.config_options().as_ref().clone();
-        let memory = self.base.runtime_env().memory_pool.clone();
-        let statement = StatementMoments { moments: moments.clone(), interrupt: Interrupt::default(), memory };
-        options.extensions.insert(statement);
-        let mut moment = self.base.execution_props().clone();
-        moment.mark_start_execution(Arc::new(options));
-        moment
+        moment(&self.base, moments)
+    }
+
+    /// What constants are computed with that are the same in every statement.
+    pub(super) fn timeless(&self) -> &ExecutionProps {
+        &self.timeless
     }
 
     /// Memory of queries' own, for what is kept besides their plans.
@@ -357,6 +359,16 @@ impl Engine {
 fn series() -> Vec<Arc<TableFunction>> {
     let functions = SessionStateDefaults::default_table_functions().into_iter();
     functions.filter(|function| function.name() == "generate_series").collect()
+}
+
+/// What expressions outside a plan are evaluated with: these times, and the memory of queries.
+fn moment(base: &SessionState, moments: &Moments) -> ExecutionProps {
+    let mut options = base.config_options().as_ref().clone();
+    let memory = base.runtime_env().memory_pool.clone();
+    options.extensions.insert(StatementMoments { moments: moments.clone(), interrupt: None, memory });
+    let mut moment = base.execution_props().clone();
+    moment.mark_start_execution(Arc::new(options));
+    moment
 }
 
 /// The engine's own rules, and what must come before and behind them.

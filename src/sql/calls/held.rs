@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, StringArray};
+use arrow::array::{Array, ArrayData, ArrayRef, make_array};
 use arrow::buffer::Buffer;
 use bytes::Bytes;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation};
 use tablegate_types::error::SqlResult;
-use tablegate_types::functions::allowance;
+use tablegate_types::functions::{Argument, allowance};
 
 /// Columns that take less come and go without being counted, as other batches under way do.
 const COUNTED_BYTES: usize = 1 << 20;
@@ -20,21 +20,55 @@ pub(super) fn left(memory: Option<&Arc<dyn MemoryPool>>) -> usize {
     })
 }
 
-/// The same values, counted until nobody has them any longer.
+/// The same values, counted until nobody has them any longer. What a function hands on of its arguments is theirs.
 ///
 /// # Errors
 /// 53200 when there is no memory left for them.
-pub(super) fn held(values: ArrayRef, memory: Option<&Arc<dyn MemoryPool>>) -> SqlResult<ArrayRef> {
-    let (Some(texts), Some(pool)) = (values.as_any().downcast_ref::<StringArray>(), memory) else { return Ok(values) };
-    let bytes = texts.value_data().len();
-    if bytes < COUNTED_BYTES {
+pub(super) fn held(
+    values: ArrayRef,
+    arguments: &[Argument],
+    memory: Option<&Arc<dyn MemoryPool>>,
+) -> SqlResult<ArrayRef> {
+    let Some(pool) = memory else { return Ok(values) };
+    // Most are told by what they have at most.
+    if values.get_buffer_memory_size() < COUNTED_BYTES {
+        return Ok(values);
+    }
+    let data = values.to_data();
+    let bytes = data.get_slice_memory_size()?;
+    let longest = longest_buffer(&data);
+    let is_handed_on = |argument: &Argument| longest_buffer(&argument.array.to_data()) == longest;
+    if bytes < COUNTED_BYTES || arguments.iter().any(is_handed_on) {
         return Ok(values);
     }
     let reservation = MemoryConsumer::new("values of a function").register(pool);
     reservation.try_grow(bytes).map_err(|_exhausted| allowance::exceeded(bytes))?;
-    let (offsets, bytes, nulls) = texts.clone().into_parts();
-    let counted = Counted { bytes, _reservation: reservation };
-    Ok(Arc::new(StringArray::try_new(offsets, Buffer::from(Bytes::from_owner(counted)), nulls)?))
+    let mut reservation = Some(reservation);
+    let counted = counted(data, &mut reservation)?;
+    Ok(make_array(counted))
+}
+
+/// Where the longest buffer of the data is.
+fn longest_buffer(data: &ArrayData) -> Option<(usize, *const u8)> {
+    let own = data.buffers().iter().map(|buffer| (buffer.len(), buffer.as_ptr()));
+    own.chain(data.child_data().iter().filter_map(longest_buffer)).max()
+}
+
+/// The same data, in which the longest buffer holds the reservation: whoever has the values, or a part of them, has it.
+fn counted(data: ArrayData, reservation: &mut Option<MemoryReservation>) -> SqlResult<ArrayData> {
+    let longest = longest_buffer(&data);
+    if let Some(place) = data.child_data().iter().position(|child| longest_buffer(child) == longest) {
+        let mut children = data.child_data().to_vec();
+        children[place] = counted(children[place].clone(), reservation)?;
+        return Ok(data.into_builder().child_data(children).build()?);
+    }
+    let mut buffers = data.buffers().to_vec();
+    let Some(longest) = buffers.iter_mut().max_by_key(|buffer| buffer.len()) else { return Ok(data) };
+    if let Some(reservation) = reservation.take() {
+        let bytes = std::mem::replace(longest, Buffer::from(Vec::<u8>::new()));
+        *longest = Buffer::from(Bytes::from_owner(Counted { bytes, _reservation: reservation }));
+    }
+    Ok(data.into_builder().buffers(buffers).build()?)
 }
 
 /// A buffer and what it takes of the memory.
@@ -51,8 +85,13 @@ impl AsRef<[u8]> for Counted {
 
 #[cfg(test)]
 mod tests {
+    use arrow::array::ListArray;
+    use arrow::array::{Int64Array, StringArray};
+    use arrow::buffer::OffsetBuffer;
+    use arrow::datatypes::{DataType, Field};
     use datafusion::execution::memory_pool::GreedyMemoryPool;
     use tablegate_types::error::ErrorKind;
+    use tablegate_types::sql_type::SqlType;
 
     use super::*;
 
@@ -61,16 +100,36 @@ mod tests {
         let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(10 << 20));
         let texts = |bytes: usize| Arc::new(StringArray::from(vec![Some("x".repeat(bytes)), None])) as ArrayRef;
         let (given, long) = (texts(6 << 20), texts(6 << 20));
-        let counted = held(given.clone(), Some(&pool)).unwrap();
+        let counted = held(given.clone(), &[], Some(&pool)).unwrap();
         assert_eq!(counted.as_ref(), given.as_ref());
         assert_eq!((pool.reserved(), left(Some(&pool))), (6 << 20, 4 << 20));
-        assert_eq!(held(long.clone(), Some(&pool)).unwrap_err().kind, ErrorKind::OutOfMemory);
+        assert_eq!(held(long.clone(), &[], Some(&pool)).unwrap_err().kind, ErrorKind::OutOfMemory);
         let part = counted.slice(0, 1);
         drop(counted);
         assert_eq!(pool.reserved(), 6 << 20);
         drop(part);
         assert_eq!(pool.reserved(), 0);
-        held(long, Some(&pool)).unwrap();
-        held(texts(1000), Some(&pool)).unwrap();
+        held(long, &[], Some(&pool)).unwrap();
+        held(texts(1000), &[], Some(&pool)).unwrap();
+    }
+
+    #[test]
+    fn lists_are_counted_too() {
+        let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(100 << 20));
+        let numbers = Arc::new(Int64Array::from_iter_values(0..1 << 20)) as ArrayRef;
+        let field = Arc::new(Field::new_list_field(DataType::Int64, true));
+        let offsets = OffsetBuffer::from_lengths([1 << 19, 1 << 19]);
+        let lists = Arc::new(ListArray::new(field, offsets, numbers, None)) as ArrayRef;
+        let counted = held(lists.clone(), &[], Some(&pool)).unwrap();
+        assert_eq!(counted.as_ref(), lists.as_ref());
+        assert!(pool.reserved() >= 8 << 20, "{}", pool.reserved());
+        let second = counted.as_any().downcast_ref::<ListArray>().unwrap().value(1);
+        drop(counted);
+        assert!(pool.reserved() > 0, "a part of it is still there");
+        drop(second);
+        assert_eq!(pool.reserved(), 0);
+        let argument = Argument { array: lists.clone(), sql_type: SqlType::Text, constant: false };
+        let handed_on = held(lists, &[argument], Some(&pool)).unwrap();
+        assert_eq!((pool.reserved(), handed_on.len()), (0, 2));
     }
 }

@@ -14,8 +14,8 @@ use tablegate_types::interrupt::Interrupt;
 #[derive(Debug, Clone)]
 pub(crate) struct StatementMoments {
     pub moments: Moments,
-    /// Raised when nobody waits for the statement any longer.
-    pub interrupt: Interrupt,
+    /// Raised when nobody waits for the statement any longer. `None` where whoever evaluates sees to that on its thread.
+    pub interrupt: Option<Interrupt>,
     /// What long values are counted in.
     pub memory: Arc<dyn MemoryPool>,
 }
@@ -38,7 +38,12 @@ pub(super) fn memory_of(options: &ConfigOptions) -> Option<Arc<dyn MemoryPool>> 
 
 /// Its interrupt.
 pub(crate) fn interrupt_of(options: &ConfigOptions) -> Interrupt {
-    StatementMoments::of(options).map(|statement| statement.interrupt.clone()).unwrap_or_default()
+    own_interrupt_of(options).unwrap_or_default()
+}
+
+/// The same, where it is not that of the thread.
+pub(super) fn own_interrupt_of(options: &ConfigOptions) -> Option<Interrupt> {
+    StatementMoments::of(options).and_then(|statement| statement.interrupt.clone())
 }
 
 impl ConfigExtension for StatementMoments {

@@ -21,7 +21,7 @@ use tablegate_types::functions::{
 use tablegate_types::sql_type::{SqlType, TYPE_KEY};
 
 use super::held::{held, left};
-use super::moments::{interrupt_of, memory_of, moments_of};
+use super::moments::{memory_of, moments_of, own_interrupt_of};
 use super::names::name_as_function;
 use super::simplify::simplified;
 use crate::stoppable;
@@ -165,12 +165,16 @@ impl Function {
         let nulls = if overload.strict { nulls_of(&arguments, rows) } else { None };
         let moments = moments_of(&args.config_options);
         let call = Call { arguments, returns: self.returns.clone(), rows, nulls, moments };
-        let interrupt = interrupt_of(&args.config_options);
-        interrupt.check()?;
         let memory = memory_of(&args.config_options);
-        let evaluate = || (overload.evaluate)(&call);
-        let values = interrupt.during(|| allowance::within(left(memory.as_ref()), evaluate))?;
-        let values = held(values, memory.as_ref())?;
+        let evaluate = || allowance::within(left(memory.as_ref()), || (overload.evaluate)(&call));
+        let values = match own_interrupt_of(&args.config_options) {
+            Some(interrupt) => {
+                interrupt.check()?;
+                interrupt.during(evaluate)?
+            }
+            None => evaluate()?,
+        };
+        let values = held(values, &call.arguments, memory.as_ref())?;
         Ok(if constant {
             ColumnarValue::Scalar(ScalarValue::try_from_array(&values, 0)?)
         } else {

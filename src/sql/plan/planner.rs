@@ -308,7 +308,7 @@ impl Planner<'_> {
         };
         let plan = match (expr::is_foldable(&plan)?, self.style() == Style::PLAIN) {
             (false, _) => plan,
-            (true, true) => aside(|| expr::folded(plan, self.engine.state().execution_props()))?,
+            (true, true) => aside(|| expr::folded(plan, self.engine.timeless()))?,
             (true, false) => aside(|| expr::folded(plan, &self.moment()))?,
         };
         check_constants(&plan, &query.receivers, query.style)?;

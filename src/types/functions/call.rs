@@ -14,6 +14,7 @@ use arrow::array::{
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::{DataType, Decimal128Type, Decimal256Type, i256};
 
+use super::allowance::Allowance;
 use super::moments::Moments;
 use super::text_writer::TextWriter;
 use crate::error::{ErrorKind, SqlError, SqlResult};
@@ -294,13 +295,14 @@ impl Call {
 
     /// A list of texts for each row, or NULL where `push` says false and has pushed nothing.
     pub fn text_lists(&self, mut push: impl FnMut(usize, &mut TextItems) -> SqlResult<bool>) -> SqlResult<ArrayRef> {
-        let mut items = TextItems { items: StringBuilder::new() };
+        let mut items = TextItems { items: StringBuilder::new(), bytes: 0, allowance: Allowance::now() };
         let mut lengths = Vec::with_capacity(self.rows);
         let mut valid = BooleanBufferBuilder::new(self.rows);
         for row in self.each_row() {
             let row = row?;
             let before = arrow::array::ArrayBuilder::len(&items.items);
             valid.append(!self.is_null(row) && push(row, &mut items)?);
+            items.allowance.check(items.bytes)?;
             lengths.push(arrow::array::ArrayBuilder::len(&items.items) - before);
         }
         let DataType::List(item) = self.returns.arrow() else {
@@ -315,15 +317,28 @@ impl Call {
 /// The items of lists of texts.
 pub struct TextItems {
     items: StringBuilder,
+    /// What they take, or would take: those behind the allowance are not kept, and then there is no list.
+    bytes: usize,
+    allowance: Allowance,
 }
+
+/// What an item takes besides its text.
+const ITEM_BYTES: usize = 4;
 
 impl TextItems {
     pub fn push(&mut self, item: impl Borrow<str>) {
-        self.items.append_value(item.borrow());
+        let item = item.borrow();
+        self.bytes = self.bytes.saturating_add(item.len() + ITEM_BYTES);
+        if self.allowance.allows(self.bytes) {
+            self.items.append_value(item);
+        }
     }
 
     pub fn push_null(&mut self) {
-        self.items.append_null();
+        self.bytes = self.bytes.saturating_add(ITEM_BYTES);
+        if self.allowance.allows(self.bytes) {
+            self.items.append_null();
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use arrow::compute::interleave;
 use arrow::datatypes::DataType;
 
 use crate::error::{ErrorKind, SqlError, SqlResult};
+use crate::functions::allowance::Allowance;
 use crate::sql_type::SqlType;
 
 /// The lists so far: which item of which array comes next.
@@ -19,12 +20,24 @@ pub(super) struct Lists<'a> {
     complete: usize,
     lengths: Vec<usize>,
     valid: BooleanBufferBuilder,
+    /// About what an item of each source takes, with its place among those picked.
+    item_bytes: Vec<usize>,
+    /// What all items take, or would take: those behind the allowance are not picked, and then there are no lists.
+    bytes: usize,
+    allowance: Allowance,
 }
 
 impl<'a> Lists<'a> {
     /// Lists of items of these arrays, which all have one type.
     pub fn of(sources: Vec<&'a dyn Array>, rows: usize) -> Self {
+        let item_bytes = sources.iter().map(|source| {
+            let bytes = source.to_data().get_slice_memory_size().unwrap_or_default();
+            size_of::<(usize, usize)>() + bytes / source.len().max(1)
+        });
         Self {
+            item_bytes: item_bytes.collect(),
+            bytes: 0,
+            allowance: Allowance::now(),
             sources,
             picked: Vec::new(),
             complete: 0,
@@ -35,7 +48,10 @@ impl<'a> Lists<'a> {
 
     /// Adds items to the list being made.
     pub fn push(&mut self, source: usize, items: Range<usize>) {
-        self.picked.extend(items.map(|item| (source, item)));
+        self.bytes = self.bytes.saturating_add(items.len().saturating_mul(self.item_bytes[source]));
+        if self.allowance.allows(self.bytes) {
+            self.picked.extend(items.map(|item| (source, item)));
+        }
     }
 
     /// Ends a list.
@@ -54,11 +70,12 @@ impl<'a> Lists<'a> {
     }
 
     /// # Errors
-    /// XX000 when the type is not that of the items.
+    /// 54000 or 53200 for more items than there is memory for, XX000 when the type is not that of the items.
     pub fn finish(mut self, sql_type: &SqlType) -> SqlResult<ArrayRef> {
         let DataType::List(item) = sql_type.arrow() else {
             return Err(SqlError::new(ErrorKind::Internal, "a list was made for another type"));
         };
+        self.allowance.check(self.bytes)?;
         let items = interleave(&self.sources, &self.picked)?;
         let nulls = NullBuffer::new(self.valid.finish());
         Ok(Arc::new(ListArray::try_new(item, OffsetBuffer::from_lengths(self.lengths), items, Some(nulls))?))

@@ -10,6 +10,7 @@ use arrow::datatypes::{
 
 use super::dimensions::lengths;
 use crate::error::{ErrorKind, SqlError, SqlResult};
+use crate::functions::allowance::Allowance;
 use crate::functions::call::Call;
 use crate::functions::datetime::Parts;
 use crate::functions::signature::Type::{
@@ -57,11 +58,13 @@ struct Series<T: ArrowPrimitiveType> {
     values: Vec<T::Native>,
     lengths: Vec<usize>,
     valid: BooleanBufferBuilder,
+    allowance: Allowance,
 }
 
 impl<T: ArrowPrimitiveType> Series<T> {
     fn new(rows: usize) -> Self {
-        Self { values: Vec::new(), lengths: Vec::with_capacity(rows), valid: BooleanBufferBuilder::new(rows) }
+        let (lengths, valid) = (Vec::with_capacity(rows), BooleanBufferBuilder::new(rows));
+        Self { values: Vec::new(), lengths, valid, allowance: Allowance::now() }
     }
 
     fn push_null(&mut self) {
@@ -84,6 +87,8 @@ impl<T: ArrowPrimitiveType> Series<T> {
             }
             if self.values.len().is_multiple_of(VALUES_UNASKED) {
                 interrupt::check_now()?;
+                // A full one is copied to twice its room.
+                self.allowance.check(2 * self.values.len() * size_of::<T::Native>())?;
             }
             self.values.push(current);
             value = next(current)?;
