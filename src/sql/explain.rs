@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use tablegate_store::table::Direction;
 
 use self::document::{Document, Field, Part};
+use super::accounted::AccountedExec;
 use super::reads::Reads;
 use super::scan::EntityScanExec;
 use super::turns::TurnsExec;
@@ -184,7 +185,7 @@ fn text(value: &Value) -> String {
 
 fn node(plan: &Arc<dyn ExecutionPlan>, reads: Option<&Arc<Reads>>, options: &ExplainOptions) -> Node {
     // These only yield to other tasks: nothing a reader of the plan can act on.
-    if (plan.is::<CooperativeExec>() || plan.is::<TurnsExec>())
+    if (plan.is::<CooperativeExec>() || plan.is::<TurnsExec>() || plan.is::<AccountedExec>())
         && let [only] = plan.children().as_slice()
     {
         return node(only, reads, options);

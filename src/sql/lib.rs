@@ -2,6 +2,7 @@
 
 #![warn(clippy::panic, clippy::unwrap_used)]
 
+mod accounted;
 pub mod activity;
 mod advisory;
 mod aside;

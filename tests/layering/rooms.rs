@@ -23,6 +23,7 @@ const ROOMS: &[&str] = &[
     "statistics",
     "copies",
     "outcome",
+    "accounted",
     "turns",
     "workers",
     "catalog",

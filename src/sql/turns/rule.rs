@@ -20,6 +20,7 @@ use tablegate_types::interrupt::Interrupt;
 
 use super::condition::Condition;
 use super::exec::TurnsExec;
+use crate::accounted::accounted;
 
 type Plan = Arc<dyn ExecutionPlan>;
 
@@ -39,7 +40,7 @@ pub(crate) fn in_turns(plan: &Plan, interrupt: &Interrupt) -> Result<Plan> {
     if passes_on(&plan) {
         return Ok(plan);
     }
-    let plan = with_condition(plan, interrupt)?;
+    let plan = accounted(with_condition(plan, interrupt)?)?;
     Ok(Arc::new(TurnsExec::new(plan, interrupt.clone())))
 }
 
