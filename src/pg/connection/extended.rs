@@ -49,7 +49,7 @@ pub(super) async fn parse(connection: &mut Connection, body: Bytes) -> Result<()
         None => None,
     };
     let named = NamedStatement { prepared, declared_oids: message.type_oids };
-    connection.session.keep_statement(name, named);
+    connection.session.keep_statement(name, named, &message.query)?;
     connection.outbox.send_bare(PARSE_COMPLETE);
     Ok(())
 }

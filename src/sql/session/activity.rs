@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use tablegate_types::error::SqlResult;
+
 use super::{NamedStatement, Session, TransactionStatus};
 use crate::activity::{Doing, Stopper, Visitor};
 
@@ -40,9 +42,14 @@ impl Session {
         self.handles.advisory.unlock_all();
     }
 
-    /// Keeps a statement that the protocol prepared.
-    pub fn keep_statement(&mut self, name: String, statement: NamedStatement) {
+    /// Keeps a statement that the protocol prepared from this text.
+    ///
+    /// # Errors
+    /// 53200 when those that are kept take all of the memory.
+    pub fn keep_statement(&mut self, name: String, statement: NamedStatement, text: &str) -> SqlResult<()> {
+        let memory = if name.is_empty() { None } else { Some(self.memory_of_statement(text)?) };
         let now = self.engine.now().unix_micros();
-        self.statements.insert(name, statement, now, None);
+        self.statements.insert(name, statement, now, None, memory);
+        Ok(())
     }
 }

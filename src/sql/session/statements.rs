@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow::array::ArrayRef;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
+use datafusion::execution::memory_pool::MemoryReservation;
 use futures::StreamExt;
 use sqlparser::ast::{Expr, SelectItem};
 use tablegate_types::edm;
@@ -19,8 +20,8 @@ use crate::dml::is_untyped;
 use crate::handles::{ShownStatement, ShownStatements};
 use crate::outcome::{CommandTag, Outcome};
 use crate::syntax;
-use crate::syntax::ExecuteCommand;
 use crate::syntax::dialect::prepare::PrepareCommand;
+use crate::syntax::{ExecuteCommand, kept_weight};
 
 /// A statement with a name.
 pub struct NamedStatement {
@@ -33,15 +34,21 @@ pub struct NamedStatement {
 /// The prepared statements of a session.
 #[derive(Default)]
 pub struct NamedStatements {
-    by_name: HashMap<String, Arc<NamedStatement>>,
+    by_name: HashMap<String, Kept>,
     shown: ShownStatements,
+}
+
+struct Kept {
+    statement: Arc<NamedStatement>,
+    /// What it takes of the memory of queries. That without a name is not counted: each session has one.
+    _memory: Option<MemoryReservation>,
 }
 
 impl NamedStatements {
     /// # Errors
     /// 26000 when there is none.
     pub fn get(&self, name: &str) -> SqlResult<Arc<NamedStatement>> {
-        self.by_name.get(name).cloned().ok_or_else(|| unknown(name))
+        self.by_name.get(name).map(|kept| kept.statement.clone()).ok_or_else(|| unknown(name))
     }
 
     /// # Errors
@@ -55,7 +62,14 @@ impl NamedStatements {
     }
 
     /// Keeps a statement; `now` are microseconds since 1970-01-01, `text` the command if it was PREPARE.
-    pub fn insert(&mut self, name: String, statement: NamedStatement, now: i64, text: Option<&str>) {
+    pub(super) fn insert(
+        &mut self,
+        name: String,
+        statement: NamedStatement,
+        now: i64,
+        text: Option<&str>,
+        memory: Option<MemoryReservation>,
+    ) {
         // That without a name is not shown.
         if let Some(prepared) = statement.prepared.as_ref().filter(|_| !name.is_empty()) {
             let shown = ShownStatement {
@@ -66,7 +80,7 @@ impl NamedStatements {
             };
             self.shown.change(|statements| statements.insert(name.clone(), shown));
         }
-        self.by_name.insert(name, Arc::new(statement));
+        self.by_name.insert(name, Kept { statement: Arc::new(statement), _memory: memory });
     }
 
     /// As the catalogue shows them.
@@ -96,14 +110,29 @@ impl NamedStatements {
 impl Session {
     pub(super) async fn run_prepare(&mut self, command: &PrepareCommand, text: &str) -> SqlResult<Outcome> {
         self.statements.check_free(&command.name)?;
+        let memory = self.memory_of_statement(text)?;
         let known = Known { settings: &self.settings, cursors: &self.cursors, statements: &self.statements };
         let planner = self.planner();
         let planned = Prepared::prepare(&planner, command.statement.clone(), &command.types, &known);
         let prepared = Some(Arc::new(Box::pin(planned).await?));
         let now = self.engine.now().unix_micros();
         let statement = NamedStatement { prepared, declared_oids: Vec::new() };
-        self.statements.insert(command.name.clone(), statement, now, Some(text));
+        self.statements.insert(command.name.clone(), statement, now, Some(text), Some(memory));
         Ok(Outcome::Done(CommandTag::Plain("PREPARE")))
+    }
+
+    /// What a statement that is kept takes of the memory.
+    ///
+    /// # Errors
+    /// 53200 when there is no more of it.
+    pub(super) fn memory_of_statement(&self, text: &str) -> SqlResult<MemoryReservation> {
+        let memory = self.engine.memory("prepared statements");
+        match memory.try_grow(kept_weight(text)) {
+            Ok(()) => Ok(memory),
+            Err(_exhausted) => Err(SqlError::new(ErrorKind::OutOfMemory, "out of the query memory limit")
+                .with_detail("Prepared statements are kept with their plans.")
+                .with_hint("DEALLOCATE those that are no longer needed, or raise the limit with --query-memory.")),
+        }
     }
 
     pub(super) async fn run_execute(&mut self, command: &ExecuteCommand, position: Position) -> SqlResult<Outcome> {

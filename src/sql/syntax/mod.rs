@@ -73,7 +73,7 @@ use self::source::SourceText;
 pub(super) use self::spans::{AtSpan, location};
 pub(super) use self::type_names::{serial_type, sql_type};
 pub(super) use self::visit::{walk, walk_expressions, walk_mut};
-pub(super) use self::weight::weight;
+pub(super) use self::weight::{kept_weight, weight};
 pub(super) use self::with::{change_in, changes_rows, statement_name};
 
 /// One statement of a query text: parsed and classified, not planned.
