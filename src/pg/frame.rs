@@ -45,6 +45,8 @@ pub(super) struct FrameReader {
     copy_left: usize,
     /// What the buffer takes of what long messages may take.
     arrived: Arrived,
+    /// The rest of a message is not wanted any more.
+    is_cut_off: bool,
     gone: bool,
     counters: Arc<Counters>,
 }
@@ -52,7 +54,7 @@ pub(super) struct FrameReader {
 impl FrameReader {
     pub fn new(half: ReadHalf<Stream>, arrivals: Arc<Arrivals>, counters: Arc<Counters>) -> Self {
         let arrived = Arrived::nothing(arrivals);
-        Self { half, buffer: BytesMut::new(), copy_left: 0, arrived, gone: false, counters }
+        Self { half, buffer: BytesMut::new(), copy_left: 0, arrived, is_cut_off: false, gone: false, counters }
     }
 
     /// The next message. Can be dropped and called again without losing anything.
@@ -111,6 +113,23 @@ impl FrameReader {
         std::future::pending().await
     }
 
+    /// Reads what a client still sends of a message that was cut off, and forgets it: a client that sends does not hear what it
+    /// is told, and a connection that is closed with something unread loses it.
+    pub async fn let_finish(&mut self) {
+        if !self.is_cut_off {
+            return;
+        }
+        self.buffer = BytesMut::new();
+        let _ = self.arrived.hold(0);
+        loop {
+            self.buffer.clear();
+            self.buffer.reserve(READ_SIZE);
+            if !matches!(self.half.read_buf(&mut self.buffer).await, Ok(1..)) {
+                return;
+            }
+        }
+    }
+
     fn buffered_frame(&mut self) -> Result<Option<Frame>, Halt> {
         let Some((&tag, rest)) = self.buffer.split_first() else { return Ok(None) };
         let limit = max_length(tag)?;
@@ -146,7 +165,11 @@ impl FrameReader {
             Ok(read) if read > 0 => {
                 let has_room = self.arrived.hold(self.buffer.len());
                 self.counters.bytes_received.add(read as u64);
-                if has_room { Ok(()) } else { Err(Halt::Fatal(no_room())) }
+                if has_room {
+                    return Ok(());
+                }
+                self.is_cut_off = true;
+                Err(Halt::Fatal(no_room()))
             }
             _ => {
                 self.gone = true;

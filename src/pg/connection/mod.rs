@@ -33,6 +33,9 @@ mod simple;
 /// How long a client is given to take the last words of its connection.
 const FAREWELL: Duration = Duration::from_secs(1);
 
+/// How long a client may go on to send a message that was refused before it was complete.
+const REST_OF_MESSAGE: Duration = Duration::from_secs(10);
+
 /// How long the next message of a series that has begun is waited for when the server shuts down.
 const SERIES_GRACE: Duration = Duration::from_millis(500);
 
@@ -91,6 +94,7 @@ impl Connection {
                 self.outbox.finish().await;
             };
             let _ = tokio::time::timeout(FAREWELL, farewell).await;
+            let _ = tokio::time::timeout(REST_OF_MESSAGE, self.reader.let_finish()).await;
         }
     }
 
