@@ -16,6 +16,7 @@
 
 mod flips;
 mod histories;
+mod hostile;
 mod privileges;
 
 use tokio_postgres::{Client, Config, NoTls};
