@@ -6,8 +6,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tablegate_store::model::{EntityKey, StoredEntity, TableName};
 use tablegate_store::table::{
-    Batch, CommitError, GroupError, ObservedSchema, Parallelism, Promises, ScanRequest, ScanStream, StoreError,
-    StoreFigures, TableReader, TableStore, WindowOutcome, Written,
+    Batch, CommitError, GroupError, InsertOutcome, NewEntities, ObservedSchema, Parallelism, Promises, ScanRequest,
+    ScanStream, StoreError, StoreFigures, TableReader, TableStore, WindowOutcome, Written,
 };
 use tokio::sync::OnceCell;
 
@@ -85,11 +85,27 @@ impl TableStore for DeferredStore {
         }
     }
 
+    async fn insert_window(&self, entities: NewEntities) -> InsertOutcome {
+        let missing = || StoreError::TableMissing(entities.table().clone());
+        match self.store.get() {
+            Some(store) => store.insert_window(entities).await,
+            None => (0..entities.transactions()).map(|index| (index, missing().into())).collect(),
+        }
+    }
+
     async fn commit_group(&self, batches: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {
         match (self.store.get(), batches.first()) {
             (Some(store), _) => store.commit_group(batches).await,
             (None, Some(batch)) => Err(StoreError::TableMissing(batch.table().clone()).into()),
             (None, None) => Ok(Vec::new()),
+        }
+    }
+
+    async fn insert_group(&self, windows: Vec<NewEntities>) -> Result<(), GroupError> {
+        match (self.store.get(), windows.first()) {
+            (Some(store), _) => store.insert_group(windows).await,
+            (None, Some(window)) => Err(StoreError::TableMissing(window.table().clone()).into()),
+            (None, None) => Ok(()),
         }
     }
 

@@ -6,14 +6,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arrow::array::AsArray;
+use arrow::array::{AsArray, StringArray};
 use arrow::datatypes::Int64Type;
 use futures::TryStreamExt;
 use tablegate::backends::embedded::{EmbeddedOptions, EmbeddedStore, Fsync, SegmentOptions};
-use tablegate::store::model::{EdmValue, Entity, EntityKey, PropertyName, SystemClock, TableName};
+use tablegate::store::model::{EdmValue, Entity, EntityKey, EntityKeys, PropertyName, SystemClock, TableName};
 use tablegate::store::table::{
-    Batch, ColumnType, Direction, KeyRange, Operation, ScanColumn, ScanColumns, ScanRequest, ScanStats, SegmentState,
-    StoreError, TableStore,
+    Batch, ColumnType, Direction, EdmColumn, KeyRange, NewEntities, Operation, ScanColumn, ScanColumns, ScanRequest,
+    ScanStats, SegmentState, StoreError, TableStore,
 };
 
 use crate::crash::{make_folder, next_random};
@@ -95,7 +95,7 @@ impl Mark {
         let name = |text: &str| PropertyName::parse(text).unwrap();
         let mut builder = Batch::builder(table());
         for row in 0..self.rows() {
-            let padding = usize::try_from((self.batch * 31 + row * 17) % 400).unwrap();
+            let padding = self.padding(row);
             let properties = [
                 (name("stamp"), EdmValue::Int64(self.stamp())),
                 (name("rows"), EdmValue::Int64(self.rows())),
@@ -111,9 +111,52 @@ impl Mark {
         builder.build().unwrap()
     }
 
+    fn padding(self, row: i64) -> usize {
+        usize::try_from((self.batch * 31 + row * 17) % 400).unwrap()
+    }
+
     fn parse(line: &str) -> Option<Self> {
         let mut numbers = line.split(' ').map(|text| text.parse().ok());
         Some(Self { round: numbers.next()??, writer: numbers.next()??, batch: numbers.next()?? })
+    }
+}
+
+/// Batches that insert, as columns: each is an entity group transaction.
+fn as_columns(marks: &[Mark]) -> NewEntities {
+    let name = |text: &str| PropertyName::parse(text).unwrap();
+    let rows: Vec<(Mark, i64)> = marks.iter().flat_map(|mark| (0..mark.rows()).map(|row| (*mark, row))).collect();
+    let mut keys = EntityKeys::default();
+    for (mark, row) in &rows {
+        keys.push(&mark.partition(), &format!("{row:03}")).unwrap();
+    }
+    let numbers = |number: &dyn Fn(Mark) -> i64| rows.iter().map(|(mark, _)| number(*mark)).collect::<Vec<_>>().into();
+    let mut columns = vec![
+        (name("stamp"), EdmColumn::Int64(numbers(&|mark| mark.stamp()))),
+        (name("rows"), EdmColumn::Int64(numbers(&|mark| mark.rows()))),
+        (name("padding"), {
+            let paddings = rows.iter().map(|(mark, row)| "x".repeat(mark.padding(*row)));
+            EdmColumn::String(StringArray::from_iter_values(paddings))
+        }),
+    ];
+    for p in 0..5 {
+        let ones = rows.iter().map(|(mark, _)| (mark.batch % 5 == p).then_some(1));
+        columns.push((name(&format!("p{p}")), EdmColumn::Int32(ones.collect())));
+    }
+    NewEntities::new(&table(), keys, columns).unwrap()
+}
+
+/// Writes some batches: those that rewrite one by one, the others together, in a window or all or nothing.
+async fn write_columns(store: &EmbeddedStore, marks: impl Iterator<Item = Mark>, all_or_nothing: bool) {
+    let (rewriting, inserting): (Vec<Mark>, Vec<Mark>) = marks.partition(|mark| mark.rewrites());
+    match (inserting.split_at(inserting.len() / 2), all_or_nothing) {
+        ((some, more), true) => store.insert_group(vec![as_columns(some), as_columns(more)]).await.unwrap(),
+        (_, false) => {
+            let refused = store.insert_window(as_columns(&inserting)).await;
+            assert!(refused.is_empty(), "{refused:?}");
+        }
+    }
+    for mark in rewriting {
+        store.commit(mark.to_batch()).await.unwrap();
     }
 }
 
@@ -135,7 +178,7 @@ pub fn writers() {
         for writer in 0..WRITERS {
             let store = Arc::clone(&store);
             // Half of them hand over one batch after the other, the others windows: in most of these their rewritten rows
-            // occur several times.
+            // occur several times, unless what they insert goes as columns.
             tasks.spawn(async move {
                 let mut next = 0;
                 loop {
@@ -145,6 +188,8 @@ pub fn writers() {
                         for mark in marks.clone() {
                             store.commit(mark.to_batch()).await.unwrap();
                         }
+                    } else if writer % 4 == 3 {
+                        write_columns(&store, marks.clone(), next % 2 == 0).await;
                     } else {
                         let outcome = store.commit_window(marks.clone().map(Mark::to_batch).collect()).await;
                         assert!(outcome.iter().all(Result::is_ok), "{outcome:?}");

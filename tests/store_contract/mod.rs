@@ -11,6 +11,7 @@ mod durability;
 mod groups;
 mod harness;
 mod model;
+mod new_entities;
 mod observed;
 mod predicates;
 mod projections;
@@ -75,6 +76,12 @@ macro_rules! contract {
                 a_batch_of_a_hundred_reports_in_order,
                 a_batch_of_new_keys_meets_the_one_that_is_there,
                 a_commit_into_a_missing_table_is_refused,
+            }
+            new_entities {
+                new_entities_come_to_what_their_batches_come_to,
+                a_new_entity_that_is_there_refuses_its_transaction_alone,
+                new_entities_of_a_missing_table_are_refused,
+                new_entities_and_batches_meet_each_other,
             }
             windows {
                 a_refused_batch_leaves_the_others_as_they_are,
@@ -192,6 +199,10 @@ macro_rules! local_contract {
                     a_recreated_table_begins_with_nothing,
                     analyze_counts_the_same,
                 }
+                new_entities {
+                    a_group_of_new_entities_is_all_or_nothing,
+                    readers_see_a_group_of_new_entities_whole,
+                }
                 windows {
                     readers_see_a_window_at_once,
                     timestamps_rise_within_a_window,
@@ -228,6 +239,11 @@ macro_rules! durable_contract {
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn a_window_is_there_after_reopening() {
                 crate::store_contract::windows::a_window_is_there_after_reopening::<$backend>().await;
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn new_entities_are_there_after_reopening() {
+                crate::store_contract::new_entities::new_entities_are_there_after_reopening::<$backend>().await;
             }
         }
     };

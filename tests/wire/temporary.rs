@@ -8,7 +8,8 @@ use futures::SinkExt;
 use tablegate::backends::memory::MemoryStore;
 use tablegate::store::model::SystemClock;
 use tablegate::store::table::{
-    Batch, CommitError, GroupError, StoreError, StoreLayer, TableStore, WindowOutcome, Written,
+    Batch, CommitError, GroupError, InsertOutcome, NewEntities, StoreError, StoreLayer, TableStore, WindowOutcome,
+    Written,
 };
 
 use crate::wire::harness::{PATIENCE, Server};
@@ -121,9 +122,21 @@ impl StoreLayer for Full {
         }
     }
 
+    async fn insert_window(&self, entities: NewEntities) -> InsertOutcome {
+        match self.check() {
+            Ok(()) => self.store.insert_window(entities).await,
+            Err(error) => (0..entities.transactions()).map(|index| (index, error.clone().into())).collect(),
+        }
+    }
+
     async fn commit_group(&self, batches: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {
         self.check()?;
         self.store.commit_group(batches).await
+    }
+
+    async fn insert_group(&self, windows: Vec<NewEntities>) -> Result<(), GroupError> {
+        self.check()?;
+        self.store.insert_group(windows).await
     }
 }
 

@@ -36,6 +36,11 @@ impl Recorders {
         Recording { table, seen }
     }
 
+    /// Whether somebody wants to know what is written into the table.
+    pub(super) fn want(&self, table: u32) -> bool {
+        self.0.iter().any(|(number, seen)| *number == table && seen.strong_count() > 0)
+    }
+
     pub(super) fn record(&self, table: u32, properties: &Properties) {
         let interested = self.0.iter().filter(|(number, _)| *number == table);
         for seen in interested.filter_map(|(_, seen)| seen.upgrade()) {

@@ -26,25 +26,32 @@ use super::size::{Growth, Size, put_size};
 
 /// A write being collected.
 pub(super) struct Commit<'a> {
-    engine: &'a Engine,
-    live: &'a Live,
-    recorders: &'a Recorders,
-    building: &'a Building,
+    pub(super) engine: &'a Engine,
+    pub(super) live: &'a Live,
+    pub(super) recorders: &'a Recorders,
+    pub(super) building: &'a Building,
     probe: &'a Probe,
-    stamps: Stamps<'a>,
-    writes: OwnedWriteBatch,
+    pub(super) stamps: Stamps<'a>,
+    pub(super) writes: OwnedWriteBatch,
     /// Tables as they are after it, under their numbers.
-    drafts: BTreeMap<u32, Draft>,
+    pub(super) drafts: BTreeMap<u32, Draft>,
     /// What the transaction being added comes to: empty between two of them.
     changes: Vec<Change>,
     /// A row's bytes while they are made.
-    row: Vec<u8>,
+    pub(super) row: Vec<u8>,
 }
 
 /// A table as it is after a write, and by how much that makes it larger.
-struct Draft {
-    table: TableMeta,
-    growth: Growth,
+pub(super) struct Draft {
+    pub(super) table: TableMeta,
+    pub(super) growth: Growth,
+}
+
+impl Draft {
+    /// Of a table as it is.
+    pub(super) fn of(table: &TableMeta) -> Self {
+        Self { table: table.clone(), growth: Growth::default() }
+    }
 }
 
 /// What an operation comes to, checked.
@@ -76,6 +83,7 @@ impl From<Rejection> for Refusal {
 }
 
 impl<'a> Commit<'a> {
+    /// One that writes about so much.
     pub(super) fn new(
         engine: &'a Engine,
         live: &'a Live,
@@ -83,9 +91,10 @@ impl<'a> Commit<'a> {
         building: &'a Building,
         probe: &'a Probe,
         clock: &'a dyn Clock,
+        writes: usize,
     ) -> Self {
         let stamps = Stamps { clock, last: live.last };
-        let (writes, drafts, changes, row) = (engine.batch(), BTreeMap::new(), Vec::new(), Vec::new());
+        let (writes, drafts, changes, row) = (engine.batch_of(writes), BTreeMap::new(), Vec::new(), Vec::new());
         Self { engine, live, recorders, building, probe, stamps, writes, drafts, changes, row }
     }
 
@@ -155,7 +164,7 @@ impl<'a> Commit<'a> {
         let Self { engine, live, recorders, building, stamps, writes, drafts, row, .. } = self;
         let Draft { table, growth } = match drafts.entry(table.number) {
             Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => entry.insert(Draft { table: table.clone(), growth: Growth::default() }),
+            Entry::Vacant(entry) => entry.insert(Draft::of(table)),
         };
         let commit = live.commit + 1;
         let put = |Change { key, before, after }: Change| {
@@ -211,7 +220,7 @@ impl<'a> Commit<'a> {
 }
 
 /// Whether the rows around are kept up as columns too, or are about to be: then the change is noted beside them.
-fn notes_changes(table: &TableMeta, building: &Building, key: &[u8], commit: u64) -> bool {
+pub(super) fn notes_changes(table: &TableMeta, building: &Building, key: &[u8], commit: u64) -> bool {
     let segment = table.segments.find(key);
     if let Some(segment) = segment {
         segment.note_write(commit);

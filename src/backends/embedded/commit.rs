@@ -10,15 +10,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use tablegate_store::model::{Clock, Span, TableName};
-use tablegate_store::table::{Batch, CommitError, GroupError, Operation, StoreError, WindowOutcome, Written};
+use tablegate_store::table::{
+    Batch, CommitError, GroupError, InsertOutcome, Operation, StoreError, WindowOutcome, Written,
+};
 use tokio::sync::{mpsc, oneshot};
 
 use super::EmbeddedOptions;
 use super::analyze::{Found, Recorders, Recording};
 use super::apply::{Checked, Commit, find};
+use super::encoded::EncodedEntities;
 use super::engine::{Engine, WriteError};
 use super::gathering::Gathering;
 use super::guard::Folder;
+use super::insert::{all_refused, answer_insertion};
 use super::key_bytes::{self, ByteSpan};
 use super::lease::Lease;
 use super::meta::{Live, TableMeta, forget};
@@ -46,6 +50,8 @@ pub(super) enum Job {
     Commit(Batch, Reply<Vec<Written>, CommitError>),
     Group(Vec<Batch>, Reply<Vec<Vec<Written>>, GroupError>),
     Window(Vec<Batch>, oneshot::Sender<WindowOutcome>),
+    Insert(Box<EncodedEntities>, oneshot::Sender<InsertOutcome>),
+    InsertGroup(Vec<EncodedEntities>, Reply<(), GroupError>),
     CreateTable(TableName, Reply<()>),
     DropTable(TableName, Reply<()>),
     /// From now on, keep in mind what is written into the table.
@@ -66,7 +72,9 @@ impl Job {
             Job::Commit(batch, _) => deletes(batch),
             Job::Group(batches, _) | Job::Window(batches, _) => batches.iter().all(deletes),
             Job::DropTable(..) | Job::TrimDelta(..) => true,
-            Job::CreateTable(..)
+            Job::Insert(..)
+            | Job::InsertGroup(..)
+            | Job::CreateTable(..)
             | Job::StartAnalyze(..)
             | Job::FinishAnalyze(..)
             | Job::StartSegment(..)
@@ -81,6 +89,8 @@ impl Job {
         match self {
             Job::Commit(batch, _) => batch.operations().len(),
             Job::Group(batches, _) | Job::Window(batches, _) => count(batches),
+            Job::Insert(new, _) => new.len(),
+            Job::InsertGroup(windows, _) => windows.iter().map(EncodedEntities::len).sum(),
             Job::CreateTable(..)
             | Job::DropTable(..)
             | Job::StartAnalyze(..)
@@ -100,6 +110,8 @@ impl Job {
             Job::Commit(_, reply) => drop(reply.send(Err(error.into()))),
             Job::Group(_, reply) => drop(reply.send(Err(error.into()))),
             Job::Window(batches, reply) => drop(reply.send(refused(batches.len(), &error))),
+            Job::Insert(new, reply) => drop(reply.send(all_refused(new.entities.transactions(), Vec::new(), &error))),
+            Job::InsertGroup(_, reply) => drop(reply.send(Err(error.into()))),
             Job::CreateTable(_, reply)
             | Job::DropTable(_, reply)
             | Job::FinishAnalyze(_, _, reply)
@@ -247,6 +259,11 @@ impl Committer {
             Job::Commit(batch, reply) => answer(reply, self.commit(batch)),
             Job::Group(batches, reply) => answer(reply, self.commit_group(batches)),
             Job::Window(batches, reply) => answer_window(reply, self.commit_window(batches)),
+            Job::Insert(new, reply) => {
+                let transactions = new.entities.transactions();
+                answer_insertion(reply, transactions, self.insert_window(*new))
+            }
+            Job::InsertGroup(windows, reply) => answer(reply, self.insert_group(windows)),
             Job::CreateTable(name, reply) => answer(reply, self.create_table(name)),
             Job::DropTable(name, reply) => answer(reply, self.drop_table(&name)),
             Job::StartAnalyze(name, reply) => answer(reply, self.start_analyze(&name)),
@@ -259,7 +276,13 @@ impl Committer {
     }
 
     pub(super) fn begin(&self) -> Commit<'_> {
-        Commit::new(&self.engine, &self.live, &self.recorders, &self.building, &self.probe, &*self.shared.clock)
+        self.begin_of(0)
+    }
+
+    /// A write of about so many rows.
+    pub(super) fn begin_of(&self, rows: usize) -> Commit<'_> {
+        let Self { engine, live, recorders, building, probe, shared, .. } = self;
+        Commit::new(engine, live, recorders, building, probe, &*shared.clock, rows)
     }
 
     fn commit(&mut self, batch: Batch) -> Result<Vec<Written>, CommitError> {

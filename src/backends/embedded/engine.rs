@@ -77,6 +77,11 @@ impl Engine {
         self.db.batch().durability(None)
     }
 
+    /// With room for so many writes.
+    pub(super) fn batch_of(&self, writes: usize) -> OwnedWriteBatch {
+        OwnedWriteBatch::with_capacity(self.db.clone(), writes).durability(None)
+    }
+
     /// The row as it was last written, published or not.
     pub(super) fn written_row(&self, key: &[u8]) -> Result<Option<Slice>, StoreError> {
         self.guarded(|| self.rows.get(key))

@@ -8,6 +8,8 @@ use std::cmp::Ordering;
 
 use tablegate_store::model::{Cut, EntityKey, Span};
 
+/// Bytes of the table's number.
+pub(super) const NUMBER_BYTES: usize = 4;
 const END_OF_PARTITION: u8 = 0x00;
 /// Sorts behind [`END_OF_PARTITION`] and before every character of a key.
 const AFTER_PARTITION: u8 = 0x01;
@@ -35,6 +37,14 @@ pub(super) fn of_row(table: u32, partition: &str, row: &str) -> Vec<u8> {
     let mut bytes = start_of_partition(table, partition);
     bytes.extend_from_slice(row.as_bytes());
     bytes
+}
+
+/// Appends the key of a row.
+pub(super) fn put_keys(out: &mut Vec<u8>, table: u32, partition: &str, row: &str) {
+    out.extend_from_slice(&table.to_be_bytes());
+    out.extend_from_slice(partition.as_bytes());
+    out.push(END_OF_PARTITION);
+    out.extend_from_slice(row.as_bytes());
 }
 
 /// What is before every row of the partition, and behind every lesser partition.

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use fjall::OwnedWriteBatch;
-use tablegate_store::model::{EdmDateTime, Properties, PropertyName, TableName};
+use tablegate_store::model::{EdmDateTime, EdmType, Properties, PropertyName, TableName};
 use tablegate_store::table::{ObservedProperty, ObservedSchema, StoreError, TableSize, TypeSet};
 
 use super::bytes::{Bytes, put_text};
@@ -115,11 +115,33 @@ impl TableMeta {
         number
     }
 
+    /// The number of the shape of these properties, which becomes known if there is room for it.
+    pub(super) fn shape_of_columns(&mut self, properties: &[(PropertyName, EdmType)], signature: &[u8]) -> Option<u32> {
+        let known = self.shapes.number_of(signature);
+        if known.is_some() || self.shapes.is_full() {
+            return known;
+        }
+        Some(Arc::make_mut(&mut self.shapes).add(signature, Shape::new(properties.iter().cloned())))
+    }
+
     pub(super) fn observe(&mut self, properties: &Properties) {
         if self.observed.covers(properties) {
             return;
         }
         Arc::make_mut(&mut self.observed).observe(properties);
+        self.number_observed();
+    }
+
+    /// A property was seen with these types.
+    pub(super) fn observe_types(&mut self, name: &PropertyName, types: TypeSet) {
+        if self.observed.get(name.as_str()).is_some_and(|known| known.types.contains_all(types)) {
+            return;
+        }
+        Arc::make_mut(&mut self.observed).add(name, types);
+        self.number_observed();
+    }
+
+    fn number_observed(&mut self) {
         while self.ordinals.len() < self.observed.properties().len() {
             self.ordinals.push(self.ordinals.last().map_or(0, |last| last + 1));
         }

@@ -17,10 +17,12 @@ mod analyze;
 mod apply;
 mod bytes;
 mod commit;
+mod encoded;
 mod engine;
 mod entities;
 mod gathering;
 mod guard;
+mod insert;
 mod journal;
 mod key_bytes;
 mod lease;
@@ -47,14 +49,16 @@ use std::thread::JoinHandle;
 use async_trait::async_trait;
 use tablegate_store::model::{Clock, TableName};
 use tablegate_store::table::{
-    Batch, CommitError, DerivedColumn, GroupError, Parallelism, Promises, Renewal, SegmentFigures, SnapshotScope,
-    StoreError, StoreFigures, TableReader, TableStore, WindowOutcome, Written, check_disjoint,
+    Batch, CommitError, DerivedColumn, GroupError, InsertOutcome, NewEntities, Parallelism, Promises, Renewal,
+    SegmentFigures, SnapshotScope, StoreError, StoreFigures, TableReader, TableStore, WindowOutcome, Written,
+    check_disjoint,
 };
 use tokio::sync::{mpsc, oneshot};
 
 use self::analyze::Recorders;
 use self::apply::find;
 use self::commit::{Committer, Job, QUEUE, Shared};
+use self::encoded::EncodedEntities;
 use self::engine::Engine;
 use self::guard::Folder;
 use self::lease::Lease;
@@ -258,12 +262,31 @@ impl TableStore for EmbeddedStore {
         answered.unwrap_or_else(|error| window::refused(transactions, &error))
     }
 
+    async fn insert_window(&self, entities: NewEntities) -> InsertOutcome {
+        let transactions = entities.transactions();
+        if transactions == 0 {
+            return InsertOutcome::new();
+        }
+        let encoded = Box::new(EncodedEntities::new(entities));
+        let answered = self.hand_over(|reply| Job::Insert(encoded, reply)).await;
+        answered.unwrap_or_else(|error| insert::all_refused(transactions, InsertOutcome::new(), &error))
+    }
+
     async fn commit_group(&self, batches: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {
         check_disjoint(&batches)?;
         if batches.is_empty() {
             return Ok(Vec::new());
         }
         self.ask(|reply| Job::Group(batches, reply)).await
+    }
+
+    async fn insert_group(&self, windows: Vec<NewEntities>) -> Result<(), GroupError> {
+        let encoded: Vec<EncodedEntities> = windows.into_iter().map(EncodedEntities::new).collect();
+        insert::check_disjoint(&encoded)?;
+        if encoded.iter().all(|new| new.len() == 0) {
+            return Ok(());
+        }
+        self.ask(|reply| Job::InsertGroup(encoded, reply)).await
     }
 
     async fn analyze(&self, table: &TableName) -> Result<(), StoreError> {

@@ -34,8 +34,28 @@ impl Probe {
         }
         let keys = || operations().map(Operation::key);
         let (Some(first), Some(last)) = (keys().min(), keys().max()) else { return Ok(false) };
+        self.is_empty(engine, &key_bytes::of_entity(table, first), &key_bytes::of_entity(table, last))
+    }
+
+    /// Whether there is known to be no row under any of so many keys, the first and the last of which are these.
+    ///
+    /// # Errors
+    /// When the engine cannot read its files.
+    pub(super) fn finds_nothing_between(
+        &self,
+        engine: &Engine,
+        keys: usize,
+        (first, last): (&[u8], &[u8]),
+    ) -> Result<bool, StoreError> {
+        if keys < LEAST_OPERATIONS || !self.0.is_worth_one() {
+            return Ok(false);
+        }
+        self.is_empty(engine, first, last)
+    }
+
+    fn is_empty(&self, engine: &Engine, first: &[u8], last: &[u8]) -> Result<bool, StoreError> {
         let begun = Instant::now();
-        let is_empty = engine.has_no_rows(&key_bytes::of_entity(table, first), &key_bytes::of_entity(table, last))?;
+        let is_empty = engine.has_no_rows(first, last)?;
         self.0.learn(is_empty && begun.elapsed() < LONG);
         Ok(is_empty)
     }

@@ -8,7 +8,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use async_trait::async_trait;
 use tablegate_store::model::TableName;
 use tablegate_store::table::{
-    Batch, CommitError, GroupError, Operation, Rejection, StoreError, StoreLayer, TableStore, WindowOutcome, Written,
+    Batch, CommitError, GroupError, InsertOutcome, NewEntities, Operation, Rejection, StoreError, StoreLayer,
+    TableStore, WindowOutcome, Written,
 };
 
 use super::counter::Counter;
@@ -84,6 +85,14 @@ impl Commits {
         committed.iter().for_each(|tally| self.add(tally));
     }
 
+    fn add_group(&self, tallies: &[Tally], error: Option<&GroupError>) {
+        match error {
+            None => tallies.iter().for_each(|tally| self.add(tally)),
+            Some(GroupError::Rejected { reason, .. }) => self.add_rejected(*reason),
+            Some(GroupError::DuplicateKey { .. } | GroupError::Store(_)) => self.failed.add_one(),
+        }
+    }
+
     fn add_error(&self, error: &CommitError) {
         match error {
             CommitError::Rejected { reason, .. } => self.add_rejected(*reason),
@@ -139,6 +148,14 @@ impl Tally {
         Self { table: StoredTable::new(place, batch.table().clone()), egts: 1, operations }
     }
 
+    fn of_new(place: Place, entities: &NewEntities) -> Self {
+        Self {
+            table: StoredTable::new(place, entities.table().clone()),
+            egts: entities.transactions() as u64,
+            operations: [entities.len() as u64, 0, 0, 0],
+        }
+    }
+
     /// Takes what another one counted, of the same table.
     fn merge(&mut self, other: &Self) {
         self.egts += other.egts;
@@ -188,14 +205,33 @@ impl StoreLayer for CountedStore {
         outcome
     }
 
+    async fn insert_window(&self, entities: NewEntities) -> InsertOutcome {
+        let mut tally = Tally::of_new(self.place, &entities);
+        let sizes: Vec<u64> =
+            (0..entities.transactions()).map(|index| entities.transaction(index).len() as u64).collect();
+        let outcome = self.store.insert_window(entities).await;
+        for (index, error) in &outcome {
+            tally.egts -= 1;
+            tally.operations[0] -= sizes.get(*index).copied().unwrap_or_default();
+            self.commits.add_error(error);
+        }
+        if tally.egts > 0 {
+            self.commits.add(&tally);
+        }
+        outcome
+    }
+
     async fn commit_group(&self, batches: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {
         let tallies: Vec<Tally> = batches.iter().map(|batch| Tally::of(self.place, batch)).collect();
         let committed = self.store.commit_group(batches).await;
-        match &committed {
-            Ok(_) => tallies.iter().for_each(|tally| self.commits.add(tally)),
-            Err(GroupError::Rejected { reason, .. }) => self.commits.add_rejected(*reason),
-            Err(GroupError::DuplicateKey { .. } | GroupError::Store(_)) => self.commits.failed.add_one(),
-        }
+        self.commits.add_group(&tallies, committed.as_ref().err());
+        committed
+    }
+
+    async fn insert_group(&self, windows: Vec<NewEntities>) -> Result<(), GroupError> {
+        let tallies: Vec<Tally> = windows.iter().map(|window| Tally::of_new(self.place, window)).collect();
+        let committed = self.store.insert_group(windows).await;
+        self.commits.add_group(&tallies, committed.as_ref().err());
         committed
     }
 }

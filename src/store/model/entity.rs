@@ -67,7 +67,7 @@ impl Properties {
         self.0.is_empty()
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = (&PropertyName, EdmRef<'_>)> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&PropertyName, EdmRef<'_>)> + Clone {
         self.0.iter().map(|(n, v)| (n, v.as_ref()))
     }
 }

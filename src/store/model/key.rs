@@ -42,6 +42,11 @@ pub fn is_legal_in_keys(c: char) -> bool {
 }
 
 fn check(part: KeyPart, raw: &str) -> Result<(), KeyError> {
+    // Most keys are short and plain.
+    let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'/' | b'\\' | b'#' | b'?');
+    if raw.len() <= KEY_MAX_CHARS && raw.bytes().all(is_plain) {
+        return Ok(());
+    }
     if let Some(character) = raw.chars().find(|c| !is_legal_in_keys(*c)) {
         return Err(KeyError::IllegalCharacter { part, value: raw.to_owned(), character });
     }
@@ -123,6 +128,63 @@ impl EntityKey {
     }
 }
 
+/// The keys of many entities, without a heap object for each.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EntityKeys {
+    /// All of them, one after the other.
+    text: String,
+    /// Of each: where its PartitionKey ends, and its RowKey.
+    ends: Vec<(usize, usize)>,
+}
+
+impl EntityKeys {
+    /// Empty, with room for so many.
+    pub fn with_capacity(keys: usize) -> Self {
+        Self { text: String::with_capacity(keys * 24), ends: Vec::with_capacity(keys) }
+    }
+
+    /// Adds a key.
+    ///
+    /// # Errors
+    /// [`KeyError`] as the constructors of both keys give it.
+    pub fn push(&mut self, partition: &str, row: &str) -> Result<(), KeyError> {
+        check(KeyPart::PartitionKey, partition)?;
+        check(KeyPart::RowKey, row)?;
+        self.text.push_str(partition);
+        let end = self.text.len();
+        self.text.push_str(row);
+        self.ends.push((end, self.text.len()));
+        Ok(())
+    }
+
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// PartitionKey and RowKey of the key at `index`, which compare as the keys do.
+    pub fn pair(&self, index: usize) -> (&str, &str) {
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before].1);
+        let (end, next) = self.ends[index];
+        (&self.text[start..end], &self.text[end..next])
+    }
+
+    /// The key at `index` on its own.
+    pub fn key(&self, index: usize) -> EntityKey {
+        let (partition, row) = self.pair(index);
+        // Both were checked when they were added.
+        EntityKey::new(PartitionKey(partition.into()), RowKey(row.into()))
+    }
+
+    /// All of them, in the order they were added.
+    pub fn pairs(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
+        (0..self.len()).map(|index| self.pair(index))
+    }
+}
+
 impl fmt::Display for EntityKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "(PartitionKey={:?}, RowKey={:?})", self.partition.as_str(), self.row.as_str())
@@ -132,6 +194,20 @@ impl fmt::Display for EntityKey {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_keys_are_what_each_is_alone() {
+        let mut keys = EntityKeys::with_capacity(3);
+        let pairs = [("p", "r"), ("", ""), ("größer", "1 ~")];
+        pairs.iter().for_each(|(partition, row)| keys.push(partition, row).unwrap());
+        assert!(keys.pairs().eq(pairs));
+        assert_eq!(keys.key(2), EntityKey::parse("größer", "1 ~").unwrap());
+        for bad in ["a/b", "a\\b", "a#", "?", "tab\t", "\u{7f}", "\u{85}", &"x".repeat(1025)] {
+            assert_eq!(keys.push("p", bad), Err(RowKey::parse(bad).unwrap_err()));
+            assert_eq!(keys.push(bad, "r"), Err(PartitionKey::parse(bad).unwrap_err()));
+        }
+        assert_eq!(keys.len(), 3);
+    }
 
     #[test]
     fn keys_refuse_what_the_service_refuses() {

@@ -20,6 +20,6 @@ pub use cut::{Cut, Span};
 pub use datetime::EdmDateTime;
 pub use entity::{Entity, Properties, PropertyError, StoredEntity};
 pub use etag::{ETag, ETagError};
-pub use key::{EntityKey, KeyError, KeyPart, PartitionKey, RowKey, exceeds_safe_length, is_legal_in_keys};
+pub use key::{EntityKey, EntityKeys, KeyError, KeyPart, PartitionKey, RowKey, exceeds_safe_length, is_legal_in_keys};
 pub use name::{NameError, PropertyName, TableName};
 pub use value::{EdmRef, EdmType, EdmValue, ValueError};

@@ -17,6 +17,12 @@ impl Stamps<'_> {
         self.last = self.clock.now().max(self.last.next_tick());
         self.last
     }
+
+    /// The Timestamp of one more entity of the same moment: the clock is not asked again.
+    pub fn following(&mut self) -> EdmDateTime {
+        self.last = self.last.next_tick();
+        self.last
+    }
 }
 
 /// # Errors

@@ -10,7 +10,7 @@ use super::segments::{Renewal, SegmentFigures};
 use super::store::{
     CommitError, GroupError, Parallelism, Promises, StoreError, StoreFigures, TableReader, TableStore, Written,
 };
-use super::{Batch, DerivedColumn, WindowOutcome};
+use super::{Batch, DerivedColumn, InsertOutcome, NewEntities, WindowOutcome};
 use crate::model::TableName;
 
 /// A [`TableStore`] that passes on whatever it does not say otherwise.
@@ -47,8 +47,16 @@ pub trait StoreLayer: Send + Sync + 'static {
         self.below().commit_window(batches).await
     }
 
+    async fn insert_window(&self, entities: NewEntities) -> InsertOutcome {
+        self.below().insert_window(entities).await
+    }
+
     async fn commit_group(&self, batches: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {
         self.below().commit_group(batches).await
+    }
+
+    async fn insert_group(&self, windows: Vec<NewEntities>) -> Result<(), GroupError> {
+        self.below().insert_group(windows).await
     }
 
     async fn analyze(&self, table: &TableName) -> Result<(), StoreError> {
@@ -102,8 +110,16 @@ impl<L: StoreLayer> TableStore for L {
         StoreLayer::commit_window(self, batches).await
     }
 
+    async fn insert_window(&self, entities: NewEntities) -> InsertOutcome {
+        StoreLayer::insert_window(self, entities).await
+    }
+
     async fn commit_group(&self, batches: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {
         StoreLayer::commit_group(self, batches).await
+    }
+
+    async fn insert_group(&self, windows: Vec<NewEntities>) -> Result<(), GroupError> {
+        StoreLayer::insert_group(self, windows).await
     }
 
     async fn analyze(&self, table: &TableName) -> Result<(), StoreError> {

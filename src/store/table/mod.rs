@@ -2,7 +2,7 @@
 //!
 //! Reads come out as Arrow columns ([`TableReader::scan`]), as whole entities one after another ([`walk`], [`sift`]) or as one entity
 //! ([`TableReader::get`], [`TableReader::get_at_once`]); writes go in as
-//! [`Batch`]es, which can only be built when they are legal entity group transactions. What a store may do better than
+//! [`Batch`]es, or many insertions as [`NewEntities`], which can only be built when they are legal entity group transactions. What a store may do better than
 //! the service is a promise ([`Promises`]) that callers ask for, never a backend's name.
 
 mod apply;
@@ -10,6 +10,7 @@ mod batch;
 mod columns;
 mod commit;
 mod layer;
+mod new_entities;
 pub mod payload;
 pub mod predicate;
 mod read_only;
@@ -31,6 +32,7 @@ pub use columns::{
 };
 pub use commit::{Stamps, check_disjoint};
 pub use layer::StoreLayer;
+pub use new_entities::{EdmColumn, InsertOutcome, NewEntities};
 pub use predicate::Predicate;
 pub use read_only::ReadOnlyStore;
 pub use scan::{Direction, KeyRange, ScanRequest, ScanStats, ScanStream};

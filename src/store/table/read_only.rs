@@ -7,7 +7,7 @@ use async_trait::async_trait;
 
 use super::layer::StoreLayer;
 use super::store::{CommitError, GroupError, StoreError, TableStore, Written};
-use super::{Batch, WindowOutcome};
+use super::{Batch, InsertOutcome, NewEntities, WindowOutcome};
 use crate::model::TableName;
 
 /// Reads another store.
@@ -41,7 +41,15 @@ impl StoreLayer for ReadOnlyStore {
         batches.iter().map(|_| Err(StoreError::ReadOnly.into())).collect()
     }
 
+    async fn insert_window(&self, entities: NewEntities) -> InsertOutcome {
+        (0..entities.transactions()).map(|index| (index, StoreError::ReadOnly.into())).collect()
+    }
+
     async fn commit_group(&self, _: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {
+        Err(StoreError::ReadOnly.into())
+    }
+
+    async fn insert_group(&self, _: Vec<NewEntities>) -> Result<(), GroupError> {
         Err(StoreError::ReadOnly.into())
     }
 }

@@ -19,6 +19,11 @@ impl TypeSet {
         Self(1 << value.edm_type().code() | wide)
     }
 
+    /// What values of this type show; of integers those that a double holds exactly.
+    pub fn of_type(edm_type: EdmType) -> Self {
+        Self(1 << edm_type.code())
+    }
+
     pub fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }

@@ -20,7 +20,12 @@ impl Default for SeededHash {
 
 impl SeededHash {
     pub fn of(self, key: &EntityKey) -> u64 {
-        xxh64(key.row.as_str().as_bytes(), xxh64(key.partition.as_str().as_bytes(), self.seed))
+        self.of_pair(key.as_pair())
+    }
+
+    /// As [`SeededHash::of`], of PartitionKey and RowKey.
+    pub fn of_pair(self, (partition, row): (&str, &str)) -> u64 {
+        xxh64(row.as_bytes(), xxh64(partition.as_bytes(), self.seed))
     }
 
     /// The hash of a text that is not an entity key.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use thiserror::Error;
 
+use super::new_entities::{InsertOutcome, NewEntities, refused_of};
 use super::window::{WindowOutcome, commit_side_by_side};
 use super::{
     Batch, DeriveError, DerivedColumn, EntityWalk, KeyRange, ObservedSchema, Renewal, ScanColumns, ScanPlan,
@@ -239,12 +240,38 @@ pub trait TableStore: Send + Sync + 'static {
         commit_side_by_side(self, batches).await
     }
 
+    /// Applies a window of insertions, as [`TableStore::commit_window`] would those of [`NewEntities::batches`]: which of
+    /// them were not committed, by their indexes. A store that makes its bytes of columns does without those objects.
+    async fn insert_window(&self, entities: NewEntities) -> InsertOutcome {
+        match entities.batches() {
+            Ok(batches) => refused_of(self.commit_window(batches).await),
+            // Each of them was found to be legal: this tells of a mistake, and nothing is written.
+            Err(error) => {
+                let told = || StoreError::Unavailable(error.to_string());
+                (0..entities.transactions()).map(|index| (index, told().into())).collect()
+            }
+        }
+    }
+
     /// Applies several entity group transactions, all or nothing, over any tables and partitions. No key may occur in
     /// two of them. Only where [`Promises::atomic_groups`] is set.
     ///
     /// # Errors
     /// As [`TableStore::commit`]; also [`StoreError::Unsupported`] where the store promises no groups.
     async fn commit_group(&self, batches: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError>;
+
+    /// Applies windows of insertions, all or nothing, as [`TableStore::commit_group`] would their batches, which are counted
+    /// through. Only where [`Promises::atomic_groups`] is set.
+    ///
+    /// # Errors
+    /// As [`TableStore::commit_group`].
+    async fn insert_group(&self, windows: Vec<NewEntities>) -> Result<(), GroupError> {
+        let mut batches = Vec::new();
+        for window in windows {
+            batches.extend(window.batches().map_err(|error| StoreError::Unavailable(error.to_string()))?);
+        }
+        self.commit_group(batches).await.map(drop)
+    }
 
     /// Re-reads the table: drops from its observed schema what no entity has any more, and counts it anew.
     ///

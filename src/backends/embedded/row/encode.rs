@@ -5,6 +5,9 @@ use tablegate_store::model::{EdmDateTime, EdmRef, Properties};
 use super::super::bytes::put_varint;
 use super::{VERSION, put_signature};
 
+/// Bytes that a row takes besides its texts and binaries, about.
+const HEAD_BYTES: usize = 32;
+
 /// Appends the bytes of a row. Without a number of its shape, the shape stands in the row.
 pub(in crate::embedded) fn encode(
     properties: &Properties,
@@ -12,23 +15,44 @@ pub(in crate::embedded) fn encode(
     shape: Option<u32>,
     out: &mut Vec<u8>,
 ) {
-    let variable_bytes: usize = properties.iter().filter_map(|(_, value)| variable(value)).map(<[u8]>::len).sum();
-    let is_wide = variable_bytes > usize::from(u16::MAX);
-    out.reserve(32 + 12 * properties.len() + variable_bytes);
+    let values = properties.iter().map(|(_, value)| value);
+    let variable_bytes = variable_bytes(values.clone());
+    let is_wide = is_wide(variable_bytes);
+    out.reserve(HEAD_BYTES + 12 * properties.len() + variable_bytes);
+    put_head(out, timestamp, shape, is_wide);
+    if shape.is_none() {
+        put_signature(out, properties);
+    }
+    put_values(out, values, is_wide);
+}
+
+/// Appends what comes before the shape, where that stands in the row, and before the values.
+pub(in crate::embedded) fn put_head(out: &mut Vec<u8>, timestamp: EdmDateTime, shape: Option<u32>, is_wide: bool) {
     out.push(VERSION);
     let number = shape.map_or(0, |number| u64::from(number) + 1);
     put_varint(out, number << 1 | u64::from(is_wide));
     out.extend_from_slice(&timestamp.unix_ticks().to_le_bytes());
-    if shape.is_none() {
-        put_signature(out, properties);
-    }
-    for (_, value) in properties.iter() {
-        put_fixed(out, value);
-    }
-    put_ends(out, properties, is_wide);
-    for (_, value) in properties.iter() {
-        out.extend_from_slice(variable(value).unwrap_or_default());
-    }
+}
+
+/// Appends the values of a row, in the order of its shape.
+pub(in crate::embedded) fn put_values<'a>(
+    out: &mut Vec<u8>,
+    values: impl Iterator<Item = EdmRef<'a>> + Clone,
+    is_wide: bool,
+) {
+    values.clone().for_each(|value| put_fixed(out, value));
+    put_ends(out, values.clone(), is_wide);
+    values.for_each(|value| out.extend_from_slice(variable(value).unwrap_or_default()));
+}
+
+/// Bytes of texts and binaries.
+pub(in crate::embedded) fn variable_bytes<'a>(values: impl Iterator<Item = EdmRef<'a>>) -> usize {
+    values.filter_map(variable).map(<[u8]>::len).sum()
+}
+
+/// Whether texts and binaries of so many bytes need wide end offsets.
+pub(in crate::embedded) fn is_wide(variable_bytes: usize) -> bool {
+    variable_bytes > usize::from(u16::MAX)
 }
 
 fn put_fixed(out: &mut Vec<u8>, value: EdmRef<'_>) {
@@ -43,9 +67,9 @@ fn put_fixed(out: &mut Vec<u8>, value: EdmRef<'_>) {
     }
 }
 
-fn put_ends(out: &mut Vec<u8>, properties: &Properties, is_wide: bool) {
+fn put_ends<'a>(out: &mut Vec<u8>, values: impl Iterator<Item = EdmRef<'a>>, is_wide: bool) {
     let mut end = 0;
-    for bytes in properties.iter().filter_map(|(_, value)| variable(value)) {
+    for bytes in values.filter_map(variable) {
         end += bytes.len();
         if is_wide {
             out.extend_from_slice(&u32::try_from(end).expect("an entity has at most a few MiB").to_le_bytes());

@@ -21,7 +21,7 @@ mod shape;
 mod tests;
 
 pub(super) use decode::{Row, RowError};
-pub(super) use encode::encode;
-pub(super) use shape::{Shape, ShapeProperty, Shapes, put_signature};
+pub(super) use encode::{encode, is_wide, put_head, put_values, variable_bytes};
+pub(super) use shape::{Shape, ShapeProperty, Shapes, put_signature, put_signature_of};
 
 const VERSION: u8 = 1;

@@ -42,7 +42,7 @@ impl Shape {
         Self::new(properties.iter().map(|(name, value)| (name.clone(), value.edm_type())))
     }
 
-    pub(super) fn new(properties: impl IntoIterator<Item = (PropertyName, EdmType)>) -> Self {
+    pub(in crate::embedded) fn new(properties: impl IntoIterator<Item = (PropertyName, EdmType)>) -> Self {
         let (mut fixed_bytes, mut variables) = (0, 0);
         let mut place = |(name, edm_type): (PropertyName, EdmType)| {
             let slot = match fixed_width(edm_type) {
@@ -87,10 +87,18 @@ impl Shape {
 
 /// Writes names and types of properties: two sets have the same shape exactly when these bytes are the same.
 pub(in crate::embedded) fn put_signature(out: &mut Vec<u8>, properties: &Properties) {
+    put_signature_of(out, properties.iter().map(|(name, value)| (name, value.edm_type())));
+}
+
+/// As [`put_signature`], of names and types.
+pub(in crate::embedded) fn put_signature_of<'a>(
+    out: &mut Vec<u8>,
+    properties: impl ExactSizeIterator<Item = (&'a PropertyName, EdmType)>,
+) {
     put_varint(out, properties.len() as u64);
-    for (name, value) in properties.iter() {
+    for (name, edm_type) in properties {
         put_text(out, name.as_str());
-        out.push(value.edm_type().code());
+        out.push(edm_type.code());
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use uuid::Uuid;
 
 use super::json;
-use crate::model::{EdmRef, EntityKey, TableName};
+use crate::model::{EdmRef, EntityKey, PropertyName, TableName};
 use crate::table::{Batch, IfMatch, Operation};
 
 /// The endpoint that lengths are counted with: account names have 3 to 24 characters, this one has 24.
@@ -18,6 +18,9 @@ pub const ENVELOPE_BYTES: usize = 236;
 const FRAME_BYTES_MAX: usize = 640;
 /// Bytes of a property without its name twice and without a text, rounded up: a Double has up to 24 digits and signs.
 const PROPERTY_BYTES_MAX: usize = 80;
+
+/// What a byte of a text becomes at most: `%27%27`, and in JSON `\u001f`.
+const LONGEST_BYTE: usize = 6;
 
 /// Belongs to the boundary that follows, not to the content.
 const END_OF_PART: &str = "\r\n";
@@ -36,8 +39,6 @@ fn body_bytes(operation: &Operation) -> Option<usize> {
 
 /// Never less than [`operation_bytes`], and told without writing anything: each byte as long as it can become.
 pub fn operation_bytes_at_most(table: &TableName, operation: &Operation) -> usize {
-    /// `%27%27`, and in JSON `\u001f`.
-    const LONGEST_BYTE: usize = 6;
     let key = operation.key();
     let keys = LONGEST_BYTE * (key.partition.as_str().len() + key.row.as_str().len());
     let version = match operation {
@@ -57,6 +58,18 @@ pub fn operation_bytes_at_most(table: &TableName, operation: &Operation) -> usiz
         PROPERTY_BYTES_MAX + 2 * name.as_str().len() + text
     });
     frame + keys + values.sum::<usize>()
+}
+
+/// Never less than [`operation_bytes`] of an insertion, whose keys have so many bytes together, and each property so many of
+/// text or binary.
+pub(in crate::table) fn insertion_bytes_at_most<'a>(
+    table: &TableName,
+    key_bytes: usize,
+    properties: impl Iterator<Item = (&'a PropertyName, usize)>,
+) -> usize {
+    let property =
+        |(name, bytes): (&PropertyName, usize)| PROPERTY_BYTES_MAX + 2 * name.as_str().len() + LONGEST_BYTE * bytes;
+    FRAME_BYTES_MAX + table.as_str().len() + 2 * LONGEST_BYTE * key_bytes + properties.map(property).sum::<usize>()
 }
 
 /// Writes the body, which belongs under the header `Content-Type: multipart/mixed; boundary=batch_<id>`.
