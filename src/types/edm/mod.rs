@@ -1,6 +1,7 @@
 //! SQL values and stored values: which EDM type keeps which SQL type, and the ways between them.
 
 mod assign;
+mod columns;
 mod load;
 mod numbers;
 mod save;
@@ -9,6 +10,7 @@ use tablegate_store::model::EdmType;
 use tablegate_store::table::{ColumnType, TypeSet};
 
 pub use self::assign::{assign, assign_as, limited, texts};
+pub use self::columns::to_edm_column;
 pub use self::load::to_sql;
 pub use self::save::{to_edm, value_to_edm};
 use super::sql_type::SqlType;

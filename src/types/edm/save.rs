@@ -100,7 +100,7 @@ fn checked(value: EdmValue) -> SqlResult<EdmValue> {
     }
 }
 
-fn instant(array: &ArrayRef, sql_type: &SqlType, row: usize) -> SqlResult<EdmDateTime> {
+pub(super) fn instant(array: &ArrayRef, sql_type: &SqlType, row: usize) -> SqlResult<EdmDateTime> {
     let micros = |value: i64, per_unit: i64| value.checked_mul(per_unit).and_then(EdmDateTime::from_unix_micros);
     let instant = match array.data_type() {
         DataType::Date32 => micros(array.as_primitive::<Date32Type>().value(row).into(), MICROS_PER_DAY),
@@ -127,10 +127,23 @@ fn guid(bytes: &[u8]) -> EdmValue {
 }
 
 fn decimal(value: i256, scale: i8, sql_type: &SqlType) -> EdmValue {
-    let mut text = StackText::<DECIMAL_TEXT>::default();
-    // It is long enough for any decimal.
-    let _ = write_decimal(&mut text, value, scale, *sql_type == SqlType::Numeric(None));
-    EdmValue::string(text.as_str())
+    EdmValue::string(DecimalText::of(value, scale, sql_type).as_str())
+}
+
+/// A decimal as it is stored.
+pub(super) struct DecimalText(StackText<DECIMAL_TEXT>);
+
+impl DecimalText {
+    pub fn of(value: i256, scale: i8, sql_type: &SqlType) -> Self {
+        let mut text = StackText::default();
+        // It is long enough for any decimal.
+        let _ = write_decimal(&mut text, value, scale, *sql_type == SqlType::Numeric(None));
+        Self(text)
+    }
+
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
 }
 
 fn printed(array: &ArrayRef, sql_type: &SqlType, row: usize) -> String {

@@ -52,18 +52,17 @@ impl<'a> Inputs<'a> {
         Ok(Self { columns, layouts, arrays })
     }
 
-    /// The text of the parts at these indexes, one after the other.
-    pub fn text(&self, row: usize, parts: Range<usize>) -> Result<String, KeyCodecError> {
-        let mut out = String::new();
+    /// Appends the text of the parts at these indexes, one after the other.
+    pub fn write(&self, row: usize, parts: Range<usize>, out: &mut String) -> Result<(), KeyCodecError> {
         for index in parts {
             let (column, layout, array) = (&self.columns[index], &self.layouts[index], &self.arrays[index]);
             if array.is_null(row) {
                 return Err(KeyCodecError::Null { column: column.name.clone() });
             }
             let value = value_at(&column.sql_type, array, row);
-            push(layout, &value, &mut out).map_err(|refusal| refusal.for_column(column))?;
+            push(layout, &value, out).map_err(|refusal| refusal.for_column(column))?;
         }
-        Ok(out)
+        Ok(())
     }
 }
 

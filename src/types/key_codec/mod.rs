@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, StringArray};
 use datafusion_common::ScalarValue;
-use tablegate_store::model::{EntityKey, KeyPart, PartitionKey, RowKey, Span};
+use tablegate_store::model::{EntityKey, EntityKeys, KeyPart, PartitionKey, RowKey, Span};
 use xxhash_rust::xxh64::xxh64;
 
 pub use self::error::KeyCodecError;
@@ -138,23 +138,37 @@ impl KeyCodec {
     /// # Errors
     /// [`KeyCodecError`] for the first value that cannot be part of a key.
     pub fn encode_batch(&self, arrays: &[ArrayRef]) -> Result<Vec<EntityKey>, KeyCodecError> {
+        let keys = self.encode_keys(arrays)?;
+        Ok((0..keys.len()).map(|index| keys.key(index)).collect())
+    }
+
+    /// As [`KeyCodec::encode_batch`], without an object for each.
+    ///
+    /// # Errors
+    /// As [`KeyCodec::encode_batch`].
+    pub fn encode_keys(&self, arrays: &[ArrayRef]) -> Result<EntityKeys, KeyCodecError> {
         let rows = arrays.first().map_or(0, |a| a.len());
         if arrays.len() != self.columns.len() || arrays.iter().any(|a| a.len() != rows) {
             return Err(KeyCodecError::Shape);
         }
         let inputs = encode::Inputs::new(&self.columns, &self.layouts, arrays)?;
         let split = self.partition_columns();
-        (0..rows)
-            .map(|row| {
-                let row_key = inputs.text(row, split..self.columns.len())?;
-                let partition = match &self.partition {
-                    PartitionScheme::Columns(_) => inputs.text(row, 0..split)?,
-                    PartitionScheme::Constant(text) => text.clone(),
-                    PartitionScheme::Bucket(n) => bucket_name(&row_key, *n),
-                };
-                Ok(EntityKey::new(PartitionKey::parse(partition)?, RowKey::parse(row_key)?))
-            })
-            .collect()
+        let mut keys = EntityKeys::with_capacity(rows);
+        let (mut partition, mut row_key) = (String::new(), String::new());
+        for row in 0..rows {
+            row_key.clear();
+            inputs.write(row, split..self.columns.len(), &mut row_key)?;
+            match &self.partition {
+                PartitionScheme::Columns(_) => {
+                    partition.clear();
+                    inputs.write(row, 0..split, &mut partition)?;
+                    keys.push(&partition, &row_key)?;
+                }
+                PartitionScheme::Constant(text) => keys.push(text, &row_key)?,
+                PartitionScheme::Bucket(n) => keys.push(&bucket_name(&row_key, *n), &row_key)?,
+            }
+        }
+        Ok(keys)
     }
 
     /// The values of the key columns at the indexes `wanted`, from stored keys.
