@@ -32,6 +32,7 @@ macro_rules! tests {
 /// What this program does where another one starts it for that.
 const ROLES: &[(&str, fn())] = roles! {
     crash::alterations::alterations,
+    crash::loads::copies,
     crash::loads::loads,
     crash::requests::requesters,
     crash::sequences::counters,
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
     let tests = tests! {
         crash::acknowledged_batches_survive_a_kill_whole,
         crash::alterations::a_kill_leaves_the_old_table_or_the_new_one,
+        crash::loads::a_kill_leaves_all_of_a_copy_or_nothing,
         crash::loads::a_kill_leaves_all_of_a_loaded_table_or_nothing,
         crash::power_loss::a_store_that_does_not_sync_is_found_out,
         crash::power_loss::acknowledged_batches_survive_a_loss_of_power_whole,

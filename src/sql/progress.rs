@@ -73,7 +73,12 @@ impl Drop for Shown {
 impl Tally {
     /// One more entity group transaction is committed, of so many rows.
     pub fn add(&self, rows: usize) {
-        self.egts.fetch_add(1, Ordering::Relaxed);
+        self.add_many(1, rows);
+    }
+
+    /// So many more of them are committed, with so many rows in all.
+    pub fn add_many(&self, egts: usize, rows: usize) {
+        self.egts.fetch_add(egts as u64, Ordering::Relaxed);
         self.rows.fetch_add(rows as u64, Ordering::Relaxed);
     }
 

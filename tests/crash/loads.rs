@@ -1,8 +1,10 @@
-//! A table that a block makes and fills, whose process was killed: it is there with all of its rows, or not at all.
+//! A table that a block makes and fills, or that COPY fills, whose process was killed: it is there with all of its rows, or not
+//! at all; of a COPY all rows or none.
 
 use std::path::Path;
 
 use tablegate::backends::embedded::Fsync;
+use tablegate::sql::session::{Position, Session};
 use tablegate::store::table::TableStore;
 
 use crate::crash::next_random;
@@ -13,6 +15,8 @@ use crate::support::child;
 const ROUNDS: usize = 12;
 /// Rows of a table: those of its three statements.
 const ROWS: [i64; 3] = [2500, 3, 900];
+/// Rows of a COPY: more than the session hands over at once.
+const COPIED: i64 = 20_000;
 const SEED: u64 = 0x3c6e_f372_fe94_f82b;
 /// The process that loads finds its folder here.
 const FOLDER: &str = "TABLEGATE_CRASH_LOAD";
@@ -72,6 +76,54 @@ pub async fn a_kill_leaves_all_of_a_loaded_table_or_nothing() {
         assert_eq!(left, tables.len(), "round {round}: nothing is left of a load that was not committed");
     }
     assert!(acknowledged > 5, "only {acknowledged} loads were made");
+}
+
+/// The process that is killed while it copies.
+pub fn copies() {
+    let folder = std::env::var(FOLDER).expect("it is told");
+    child::run(async {
+        let engine = engine(Path::new(&folder)).await;
+        let mut session = session(&engine);
+        let first = values(&mut session, "SELECT coalesce(max(copy), 0) FROM copied").await[0] + 1;
+        for number in first.. {
+            copy(&mut session, number).await;
+            say("copy", &[number]);
+        }
+    });
+}
+
+/// Every row is a partition of its own.
+async fn copy(session: &mut Session, number: i64) {
+    let statement = session.parse("COPY copied FROM STDIN").unwrap().pop().unwrap();
+    let prepared = session.prepare(statement, &[]).await.unwrap();
+    session.execute(&prepared, Vec::new(), Position::Last).await.unwrap();
+    for first in (0..COPIED).step_by(500) {
+        let lines: String = (first..first + 500).map(|n| format!("{}\t{number}\n", number * COPIED + n)).collect();
+        session.copy_data(lines.as_bytes()).await.unwrap();
+    }
+    session.copy_done(Position::Last).await.unwrap();
+}
+
+pub async fn a_kill_leaves_all_of_a_copy_or_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = "CREATE TABLE copied (id bigint PRIMARY KEY, copy bigint)";
+    values(&mut session(&engine(folder.path()).await), table).await;
+    let mut random = SEED;
+    let mut acknowledged = 0;
+    for round in 0..ROUNDS {
+        random = next_random(random);
+        let said = run_and_kill("crash::loads::copies", FOLDER, folder.path(), random % 4, random);
+        let told = said.last().and_then(|line| line.strip_prefix("copy ")?.parse().ok());
+        acknowledged = told.unwrap_or(acknowledged);
+        let engine = engine(folder.path()).await;
+        let counts = "SELECT count(*) FROM copied GROUP BY copy";
+        let counts = values(&mut session(&engine), counts).await;
+        assert!(counts.iter().all(|count| *count == COPIED), "round {round}: {counts:?}");
+        let copies = i64::try_from(counts.len()).unwrap();
+        assert!(copies >= acknowledged, "round {round}: copy {acknowledged} was acknowledged, of {copies}");
+        engine.flush().await;
+    }
+    assert!(acknowledged > 5, "only {acknowledged} copies were made");
 }
 
 /// How many stored tables there are of loads.

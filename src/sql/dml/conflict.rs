@@ -130,24 +130,28 @@ impl OnConflict {
     ) -> SqlResult<Outcome> {
         let mut outcome = Outcome { inserted: Vec::new(), updated: Vec::new() };
         let mut existing: Vec<(usize, StoredEntity)> = Vec::new();
+        if matches!(self, OnConflict::Refuse) && writes.insert_rows(rows, None).await? {
+            outcome.inserted.extend(0..rows.len());
+            return Ok(outcome);
+        }
         for row in 0..rows.len() {
             match self {
                 OnConflict::Refuse => writes.insert(rows.entity(row)?).await?,
                 OnConflict::Replace => writes.upsert(rows.entity(row)?, true).await?,
                 OnConflict::Merge => {
-                    once(writes, rows.key(row))?;
+                    once(writes, &rows.key(row))?;
                     writes.upsert(rows.entity(row)?, false).await?;
                 }
-                OnConflict::DoNothing if writes.has_changed(rows.key(row)) => continue,
+                OnConflict::DoNothing if writes.has_changed(&rows.key(row)) => continue,
                 OnConflict::DoNothing | OnConflict::DoUpdate(_) => {
-                    if writes.has_changed(rows.key(row)) {
+                    if writes.has_changed(&rows.key(row)) {
                         return Err(twice());
                     }
-                    if let Some(stored) = writes.lock_conflicting(rows.key(row)).await? {
+                    if let Some(stored) = writes.lock_conflicting(&rows.key(row)).await? {
                         existing.push((row, stored));
                         continue;
                     }
-                    once(writes, rows.key(row))?;
+                    once(writes, &rows.key(row))?;
                     writes.insert_absent(rows.entity(row)?).await?;
                 }
             }

@@ -287,7 +287,7 @@ impl PreparedInsert {
             Some(batch.column(position).clone())
         };
         let incoming = || {
-            let keys: Vec<_> = (0..rows.len()).map(|row| rows.key(row).clone()).collect();
+            let keys: Vec<_> = (0..rows.len()).map(|row| rows.key(row)).collect();
             inserted_rows(&self.shown, &keys, &values)
         };
         let written = self.conflict.write(planner, parameters, &rows, &incoming, writes).await?;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, BooleanArray};
 use arrow::compute::filter_record_batch;
 use arrow::record_batch::RecordBatch;
-use tablegate_store::model::{Entity, EntityKey, Properties, PropertyName};
+use tablegate_store::model::{Entity, EntityKey, EntityKeys, Properties, PropertyName};
+use tablegate_store::table::NewEntities;
 use tablegate_types::edm;
 use tablegate_types::error::SqlResult;
 use tablegate_types::sql_type::SqlType;
@@ -20,7 +21,7 @@ use crate::relation::{ColumnSource, Relation};
 /// The columns of one batch of rows, each as the target column's type.
 pub(crate) struct RowsToWrite {
     properties: Vec<PropertyColumn>,
-    keys: Vec<EntityKey>,
+    keys: EntityKeys,
 }
 
 /// One stored property and its values.
@@ -40,10 +41,16 @@ impl RowsToWrite {
         let column =
             |index: usize| targets.iter().position(|t| *t == TargetColumn::Known(index)).map(|i| batch.column(i));
         let keys = match &relation.generated_partition {
-            Some(partition) => generated_keys(partition, batch.num_rows())?,
+            Some(partition) => {
+                let mut keys = EntityKeys::with_capacity(batch.num_rows());
+                for key in generated_keys(partition, batch.num_rows())? {
+                    keys.push(key.partition.as_str(), key.row.as_str())?;
+                }
+                keys
+            }
             None => {
                 let arrays = key_arrays(relation, &column)?;
-                relation.codec.encode_batch(&arrays)?
+                relation.codec.encode_keys(&arrays)?
             }
         };
         let mut properties = Vec::new();
@@ -58,8 +65,18 @@ impl RowsToWrite {
         self.keys.len()
     }
 
-    pub fn key(&self, row: usize) -> &EntityKey {
-        &self.keys[row]
+    pub fn key(&self, row: usize) -> EntityKey {
+        self.keys.key(row)
+    }
+
+    /// All rows as entities that must not be there, where that can be told at a glance; else each is an [`RowsToWrite::entity`] of
+    /// its own, and says what is wrong with it.
+    pub fn new_entities(&self, relation: &Relation) -> Option<NewEntities> {
+        let column = |property: &PropertyColumn| {
+            Some((property.name.clone(), edm::to_edm_column(&property.values, &property.sql_type)?))
+        };
+        let columns = self.properties.iter().map(column).collect::<Option<Vec<_>>>()?;
+        NewEntities::new(&relation.stored, self.keys.clone(), columns)
     }
 
     /// The entity of one row: NULLs are absent properties.
@@ -74,7 +91,7 @@ impl RowsToWrite {
                 properties.add(column.name.clone(), value);
             }
         }
-        let entity = Entity::new(self.keys[row].clone(), properties);
+        let entity = Entity::new(self.keys.key(row), properties);
         entity.check()?;
         Ok(entity)
     }

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tablegate_store::model::limits::EGT_MAX_OPERATIONS;
 use tablegate_store::model::{
     ETag, EdmDateTime, Entity, EntityKey, PartitionKey, Properties, PropertyName, StoredEntity,
 };
@@ -15,6 +16,7 @@ use tablegate_store::table::{IfMatch, Operation, Written};
 use tablegate_types::error::{SqlError, SqlResult};
 
 use super::changed_keys::ChangedKeys;
+use super::rows::RowsToWrite;
 use crate::engine::Engine;
 use crate::observe::Footprint;
 use crate::reads::Reads;
@@ -213,6 +215,24 @@ impl<'a> Writes<'a> {
             return Err(self.relation.duplicate_key(&entity.key));
         }
         self.put_insertion(entity).await
+    }
+
+    /// Adds many rows that must not be there, at once; false where they have to be added one by one. `lines` says where in the
+    /// statement's input each was.
+    ///
+    /// # Errors
+    /// As [`Writes::insert`].
+    pub async fn insert_rows(&mut self, rows: &RowsToWrite, lines: Option<&[u64]>) -> SqlResult<bool> {
+        let WriteMode::Direct(writer) = &mut self.mode else { return Ok(false) };
+        // What one entity group transaction holds is collected first: it may become one.
+        let may_be_one = rows.len() <= EGT_MAX_OPERATIONS && !writer.has_begun();
+        if may_be_one || !writer.takes_new() {
+            return Ok(false);
+        }
+        match rows.new_entities(&self.relation) {
+            Some(entities) => writer.push_new(entities, lines).await,
+            None => Ok(false),
+        }
     }
 
     /// Adds an entity that was looked for and not found. The caller has checked its limits.

@@ -90,6 +90,9 @@ async fn load_batch(relation: &Arc<Relation>, batch: &RecordBatch, loader: &mut 
         RecordBatch::try_new_with_options(Arc::new(Schema::new(fields.collect::<Vec<_>>())), assigned, &options)?;
     let targets: Vec<TargetColumn> = visible.into_iter().map(TargetColumn::Known).collect();
     let entities = RowsToWrite::new(relation, &targets, &batch)?;
+    if loader.push_new(entities.new_entities(relation)).await.map_err(|error| told(error, relation))? {
+        return Ok(());
+    }
     for row in 0..entities.len() {
         loader.push(entities.entity(row)?).await.map_err(|error| told(error, relation))?;
     }

@@ -106,7 +106,7 @@ impl Claims {
     pub fn lock_rows<'k>(
         &mut self,
         relation: &Relation,
-        keys: impl ExactSizeIterator<Item = &'k EntityKey>,
+        keys: impl ExactSizeIterator<Item = (&'k str, &'k str)>,
         strength: RowStrength,
     ) -> bool {
         self.held.lock_rows(&relation.stored, keys, strength)

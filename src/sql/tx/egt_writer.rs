@@ -9,11 +9,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tablegate_store::model::{ETag, EntityKey};
-use tablegate_store::table::{CommitError, IfMatch, Operation, Rejection, StoreError, TableStore, Written, payload};
+use tablegate_store::table::{
+    Batch, CommitError, IfMatch, NewEntities, Operation, Rejection, StoreError, TableStore, Written, payload,
+};
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
 use super::claims::{Claims, changed_since_snapshot};
-use super::in_flight::{Egt, Failure, InFlight};
+use super::held_back::HeldBack;
+use super::in_flight::{Egt, Failure, Handed, InFlight, NewWindow};
 use super::locks::Mark;
 use super::window::Window;
 use crate::observe::Footprint;
@@ -52,6 +55,8 @@ pub(crate) struct EgtWriter {
     claims: Option<Claims>,
     /// Those it began with: they stay to its end.
     outset: Mark,
+    /// What was collected from the beginning on, while all of it may still be committed together.
+    held_back: Option<HeldBack>,
 }
 
 impl EgtWriter {
@@ -69,7 +74,16 @@ impl EgtWriter {
             shown: None,
             claims: None,
             outset: Mark::default(),
+            held_back: None,
         }
+    }
+
+    /// Where the store commits many together, all or nothing, the statement's beginning is held back: if it fails before
+    /// that is too long, nothing is committed.
+    #[must_use]
+    pub fn holding_back(mut self) -> Self {
+        self.held_back = self.in_flight.takes_groups().then(HeldBack::default);
+        self
     }
 
     /// Locks the rows it writes.
@@ -149,12 +163,106 @@ impl EgtWriter {
         Ok(())
     }
 
+    /// Whether [`EgtWriter::push_new`] may take something.
+    pub fn takes_new(&self) -> bool {
+        self.in_flight.takes_new() && !self.claims.as_ref().is_some_and(Claims::holds_rows)
+    }
+
+    /// Whether the statement has become more than one entity group transaction.
+    pub fn has_begun(&self) -> bool {
+        self.in_flight.is_running() || self.held_back.as_ref().is_some_and(|held_back| !held_back.is_empty())
+    }
+
+    /// Takes many entities that must not be there, and hands them over. False where they are to be pushed one by one:
+    /// somebody else has locked one of them. `positions` says where in the input each was; else they follow each other.
+    ///
+    /// # Errors
+    /// As [`EgtWriter::push`].
+    pub async fn push_new(&mut self, entities: NewEntities, positions: Option<&[u64]>) -> SqlResult<bool> {
+        if self.in_flight.has_stopped() {
+            self.drain().await?;
+        }
+        self.flush().await?;
+        let count = entities.len() as u64;
+        let positions = match positions {
+            Some(positions) => positions.to_vec(),
+            None => (self.position..self.position + count).collect(),
+        };
+        let mut locks = None;
+        if self.held_back.is_none()
+            && self.binds_everybody()
+            && let Some(claims) = &self.claims
+        {
+            let mut claims = claims.of_next_transaction();
+            if !claims.lock_rows(&self.relation, entities.keys().pairs(), RowStrength::Update) {
+                return Ok(false);
+            }
+            locks = Some(Arc::new(claims));
+        }
+        self.position = positions.last().map_or(self.position, |last| last + 1);
+        if let Some(footprint) = &mut self.footprint {
+            for index in 0..entities.transactions() {
+                add_to_footprint(footprint, &self.relation, &entities.batch(index)?);
+            }
+        }
+        self.show();
+        self.hand_over(Handed::New(NewWindow { entities, positions, locks })).await?;
+        Ok(true)
+    }
+
+    /// Holds it back, or lets the store have it.
+    async fn hand_over(&mut self, window: Handed) -> SqlResult<()> {
+        if let Some(held_back) = &mut self.held_back {
+            held_back.push(window);
+            return if held_back.is_full() { self.commit_held_back().await } else { Ok(()) };
+        }
+        self.in_flight.hand_over(window).await;
+        if self.in_flight.has_stopped() { self.drain().await } else { Ok(()) }
+    }
+
+    /// Commits what was held back, all or nothing, under locks of its own.
+    async fn commit_held_back(&mut self) -> SqlResult<()> {
+        let Some(held_back) = self.held_back.take().filter(|held_back| !held_back.is_empty()) else { return Ok(()) };
+        if let Some((key, position)) = held_back.first_twice() {
+            self.failed_at = Some(position);
+            return Err(self.relation.duplicate_key(&key));
+        }
+        let mut locks = None;
+        if self.binds_everybody()
+            && let Some(claims) = &self.claims
+        {
+            let mut claims = claims.of_next_transaction();
+            let mut rows = held_back.rows();
+            let keys = rows.iter().map(|(pair, _)| *pair);
+            if !claims.lock_rows(&self.relation, keys, RowStrength::Update) {
+                rows.sort_unstable();
+                for ((partition, row), _) in rows {
+                    let key = EntityKey::parse(partition, row)?;
+                    claims.lock(&self.relation, &key, RowStrength::Update).await?;
+                }
+            }
+            locks = Some(claims);
+        }
+        let committed = self.in_flight.run_together(held_back.into_windows()).await;
+        drop(locks);
+        committed.map_err(|failure| self.told(failure))
+    }
+
     /// Commits what is left.
     ///
     /// # Errors
     /// As [`EgtWriter::push`].
     pub async fn finish(&mut self) -> SqlResult<BTreeMap<EntityKey, Written>> {
-        let egts = self.collected()?;
+        let mut egts = self.collected()?;
+        if let Some(held_back) = &mut self.held_back
+            && (egts.len() > 1 || !held_back.is_empty())
+        {
+            self.show();
+            if !egts.is_empty() {
+                self.hand_over(Handed::Egts(std::mem::take(&mut egts))).await?;
+            }
+            self.commit_held_back().await?;
+        }
         if egts.len() > 1 {
             self.show();
         }
@@ -199,8 +307,14 @@ impl EgtWriter {
 
     /// Hands over what was collected, and goes on.
     async fn flush(&mut self) -> SqlResult<()> {
+        if self.window.is_empty() {
+            return Ok(());
+        }
         let mut egts = self.collected()?;
         self.show();
+        if self.held_back.is_some() {
+            return self.hand_over(Handed::Egts(egts)).await;
+        }
         if self.binds_everybody() {
             let Some(claims) = self.claims.as_ref().filter(|claims| !claims.holds_rows()) else {
                 return self.commit_locked(egts).await;
@@ -220,10 +334,7 @@ impl EgtWriter {
     fn collected(&mut self) -> SqlResult<Vec<Egt>> {
         let egts = self.window.take(&self.relation.stored)?;
         if let Some(footprint) = &mut self.footprint {
-            for Egt { batch, .. } in &egts {
-                let bytes = batch.payload_bytes() - payload::ENVELOPE_BYTES;
-                footprint.add(&self.relation, batch.partition(), batch.operations().len(), bytes);
-            }
+            egts.iter().for_each(|egt| add_to_footprint(footprint, &self.relation, &egt.batch));
         }
         Ok(egts)
     }
@@ -310,8 +421,14 @@ impl EgtWriter {
     fn lock_together(&self, claims: &mut Claims, operations: &[&Operation]) -> bool {
         let Some(strongest) = operations.iter().map(|operation| strength(operation)).max() else { return true };
         // A row that is locked already would be locked a second time under another name.
-        !claims.holds_rows() && claims.lock_rows(&self.relation, operations.iter().map(|o| o.key()), strongest)
+        !claims.holds_rows()
+            && claims.lock_rows(&self.relation, operations.iter().map(|o| o.key().as_pair()), strongest)
     }
+}
+
+fn add_to_footprint(footprint: &mut Footprint, relation: &Relation, batch: &Batch) {
+    let bytes = batch.payload_bytes() - payload::ENVELOPE_BYTES;
+    footprint.add(relation, batch.partition(), batch.operations().len(), bytes);
 }
 
 /// How strongly the row of an operation is locked.

@@ -13,7 +13,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures::stream::{FuturesUnordered, StreamExt};
 use smallvec::SmallVec;
 use tablegate_store::model::{EntityKey, PartitionKey};
-use tablegate_store::table::{Batch, CommitError, Operation, Parallelism, StoreError, TableStore, Written};
+use tablegate_store::table::{
+    Batch, BatchError, CommitError, GroupError, NewEntities, Operation, Parallelism, Rejection, StoreError, TableStore,
+    Written,
+};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -36,6 +39,21 @@ pub(super) struct Egt {
     pub positions: Positions,
     /// Kept until it has ended.
     pub locks: Option<Arc<Claims>>,
+}
+
+/// Entities that must not be there, and where in the statement's input each was.
+pub(super) struct NewWindow {
+    pub entities: NewEntities,
+    /// By their places; the further in the input, the greater.
+    pub positions: Vec<u64>,
+    /// Kept until all of them have ended.
+    pub locks: Option<Arc<Claims>>,
+}
+
+/// What is handed over at once.
+pub(super) enum Handed {
+    Egts(Vec<Egt>),
+    New(NewWindow),
 }
 
 /// The first commit that failed.
@@ -77,7 +95,7 @@ impl Shared {
 
 /// A task that commits what it is given.
 struct Line {
-    windows: mpsc::Sender<Vec<Egt>>,
+    windows: mpsc::Sender<Handed>,
     task: JoinHandle<Ended>,
 }
 
@@ -111,6 +129,11 @@ impl InFlight {
         EgtCount { egts: self.shared.tally.egts(), rows: self.shared.tally.rows() }
     }
 
+    /// Whether [`InFlight::send_new`] is worth it: nobody asks for versions, and the store takes many together.
+    pub fn takes_new(&self) -> bool {
+        self.written.is_none() && self.store.parallelism().windows
+    }
+
     /// Whether a commit failed, or others were told to stop: [`InFlight::drain`] says which.
     pub fn has_stopped(&self) -> bool {
         self.shared.stops()
@@ -127,9 +150,19 @@ impl InFlight {
 
     /// Hands over a window. Comes back when all of the one before has been started.
     pub async fn send(&mut self, egts: Vec<Egt>) {
+        self.hand_over(Handed::Egts(egts)).await;
+    }
+
+    /// Hands over new entities, as [`InFlight::send`] does.
+    pub async fn send_new(&mut self, window: NewWindow) {
+        self.hand_over(Handed::New(window)).await;
+    }
+
+    /// As [`InFlight::send`], of either.
+    pub async fn hand_over(&mut self, window: Handed) {
         let line = self.line.take().unwrap_or_else(|| self.begin());
         // A line that has ended says why when it is drained.
-        if line.windows.send(egts).await.is_ok() {
+        if line.windows.send(window).await.is_ok() {
             drop(line.windows.reserve().await);
         }
         self.line = Some(line);
@@ -152,6 +185,57 @@ impl InFlight {
             }
         };
         self.end(ended)
+    }
+
+    /// Commits these, all or nothing, when nothing else is under way.
+    ///
+    /// # Errors
+    /// What failed: nothing is committed.
+    pub async fn run_together(&mut self, windows: Vec<Handed>) -> Result<(), Failure> {
+        let mut positions: Vec<Positions> = Vec::new();
+        let all_new = windows.iter().all(|window| matches!(window, Handed::New(_)));
+        let committed = if all_new {
+            let mut all = Vec::with_capacity(windows.len());
+            for window in windows {
+                let Handed::New(new) = window else { continue };
+                positions.extend((0..new.entities.transactions()).map(|index| new.positions_of(index)));
+                all.push(new.entities);
+            }
+            self.store.insert_group(all).await
+        } else {
+            let mut batches = Vec::new();
+            for window in windows {
+                let egts = match window {
+                    Handed::Egts(egts) => egts,
+                    Handed::New(new) => new.into_egts().map_err(|error| Failure::of(error, &[]))?,
+                };
+                for egt in egts {
+                    positions.push(egt.positions);
+                    batches.push(egt.batch);
+                }
+            }
+            self.store.commit_group(batches).await.map(drop)
+        };
+        let rows = positions.iter().map(SmallVec::len).sum();
+        match committed {
+            Ok(()) => {
+                self.shared.tally.add_many(positions.len(), rows);
+                Ok(())
+            }
+            Err(GroupError::Rejected { batch, index, key, reason }) => {
+                let positions = positions.get(batch).map(SmallVec::as_slice).unwrap_or_default();
+                Err(Failure::of(CommitError::Rejected { index, key, reason }, positions))
+            }
+            Err(GroupError::DuplicateKey { key, .. }) => {
+                Err(Failure::of(CommitError::Rejected { index: 0, key, reason: Rejection::EntityExists }, &[]))
+            }
+            Err(GroupError::Store(error)) => Err(Failure::of(error.into(), &[])),
+        }
+    }
+
+    /// Whether the store commits many together, all or nothing.
+    pub fn takes_groups(&self) -> bool {
+        self.written.is_none() && self.store.promises().atomic_groups
     }
 
     /// Waits for all that was handed over.
@@ -184,7 +268,7 @@ impl InFlight {
     }
 
     /// Commits these, and then what comes.
-    fn carry_out(&self, first: Vec<Egt>, windows: mpsc::Receiver<Vec<Egt>>) -> impl Future<Output = Ended> + use<> {
+    fn carry_out(&self, first: Vec<Egt>, windows: mpsc::Receiver<Handed>) -> impl Future<Output = Ended> + use<> {
         let (store, shared, keeps_versions) = (self.store.clone(), self.shared.clone(), self.written.is_some());
         let mut dispatcher = self.dispatcher();
         async move {
@@ -256,7 +340,7 @@ impl Dispatcher {
         self.waiting.extend(egts);
     }
 
-    async fn run(mut self, mut windows: mpsc::Receiver<Vec<Egt>>) -> Ended {
+    async fn run(mut self, mut windows: mpsc::Receiver<Handed>) -> Ended {
         let mut under_way = FuturesUnordered::new();
         let mut comes_more = true;
         loop {
@@ -272,7 +356,11 @@ impl Dispatcher {
             tokio::select! {
                 Some(finished) = under_way.next(), if !under_way.is_empty() => self.finish(finished),
                 window = windows.recv(), if comes_more && self.waiting.is_empty() => match window {
-                    Some(egts) => self.take(egts),
+                    Some(Handed::Egts(egts)) => self.take(egts),
+                    Some(Handed::New(new)) => match new.into_egts() {
+                        Ok(egts) => self.take(egts),
+                        Err(error) => self.ended.fail(error, &[], &self.shared),
+                    },
                     None => comes_more = false,
                 },
                 else => return self.ended,
@@ -316,6 +404,25 @@ impl Dispatcher {
     }
 }
 
+impl NewWindow {
+    /// Where in the input the entities of a transaction were.
+    pub fn positions_of(&self, index: usize) -> Positions {
+        self.entities.transaction(index).map(|place| self.positions[place]).collect()
+    }
+
+    /// The same one by one.
+    fn into_egts(self) -> Result<Vec<Egt>, CommitError> {
+        let illegal = |error: BatchError| StoreError::Unavailable(error.to_string());
+        (0..self.entities.transactions())
+            .map(|index| {
+                let positions = self.positions_of(index);
+                let batch = self.entities.batch(index).map_err(illegal)?;
+                Ok(Egt { batch, positions, locks: self.locks.clone() })
+            })
+            .collect()
+    }
+}
+
 impl Ended {
     fn add(&mut self, finished: Finished, shared: &Shared) {
         let Finished { positions, keys, result, .. } = finished;
@@ -335,13 +442,16 @@ impl Ended {
                 shared.tally.add(positions.len());
                 self.written.extend(keys.into_iter().zip(written));
             }
-            Err(error) => {
-                shared.stop();
-                let failure = Failure::of(error, positions);
-                if self.failure.as_ref().is_none_or(|known| failure.rank < known.rank) {
-                    self.failure = Some(failure);
-                }
-            }
+            Err(error) => self.fail(error, positions, shared),
+        }
+    }
+
+    /// A commit of operations from these places in the input failed.
+    pub fn fail(&mut self, error: CommitError, positions: &[u64], shared: &Shared) {
+        shared.stop();
+        let failure = Failure::of(error, positions);
+        if self.failure.as_ref().is_none_or(|known| failure.rank < known.rank) {
+            self.failure = Some(failure);
         }
     }
 }

@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 
 use tablegate_store::model::{Entity, EntityKey, TableName};
-use tablegate_store::table::{Batch, CommitError, Operation, Rejection};
+use tablegate_store::table::{Batch, CommitError, NewEntities, Operation, Rejection};
 use tablegate_types::error::{SqlError, SqlResult};
 
-use super::in_flight::{Egt, Failure, InFlight};
+use super::in_flight::{Egt, Failure, InFlight, NewWindow};
 use super::window::{BYTES_MAX, OPERATIONS_MAX};
 use crate::batches::pack;
 use crate::place::{StoredTable, Stores};
@@ -71,6 +71,22 @@ impl TableLoader {
         Ok(())
     }
 
+    /// Takes many at once; false where they have to be pushed one by one.
+    ///
+    /// # Errors
+    /// As [`TableLoader::push`].
+    pub async fn push_new(&mut self, entities: Option<NewEntities>) -> Result<bool, LoadError> {
+        let Some(entities) = entities.filter(|_| self.in_flight.takes_new()) else { return Ok(false) };
+        self.flush().await?;
+        self.show();
+        let positions = (0..entities.len() as u64).collect();
+        self.in_flight.send_new(NewWindow { entities, positions, locks: None }).await;
+        if self.in_flight.has_stopped() {
+            self.in_flight.drain().await.map_err(failed)?;
+        }
+        Ok(true)
+    }
+
     /// Writes what is left.
     ///
     /// # Errors
@@ -80,16 +96,20 @@ impl TableLoader {
         self.in_flight.drain().await.map_err(failed)
     }
 
+    fn show(&mut self) {
+        if let Some(report) = self.report.take() {
+            self.shown = Some(report.begin(self.in_flight.tally()));
+        }
+    }
+
     async fn flush(&mut self) -> Result<(), LoadError> {
         self.buffered_bytes = 0;
         let batches = pack(&self.table, std::mem::take(&mut self.buffer).into_values().map(Ok))?;
         if batches.is_empty() {
             return Ok(());
         }
-        if batches.len() > 1
-            && let Some(report) = self.report.take()
-        {
-            self.shown = Some(report.begin(self.in_flight.tally()));
+        if batches.len() > 1 {
+            self.show();
         }
         self.in_flight.send(batches.into_iter().map(as_egt).collect()).await;
         if self.in_flight.has_stopped() { self.in_flight.drain().await.map_err(failed) } else { Ok(()) }

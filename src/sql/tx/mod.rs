@@ -10,6 +10,7 @@
 mod claims;
 mod commit_group;
 mod egt_writer;
+mod held_back;
 mod in_flight;
 mod layers;
 mod loader;

@@ -8,11 +8,12 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use futures::stream::{FuturesOrdered, StreamExt};
+use smallvec::SmallVec;
 use tablegate_store::model::EntityKey;
-use tablegate_store::table::{TableStore, WindowOutcome};
+use tablegate_store::table::{InsertOutcome, TableStore, WindowOutcome};
 use tokio::sync::mpsc;
 
-use super::in_flight::{Egt, Ended, Positions, Shared, kept_keys};
+use super::in_flight::{Egt, Ended, Handed, NewWindow, Positions, Shared, kept_keys};
 
 /// Most operations of a piece: some milliseconds of the store's time.
 const OPERATIONS_MAX: usize = 2_500;
@@ -28,32 +29,56 @@ pub(super) struct Together {
     shared: Arc<Shared>,
     keeps_versions: bool,
     waiting: VecDeque<Egt>,
+    /// New entities that wait, all of them a piece. Where they do, nothing else does.
+    new: Option<NewWindow>,
     /// Transactions under way.
     under_way: usize,
     ended: Ended,
 }
 
-/// A piece that was handed over.
-struct Piece {
-    positions: Vec<Positions>,
-    /// Of each transaction, kept on request.
-    keys: Vec<Vec<EntityKey>>,
-    outcome: WindowOutcome,
+/// What is handed over together.
+enum Piece {
+    Egts(Vec<Egt>),
+    New(NewWindow),
+}
+
+/// A piece that the store has answered.
+enum Answered {
+    Egts {
+        positions: Vec<Positions>,
+        /// Of each transaction, kept on request.
+        keys: Vec<Vec<EntityKey>>,
+        outcome: WindowOutcome,
+    },
+    New {
+        /// Of each transaction's entities.
+        positions: Vec<Positions>,
+        outcome: InsertOutcome,
+    },
 }
 
 impl Together {
     pub fn new(store: Arc<dyn TableStore>, shared: Arc<Shared>, keeps_versions: bool) -> Self {
-        Self { store, shared, keeps_versions, waiting: VecDeque::new(), under_way: 0, ended: Ended::default() }
+        Self {
+            store,
+            shared,
+            keeps_versions,
+            waiting: VecDeque::new(),
+            new: None,
+            under_way: 0,
+            ended: Ended::default(),
+        }
     }
 
     /// Commits these, and then what comes.
-    pub async fn run(mut self, first: Vec<Egt>, mut windows: mpsc::Receiver<Vec<Egt>>) -> Ended {
+    pub async fn run(mut self, first: Vec<Egt>, mut windows: mpsc::Receiver<Handed>) -> Ended {
         self.waiting.extend(first);
         let mut pieces = FuturesOrdered::new();
         let mut comes_more = true;
         loop {
             if self.shared.stops() {
                 self.waiting.clear();
+                self.new = None;
                 comes_more = false;
                 windows.close();
             }
@@ -65,8 +90,9 @@ impl Together {
             self.shared.tally.set_under_way(self.under_way);
             tokio::select! {
                 Some(piece) = pieces.next(), if !pieces.is_empty() => self.finish(piece),
-                window = windows.recv(), if comes_more && self.waiting.is_empty() => match window {
-                    Some(egts) => self.waiting.extend(egts),
+                window = windows.recv(), if comes_more && self.waiting.is_empty() && self.new.is_none() => match window {
+                    Some(Handed::Egts(egts)) => self.waiting.extend(egts),
+                    Some(Handed::New(window)) => self.new = Some(window),
                     None => comes_more = false,
                 },
                 else => return self.ended,
@@ -74,7 +100,11 @@ impl Together {
         }
     }
 
-    fn next_piece(&mut self) -> Option<Vec<Egt>> {
+    fn next_piece(&mut self) -> Option<Piece> {
+        if let Some(new) = self.new.take() {
+            self.under_way += new.entities.transactions();
+            return Some(Piece::New(new));
+        }
         let (mut operations, mut bytes) = (0, 0);
         let fits = |egt: &&Egt| {
             let fits = operations == 0 || (operations < OPERATIONS_MAX && bytes < BYTES_MAX);
@@ -84,20 +114,45 @@ impl Together {
         };
         let egts = self.waiting.iter().take_while(fits).count();
         self.under_way += egts;
-        (egts > 0).then(|| self.waiting.drain(..egts).collect())
+        (egts > 0).then(|| Piece::Egts(self.waiting.drain(..egts).collect()))
     }
 
-    fn finish(&mut self, piece: Piece) {
-        let Piece { positions, mut keys, outcome } = piece;
-        self.under_way -= positions.len();
-        keys.resize_with(positions.len(), Vec::new);
-        for ((positions, keys), result) in positions.iter().zip(keys).zip(outcome) {
-            self.ended.add_result(positions, keys, result, &self.shared);
+    fn finish(&mut self, piece: Answered) {
+        match piece {
+            Answered::Egts { positions, mut keys, outcome } => {
+                self.under_way -= positions.len();
+                keys.resize_with(positions.len(), Vec::new);
+                for ((positions, keys), result) in positions.iter().zip(keys).zip(outcome) {
+                    self.ended.add_result(positions, keys, result, &self.shared);
+                }
+            }
+            Answered::New { positions, outcome } => {
+                self.under_way -= positions.len();
+                let (mut egts, mut rows) = (positions.len(), positions.iter().map(SmallVec::len).sum::<usize>());
+                for (index, error) in outcome {
+                    let positions = positions.get(index).map(SmallVec::as_slice).unwrap_or_default();
+                    (egts, rows) = (egts - 1, rows - positions.len());
+                    self.ended.fail(error, positions, &self.shared);
+                }
+                self.shared.tally.add_many(egts, rows);
+            }
         }
     }
 }
 
-async fn hand_over(store: Arc<dyn TableStore>, mut piece: Vec<Egt>, keeps_keys: bool) -> Piece {
+async fn hand_over(store: Arc<dyn TableStore>, piece: Piece, keeps_keys: bool) -> Answered {
+    match piece {
+        Piece::Egts(egts) => hand_over_egts(store, egts, keeps_keys).await,
+        Piece::New(new) => {
+            let positions = (0..new.entities.transactions()).map(|index| new.positions_of(index)).collect();
+            let outcome = store.insert_window(new.entities).await;
+            drop(new.locks);
+            Answered::New { positions, outcome }
+        }
+    }
+}
+
+async fn hand_over_egts(store: Arc<dyn TableStore>, mut piece: Vec<Egt>, keeps_keys: bool) -> Answered {
     // Of different partitions the store may take any first: it finds those that lie together faster in their order.
     piece.sort_by(|one, other| one.batch.partition().cmp(other.batch.partition()));
     let mut positions = Vec::with_capacity(piece.len());
@@ -117,5 +172,5 @@ async fn hand_over(store: Arc<dyn TableStore>, mut piece: Vec<Egt>, keeps_keys: 
     }
     let outcome = store.commit_window(batches).await;
     drop(locks);
-    Piece { positions, keys, outcome }
+    Answered::Egts { positions, keys, outcome }
 }

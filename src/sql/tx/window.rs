@@ -44,6 +44,10 @@ impl Window {
         }
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.operations.is_empty()
+    }
+
     pub fn is_full(&self) -> bool {
         self.operations.len() >= OPERATIONS_MAX || self.bytes >= BYTES_MAX
     }

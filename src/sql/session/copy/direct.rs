@@ -74,6 +74,11 @@ impl DirectRows {
         }
     }
 
+    /// Whether some rows are committed already.
+    pub fn has_committed(&self) -> bool {
+        self.writes.as_ref().is_some_and(|writes| writes.committed() != EgtCount::default())
+    }
+
     /// How much was committed, and its extent where observe mode looks on; `None` while a batch is on its way.
     pub fn take_outcome(&mut self) -> Option<(Option<Footprint>, EgtCount)> {
         let writes = self.writes.as_mut()?;
@@ -83,6 +88,9 @@ impl DirectRows {
 
 /// Hands on the rows from these lines.
 pub(super) async fn insert(rows: &RowsToWrite, lines: &[u64], writes: &mut Writes<'_>) -> SqlResult<()> {
+    if writes.insert_rows(rows, Some(lines)).await? {
+        return Ok(());
+    }
     let is_direct = writes.is_direct();
     let table = writes.relation.clone();
     for row in 0..rows.len() {

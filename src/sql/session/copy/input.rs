@@ -85,7 +85,7 @@ impl Session {
             None
         } else {
             let claims = self.transaction.take_claims();
-            let writer = self.direct_writer(&relation, "COPY FROM")?.with_claims(claims);
+            let writer = self.direct_writer(&relation, "COPY FROM")?.with_claims(claims).holding_back();
             let mode = WriteMode::Direct(Box::new(writer));
             Some(DirectRows::new(Writes::new(&self.engine, relation.clone(), self.reads(), mode)))
         };
@@ -292,7 +292,13 @@ impl CopyInProgress {
     /// The error to tell: one of a commit under way goes first; with its line, and what is committed already.
     async fn failed(&mut self, error: Box<SqlError>) -> Box<SqlError> {
         let Some(direct) = &mut self.direct else { return error };
-        let (error, line) = direct.give_up(error).await;
+        let (mut error, line) = direct.give_up(error).await;
+        if error.hint.is_none() && direct.has_committed() && !self.is_unseen {
+            error = error.with_hint(
+                "To go on, COPY the input into another table and INSERT its rows with ON CONFLICT DO NOTHING, or leave out \
+                 the rows that are there with COPY ... WHERE.",
+            );
+        }
         placed(error, &self.relation.name, line)
     }
 }

@@ -84,7 +84,7 @@ impl HeldLocks {
     pub fn lock_rows<'k>(
         &mut self,
         table: &StoredTable,
-        keys: impl ExactSizeIterator<Item = &'k EntityKey>,
+        keys: impl ExactSizeIterator<Item = (&'k str, &'k str)>,
         strength: RowStrength,
     ) -> bool {
         let are_locked = self.locks.lock_many(self.owner, table, strength, keys);

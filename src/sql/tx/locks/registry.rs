@@ -196,9 +196,9 @@ impl Locks {
         owner: Owner,
         table: &StoredTable,
         strength: RowStrength,
-        keys: impl ExactSizeIterator<Item = &'k EntityKey>,
+        keys: impl ExactSizeIterator<Item = (&'k str, &'k str)>,
     ) -> bool {
-        if !self.many.note(owner, table, strength, HashedRows::new(keys.map(|key| self.key_hash.of(key)))) {
+        if !self.many.note(owner, table, strength, HashedRows::new(keys.map(|pair| self.key_hash.of_pair(pair)))) {
             return false;
         }
         let is_one = |target: &Target| match target {

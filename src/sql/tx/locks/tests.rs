@@ -78,7 +78,7 @@ async fn a_holder_goes_ahead_of_those_who_wait_for_it() {
 
 fn lock_many(held: &mut HeldLocks, rows: std::ops::Range<usize>, strength: RowStrength) -> bool {
     let keys: Vec<EntityKey> = rows.map(key).collect();
-    held.lock_rows(&table(), keys.iter(), strength)
+    held.lock_rows(&table(), keys.iter().map(EntityKey::as_pair), strength)
 }
 
 #[tokio::test]
