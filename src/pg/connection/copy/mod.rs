@@ -3,10 +3,9 @@
 mod tuple_reader;
 mod tuple_writer;
 
-use bytes::Bytes;
 use futures::StreamExt;
 use pgwire::messages::PgWireBackendMessage;
-use pgwire::messages::copy::{CopyData, CopyDone, CopyInResponse, CopyOutResponse};
+use pgwire::messages::copy::{CopyDone, CopyInResponse, CopyOutResponse};
 use tablegate_sql::outcome::{CommandTag, CopyChunk, CopyContent, CopyFormat, CopyIn, CopyOut, CopyProgress};
 use tablegate_sql::session::Position;
 use tablegate_types::error::{ErrorKind, SqlResult};
@@ -103,7 +102,7 @@ pub(super) async fn send(connection: &mut Connection, out: CopyOut) -> Result<Co
                     sending.chunk(connection, chunk).await?;
                 }
             }
-            send_data(connection, writer.end());
+            send_data(connection, &writer.end())?;
         }
     }
     connection.outbox.send(&PgWireBackendMessage::CopyDone(CopyDone::new()));
@@ -120,7 +119,7 @@ impl Sending {
     async fn chunk(&mut self, connection: &mut Connection, chunk: CopyChunk) -> Result<(), Halt> {
         let mut start = 0;
         for end in chunk.ends {
-            send_data(connection, chunk.data.slice(start..end));
+            send_data(connection, &chunk.data[start..end])?;
             start = end;
         }
         self.progress.add_bytes(chunk.data.len());
@@ -142,8 +141,9 @@ async fn next<T>(
     Ok(next.transpose()?)
 }
 
-fn send_data(connection: &mut Connection, data: Bytes) {
-    connection.outbox.send(&PgWireBackendMessage::CopyData(CopyData::new(data)));
+fn send_data(connection: &mut Connection, data: &[u8]) -> Result<(), Halt> {
+    connection.outbox.open(b'd').extend_from_slice(data);
+    Ok(connection.outbox.close()?)
 }
 
 /// Hands one CopyData message to the session, in the pieces it arrives in.

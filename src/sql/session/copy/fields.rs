@@ -2,6 +2,7 @@
 
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
+use super::bytes::find_any;
 use super::options::CopyOptions;
 
 /// The fields of one record; reused from record to record.
@@ -50,24 +51,29 @@ impl Fields {
     }
 
     fn split_text(&mut self, record: &[u8], options: &CopyOptions) -> SqlResult<()> {
+        let special = [options.delimiter, b'\\', b'\r', b'\n'];
         let mut start = 0;
         loop {
             let mut at = start;
             let mut escapes = false;
-            while let Some(byte) = record.get(at).filter(|b| **b != options.delimiter) {
-                match byte {
-                    b'\\' => {
+            while let Some(plain) = record.get(at..).and_then(|rest| find_any(rest, special)) {
+                at += plain;
+                match record.get(at) {
+                    Some(byte) if *byte == options.delimiter => break,
+                    Some(b'\\') => {
                         escapes = true;
-                        at += 1;
+                        at += 2;
                     }
-                    b'\r' => {
+                    Some(b'\r') => {
                         return Err(bad_format("literal carriage return found in data")
                             .with_hint("Use \"\\r\" to represent carriage return."));
                     }
-                    b'\n' => return Err(literal_newline(options)),
-                    _ => {}
+                    Some(_) => return Err(literal_newline(options)),
+                    None => break,
                 }
-                at += 1;
+            }
+            if record.get(at) != Some(&options.delimiter) {
+                at = record.len();
             }
             let end = at.min(record.len());
             let raw = &record[start..end];
@@ -182,8 +188,7 @@ pub(super) fn literal_newline(options: &CopyOptions) -> Box<SqlError> {
 
 /// Bytes up to the next delimiter or quote.
 fn plain_bytes(record: &[u8], options: &CopyOptions) -> SqlResult<usize> {
-    let special = |b: &u8| *b == options.delimiter || *b == options.quote || matches!(b, b'\r' | b'\n');
-    let len = record.iter().position(special).unwrap_or(record.len());
+    let len = find_any(record, [options.delimiter, options.quote, b'\r', b'\n']).unwrap_or(record.len());
     match record.get(len) {
         Some(b'\r') if options.delimiter != b'\r' => Err(bad_format("unquoted carriage return found in data")
             .with_hint("Use quoted CSV field to represent carriage return.")),

@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 
+use super::bytes::find_any;
 use super::options::CopyOptions;
 
 /// Longest record, in bytes: an entity holds 1 MiB, and its text is some times that.
@@ -165,14 +166,20 @@ impl LineSplitter {
     }
 
     fn find_in_text(&mut self, from: usize) -> Found {
+        let mut at = from;
         let mut escaped = self.escaped;
-        for (at, byte) in self.buffer.iter().enumerate().skip(from) {
+        while at < self.buffer.len() {
             if escaped {
                 escaped = false;
-                self.line += u64::from(*byte == b'\n');
-            } else if *byte == b'\\' {
+                self.line += u64::from(self.buffer[at] == b'\n');
+                at += 1;
+                continue;
+            }
+            let Some(plain) = find_any(&self.buffer[at..], [b'\\', b'\n', b'\r']) else { break };
+            at += plain;
+            if self.buffer[at] == b'\\' {
                 escaped = true;
-            } else if matches!(byte, b'\n' | b'\r') {
+            } else {
                 match ends_line(&self.buffer, at, &mut self.line_end) {
                     Some(false) => {}
                     Some(true) => {
@@ -185,6 +192,7 @@ impl LineSplitter {
                     }
                 }
             }
+            at += 1;
         }
         self.escaped = escaped;
         Found::Nothing { looked_at: self.buffer.len() }
@@ -193,7 +201,13 @@ impl LineSplitter {
     fn find_in_csv(&mut self, from: usize, quote: u8, escape: Option<u8>) -> Found {
         let (mut in_quotes, mut escaped) = (self.in_quotes, self.escaped);
         let mut found = Found::Nothing { looked_at: self.buffer.len() };
-        for (at, byte) in self.buffer.iter().enumerate().skip(from) {
+        let special = [b'\n', b'\r', quote, escape.unwrap_or(quote)];
+        let mut next = from;
+        while let Some(plain) = find_any(&self.buffer[next..], special) {
+            escaped &= plain == 0;
+            let at = next + plain;
+            next = at + 1;
+            let byte = &self.buffer[at];
             if !in_quotes && matches!(byte, b'\n' | b'\r') {
                 match ends_line(&self.buffer, at, &mut self.line_end) {
                     Some(false) => {}
@@ -220,6 +234,9 @@ impl LineSplitter {
             }
             let counted = if self.line_end == LineEnd::Return { b'\r' } else { b'\n' };
             self.line += u64::from(in_quotes && *byte == counted);
+        }
+        if matches!(found, Found::Nothing { looked_at } if looked_at > next) {
+            escaped = false;
         }
         (self.in_quotes, self.escaped) = (in_quotes, escaped);
         found

@@ -4,6 +4,7 @@
 //! transactions of one partition each; inside a block it is collected and obeys the block's rules. Text and CSV are read
 //! and written here; the binary format is made of the front-end's forms of values, so rows pass through as they are.
 
+mod bytes;
 mod columns;
 mod condition;
 mod direct;

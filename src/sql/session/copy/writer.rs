@@ -7,6 +7,7 @@ use bytes::{Bytes, BytesMut};
 use tablegate_types::error::SqlResult;
 use tablegate_types::output::{Style, TextColumn};
 
+use super::bytes::find_any;
 use super::encoding::Encoding;
 use super::options::{CopyOptions, Header};
 use crate::outcome::{CopyChunk, ResultColumn};
@@ -43,10 +44,10 @@ impl CopyWriter {
         }
         let columns = self.columns.clone();
         for (index, column) in columns.iter().enumerate() {
-            self.cell.clear();
-            self.cell.extend_from_slice(column.name.as_bytes());
             self.separate(index);
-            self.append_cell(false);
+            let start = self.line.len();
+            self.line.extend_from_slice(column.name.as_bytes());
+            self.escape_cell(start, false);
         }
         self.end_line();
         self.take().map(Some)
@@ -73,9 +74,9 @@ impl CopyWriter {
                     self.line.extend_from_slice(self.options.null.as_bytes());
                     continue;
                 }
-                self.cell.clear();
-                column.write(row, &mut self.cell);
-                self.append_cell(self.force_quote[index]);
+                let start = self.line.len();
+                column.write(row, &mut self.line);
+                self.escape_cell(start, self.force_quote[index]);
             }
             self.end_line();
             self.rows += 1;
@@ -120,14 +121,32 @@ impl CopyWriter {
         }
     }
 
-    fn append_cell(&mut self, force_quote: bool) {
+    /// What was written from here on is a cell: most are as they are to be.
+    fn escape_cell(&mut self, start: usize, force_quote: bool) {
+        let cell = &self.line[start..];
         if self.options.is_csv() {
             let alone = self.columns.len() == 1;
-            append_csv(&mut self.line, &self.cell, &self.options, force_quote, alone);
-        } else {
+            if needs_quotes(cell, &self.options, force_quote, alone) {
+                self.take_cell(start);
+                append_quoted(&mut self.line, &self.cell, &self.options);
+            }
+        } else if needs_escapes(cell, self.options.delimiter) {
+            self.take_cell(start);
             append_text(&mut self.line, &self.cell, self.options.delimiter);
         }
     }
+
+    fn take_cell(&mut self, start: usize) {
+        self.cell.clear();
+        self.cell.extend_from_slice(&self.line[start..]);
+        self.line.truncate(start);
+    }
+}
+
+/// Whether some byte may have to be written otherwise.
+fn needs_escapes(cell: &[u8], delimiter: u8) -> bool {
+    // Without a way out in the middle, so that the compiler has the processor compare many together.
+    cell.iter().fold(false, |found, byte| found | (*byte <= b'\r') | (*byte == b'\\') | (*byte == delimiter))
 }
 
 fn append_text(line: &mut BytesMut, cell: &[u8], delimiter: u8) {
@@ -151,15 +170,15 @@ fn append_text(line: &mut BytesMut, cell: &[u8], delimiter: u8) {
     line.extend_from_slice(&cell[plain..]);
 }
 
-fn append_csv(line: &mut BytesMut, cell: &[u8], options: &CopyOptions, force_quote: bool, alone: bool) {
-    let special = |b: &u8| *b == options.delimiter || *b == options.quote || matches!(b, b'\n' | b'\r');
+fn needs_quotes(cell: &[u8], options: &CopyOptions, force_quote: bool, alone: bool) -> bool {
     // A line of `\.` would end the input when it is read again.
-    let needs_quotes =
-        force_quote || cell == options.null.as_bytes() || (alone && cell == b"\\.") || cell.iter().any(special);
-    if !needs_quotes {
-        line.extend_from_slice(cell);
-        return;
-    }
+    force_quote
+        || cell == options.null.as_bytes()
+        || (alone && cell == b"\\.")
+        || find_any(cell, [options.delimiter, options.quote, b'\n', b'\r']).is_some()
+}
+
+fn append_quoted(line: &mut BytesMut, cell: &[u8], options: &CopyOptions) {
     line.extend_from_slice(&[options.quote]);
     let mut plain = 0;
     for (at, byte) in cell.iter().enumerate() {
