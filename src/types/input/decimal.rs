@@ -85,6 +85,9 @@ impl Digits {
     /// # Errors
     /// 22P02 for what is not a number, 22003 for one with too many digits.
     pub fn parse(self, text: &str) -> SqlResult<i256> {
+        if let Some(short) = self.parse_short(text) {
+            return Ok(short);
+        }
         let trimmed = trim(text);
         let Some(number) = Number::split(trimmed) else {
             let word = trimmed.trim_start_matches(['+', '-']);
@@ -97,6 +100,33 @@ impl Digits {
         };
         let magnitude = number.magnitude(self)?;
         self.check(if number.negative { magnitude.wrapping_neg() } else { magnitude })
+    }
+
+    /// Reads what most numbers are: few digits, of which none has to be rounded away. `None` for all others.
+    fn parse_short(self, text: &str) -> Option<i256> {
+        /// As many as 64 bits hold.
+        const DIGITS: usize = 18;
+        let (is_negative, bytes) = match text.as_bytes() {
+            [b'-', bytes @ ..] => (true, bytes),
+            bytes => (false, bytes),
+        };
+        let (mut value, mut digits, mut behind_point) = (0_i64, 0_usize, None);
+        for byte in bytes {
+            match byte {
+                b'0'..=b'9' if digits < DIGITS => {
+                    value = value * 10 + i64::from(byte - b'0');
+                    digits += 1;
+                    behind_point = behind_point.map(|behind: u32| behind + 1);
+                }
+                b'.' if behind_point.is_none() => behind_point = Some(0),
+                _ => return None,
+            }
+        }
+        let missing = u32::try_from(self.scale).ok()?.checked_sub(behind_point.unwrap_or_default())?;
+        let value = i128::from(value).checked_mul(10_i128.checked_pow(missing)?)?;
+        let bound = 10_i128.checked_pow(self.precision.into());
+        let fits = digits > 0 && bound.is_none_or(|bound| value < bound);
+        fits.then(|| i256::from_i128(if is_negative { -value } else { value }))
     }
 }
 
@@ -239,6 +269,29 @@ mod tests {
 
     fn parse(text: &str, p: u8, s: i8) -> SqlResult<i128> {
         Digits::of(Some((p, s))).parse(text).map(|v| v.to_i128().unwrap())
+    }
+
+    #[test]
+    fn short_numbers_are_what_the_long_way_reads() {
+        let long_way = |digits: Digits, text: &str| {
+            let number = Number::split(text).unwrap();
+            let magnitude = number.magnitude(digits).and_then(|magnitude| digits.check(magnitude)).ok()?;
+            Some(if number.negative { magnitude.wrapping_neg() } else { magnitude })
+        };
+        let all = [Digits::of(Some((10, 2))), Digits::of(Some((3, 0))), Digits::of(Some((3, -1))), Digits::of(None)];
+        for digits in all {
+            for text in
+                ["0", "-0.5", "12.25", "007", "999", "1000", "12345678.91", "-99999999.99", "100000000", ".5", "5."]
+            {
+                if let Some(short) = digits.parse_short(text) {
+                    assert_eq!(Some(short), long_way(digits, text), "{digits:?} {text}");
+                }
+            }
+        }
+        assert_eq!(all[0].parse_short("-12.3"), Some(i256::from_i128(-1230)));
+        for text in ["", "-", ".", "+1", "1e1", " 1", "1.234", "1234567890123456789", "123456789.00"] {
+            assert_eq!(all[0].parse_short(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod decode;
 mod fields;
 mod found;
 mod interval;
+mod iso;
 mod offset;
 mod words;
 
@@ -38,6 +39,9 @@ enum Fail {
 /// # Errors
 /// 22007 for what is not a date, 22008 for one that does not exist, 22009 and 22023 for zones that do not exist.
 pub(super) fn date(text: &str, reading: Reading) -> SqlResult<i32> {
+    if let Some(days) = iso::date(text).and_then(|days| i32::try_from(days).ok()) {
+        return Ok(days);
+    }
     let said = Fields::split(text).and_then(|fields| decode::moment(&fields, reading));
     let days = match said.map_err(|fail| refusal(fail, "date", text))? {
         Said::At { days, .. } => days,
@@ -63,6 +67,11 @@ pub(super) fn time(text: &str, reading: Reading) -> SqlResult<i64> {
 /// # Errors
 /// As [`date`].
 pub(super) fn timestamp(text: &str, with_zone: bool, reading: Reading) -> SqlResult<i64> {
+    match iso::moment(text) {
+        Some((moment, Some(east))) if with_zone => return Ok(moment - east * MICROS_PER_SECOND),
+        Some((moment, _)) if !with_zone => return Ok(moment),
+        _ => {}
+    }
     let name = if with_zone { "timestamp with time zone" } else { "timestamp" };
     let said = Fields::split(text).and_then(|fields| decode::moment(&fields, reading));
     let (days, micros, east) = match said.map_err(|fail| refusal(fail, name, text))? {
