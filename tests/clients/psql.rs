@@ -84,6 +84,18 @@ fn results_are_printed_in_its_formats() {
     assert_eq!(String::from_utf8_lossy(&ended.stdout), "depot,id,price,posted\nnorth,1,2.50,2024-02-29 12:00:00+00\n");
 }
 
+/// The client does that: nothing but it can help, so it is told.
+#[test]
+fn psql_is_told_that_it_reads_the_rows_of_a_failed_copy_as_statements() {
+    let psql = Psql::new();
+    let script = "COPY nothing FROM stdin;\n1\tx\n\\.\nSELECT 'went on';\n";
+    fs::write(psql.folder.path().join("script.sql"), script).unwrap();
+    let ended = psql.run(&["-f", "script.sql", "-v", "ON_ERROR_STOP=0"]);
+    let told = String::from_utf8_lossy(&ended.stderr);
+    assert!(told.contains("relation \"nothing\" does not exist"), "{told}");
+    assert!(told.contains("ON_ERROR_STOP=1") && told.contains("pg_dump -Fc and pg_restore"), "{told}");
+}
+
 #[test]
 fn files_are_copied_both_ways() {
     let psql = Psql::new();

@@ -31,7 +31,7 @@ impl Session {
         {
             // PostgreSQL asks for the transaction's mode before it asks who writes.
             self.check_mode_of(prepared)?;
-            return Err(denied);
+            return Err(self.told_of_rows_that_follow(&prepared.statement.command, denied));
         }
         let ran = if prepared.is_of_style(self.settings.style()) {
             self.run_planned(prepared, parameters, position).await
@@ -43,7 +43,7 @@ impl Session {
             Err(error) if error.shown.is_some() => {
                 Err(Box::pin(self.concealed(error, || Written::by(&prepared.statement.command))).await)
             }
-            ran => ran,
+            ran => ran.map_err(|error| self.told_of_rows_that_follow(&prepared.statement.command, error)),
         }
     }
 

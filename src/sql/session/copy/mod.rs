@@ -18,16 +18,32 @@ mod reader;
 mod writer;
 
 use sqlparser::ast::CopySource;
-use tablegate_types::error::SqlResult;
+use tablegate_types::error::{SqlError, SqlResult};
 
 pub(super) use self::input::CopyInProgress;
 use self::options::CopyOptions;
 pub use self::reader::CopiedRows;
 use super::{Position, Session};
 use crate::outcome::Outcome;
-use crate::syntax::{CopyCommand, changes_rows};
+use crate::syntax::{Command, CopyCommand, changes_rows};
+
+/// As psql names itself.
+const PSQL: &str = "psql";
 
 impl Session {
+    /// The error of a statement that did not begin. Of COPY FROM STDIN psql is told what it does next with the script that it
+    /// reads, which nothing but psql can help.
+    pub(super) fn told_of_rows_that_follow(&self, command: &Command, error: Box<SqlError>) -> Box<SqlError> {
+        let rows_follow = matches!(command, Command::Copy(copy) if !copy.to_stdout);
+        if !rows_follow || error.hint.is_some() || self.settings.application_name() != PSQL {
+            return error;
+        }
+        error.with_hint(
+            "psql reads the rows that follow in a script as statements. Have it stop at the first error with psql -v \
+             ON_ERROR_STOP=1, or restore with pg_dump -Fc and pg_restore.",
+        )
+    }
+
     pub(super) async fn start_copy(&mut self, copy: &CopyCommand, position: Position) -> SqlResult<Outcome> {
         let (options, condition) = CopyOptions::parse(&copy.options, copy.to_stdout)?;
         match (&copy.source, copy.to_stdout) {
