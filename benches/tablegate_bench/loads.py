@@ -1,10 +1,13 @@
-"""Loading tables as people have them: one key column, two, many columns; outside a block, and in the block that made them."""
+"""Loading tables as people have them: one key column, two, many columns; outside a block, and in the block that made them.
+Then what is done with many rows of such a table at once."""
 
 import time
 from pathlib import Path
 from statistics import median
 
 import duckdb
+
+import entities
 
 WIDE = 60
 # The columns of the wide table take turns: a text, a whole number, a fraction.
@@ -49,11 +52,60 @@ def load(server, columns: str, csv: Path, in_block: bool) -> float:
     return took
 
 
+# Statements on all rows of a table with one key column, in the order in which they are run, and how many times as fast as
+# PostgreSQL each is to be.
+STATEMENTS = {
+    "INSERT .. SELECT": ("INSERT INTO copied SELECT * FROM loaded", 1.3),
+    "UPDATE": ("UPDATE copied SET quantity = quantity + 1", 1.3),
+    "COPY TO": ("COPY copied TO STDOUT WITH (FORMAT csv)", 2),
+    "DELETE": ("DELETE FROM copied", 1.3),
+}
+
+
+def many_rows(server, columns: str, csv: Path) -> dict:
+    """The seconds of each of the statements on a table that was just filled."""
+    connection = server.connect()
+    for table in ("loaded", "copied"):
+        connection.query(f"CREATE TABLE {table} ({columns})")
+    connection.copy_in("COPY loaded FROM STDIN WITH (FORMAT csv)", csv)
+    took = {}
+    for name, (statement, _) in STATEMENTS.items():
+        server.settle()
+        begun = time.monotonic()
+        if name == "COPY TO":
+            connection.copy_out(statement)
+        else:
+            connection.query(statement)
+        took[name] = time.monotonic() - begun
+    connection.query("DROP TABLE loaded, copied")
+    connection.close()
+    server.settle()
+    return took
+
+
 def measure(report, ours, postgres, work: Path, rows: int, runs: int):
-    """A line for each table, both ways: the servers take turns."""
-    for name, (columns, values) in TABLES.items():
-        csv = work / "loaded.csv"
-        write_csv(csv, values, rows)
+    """A line for each table, both ways, and for each statement: the servers take turns."""
+    load_tables(report, ours, postgres, work, rows, runs)
+    columns, values = TABLES["one key column"]
+    csv = work / "loaded.csv"
+    write_csv(csv, values, rows)
+    times = [[many_rows(server, columns, csv) for server in (ours, postgres)] for _ in range(runs)]
+    csv.unlink()
+    for name, (_, target) in STATEMENTS.items():
+        found = [median(pair[server][name] for pair in times) for server in (0, 1)]
+        report.times(f"{name}, {rows:,} rows, one key column", *found, None, targets=(target, None))
+
+
+def load_tables(report, ours, postgres, work: Path, rows: int, runs: int):
+    csv = work / "loaded.csv"
+    thousand = f"entities, {entities.PER_PARTITION:,} to a partition"
+    for name in (*TABLES, thousand):
+        if name == thousand:
+            columns = f"{entities.COLUMNS}, PRIMARY KEY (pk, id)"
+            entities.write_csv(csv, rows)
+        else:
+            columns, values = TABLES[name]
+            write_csv(csv, values, rows)
         for in_block in (False, True):
             times = [[], []]
             for _ in range(runs):

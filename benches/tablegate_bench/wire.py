@@ -69,6 +69,20 @@ class Connection:
         self._until_ready()
         return int(self.tag.split()[-1])
 
+    def copy_out(self, sql: str) -> int:
+        """Reads what COPY .. TO STDOUT sends and drops it, unparsed. Returns how many rows the server says it sent."""
+        self._send(b"Q", sql.encode() + b"\0")
+        tail, chunk = b"", bytearray(1 << 18)
+        while not (tail[-6:-1] == READY):
+            n = self.socket.recv_into(chunk)
+            if n == 0:
+                raise ConnectionError("the server went away")
+            tail = (tail + bytes(chunk[max(0, n - 256) : n]))[-256:]
+        tag = tail[:-6].rsplit(b"COPY ", 1)
+        if len(tag) != 2:
+            raise ServerError(tail)
+        return int(tag[1].rstrip(b"\0"))
+
     def _send(self, kind: bytes, body: bytes):
         self.socket.sendall(kind + struct.pack("!i", len(body) + 4) + body)
 
