@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use tablegate_store::model::{EntityKey, TableName};
+use tablegate_store::model::EntityKey;
 use tablegate_store::table::{CommitError, GroupError, InsertOutcome, Rejection, StoreError};
 use tokio::sync::oneshot;
 
@@ -130,11 +130,7 @@ impl Commit<'_> {
 /// [`GroupError::DuplicateKey`] when two windows hold the same key of the same table.
 pub(super) fn check_disjoint(windows: &[EncodedEntities]) -> Result<(), GroupError> {
     let spans = || windows.iter().filter_map(|new| Some((new.entities.table(), new.span()?)));
-    let follow =
-        |((one, (_, last)), (other, (first, _))): ((&TableName, (&[u8], &[u8])), (&TableName, (&[u8], &[u8])))| {
-            one == other && last < first
-        };
-    if spans().zip(spans().skip(1)).all(follow) {
+    if spans().zip(spans().skip(1)).all(|(one, other)| one.0 == other.0 && one.1.1 < other.1.0) {
         return Ok(());
     }
     let mut seen = HashSet::new();
