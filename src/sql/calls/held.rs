@@ -1,23 +1,36 @@
 //! Long values that functions make count as memory of queries for as long as they are there.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayData, ArrayRef, make_array};
 use arrow::buffer::Buffer;
 use bytes::Bytes;
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use tablegate_types::error::SqlResult;
-use tablegate_types::functions::{Argument, allowance};
+use tablegate_types::functions::Argument;
+use tablegate_types::functions::allowance::{self, Memory};
 
 /// Columns that take less come and go without being counted, as other batches under way do.
 const COUNTED_BYTES: usize = 1 << 20;
 
-/// How much of the memory is left.
-pub(super) fn left(memory: Option<&Arc<dyn MemoryPool>>) -> usize {
-    memory.map_or(usize::MAX, |pool| match pool.memory_limit() {
-        MemoryLimit::Finite(limit) => limit.saturating_sub(pool.reserved()),
-        MemoryLimit::Infinite | MemoryLimit::Unknown => usize::MAX,
-    })
+/// What values take while they are made. Most take too little to be counted.
+pub(super) struct Making {
+    pool: Arc<dyn MemoryPool>,
+    held: OnceCell<MemoryReservation>,
+}
+
+impl Making {
+    pub fn of(pool: &Arc<dyn MemoryPool>) -> Self {
+        Self { pool: Arc::clone(pool), held: OnceCell::new() }
+    }
+}
+
+impl Memory for Making {
+    fn hold(&self, bytes: usize) -> bool {
+        let held = self.held.get_or_init(|| MemoryConsumer::new("values being made").register(&self.pool));
+        held.size() >= bytes || held.try_resize(bytes).is_ok()
+    }
 }
 
 /// The same values, counted until nobody has them any longer. What a function hands on of its arguments is theirs.
@@ -102,7 +115,11 @@ mod tests {
         let (given, long) = (texts(6 << 20), texts(6 << 20));
         let counted = held(given.clone(), &[], Some(&pool)).unwrap();
         assert_eq!(counted.as_ref(), given.as_ref());
-        assert_eq!((pool.reserved(), left(Some(&pool))), (6 << 20, 4 << 20));
+        assert_eq!(pool.reserved(), 6 << 20);
+        let making = Making::of(&pool);
+        assert!(making.hold(2 << 20) && making.hold(4 << 20) && making.hold(3 << 20));
+        assert!(!making.hold(5 << 20));
+        drop(making);
         assert_eq!(held(long.clone(), &[], Some(&pool)).unwrap_err().kind, ErrorKind::OutOfMemory);
         let part = counted.slice(0, 1);
         drop(counted);

@@ -1,6 +1,7 @@
 //! The function that a call means, as DataFusion runs it: on arguments of the types it asks for.
 
 use std::hash::{Hash, Hasher};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use arrow::array::Array;
@@ -16,11 +17,12 @@ use datafusion::logical_expr::{
 use tablegate_types::edm::assign;
 use tablegate_types::error::{ErrorKind, SqlError, SqlResult};
 use tablegate_types::functions::{
-    self, Argument, Arguments, Asked, Call, Overload, Resolved, Type, Volatility, allowance,
+    self, Argument, Arguments, Asked, Call, Overload, Resolved, Type, Volatility,
+    allowance::{self, Memory},
 };
 use tablegate_types::sql_type::{SqlType, TYPE_KEY};
 
-use super::held::{held, left};
+use super::held::{Making, held};
 use super::moments::{memory_of, moments_of, own_interrupt_of};
 use super::names::name_as_function;
 use super::simplify::simplified;
@@ -166,7 +168,8 @@ impl Function {
         let moments = moments_of(&args.config_options);
         let call = Call { arguments, returns: self.returns.clone(), rows, nulls, moments };
         let memory = memory_of(&args.config_options);
-        let evaluate = || allowance::within(left(memory.as_ref()), || (overload.evaluate)(&call));
+        let making = || memory.as_ref().map(|pool| Rc::new(Making::of(pool)) as Rc<dyn Memory>);
+        let evaluate = || allowance::within(making(), || (overload.evaluate)(&call));
         let values = match own_interrupt_of(&args.config_options) {
             Some(interrupt) => {
                 interrupt.check()?;

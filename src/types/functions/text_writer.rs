@@ -79,11 +79,22 @@ impl fmt::Write for TextWriter {
 
 #[cfg(test)]
 mod tests {
+    use std::rc::Rc;
+
     use arrow::array::{Array, AsArray};
 
     use super::*;
     use crate::error::ErrorKind;
-    use crate::functions::allowance::within;
+    use crate::functions::allowance::{Memory, within};
+
+    /// Of which there is none.
+    struct Nothing;
+
+    impl Memory for Nothing {
+        fn hold(&self, _bytes: usize) -> bool {
+            false
+        }
+    }
 
     #[test]
     fn values_are_written_in_pieces() {
@@ -102,8 +113,8 @@ mod tests {
     fn values_too_long_are_refused() {
         let out = TextWriter::new(1);
         assert_eq!(out.reserve((1 << 30) + 1).unwrap_err().kind, ErrorKind::LimitExceeded);
-        let mut out = within(10, || TextWriter::new(1));
-        out.push_str("ten bytes.");
+        let mut out = within(Some(Rc::new(Nothing)), || TextWriter::new(1));
+        out.push_str(&"x".repeat(1 << 20));
         out.finish_value().unwrap();
         out.push_str("more");
         assert_eq!(out.finish_value().unwrap_err().kind, ErrorKind::OutOfMemory);
