@@ -121,6 +121,9 @@ pub async fn a_walk_stays_in_its_ranges(store: &Store) {
     assert!(keys(&mut *nothing, usize::MAX).await.0.is_empty());
 }
 
+/// Whether an entity is looked for, by its number.
+type IsLookedFor = fn(i32) -> bool;
+
 /// What is looked for by its properties is found, in key order and each once, whether it is rare or not.
 pub async fn sifting_leaves_out_nothing_that_is_looked_for(store: &Store) {
     store.create_table(&table("walked")).await.unwrap();
@@ -153,16 +156,16 @@ pub async fn sifting_leaves_out_nothing_that_is_looked_for(store: &Store) {
         vec![KeyRange { partitions: Span::point("a"), rows: [rows].into() }, rest]
     };
     // Those that may be shown are at least these: one, all from somewhere on, most, none, one of another type.
-    let cases: Vec<(Predicate, Box<dyn Fn(i32) -> bool>)> = vec![
-        (n(CompareOp::Eq, 100.0), Box::new(|n| n == 100)),
-        (s("rare"), Box::new(|n| n == 100)),
-        (n(CompareOp::GtEq, 90.0), Box::new(|n| n >= 90 && n % 4 != 1)),
-        (s("often"), Box::new(|n| n != 100 && n % 4 != 1)),
-        (n(CompareOp::Gt, 1000.0), Box::new(|_| false)),
-        (of("mixed", ColumnType::Text, CompareOp::Eq, EdmValue::string("text")), Box::new(|n| n == 100)),
-        (of("absent", ColumnType::Text, CompareOp::Eq, EdmValue::string("x")), Box::new(|_| false)),
-        (Predicate::any([n(CompareOp::Eq, 12.0), s("rare")]).unwrap(), Box::new(|n| n == 12 || n == 100)),
-        (Predicate::all([n(CompareOp::Lt, 70.0), s("often")]).unwrap(), Box::new(|n| n < 70 && n % 4 != 1)),
+    let cases: Vec<(Predicate, IsLookedFor)> = vec![
+        (n(CompareOp::Eq, 100.0), |n| n == 100),
+        (s("rare"), |n| n == 100),
+        (n(CompareOp::GtEq, 90.0), |n| n >= 90 && n % 4 != 1),
+        (s("often"), |n| n != 100 && n % 4 != 1),
+        (n(CompareOp::Gt, 1000.0), |_| false),
+        (of("mixed", ColumnType::Text, CompareOp::Eq, EdmValue::string("text")), |n| n == 100),
+        (of("absent", ColumnType::Text, CompareOp::Eq, EdmValue::string("x")), |_| false),
+        (Predicate::any([n(CompareOp::Eq, 12.0), s("rare")]).unwrap(), |n| n == 12 || n == 100),
+        (Predicate::all([n(CompareOp::Lt, 70.0), s("often")]).unwrap(), |n| n < 70 && n % 4 != 1),
     ];
     for (predicate, is_looked_for) in cases {
         for (ranges, first, end) in [(vec![KeyRange::all()], 0, 200), (some("040"), 40, 150)] {
