@@ -23,6 +23,11 @@ use crate::syntax;
 use crate::syntax::dialect::prepare::PrepareCommand;
 use crate::syntax::{ExecuteCommand, kept_weight};
 
+/// So many statements of a session are kept in any case, if they are short: they count, and are not refused.
+const ALWAYS_KEPT: usize = 16;
+/// What such a one counts at most: its plan, and some fifty words.
+const ALWAYS_KEPT_BYTES: usize = 64 << 10;
+
 /// A statement with a name.
 pub struct NamedStatement {
     /// `None` for an empty query text, which only the protocol prepares.
@@ -121,13 +126,19 @@ impl Session {
         Ok(Outcome::Done(CommandTag::Plain("PREPARE")))
     }
 
-    /// What a statement that is kept takes of the memory.
+    /// What a statement that is kept takes of the memory. The first few short ones of a session are kept also when others have
+    /// taken all of it: reads by key are prepared.
     ///
     /// # Errors
     /// 53200 when there is no more of it.
     pub(super) fn memory_of_statement(&self, text: &str) -> SqlResult<MemoryReservation> {
         let memory = self.engine.memory("prepared statements");
-        match memory.try_grow(kept_weight(text)) {
+        let weight = kept_weight(text);
+        if self.statements.by_name.len() < ALWAYS_KEPT && weight <= ALWAYS_KEPT_BYTES {
+            memory.grow(weight);
+            return Ok(memory);
+        }
+        match memory.try_grow(weight) {
             Ok(()) => Ok(memory),
             Err(_exhausted) => Err(SqlError::new(ErrorKind::OutOfMemory, "out of the query memory limit")
                 .with_detail("Prepared statements are kept with their plans.")
