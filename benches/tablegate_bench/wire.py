@@ -43,18 +43,7 @@ class Connection:
 
     def discard(self, sql: str) -> int:
         """Reads the answer and drops it, unparsed. Returns how many rows the server says it sent."""
-        self._send(b"Q", sql.encode() + b"\0")
-        tail, chunk = b"", bytearray(1 << 18)
-        # Only the end is looked at: the last message is ReadyForQuery, before it is the tag.
-        while not (tail[-6:-1] == READY):
-            n = self.socket.recv_into(chunk)
-            if n == 0:
-                raise ConnectionError("the server went away")
-            tail = (tail + bytes(chunk[max(0, n - 256) : n]))[-256:]
-        tag = tail[:-6].rsplit(b"SELECT ", 1)
-        if len(tag) != 2:
-            raise ServerError(tail)
-        return int(tag[1].rstrip(b"\0"))
+        return self._discarded(sql, b"SELECT ")
 
     def copy_in(self, sql: str, path) -> int:
         """Sends a file as the rows of COPY .. FROM STDIN. Returns how many rows were taken."""
@@ -71,14 +60,18 @@ class Connection:
 
     def copy_out(self, sql: str) -> int:
         """Reads what COPY .. TO STDOUT sends and drops it, unparsed. Returns how many rows the server says it sent."""
+        return self._discarded(sql, b"COPY ")
+
+    def _discarded(self, sql: str, command: bytes) -> int:
         self._send(b"Q", sql.encode() + b"\0")
         tail, chunk = b"", bytearray(1 << 18)
+        # Only the end is looked at: the last message is ReadyForQuery, before it is the tag.
         while not (tail[-6:-1] == READY):
             n = self.socket.recv_into(chunk)
             if n == 0:
                 raise ConnectionError("the server went away")
             tail = (tail + bytes(chunk[max(0, n - 256) : n]))[-256:]
-        tag = tail[:-6].rsplit(b"COPY ", 1)
+        tag = tail[:-6].rsplit(command, 1)
         if len(tag) != 2:
             raise ServerError(tail)
         return int(tag[1].rstrip(b"\0"))

@@ -86,10 +86,9 @@ impl TableStore for DeferredStore {
     }
 
     async fn insert_window(&self, entities: NewEntities) -> InsertOutcome {
-        let missing = || StoreError::TableMissing(entities.table().clone());
         match self.store.get() {
             Some(store) => store.insert_window(entities).await,
-            None => (0..entities.transactions()).map(|index| (index, missing().into())).collect(),
+            None => entities.all_refused(&StoreError::TableMissing(entities.table().clone())),
         }
     }
 

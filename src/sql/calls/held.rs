@@ -98,8 +98,7 @@ impl AsRef<[u8]> for Counted {
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::ListArray;
-    use arrow::array::{Int64Array, StringArray};
+    use arrow::array::{Int64Array, ListArray, StringArray};
     use arrow::buffer::OffsetBuffer;
     use arrow::datatypes::{DataType, Field};
     use datafusion::execution::memory_pool::GreedyMemoryPool;

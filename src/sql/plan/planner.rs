@@ -307,6 +307,7 @@ impl Planner<'_> {
             query.plan.clone().replace_params_with_values(&ParamValues::List(values.collect()))?
         };
         let plan = match (expr::is_foldable(&plan)?, self.style() == Style::PLAIN) {
+            // Most plans are taken as they are.
             (false, _) => plan,
             (true, true) => aside(|| expr::folded(plan, self.engine.timeless()))?,
             (true, false) => aside(|| expr::folded(plan, &self.moment()))?,

@@ -167,7 +167,16 @@ pub(crate) fn query_of(select: Select) -> Query {
 
 /// `(query) AS "alias"` in FROM.
 pub(crate) fn derived(query: Query, alias: &str) -> TableFactor {
-    TableFactor::Derived { lateral: false, subquery: Box::new(query), alias: Some(table_alias(alias)), sample: None }
+    sub_query(false, query, alias)
+}
+
+/// `LATERAL (query) AS "alias"` in FROM.
+pub(crate) fn lateral(query: Query, alias: &str) -> TableFactor {
+    sub_query(true, query, alias)
+}
+
+fn sub_query(lateral: bool, query: Query, alias: &str) -> TableFactor {
+    TableFactor::Derived { lateral, subquery: Box::new(query), alias: Some(table_alias(alias)), sample: None }
 }
 
 pub(crate) fn table_alias(name: &str) -> TableAlias {

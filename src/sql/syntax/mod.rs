@@ -48,8 +48,8 @@ use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 pub(super) use self::build::{
-    all, any, balanced, binary, boolean, call, column, derived, from, is_row_call, item, name_of_column, nested, not,
-    number, order_by, over, query, query_of, quoted, select, table_alias, take, value,
+    all, any, balanced, binary, boolean, call, column, derived, from, is_row_call, item, lateral, name_of_column,
+    nested, not, number, order_by, over, query, query_of, quoted, select, table_alias, take, value,
 };
 pub(super) use self::command::{
     AlterCommand, Command, CopyCommand, CreateTableCommand, DropObjects, ExecuteCommand, ExplainCommand, InsertCommand,

@@ -21,6 +21,7 @@ mod rules;
 mod serial;
 mod spill;
 mod together;
+mod totals;
 mod transaction;
 mod values;
 mod window;

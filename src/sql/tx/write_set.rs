@@ -17,6 +17,7 @@ use super::layers::{Layers, Moment};
 use super::net_write::{NetWrite, operation};
 use super::serial::WrittenKeys;
 use super::spill::{Keeper, Kept, Values, WriteSpace};
+use super::totals::{Rules, Totals};
 use crate::observe::Footprint;
 use crate::place::{Place, StoredTable};
 use crate::relation::{Relation, RelationKind};
@@ -33,17 +34,6 @@ pub(crate) struct WriteSet {
     may_replace: bool,
 }
 
-/// What holds for writes to a table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rules {
-    /// Those of entity group transactions.
-    Egt,
-    /// None: only that all of it is committed, or nothing.
-    None,
-    /// None at all: nobody sees the table before the commit, so they are written before.
-    Unseen,
-}
-
 /// The collected writes to one table.
 #[derive(Debug, Clone)]
 struct TableWrites<W> {
@@ -58,73 +48,6 @@ struct TableWrites<W> {
 pub(crate) struct Mark {
     tables: BTreeMap<StoredTable, TableWrites<Moment<Arc<NetWrite>>>>,
     totals: Totals,
-}
-
-/// What the operations of a set come to. Kept with each write, so that the rules can be asked after each row.
-#[derive(Debug, Clone, Default)]
-struct Totals {
-    /// Those of tables to which the rules of entity group transactions apply. All below is of them alone.
-    operations: usize,
-    payload_bytes: usize,
-    /// Where the first of the operations is; the others are counted from there.
-    home: Option<(StoredTable, PartitionKey)>,
-    at_home: usize,
-    other_tables: usize,
-    other_partitions: usize,
-    /// Those of tables of which all is committed, or nothing.
-    free_operations: usize,
-    free_bytes: usize,
-    /// Those of tables that nobody sees before the commit.
-    unseen_operations: usize,
-}
-
-impl Totals {
-    fn add(&mut self, rules: Rules, table: &StoredTable, partition: &PartitionKey, bytes: usize) {
-        match rules {
-            Rules::Egt => {}
-            Rules::None => {
-                self.free_operations += 1;
-                self.free_bytes += bytes;
-                return;
-            }
-            Rules::Unseen => {
-                self.unseen_operations += 1;
-                return;
-            }
-        }
-        let (home_table, home_partition) = self.home.get_or_insert_with(|| (table.clone(), partition.clone()));
-        let (other_table, other_partition) = (home_table != table, home_partition != partition);
-        self.operations += 1;
-        self.payload_bytes += bytes;
-        self.other_tables += usize::from(other_table);
-        self.other_partitions += usize::from(other_partition);
-        self.at_home += usize::from(!other_table && !other_partition);
-    }
-
-    fn remove(&mut self, rules: Rules, table: &StoredTable, partition: &PartitionKey, bytes: usize) {
-        match rules {
-            Rules::Egt => {}
-            Rules::None => {
-                self.free_operations -= 1;
-                self.free_bytes -= bytes;
-                return;
-            }
-            Rules::Unseen => {
-                self.unseen_operations -= 1;
-                return;
-            }
-        }
-        let Some((home_table, home_partition)) = &self.home else { return };
-        let (other_table, other_partition) = (home_table != table, home_partition != partition);
-        self.operations -= 1;
-        self.payload_bytes -= bytes;
-        self.other_tables -= usize::from(other_table);
-        self.other_partitions -= usize::from(other_partition);
-        self.at_home -= usize::from(!other_table && !other_partition);
-        if self.operations == 0 {
-            self.home = None;
-        }
-    }
 }
 
 impl WriteSet {

@@ -165,6 +165,11 @@ impl EntityKeys {
         self.ends.is_empty()
     }
 
+    /// Bytes of all of them.
+    pub fn bytes(&self) -> usize {
+        self.text.len()
+    }
+
     /// PartitionKey and RowKey of the key at `index`, which compare as the keys do.
     pub fn pair(&self, index: usize) -> (&str, &str) {
         let start = index.checked_sub(1).map_or(0, |before| self.ends[before].1);

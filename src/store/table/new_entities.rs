@@ -10,7 +10,7 @@ use arrow::array::{
 use uuid::Uuid;
 
 use super::payload::{ENVELOPE_BYTES, insertion_bytes_at_most};
-use super::{Batch, BatchError, CommitError, Operation, SeededHash, TypeSet, WindowOutcome};
+use super::{Batch, BatchError, CommitError, Operation, SeededHash, StoreError, TypeSet, WindowOutcome};
 use crate::model::limits::{
     BINARY_MAX_BYTES, CUSTOM_PROPERTIES_MAX, EGT_MAX_BYTES, EGT_MAX_OPERATIONS, ENTITY_MAX_BYTES,
     STRING_MAX_UTF16_UNITS,
@@ -190,13 +190,17 @@ impl NewEntities {
 
     /// About how much memory they take.
     pub fn bytes(&self) -> usize {
-        let keys = self.keys.pairs().map(|(partition, row)| partition.len() + row.len()).sum::<usize>();
-        keys + self.columns.iter().map(|(_, column)| column.bytes()).sum::<usize>()
+        self.keys.bytes() + self.columns.iter().map(|(_, column)| column.bytes()).sum::<usize>()
     }
 
     /// How many entity group transactions there are.
     pub fn transactions(&self) -> usize {
         if self.ends.is_empty() { self.len() } else { self.ends.len() }
+    }
+
+    /// That none of the transactions is committed, for one reason.
+    pub fn all_refused(&self, error: &StoreError) -> InsertOutcome {
+        (0..self.transactions()).map(|index| (index, error.clone().into())).collect()
     }
 
     /// The places of a transaction's entities in [`NewEntities::keys`] and the columns.

@@ -42,7 +42,7 @@ impl StoreLayer for ReadOnlyStore {
     }
 
     async fn insert_window(&self, entities: NewEntities) -> InsertOutcome {
-        (0..entities.transactions()).map(|index| (index, StoreError::ReadOnly.into())).collect()
+        entities.all_refused(&StoreError::ReadOnly)
     }
 
     async fn commit_group(&self, _: Vec<Batch>) -> Result<Vec<Vec<Written>>, GroupError> {

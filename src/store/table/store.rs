@@ -246,10 +246,7 @@ pub trait TableStore: Send + Sync + 'static {
         match entities.batches() {
             Ok(batches) => refused_of(self.commit_window(batches).await),
             // Each of them was found to be legal: this tells of a mistake, and nothing is written.
-            Err(error) => {
-                let told = || StoreError::Unavailable(error.to_string());
-                (0..entities.transactions()).map(|index| (index, told().into())).collect()
-            }
+            Err(error) => entities.all_refused(&StoreError::Unavailable(error.to_string())),
         }
     }
 

@@ -44,15 +44,12 @@ pub(crate) fn has_constant_part(expr: &Expr) -> Result<bool> {
     }
 }
 
-/// Computes the constant parts of a plan whose expressions are typed and whose parameters are values.
+/// Computes the constant parts of a plan whose expressions are typed and whose parameters are values. The plan is taken apart for
+/// it, so whether it [`is_foldable`] is asked before.
 ///
 /// # Errors
 /// The errors of evaluating the expressions.
 pub(crate) fn folded(plan: LogicalPlan, props: &ExecutionProps) -> SqlResult<LogicalPlan> {
-    // Most plans are taken as they are, without being taken apart.
-    if !is_foldable(&plan)? {
-        return Ok(plan);
-    }
     Ok(Fold { props }.plan(plan)?.data)
 }
 

@@ -58,11 +58,7 @@ pub(super) fn defined(factor: &mut TableFactor) -> SqlResult<Option<TableFactor>
     }
     let source = if *are_many { rows(objects, argument) } else { row(objects, argument) };
     let query = syntax::query_of(syntax::select(items, vec![syntax::from(source)], None));
-    let mut derived = syntax::derived(query, &fold(&alias.name));
-    if let TableFactor::Derived { lateral, .. } = &mut derived {
-        *lateral = true;
-    }
-    Ok(Some(derived))
+    Ok(Some(syntax::lateral(query, &fold(&alias.name))))
 }
 
 /// The member of this name, as this type.
@@ -110,12 +106,8 @@ fn rows(function: &str, argument: Expr) -> TableFactor {
     }
 }
 
-/// `(SELECT function(argument) AS value) AS objects`
+/// `LATERAL (SELECT function(argument) AS value) AS objects`
 fn row(function: &str, argument: Expr) -> TableFactor {
     let item = syntax::item(call(function, vec![argument]), "value");
-    let mut derived = syntax::derived(syntax::query_of(syntax::select(vec![item], Vec::new(), None)), OBJECTS);
-    if let TableFactor::Derived { lateral, .. } = &mut derived {
-        *lateral = true;
-    }
-    derived
+    syntax::lateral(syntax::query_of(syntax::select(vec![item], Vec::new(), None)), OBJECTS)
 }

@@ -1,0 +1,83 @@
+//! What the writes that a transaction has collected come to, as the rules of its commit ask for it.
+
+use tablegate_store::model::PartitionKey;
+
+use crate::place::StoredTable;
+
+/// What holds for writes to a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rules {
+    /// Those of entity group transactions.
+    Egt,
+    /// None: only that all of it is committed, or nothing.
+    None,
+    /// None at all: nobody sees the table before the commit, so they are written before.
+    Unseen,
+}
+
+/// What the operations of a set come to. Kept with each write, so that the rules can be asked after each row.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Totals {
+    /// Those of tables to which the rules of entity group transactions apply. All below is of them alone.
+    pub operations: usize,
+    pub payload_bytes: usize,
+    /// Where the first of the operations is; the others are counted from there.
+    pub home: Option<(StoredTable, PartitionKey)>,
+    pub at_home: usize,
+    pub other_tables: usize,
+    pub other_partitions: usize,
+    /// Those of tables of which all is committed, or nothing.
+    pub free_operations: usize,
+    pub free_bytes: usize,
+    /// Those of tables that nobody sees before the commit.
+    pub unseen_operations: usize,
+}
+
+impl Totals {
+    pub fn add(&mut self, rules: Rules, table: &StoredTable, partition: &PartitionKey, bytes: usize) {
+        match rules {
+            Rules::Egt => {}
+            Rules::None => {
+                self.free_operations += 1;
+                self.free_bytes += bytes;
+                return;
+            }
+            Rules::Unseen => {
+                self.unseen_operations += 1;
+                return;
+            }
+        }
+        let (home_table, home_partition) = self.home.get_or_insert_with(|| (table.clone(), partition.clone()));
+        let (other_table, other_partition) = (home_table != table, home_partition != partition);
+        self.operations += 1;
+        self.payload_bytes += bytes;
+        self.other_tables += usize::from(other_table);
+        self.other_partitions += usize::from(other_partition);
+        self.at_home += usize::from(!other_table && !other_partition);
+    }
+
+    pub fn remove(&mut self, rules: Rules, table: &StoredTable, partition: &PartitionKey, bytes: usize) {
+        match rules {
+            Rules::Egt => {}
+            Rules::None => {
+                self.free_operations -= 1;
+                self.free_bytes -= bytes;
+                return;
+            }
+            Rules::Unseen => {
+                self.unseen_operations -= 1;
+                return;
+            }
+        }
+        let Some((home_table, home_partition)) = &self.home else { return };
+        let (other_table, other_partition) = (home_table != table, home_partition != partition);
+        self.operations -= 1;
+        self.payload_bytes -= bytes;
+        self.other_tables -= usize::from(other_table);
+        self.other_partitions -= usize::from(other_partition);
+        self.at_home -= usize::from(!other_table && !other_partition);
+        if self.operations == 0 {
+            self.home = None;
+        }
+    }
+}
